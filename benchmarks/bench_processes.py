@@ -20,7 +20,8 @@ from typing import Any
 
 import evenhand as eh
 from benchmarks.timing import Measure, report
-from evenhand.studies import Study, store
+from evenhand.studies import Study
+from evenhand.studies.store import store
 
 SHARES = {"ads": 0.2, "news": 0.3, "sports": 0.1}
 PROCESSES = 4

@@ -194,7 +194,7 @@ def main(quick: bool) -> None:
         import torch
 
         from evenhand.sampling import TorchModel
-        from evenhand.sampling.networks import ConvolutionalNetwork
+        from evenhand.sampling.models.networks import ConvolutionalNetwork
     except ImportError:
         print("torch left out: not installed")
         return

@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from evenhand.conversation import Conversation
 from evenhand.policy import KernelPolicy
+from evenhand.policy.conversation import Conversation
 from evenhand.simulation.world import KernelWorld
 from evenhand.version import __version__
 

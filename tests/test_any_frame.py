@@ -14,8 +14,8 @@ from evenhand.groups import TableArms, TopInterval
 from evenhand.interventions import CSR, CausalModel, Problem
 from evenhand.quotas import DeadlineLearn, FairUCB, LoggedArms
 from evenhand.sampling import ArrayPool, LabelQueue, TablePool, UniformSampler
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import LipschitzUCB, MahalanobisOracle, TableIndividuals
-from evenhand.state import from_bytes, to_bytes
 
 
 def duck(frame):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as some
 
-from evenhand.buffers import can_hold, from_npy, pack, unpack
+from evenhand.saving.buffers import can_hold, from_npy, pack, unpack
 
 KINDS = st.one_of(
     some.boolean_dtypes(),

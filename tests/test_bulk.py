@@ -7,9 +7,9 @@ import pytest
 from evenhand.errors import ArgumentError, ClosedTicketError, ContextError, RewardError, TableError
 from evenhand.groups import TopInterval
 from evenhand.learners import KLUCB, UCB1, Adapter, DiscountedLinUCB, Exp3, Thompson
-from evenhand.policy import KernelPolicy
+from evenhand.policy.policy import KernelPolicy
 from evenhand.quotas import DeadlineLearn, FairUCB
-from evenhand.state import from_bytes, to_bytes
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Study
 
 LOG = pd.DataFrame({"item": ["a", "b", "b", "a", "b"], "click": [0, 1, 1, 0.5, 0], "p": [0.5, 0.25, 1.0, 0.5, 0.5]})

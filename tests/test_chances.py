@@ -9,7 +9,7 @@ import pytest
 import evenhand as eh
 from evenhand.errors import ArgumentError
 from evenhand.learners import UCB1, Adapter, EpsilonGreedy, Exp3, Softmax, Thompson
-from evenhand.state import to_bytes
+from evenhand.saving.state import to_bytes
 
 SHARES = {"a": "1/4", "b": "1/5", "c": 0}
 DRAWN = {

@@ -16,8 +16,9 @@ from evenhand.errors import ArgumentError, UnknownArmError
 from evenhand.interventions import CausalModel, Problem
 from evenhand.quotas import BernoulliArms, FairUCB, LoggedArms, audit
 from evenhand.sampling import OptimisticSampler, UniformSampler
-from evenhand.state import from_bytes, to_bytes
-from evenhand.studies import Operation, Study, monitors
+from evenhand.saving.state import from_bytes, to_bytes
+from evenhand.studies import Operation, Study
+from evenhand.studies.monitoring import monitors
 from tests.service.conftest import serving
 
 __all__ = ["serving"]
@@ -120,7 +121,7 @@ def test_a_key_is_one_key_in_both_forms():
 def older(monkeypatch):
     """As long as it is entered, labels and keys are taken in the form in which they come, as they once were."""
     with monkeypatch.context() as patched:
-        for module in (protocol, labels, eh.promises.reading, eh.groups.problem, eh.studies.transaction):
+        for module in (protocol, labels, eh.promises.reading, eh.groups.problem, eh.studies.log.transaction):
             patched.setattr(module, "composed", lambda label: label)
         yield patched
 

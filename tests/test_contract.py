@@ -10,7 +10,6 @@ import pytest
 import evenhand as eh
 from evenhand import registry
 from evenhand.checks import check_registered, check_world, examples
-from evenhand.conversation import Lock, locked
 from evenhand.errors import (
     ArgumentError,
     ClosedTicketError,
@@ -20,6 +19,7 @@ from evenhand.errors import (
     RewardError,
     UnknownTicketError,
 )
+from evenhand.policy.conversation import Lock, locked
 from evenhand.protocol import Decision
 from evenhand.quotas import BernoulliArms, FairLearn, FairUCB, Promise
 from tests.naming import timed

@@ -7,15 +7,15 @@ import zipfile
 import numpy as np
 import pytest
 
-from evenhand.buffers import pack, unpack
 from evenhand.errors import StateFileError
 from evenhand.groups import BiasedLinearArms, GroupFairTopInterval
 from evenhand.interventions import CSR
 from evenhand.learners import Thompson
 from evenhand.quotas import BernoulliArms, FairLearn
 from evenhand.sampling import Certification, OptimisticSampler, SyntheticModel1
+from evenhand.saving.buffers import pack, unpack
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import LipschitzUCB
-from evenhand.state import from_bytes, to_bytes
 
 
 def saved(conversation, world, rounds=3):

@@ -14,7 +14,7 @@ from evenhand.errors import ArgumentError, ContextError, StateFileError, TableEr
 from evenhand.groups import NaiveFair, TopInterval
 from evenhand.learners import DiscountedLinUCB
 from evenhand.quotas import DeadlineLearn
-from evenhand.state import from_bytes, to_bytes
+from evenhand.saving.state import from_bytes, to_bytes
 
 ARMS = ["a", "b", "c"]
 PEOPLE = pd.DataFrame({"job": ["none", "some", "much"], "age": [30.0, 40.0, 25.0], "id": ["x", "y", "z"]})

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from evenhand.data.features import coded
+from evenhand.data.tables import numbers
 from evenhand.errors import TableError
-from evenhand.features import coded
-from evenhand.tables import numbers
 from tests.naming import named
 
 N = 60

@@ -13,7 +13,7 @@ import evenhand as eh
 from evenhand import registry
 from evenhand.checks.contract import examples
 from evenhand.checks.play import plain, state_of
-from evenhand.html import Card, Table, said, shortened
+from evenhand.display.html import Card, Table, said, shortened
 from evenhand.learners import UCB1, EpsilonGreedy, Thompson
 from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, FairUCB, WindowLearn, audit
 from evenhand.sampling import LabelQueue, OptimisticSampler

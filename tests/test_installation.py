@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 import evenhand as eh
+from evenhand.data.tables import read_table
 from evenhand.datasets import fetching
 from evenhand.errors import EvenhandError, MissingExtraError
 from evenhand.extras import EXTRAS, optional
-from evenhand.tables import read_table
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]

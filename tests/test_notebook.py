@@ -9,8 +9,8 @@ CELLS = {
         import warnings
         warnings.simplefilter("always")
         import evenhand as eh
-        import evenhand.progress
-        evenhand.progress.SECONDS = 0.0
+        import evenhand.display.progress
+        evenhand.display.progress.SECONDS = 0.0
         policy = eh.quotas.FairUCB({"ads": 0.2, "news": 0.3, "sports": 0.3})
         world = eh.quotas.BernoulliArms({"ads": 0.7, "news": 0.5, "sports": 0.4})
     """,

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.conversation import Conversation
-from evenhand.html import Shown, notes_of
+from evenhand.display.html import Shown, notes_of
+from evenhand.policy.conversation import Conversation
 from evenhand.studies import Study
 from evenhand.studies.verify import Verification
 from tests.cli.shell import answer, call

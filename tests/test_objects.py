@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from evenhand.errors import ArgumentError, StateFileError
-from evenhand.objects import described, rebuilt
-from evenhand.state import _decode, _encode
+from evenhand.saving.objects import described, rebuilt
+from evenhand.saving.state import _decode, _encode
 
 
 def through_a_file(value, libraries=("sklearn",)):

@@ -12,10 +12,10 @@ import evenhand as eh
 from evenhand import registry
 from evenhand.checks import examples
 from evenhand.errors import StateFileError
-from evenhand.state import from_bytes, to_bytes
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Study
-from evenhand.studies.schema import SNAPSHOTS
-from evenhand.studies.snapshots import State
+from evenhand.studies.log.snapshots import State
+from evenhand.studies.store.schema import SNAPSHOTS
 from tests.reference import format_1
 
 OLD = Path(__file__).parent / "states"
@@ -97,7 +97,7 @@ def test_a_study_of_version_0_1_goes_on_and_verifies(tmp_path):
 @pytest.fixture
 def study(monkeypatch):
     """A study whose snapshots, after every fourth entry, are of format 1."""
-    monkeypatch.setattr("evenhand.studies.replay.ENTRIES", 4)
+    monkeypatch.setattr("evenhand.studies.log.replay.ENTRIES", 4)
     study = Study.create(":memory:", eh.quotas.FairUCB({"ads": 0.2, "news": 0.3}, seed=1), name="ads")
     for reward in (1.0, 0.0, 0.5, 1.0):
         study.tell(study.ask(), reward)

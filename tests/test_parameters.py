@@ -20,7 +20,7 @@ from evenhand.errors import ArgumentError
 from evenhand.learners import UCB1, Adapter, EpsilonGreedy
 from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, FairUCB
 from evenhand.sampling import EstimatorModel, LogisticModel, OptimisticSampler
-from evenhand.state import to_bytes
+from evenhand.saving.state import to_bytes
 
 POLICIES = {entry.name: entry.cls for entry in registry.entries("policy")}
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import evenhand as eh
 from evenhand.errors import (
     ArgumentError,
     ClosedTicketError,
@@ -12,10 +13,10 @@ from evenhand.errors import (
     UnknownTicketError,
 )
 from evenhand.learners import UCB1, Thompson
-from evenhand.policy import KernelPolicy
+from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Decision
 from evenhand.quotas import FairUCB
-from evenhand.state import to_bytes
+from evenhand.saving.state import to_bytes
 from tests.naming import named
 
 
@@ -213,3 +214,6 @@ def test_the_former_module_still_works_and_says_where_it_is_now():
     assert former is KernelPolicy
     with pytest.raises(ImportError):
         from evenhand.online import nothing  # noqa: F401
+    with pytest.warns(DeprecationWarning, match="evenhand.state.save is evenhand.save now"):
+        from evenhand.state import save as former_save
+    assert former_save is eh.save

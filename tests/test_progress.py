@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand import progress
+from evenhand.display import progress
+from evenhand.display.progress import ProgressBar, tracked
 from evenhand.errors import ArgumentError
-from evenhand.progress import ProgressBar, tracked
 
 LOG = pd.DataFrame({"item": ["a", "b"] * 50, "click": [1.0, 0.0, 0.0, 0.0] * 25, "p": 0.5})
 

@@ -102,4 +102,4 @@ def test_nothing_outside_the_service_and_the_networks_needs_an_extra_to_be_impor
         if not place.startswith(MAY_IMPORT_EXTRAS):
             for name in imported(ast.parse(file.read_text()).body):
                 assert name.split(".")[0] not in extras, place
-                assert not f"{name}.".startswith(("evenhand.service.", "evenhand.sampling.networks.")), place
+                assert not f"{name}.".startswith(("evenhand.service.", "evenhand.sampling.models.networks.")), place

@@ -13,7 +13,7 @@ import evenhand as eh
 from evenhand.errors import ArgumentError, EvenhandError, StateFileError
 from evenhand.learners import KLUCB, MOSS, UCB1, Adapter, EpsilonGreedy, Thompson
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB, HorizonFairUCB
-from evenhand.state import FORMAT, from_bytes, to_bytes
+from evenhand.saving.state import FORMAT, from_bytes, to_bytes
 from tests.strategies import Stubborn
 
 SHARES = {"x": 0.2, "y": "1/3", "z": 0.1}

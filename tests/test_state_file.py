@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import evenhand as eh
-from evenhand import state, state_file
 from evenhand.errors import StateFileError
 from evenhand.quotas import FairUCB
+from evenhand.saving import state, state_file
 
 CHANGED = "it has changed since it was read, so another session has saved to it; nothing was written. What came after"
 PROCESSES, DECISIONS = 4, 25
@@ -38,7 +38,7 @@ for _ in range(int(sys.argv[2])):
 KILLED = """
 import os, signal, sys
 import evenhand as eh
-from evenhand import state
+from evenhand.saving import state
 policy = eh.load(sys.argv[1])
 state.write = lambda target, data: os.kill(os.getpid(), signal.SIGKILL)
 policy.ask()

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from evenhand.data.tables import column, in_natural_order, numbers, read_table
 from evenhand.errors import TableError
-from evenhand.tables import column, in_natural_order, numbers, read_table
 from tests.naming import named
 
 

@@ -25,8 +25,8 @@ from evenhand.sampling import (
     TorchModel,
     UniformSampler,
 )
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import EllipsoidDistance, LipschitzUCB, MomentDistance, ProjectedVolumeDistance
-from evenhand.state import from_bytes, to_bytes
 from evenhand.studies import Study
 from tests.naming import timed
 

@@ -14,14 +14,14 @@ import pytest
 import evenhand as eh
 from evenhand import registry
 from evenhand.checks import examples
-from evenhand.conversation import Conversation
 from evenhand.errors import ArgumentError, ContractError
 from evenhand.groups import NaiveFair
 from evenhand.interventions import CSR, SimulatedTrial
 from evenhand.learners import KLUCB, Adapter
+from evenhand.policy.conversation import Conversation
 from evenhand.quotas import DeadlineLearn, FairLearn, FairUCB
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import LipschitzUCB, MahalanobisOracle
-from evenhand.state import from_bytes, to_bytes
 from evenhand.threads import run_together
 
 THREADS, ROUNDS = 8, 25
@@ -263,7 +263,7 @@ def test_the_checker_finds_a_policy_without_a_lock(monkeypatch):
         def __exit__(self, *raised):
             return False
 
-    monkeypatch.setattr("evenhand.conversation.Lock", NoLock)
+    monkeypatch.setattr("evenhand.policy.conversation.Lock", NoLock)
     policy = FairLearn(Slow(), [0.2, 0.2, 0.2])
     with pytest.raises(ContractError, match="breaks the contract, threads"):
         eh.check_policy(policy)

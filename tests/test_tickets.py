@@ -17,9 +17,9 @@ from evenhand.learners import KLUCB, UCB1
 from evenhand.protocol import Decision
 from evenhand.quotas import DeadlineLearn, FairLearn, FairUCB
 from evenhand.sampling import Certification, Draw, LogisticModel, OptimisticSampler, UniformSampler
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import LipschitzUCB
-from evenhand.state import from_bytes, to_bytes
-from evenhand.studies.codec import as_decided, decision_from, from_text, to_text
+from evenhand.studies.log.codec import as_decided, decision_from, from_text, to_text
 
 SHARES = {"a": 0.3, "b": 0.3}
 NAMES = [entry.name for entry in registry.entries("policy")]

@@ -11,7 +11,7 @@ import evenhand as eh
 from evenhand import registry
 from evenhand.checks import examples
 from evenhand.learners import UCB1
-from evenhand.traits import Traits, traits_of
+from evenhand.policy.traits import Traits, traits_of
 
 
 class Plain:

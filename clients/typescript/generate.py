@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.service.app import ENDPOINTS
-from evenhand.service.openapi import document
+from evenhand.service.routes.openapi import document
 
 FOLDER = Path(__file__).parent
 TYPES = FOLDER / "src" / "service.ts"

@@ -34,13 +34,13 @@ if TYPE_CHECKING:
         studies,
     )
     from evenhand.checks import check_policy, check_promise, check_world
-    from evenhand.encoding import Encoder
+    from evenhand.data.encoding import Encoder
     from evenhand.evaluation import Comparison, Evaluation, evaluate
     from evenhand.promises.promise import Promise
     from evenhand.protocol import Decision
     from evenhand.registry import register
+    from evenhand.saving.state import load, save
     from evenhand.simulation import simulate
-    from evenhand.state import load, save
     from evenhand.studies import Study
 
 PROBLEMS = ("quotas", "groups", "interventions", "sampling", "similarity")
@@ -60,7 +60,7 @@ PACKAGES = (
 HOMES = {
     "Comparison": "evaluation",
     "Decision": "protocol",
-    "Encoder": "encoding",
+    "Encoder": "data.encoding",
     "Evaluation": "evaluation",
     "Promise": "promises.promise",
     "Study": "studies",
@@ -68,9 +68,9 @@ HOMES = {
     "check_promise": "checks",
     "check_world": "checks",
     "evaluate": "evaluation",
-    "load": "state",
+    "load": "saving.state",
     "register": "registry",
-    "save": "state",
+    "save": "saving.state",
     "simulate": "simulation",
 }
 """The module of each public name."""

@@ -7,7 +7,7 @@ __all__: list[str] = []
 
 
 def __getattr__(name: str) -> Any:
-    from evenhand import policy
+    from evenhand.policy import policy
 
     if name.startswith("__") or not hasattr(policy, name):
         raise AttributeError(f"module 'evenhand.online' has no attribute {name!r}")

@@ -146,7 +146,7 @@ def _import_all(heavy: bool) -> None:
 
 def _import_home(home: str, heavy: bool) -> None:
     package = importlib.import_module(f"evenhand.{home}")
-    for module in pkgutil.iter_modules(package.__path__, f"evenhand.{home}."):
+    for module in pkgutil.walk_packages(package.__path__, f"evenhand.{home}."):
         if heavy or module.name.rpartition(".")[2] not in getattr(package, "ON_DEMAND", ()):
             with suppress(MissingExtraError):
                 importlib.import_module(module.name)

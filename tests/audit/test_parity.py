@@ -9,9 +9,10 @@ import pytest
 
 import evenhand as eh
 from evenhand.audit.gaps import Gap, wealth_of
+from evenhand.audit.sequences import BETS
 from evenhand.errors import ArgumentError, TableError
-from evenhand.evaluation.sequences import BETS
-from evenhand.studies import Study, monitors
+from evenhand.studies import Study
+from evenhand.studies.monitoring import monitors
 from tests.cli.shell import call
 
 

@@ -12,7 +12,7 @@ import tomllib
 
 import pytest
 
-from evenhand.cli import init_files
+from evenhand.cli.studies import init_files
 from evenhand.errors import ArgumentError, TableError
 from evenhand.studies import Study
 from tests.cli.shell import answer, call, refused

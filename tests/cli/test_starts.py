@@ -45,7 +45,7 @@ def study(tmp_path):
 
 def test_help_imports_no_library_that_computes():
     modules = imported("--help")
-    assert "evenhand.cli.serve" in modules  # whose words it shows
+    assert "evenhand.cli.studies.serve" in modules  # whose words it shows
     assert not modules & (HEAVY | PROBLEMS | {"numpy", "sqlalchemy", "evenhand.studies", "evenhand.quotas"})
 
 
@@ -54,15 +54,15 @@ OTHERS = {"evenhand.simulation", "evenhand.quotas.deadline_learn", "evenhand.lea
 
 def test_ask_imports_no_other_problem_policy_or_command(study):
     modules = imported("ask", study)
-    assert {"evenhand.cli.conversation", "evenhand.quotas.fair_ucb"} <= modules
-    assert not modules & (HEAVY | PROBLEMS | OTHERS | {"rich", "evenhand.cli.simulate", "evenhand.cli.show"})
+    assert {"evenhand.cli.studies.conversation", "evenhand.quotas.fair_ucb"} <= modules
+    assert not modules & (HEAVY | PROBLEMS | OTHERS | {"rich", "evenhand.cli.simulate", "evenhand.cli.studies.show"})
 
 
 def test_tell_imports_no_other_problem_and_no_other_command(study):
     answer("ask", study)
     modules = imported("tell", study, "1", "0.5", "--json")
-    assert "evenhand.cli.conversation" in modules
-    assert not modules & (HEAVY | PROBLEMS | {"rich", "evenhand.cli.simulate", "evenhand.cli.show"})
+    assert "evenhand.cli.studies.conversation" in modules
+    assert not modules & (HEAVY | PROBLEMS | {"rich", "evenhand.cli.simulate", "evenhand.cli.studies.show"})
 
 
 @pytest.mark.parametrize("name", ["quotas/bernoulli-arms", "quotas/fair-ucb", "learners/kl-ucb"])

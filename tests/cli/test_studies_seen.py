@@ -7,7 +7,7 @@ import pandas as pd
 from sqlalchemy import create_engine, text
 
 import evenhand as eh
-from evenhand.cli.show import bars
+from evenhand.cli.studies.show import bars
 from evenhand.errors import ArgumentError, StateFileError
 from evenhand.studies import Operation, Study
 from tests.cli.shell import answer, asked, call, refused

@@ -10,7 +10,7 @@ from sqlalchemy import create_engine, text
 
 from evenhand.cli import main
 from evenhand.errors import ArgumentError, EvenhandError, MissingExtraError, StoreError
-from evenhand.policy import FORCED, REASONS
+from evenhand.policy.policy import FORCED, REASONS
 from evenhand.studies import Study
 from tests.cli.shell import NEW, answer, asked, call, evenhand, refused
 from tests.naming import named
@@ -39,7 +39,7 @@ def test_a_store_has_this_versions_form_or_is_brought_to_it(store):
 def test_after_a_snapshot_other_code_goes_on_and_says_which_reasons_it_words_otherwise(played, monkeypatch):
     entries = Study.open(played).sequence
     assert f"after {entries} entries is kept" in answer("snapshot", played)
-    monkeypatch.setattr("evenhand.studies.replay.policy_version", lambda policy: "another")
+    monkeypatch.setattr("evenhand.studies.log.replay.policy_version", lambda policy: "another")
     monkeypatch.setitem(REASONS, FORCED, "owed by other words")
     asked(played)
     said = " ".join(answer("verify", played).split())

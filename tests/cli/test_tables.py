@@ -10,9 +10,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from evenhand.cli.tables import GIVEN, Given, checked, is_table, read_table, read_texts
+from evenhand.cli.reading.tables import GIVEN, Given, checked, is_table, read_table, read_texts
+from evenhand.data.tables import cells, column, numbers
 from evenhand.errors import ArgumentError, TableError
-from evenhand.tables import cells, column, numbers
 from tests.cli.shell import answer, call, refused
 
 

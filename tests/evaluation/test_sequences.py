@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from evenhand.audit.sequences import ODDS, Book, Books, lower_bound, refutes
 from evenhand.evaluation.change import change_in, split_rows
 from evenhand.evaluation.course import Course
-from evenhand.evaluation.sequences import ODDS, Book, Books, lower_bound, refutes
 
 coverage = importlib.import_module("evenhand.experiments.evaluation.coverage")
 

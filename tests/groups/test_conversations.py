@@ -21,7 +21,7 @@ from evenhand.groups import (
 from evenhand.learners import KLUCB, UCB1, Adapter
 from evenhand.quotas import DeadlineLearn, FairLearn
 from evenhand.registry import entries
-from evenhand.state import from_bytes, to_bytes
+from evenhand.saving.state import from_bytes, to_bytes
 
 pytestmark = pytest.mark.slow
 

@@ -20,7 +20,7 @@ from evenhand.groups import (
     TopInterval,
 )
 from evenhand.learners import UCB1
-from evenhand.state import to_bytes
+from evenhand.saving.state import to_bytes
 
 G = {"a": "s", "b": "r", "c": "r"}
 

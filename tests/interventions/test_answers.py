@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from evenhand import state
 from evenhand.errors import ArgumentError
 from evenhand.experiments.framework import Runner
 from evenhand.experiments.interventions.trials import SETTINGS, fitted_trials
@@ -24,6 +23,7 @@ from evenhand.interventions.plug_in import PlugIn
 from evenhand.interventions.shown import gap, lead, least, outcome
 from evenhand.interventions.verdicts import gaps_of
 from evenhand.rng import generator
+from evenhand.saving import state
 from tests.interventions.examples import mediated, two_attributes
 from tests.reference import interventions as twin
 

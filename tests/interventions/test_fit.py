@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from scipy.stats import beta, binom
 
-from evenhand import state
 from evenhand.errors import ArgumentError, StateFileError, TableError
 from evenhand.interventions import CSR, CausalModel, Problem, SimulatedTrial
 from evenhand.interventions.posterior import _at_least, drawn_posterior
+from evenhand.saving import state
 from tests.interventions.examples import mediated, two_attributes
 from tests.reference import interventions as twin
 

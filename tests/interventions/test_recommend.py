@@ -4,11 +4,11 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from evenhand import state
 from evenhand.cli import app
 from evenhand.errors import ClosedTicketError, EvenhandError, TableError, TicketError
 from evenhand.interventions import CSR, CausalModel, SimulatedTrial
 from evenhand.learners import UCB1
+from evenhand.saving import state
 
 NETWORK = """network n { }
 variable sex { type discrete [2] { f, m }; }

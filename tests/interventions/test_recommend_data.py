@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from evenhand import state
 from evenhand.cli import app
 from evenhand.errors import EvenhandError
 from evenhand.interventions import SimulatedTrial
+from evenhand.saving import state
 from evenhand.studies import Study
 from tests.cli.shell import answer, refused
 

@@ -16,7 +16,7 @@ from evenhand.errors import ArgumentError, ModelError, RewardError, StateFileErr
 from evenhand.groups import BiasedLinearArms, NaiveFair
 from evenhand.learners import Adapter, functions
 from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn
-from evenhand.state import from_bytes, to_bytes
+from evenhand.saving.state import from_bytes, to_bytes
 from tests.learners import foreign
 from tests.learners.foreign import adapter
 

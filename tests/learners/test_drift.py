@@ -11,7 +11,7 @@ import evenhand as eh
 from evenhand.errors import ArgumentError
 from evenhand.learners import GLRKLUCB, UCB1, DiscountedLinUCB, DiscountedThompson, DiscountedUCB, SlidingWindowUCB
 from evenhand.quotas import BernoulliArms, ChangingArms, DeadlineLearn, FairLearn
-from evenhand.state import from_bytes, to_bytes
+from evenhand.saving.state import from_bytes, to_bytes
 from tests.fuzzing import many
 from tests.reference import learners as slow
 

@@ -9,7 +9,7 @@ import evenhand as eh
 from evenhand.errors import ArgumentError, ContextError, MissingExtraError, ModelError, StateFileError
 from evenhand.learners import from_mabwiser, from_river, from_sklearn, from_vowpal_wabbit
 from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, LotteryLearn, WindowLearn
-from evenhand.state import from_bytes, to_bytes
+from evenhand.saving.state import from_bytes, to_bytes
 
 SHARES = {"a": 0.1, "b": 0.1, "c": 0.1}
 MEANS = [0.2, 0.5, 0.8]

@@ -11,7 +11,7 @@ import pytest
 import evenhand as eh
 from evenhand.errors import ArgumentError
 from evenhand.learners import Exp3, Softmax
-from evenhand.state import from_bytes, to_bytes
+from evenhand.saving.state import from_bytes, to_bytes
 
 ARMS = 3
 GAMMA = 0.3

@@ -16,9 +16,9 @@ from evenhand.promises.promise import Promise
 from evenhand.quotas import DeadlineLearn
 from evenhand.studies import Study
 from evenhand.studies.files import flat, read_csv
-from evenhand.studies.promise_books import Books
-from evenhand.studies.promise_check import PromiseCheck
 from evenhand.studies.specification import policy_from
+from evenhand.studies.statistics.promise_books import Books
+from evenhand.studies.statistics.promise_check import PromiseCheck
 from tests.cli.shell import answer
 
 ARMS = ("a", "b", "c", "d")

@@ -271,7 +271,7 @@ def test_lotteries_and_windows_refuse_plays_and_caps_by_name(make, more):
 
 def test_labels_on_offer_are_looked_up_in_a_table_made_once(monkeypatch):
     made = []
-    monkeypatch.setattr("evenhand.policy.places", lambda labels: made.append(1) or places(labels))
+    monkeypatch.setattr("evenhand.policy.policy.places", lambda labels: made.append(1) or places(labels))
     policy = DeadlineLearn(UCB1(), dict.fromkeys([*"abc", "e\u0301"], "1/8"))
     for _ in range(20):
         policy.ask(available=["a", "c", "\u00e9"])

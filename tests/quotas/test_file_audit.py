@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenhand.cli import tables
+from evenhand.audit import file_rows
+from evenhand.cli.reading import tables
 from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
-from evenhand.quotas import Promise, audit, file_rows
+from evenhand.quotas import Promise, audit
 from tests.cli.shell import call
 from tests.fuzzing import many
 

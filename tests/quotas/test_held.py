@@ -14,7 +14,7 @@ from evenhand.kernels.compose import bind, interpreted
 from evenhand.learners import Adapter, Exp3
 from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, under_quota
 from evenhand.rng import child
-from evenhand.state import from_bytes, to_bytes
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Study
 from tests.reference.held import held_rounds
 from tests.reference.tsallis import Fed, OwnChoices

@@ -9,7 +9,7 @@ import pytest
 import evenhand as eh
 from evenhand.errors import StateFileError
 from evenhand.quotas import DeadlineLearn
-from evenhand.state import from_bytes, to_bytes
+from evenhand.saving.state import from_bytes, to_bytes
 from tests.states.forms import FORMS, MADE, told
 
 NEXT = json.loads((FORMS / "next.json").read_text())

@@ -6,7 +6,7 @@ import zipfile
 
 import numpy as np
 
-from evenhand.state import _encode
+from evenhand.saving.state import _encode
 
 
 def to_bytes(policy):

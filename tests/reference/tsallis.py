@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import draw
-from evenhand.policy import KernelPolicy, Kernels, drawn, reason
+from evenhand.policy.policy import KernelPolicy, Kernels, drawn, reason
 
 DRAWN = reason("drawn by Tsallis-INF", "drawn")
 

@@ -21,7 +21,7 @@ from evenhand.sampling import (
     SyntheticModel1,
     confidence_sequence,
 )
-from evenhand.state import from_bytes, to_bytes
+from evenhand.saving.state import from_bytes, to_bytes
 
 
 def test_the_interval_is_where_the_mixture_likelihood_ratio_is_small():

@@ -26,8 +26,8 @@ from sklearn.tree import DecisionTreeClassifier
 from evenhand.errors import ArgumentError, ExhaustedError, StateFileError
 from evenhand.registry import register
 from evenhand.sampling import Certification, EstimatorModel, OptimisticSampler, SyntheticModel1, UniformSampler
-from evenhand.sampling.recipes import made, recipe
-from evenhand.state import from_bytes, to_bytes
+from evenhand.sampling.models.recipes import made, recipe
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Study
 
 

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from evenhand.errors import ModelError
 from evenhand.registry import register
 from evenhand.sampling import LabelQueue, OptimisticSampler, UniformSampler
-from evenhand.state import from_bytes, to_bytes
+from evenhand.saving.state import from_bytes, to_bytes
 
 NEEDING = {
     "PCA(3)": (lambda: make_pipeline(PCA(3), LogisticRegression()), 3),

@@ -8,8 +8,9 @@ import pytest
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, ContextError, StateFileError
-from evenhand.sampling import ArrayPool, ImageFolder, MappedRows, ParquetRows, UniformSampler, collect, file_rows
-from evenhand.state import from_bytes, to_bytes
+from evenhand.sampling import ArrayPool, ImageFolder, MappedRows, ParquetRows, UniformSampler, collect
+from evenhand.sampling.pools import file_rows
+from evenhand.saving.state import from_bytes, to_bytes
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from evenhand.sampling import (
     group_errors,
     minimax_reweighting,
 )
-from evenhand.sampling.labels import checked_labels
-from evenhand.state import from_bytes, to_bytes
+from evenhand.sampling.pools.labels import checked_labels
+from evenhand.saving.state import from_bytes, to_bytes
 
 X = np.array([[0.0, 1.0], [1.0, 0.0]])
 

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from evenhand.errors import ArgumentError
 from evenhand.sampling import LogisticModel
-from evenhand.sampling.rows import Rows
+from evenhand.sampling.pools.rows import Rows
 from tests.fuzzing import many
 
 

@@ -18,7 +18,7 @@ from evenhand.sampling import (
     UniformSampler,
     label_pairs,
 )
-from evenhand.state import from_bytes, to_bytes
+from evenhand.saving.state import from_bytes, to_bytes
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(

@@ -8,7 +8,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from evenhand.errors import ArgumentError, ContextError
 from evenhand.sampling import ArrayPool, LogisticModel, UniformSampler, collect, minimax_reweighting
-from evenhand.sampling.losses import row_losses
+from evenhand.sampling.models.losses import row_losses
 
 NAMED = ["zero_one", "log", "false_negative", "false_positive"]
 

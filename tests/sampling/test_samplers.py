@@ -35,7 +35,7 @@ from evenhand.sampling import (
     vc_deviation,
 )
 from evenhand.sampling.bounds import theory_bounds
-from evenhand.state import from_bytes, load, save, to_bytes
+from evenhand.saving.state import from_bytes, load, save, to_bytes
 from tests.fuzzing import many
 from tests.reference import sampling as slow
 

@@ -9,8 +9,8 @@ import evenhand as eh
 from evenhand.errors import ArgumentError, ModelError, StateFileError
 from evenhand.registry import register
 from evenhand.sampling import OptimisticSampler, TorchModel
-from evenhand.sampling.rows import Rows
-from evenhand.state import from_bytes, to_bytes
+from evenhand.sampling.pools.rows import Rows
+from evenhand.saving.state import from_bytes, to_bytes
 from tests.naming import named
 
 torch = pytest.importorskip("torch")
@@ -216,7 +216,7 @@ def test_rows_are_kept_in_their_type_and_computed_in_single_precision(kind):
 
 
 def test_tables_on_a_device_take_up_new_rows_alone(monkeypatch):
-    from evenhand.sampling.device_rows import DeviceRows
+    from evenhand.sampling.models.device_rows import DeviceRows
 
     there, table, sent = DeviceRows("cpu", False), Rows(1), []
     assert there.table(table).base is table.X

@@ -6,8 +6,8 @@ import pytest
 from evenhand.errors import ArgumentError, ContextError, ModelError
 from evenhand.registry import register
 from evenhand.sampling import OptimisticSampler, TorchModel
-from evenhand.sampling.modules import mini_batches
-from evenhand.state import from_bytes, to_bytes
+from evenhand.sampling.models.modules import mini_batches
+from evenhand.saving.state import from_bytes, to_bytes
 
 torch = pytest.importorskip("torch")
 
@@ -20,7 +20,7 @@ def pictures(rng, index, count):
 
 
 def network(seed=0):
-    from evenhand.sampling.networks import ConvolutionalNetwork
+    from evenhand.sampling.models.networks import ConvolutionalNetwork
 
     return ConvolutionalNetwork(channels=1, size=8, second=False, seed=seed)
 
@@ -69,7 +69,7 @@ def test_mixed_precision_is_saved_and_goes_on_exactly():
 
 
 def test_the_network_computes_what_the_paper_describes():
-    from evenhand.sampling.networks import ConvolutionalNetwork
+    from evenhand.sampling.models.networks import ConvolutionalNetwork
 
     nn, ours = torch.nn, ConvolutionalNetwork(channels=3, size=10, seed=4)
     paper = nn.Sequential(

@@ -21,8 +21,8 @@ from evenhand.sampling import (
     SyntheticModel1,
     UniformSampler,
 )
-from evenhand.sampling.losses import row_losses
-from evenhand.state import to_bytes
+from evenhand.sampling.models.losses import row_losses
+from evenhand.saving.state import to_bytes
 
 
 def begun(seed=1):

@@ -6,10 +6,10 @@ from sklearn.linear_model import LogisticRegression
 
 from evenhand.errors import StateFileError
 from evenhand.sampling import LogisticModel, UniformSampler
-from evenhand.sampling.curvature import Curvature
-from evenhand.sampling.gram import GramFactor
-from evenhand.sampling.rows import Rows
-from evenhand.state import from_bytes, to_bytes
+from evenhand.sampling.models.curvature import Curvature
+from evenhand.sampling.models.gram import GramFactor
+from evenhand.sampling.pools.rows import Rows
+from evenhand.saving.state import from_bytes, to_bytes
 
 
 def embedded(rng, count, d, scale=1.0):

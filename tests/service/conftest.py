@@ -28,7 +28,7 @@ class Served:
         import uvicorn
 
         from evenhand.service.app import create_app
-        from evenhand.service.connections import Connection
+        from evenhand.service.limits.connections import Connection
         from evenhand.service.logs import json_log
 
         self.store, self.written = store, io.BytesIO()

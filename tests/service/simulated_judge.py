@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from evenhand.studies.log import as_event
-from evenhand.studies.shared_study import SharedStudy
+from evenhand.studies.log.log import as_event
+from evenhand.studies.workers.shared_study import SharedStudy
 from tests.studies.simulated_judge import Broken
 
 __all__ = ["judge_answers"]

@@ -19,12 +19,13 @@ from unittest.mock import patch
 import anyio.to_thread
 
 from evenhand.errors import StoreError
-from evenhand.service import auth, limits, readiness
+from evenhand.service import readiness
+from evenhand.service.limits import auth, limits
 from evenhand.service.writer import Writer
 from evenhand.studies import Store
-from evenhand.studies.log import Log
-from evenhand.studies.server import PATIENCE
-from evenhand.studies.worker_logs import row_of
+from evenhand.studies.log.log import Log
+from evenhand.studies.store.server import PATIENCE
+from evenhand.studies.workers.worker_logs import row_of
 from tests.service.simulated_threads import Killed, Lock, Process, Scheduler, Threading
 from tests.studies.simulated_world import World
 
@@ -37,10 +38,10 @@ THREADED = (
     "service.scheduler",
     "service.sessions",
     "studies.study",
-    "studies.shared_study",
+    "studies.workers.shared_study",
 )
 """The modules that start threads or lock."""
-TIMED = ("studies.exchanging", "studies.shared_study")
+TIMED = ("studies.workers.exchanging", "studies.workers.shared_study")
 CLOCKED = (auth.Guard, limits.Buckets, readiness.Readiness)
 """What takes a clock as an argument."""
 FAULTY = 0.006
@@ -142,8 +143,8 @@ class ServiceWorld(World):
             if self.small:
                 stack.enter_context(patch.dict(Writer.__init__.__kwdefaults__, queue=4, most=3))
             for change in (
-                patch("evenhand.studies.worker_logs.socket", machine),
-                patch("evenhand.studies.worker_logs.os", process),
+                patch("evenhand.studies.workers.worker_logs.socket", machine),
+                patch("evenhand.studies.workers.worker_logs.os", process),
                 patch("evenhand.service.sessions.warm_up", lambda study: None),  # it only compiles
                 patch.object(anyio.to_thread, "run_sync", self._on_thread),
                 patch.object(Log, "append", append),

@@ -14,12 +14,14 @@ import pytest
 
 from evenhand.groups import LinearThompson
 from evenhand.learners import UCB1
-from evenhand.service.admin_routes import ADMIN_ENDPOINTS
 from evenhand.service.app import ENDPOINTS
 from evenhand.service.notifications import Notifier
 from evenhand.service.retention import Retention
-from evenhand.studies import Study, monitors, subjects
+from evenhand.service.routes.admin_routes import ADMIN_ENDPOINTS
+from evenhand.studies import Study
 from evenhand.studies.keys import ROLES, add_key
+from evenhand.studies.log import subjects
+from evenhand.studies.monitoring import monitors
 from tests.service.test_metrics import read
 
 KEPT = [(endpoint.template, endpoint.method) for endpoint in ADMIN_ENDPOINTS if endpoint.role is not None]

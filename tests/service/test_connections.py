@@ -13,8 +13,8 @@ import pytest
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from evenhand.service.connections import PART, Connection, Flow, _network
-from evenhand.service.limits import LIMITS
+from evenhand.service.limits.connections import PART, Connection, Flow, _network
+from evenhand.service.limits.limits import LIMITS
 
 ASK = b"POST /studies/ads/ask HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
 GET = b"GET /livez HTTP/1.1\r\nHost: a\r\n"

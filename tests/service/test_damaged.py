@@ -28,7 +28,7 @@ def stores(tmp_path_factory):
     """A folder with a store of a study with workers, whose logs are files beside it, and a study with segments."""
     folder = tmp_path_factory.mktemp("whole")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("evenhand.studies.replay.ENTRIES", 16)
+        patched.setattr("evenhand.studies.log.replay.ENTRIES", 16)
         policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), SHARES, tolerance=3)
         team = Study.create(folder / "ads.evenhand", policy, name="team", workers=2)
         for name in ("w1", "w2"):

@@ -17,10 +17,10 @@ from sqlalchemy import event
 
 from evenhand.errors import StoreError
 from evenhand.quotas import FairUCB
-from evenhand.service import routing
 from evenhand.service.errors import Refusal
 from evenhand.service.jobs import Lane, run_detached
 from evenhand.service.readiness import Readiness
+from evenhand.service.routes import routing
 from evenhand.studies import Store, Study
 
 # ---------------------------------------------------------------------- a full disk

@@ -7,7 +7,7 @@ import pytest
 
 from evenhand.errors import ArgumentError
 from evenhand.service.errors import Refusal
-from evenhand.service.limits import Buckets, read_body
+from evenhand.service.limits.limits import Buckets, read_body
 
 
 class Clock:

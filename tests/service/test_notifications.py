@@ -10,7 +10,8 @@ import pytest
 
 from evenhand.quotas import FairUCB
 from evenhand.service.notifications import Notifier as Posting
-from evenhand.studies import Store, Study, monitors
+from evenhand.studies import Store, Study
+from evenhand.studies.monitoring import monitors
 
 
 class Notifier(Posting):

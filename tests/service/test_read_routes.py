@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from evenhand.service import response_schemas as models
+from evenhand.service.schemas import response_schemas as models
 from evenhand.service.sessions import Session
 from evenhand.studies import Store
 
@@ -112,7 +112,7 @@ def test_the_course_says_when_each_round_was_decided(lively):
 
 
 def test_some_rounds_are_read_as_densely_as_is_asked_for(served, monkeypatch):
-    monkeypatch.setattr("evenhand.studies.statistics.MOMENTS", 10)
+    monkeypatch.setattr("evenhand.studies.statistics.statistics.MOMENTS", 10)
     for one in served.ask(json={"count": 300}).json()["decisions"]:
         served.tell({"ticket": one["ticket"], "reward": one["index"]})
     whole, some = served.read("/studies/ads/series"), served.read("/studies/ads/series?first=101&last=160")

@@ -13,11 +13,11 @@ from evenhand.errors import UnknownStudyError
 from evenhand.groups import LinearThompson
 from evenhand.kernels.compose import Gradual
 from evenhand.quotas import FairUCB
-from evenhand.service.read_routes import SERIES, gauges_of, series_of
+from evenhand.service.routes.read_routes import SERIES, gauges_of, series_of
 from evenhand.service.sessions import Session, Sessions, warm_up
 from evenhand.studies import Operation, Store, Study
-from evenhand.studies.schema import SNAPSHOTS
 from evenhand.studies.specification import policy_from
+from evenhand.studies.store.schema import SNAPSHOTS
 
 
 @pytest.fixture

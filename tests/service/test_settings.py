@@ -77,7 +77,7 @@ def test_the_command_line_comes_before_both(file, monkeypatch):
 def test_every_setting_is_an_option_and_an_argument():
     import inspect
 
-    from evenhand.cli.serve import serve
+    from evenhand.cli.studies.serve import serve
 
     assert set(KINDS) == set(inspect.signature(serve).parameters) - {"settings"}
     assert set(KINDS) == set(inspect.signature(run.serve).parameters)

@@ -12,14 +12,15 @@ from unittest.mock import patch
 import pytest
 
 from evenhand.errors import EvenhandError, FencedError, StoreError
-from evenhand.service import auth, leases, sessions, writer
-from evenhand.service.auth import Guard
+from evenhand.service import leases, sessions, writer
 from evenhand.service.leases import Leasing
+from evenhand.service.limits import auth
+from evenhand.service.limits.auth import Guard
 from evenhand.service.sessions import Sessions
 from evenhand.service.writer import Writer
-from evenhand.studies import worker_logs
-from evenhand.studies.shared_study import SharedStudy
-from evenhand.studies.transaction import Transaction
+from evenhand.studies.log.transaction import Transaction
+from evenhand.studies.workers import worker_logs
+from evenhand.studies.workers.shared_study import SharedStudy
 from tests.service.simulated import run
 
 SEEDS = int(os.environ.get("EVENHAND_SEEDS", "8"))

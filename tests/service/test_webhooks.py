@@ -16,7 +16,8 @@ from evenhand.quotas import FairUCB
 from evenhand.service.notifications import Notifier
 from evenhand.service.scheduler import Scheduler
 from evenhand.service.webhooks import post
-from evenhand.studies import Store, Study, monitors
+from evenhand.studies import Store, Study
+from evenhand.studies.monitoring import monitors
 from tests.service.test_notifications import Log, webhook
 from tests.service.test_run import started
 

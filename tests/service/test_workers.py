@@ -155,7 +155,7 @@ def test_a_worker_is_not_let_go_while_it_decides(monkeypatch):
 
 def test_a_lease_that_is_not_renewed_ends(tmp_path, monkeypatch):
     clock = [10**15]
-    monkeypatch.setattr("evenhand.studies.worker_logs.now", lambda: clock[0])
+    monkeypatch.setattr("evenhand.studies.workers.worker_logs.now", lambda: clock[0])
     Study.create(tmp_path / "ads.evenhand", eh.learners.UCB1(arms=2), workers=2)
     made = [Study.open(tmp_path / "ads.evenhand") for _ in range(3)]
     assert [one.lease(leases.LEASE) for one in made[:2]] == ["w1", "w2"]
@@ -175,6 +175,6 @@ def test_a_lease_that_is_not_renewed_ends(tmp_path, monkeypatch):
 def test_a_process_that_died_on_this_machine_holds_nothing(tmp_path, monkeypatch):
     Study.create(tmp_path / "ads.evenhand", eh.learners.UCB1(arms=2), workers=2)
     with monkeypatch.context() as dead:
-        dead.setattr("evenhand.studies.worker_logs.os.getpid", lambda: 2**22 + 17)
+        dead.setattr("evenhand.studies.workers.worker_logs.os.getpid", lambda: 2**22 + 17)
         Study.open(tmp_path / "ads.evenhand").lease(leases.LEASE)
     assert Study.open(tmp_path / "ads.evenhand").lease(leases.LEASE) == "w1"

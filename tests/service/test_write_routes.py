@@ -206,7 +206,7 @@ def test_forgetting_is_said_once_and_again(served):
 
 def test_tickets_expire_after_what_was_said_at_creation(served, monkeypatch):
     clock = [1_800_000_000_000_000]
-    monkeypatch.setattr("evenhand.studies.transaction.now", lambda: clock[0])
+    monkeypatch.setattr("evenhand.studies.log.transaction.now", lambda: clock[0])
     body = {"name": "brief", "policy": POLICY, "expire_after": "1m"}
     assert served.send("decide", "POST", "/studies", json=body).status_code == 201
     late = served.ask(name="brief").json()["ticket"]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from evenhand.errors import VerdictError
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import (
     EllipsoidDistance,
     LinearContexts,
@@ -15,7 +16,6 @@ from evenhand.similarity import (
     MomentDistance,
     ProjectedVolumeDistance,
 )
-from evenhand.state import from_bytes, to_bytes
 
 A = np.array([[0.4, 0.1], [0.0, 0.3]])
 ORIGIN = [0.0, 0.0]

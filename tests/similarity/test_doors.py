@@ -6,6 +6,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, ContextError, RewardError, TableError, VerdictError
+from evenhand.saving.state import to_bytes
 from evenhand.similarity import (
     EllipsoidDistance,
     KnownDistance,
@@ -22,7 +23,6 @@ from evenhand.similarity import (
     violations_bound,
 )
 from evenhand.similarity.structure import coordinates
-from evenhand.state import to_bytes
 
 A = [[0.4, 0.1], [0.0, 0.3]]
 PAIR = [[1.0, 0.0], [0.0, 1.0]]

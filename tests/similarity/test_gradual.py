@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from evenhand.saving.state import to_bytes
 from evenhand.similarity import (
     EllipsoidDistance,
     LinearContexts,
@@ -15,7 +16,6 @@ from evenhand.similarity import (
     ProjectedVolumeDistance,
 )
 from evenhand.similarity.gradual import MOST_PLAIN_CALL, PLAIN_WORK, distance_kernels, gradual, round_kernels
-from evenhand.state import to_bytes
 
 A_FEW = """
 import sys

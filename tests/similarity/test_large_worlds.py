@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from evenhand.errors import ArgumentError, StateFileError, VerdictError
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import EmbeddedDistance, fit_metric
-from evenhand.state import from_bytes, to_bytes
 
 
 def judged(d, n, seed=0, flips=0.05):

@@ -9,9 +9,9 @@ from scipy.optimize import linprog
 from evenhand.errors import ArgumentError, VerdictError
 from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.halfspaces import EMPTY, Simplex, simplex, support
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import EllipsoidDistance, KnownDistance, MomentDistance, ProjectedVolumeDistance
 from evenhand.similarity.learner import coordinates
-from evenhand.state import from_bytes, to_bytes
 from tests.naming import named
 
 LEARNERS = {

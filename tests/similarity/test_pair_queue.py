@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from evenhand.errors import ArgumentError, ClosedTicketError, ExhaustedError, StateFileError, UnknownTicketError
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import PairQueue
-from evenhand.state import from_bytes, to_bytes
 from evenhand.studies import Store, Study
 
 DRAWS = np.random.default_rng(0)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from evenhand.errors import ArgumentError, VerdictError
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import LipschitzUCB, MahalanobisOracle, MomentDistance, Panel
 from evenhand.similarity.auditors import is_due, last_due
-from evenhand.state import from_bytes, to_bytes
 
 A = np.array([[0.5, 0.2], [0.0, 0.4]])
 

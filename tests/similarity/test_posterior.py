@@ -7,11 +7,11 @@ import pytest
 from scipy.special import betainc, betaln, logsumexp
 
 from evenhand.errors import ArgumentError, StateFileError
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import LipschitzUCB, MahalanobisOracle, PairQueue, PosteriorDistance
 from evenhand.similarity.line_walk import Answers, Metrics, log_weights, start, walk, wrong_under
 from evenhand.similarity.misfit import ALARM, misfit, regions
 from evenhand.similarity.posterior import last_renewal
-from evenhand.state import from_bytes, to_bytes
 from tests.reference.similarity_belief import evidence, grid
 
 TURNED = np.array([[0.6, 0.1], [-0.2, 0.5]])

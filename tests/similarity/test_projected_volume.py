@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from evenhand.errors import ArgumentError
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import ProjectedVolumeDistance
-from evenhand.state import from_bytes, to_bytes
 from tests.reference.similarity_cylinder import cylinder_centroid, vertices
 
 A = np.array([[0.5, 0.2], [0.0, 0.4]])

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from evenhand.errors import ClosedTicketError
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import LipschitzUCB, MahalanobisOracle, fair_distribution
-from evenhand.state import from_bytes, to_bytes
 from tests.fuzzing import many
 from tests.reference.similarity_program import HighsProgram
 

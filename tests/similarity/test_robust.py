@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 import evenhand as eh
 from evenhand.cli import app
 from evenhand.errors import ArgumentError, VerdictError
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import KnownRewardLipschitz, LipschitzUCB, MomentDistance
 from evenhand.similarity.moments import cautious_rate
-from evenhand.state import from_bytes, to_bytes
 
 ORIGIN = [0.0, 0.0]
 X = [1.0, 0.0]

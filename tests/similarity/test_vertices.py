@@ -9,8 +9,8 @@ from evenhand.errors import StateFileError
 from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.halfspaces import Simplex, simplex, support
 from evenhand.kernels.vertices import UNREACHED, ascend, discard, keep
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import MomentDistance
-from evenhand.state import from_bytes, to_bytes
 
 
 @kernel

@@ -21,12 +21,12 @@ from evenhand.learners import (
     Exp3,
     Thompson,
 )
+from evenhand.policy.traits import traits_of
 from evenhand.quotas import BernoulliArms, DeadlineLearn, LoggedArms
 from evenhand.simulation.delay import read_delay
 from evenhand.simulation.exchange import derive_kernel
 from evenhand.simulation.loop import replicate
 from evenhand.simulation.team import Team
-from evenhand.traits import traits_of
 from tests.reference.stepped import Stepped
 
 simulation = importlib.import_module("evenhand.simulation.simulate")

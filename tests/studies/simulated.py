@@ -38,7 +38,7 @@ from evenhand.errors import (
     UnknownTicketError,
 )
 from evenhand.studies import Store, Study
-from evenhand.studies.shared_study import SharedStudy
+from evenhand.studies.workers.shared_study import SharedStudy
 from tests.studies.simulated_judge import Broken, judge
 from tests.studies.simulated_world import Killed, World
 

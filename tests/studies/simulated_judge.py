@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.studies.log import as_event
-from evenhand.studies.membership import Membership
-from evenhand.studies.shared_study import SharedStudy
+from evenhand.studies.log.log import as_event
+from evenhand.studies.workers.membership import Membership
+from evenhand.studies.workers.shared_study import SharedStudy
 
 __all__ = ["Broken", "judge"]
 

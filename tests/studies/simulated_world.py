@@ -17,21 +17,21 @@ from unittest.mock import patch
 
 from evenhand.errors import StoreError
 from evenhand.studies import Store, Study
-from evenhand.studies.log import Log
-from evenhand.studies.replay import Replay
-from evenhand.studies.shared_study import SharedStudy
-from evenhand.studies.store import _engine, _url
+from evenhand.studies.log.log import Log
+from evenhand.studies.log.replay import Replay
+from evenhand.studies.store.store import _engine, _url
+from evenhand.studies.workers.shared_study import SharedStudy
 
 __all__ = ["Killed", "World"]
 
 CLOCKS = (
-    "transaction",
-    "worker_logs",
+    "log.transaction",
+    "workers.worker_logs",
     "exchange",
-    "membership",
+    "workers.membership",
     "study",
-    "shared_creation",
-    "exchanging",
+    "workers.shared_creation",
+    "workers.exchanging",
 )
 """The modules that read the clock."""
 FAULTY = 0.03
@@ -139,8 +139,8 @@ class World:
                 patch.object(SharedStudy, "_reports", delivered),
                 patch.object(Study, "_rehearse", lambda *_: None),  # it only compiles
                 patch.object(Replay, "wants_snapshot", property(lambda replay: replay._entries >= 9)),
-                patch("evenhand.studies.shared_creation.new_secret", lambda: "00" * 32),
-                patch("evenhand.studies.members.place_of", self._place_of),
+                patch("evenhand.studies.workers.shared_creation.new_secret", lambda: "00" * 32),
+                patch("evenhand.studies.workers.members.place_of", self._place_of),
                 *(patch(f"evenhand.studies.{module}.now", self.now) for module in CLOCKS),
             ):
                 stack.enter_context(change)

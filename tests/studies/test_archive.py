@@ -24,7 +24,7 @@ from evenhand.errors import (
     UnknownTicketError,
 )
 from evenhand.studies import Operation, Store, Study
-from evenhand.studies.schema import EVENTS, MOVED_KEYS, REVISION, REVISIONS, SEGMENTS, SNAPSHOTS
+from evenhand.studies.store.schema import EVENTS, MOVED_KEYS, REVISION, REVISIONS, SEGMENTS, SNAPSHOTS
 from tests.naming import timed
 
 SHARES = {"ads": 0.2, "news": 0.3}
@@ -32,7 +32,7 @@ SHARES = {"ads": 0.2, "news": 0.3}
 
 @pytest.fixture(autouse=True)
 def small_groups(monkeypatch):
-    monkeypatch.setattr("evenhand.studies.segment_writing.DECISIONS", 4)
+    monkeypatch.setattr("evenhand.studies.archive.segment_writing.DECISIONS", 4)
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def test_opening_and_deciding_need_no_segment(place, logs):
 
 
 def test_what_another_process_had_not_read_yet_may_leave_the_store(shared, logs, monkeypatch):
-    monkeypatch.setattr("evenhand.studies.open_tickets.REMEMBERED", 1)
+    monkeypatch.setattr("evenhand.studies.log.open_tickets.REMEMBERED", 1)
     first = create(shared)
     second, third = Study.open(shared), Study.open(shared)
     tickets = [first.ask() for _ in range(6)]
@@ -292,16 +292,16 @@ class Killed(BaseException):
 
 
 BOUNDARIES = [
-    "evenhand.studies.archive.write_segment",
-    "evenhand.studies.segment_writing.os.fsync",
-    "evenhand.studies.archive.read_group",
-    "evenhand.studies.archive.sha256_of",
-    "evenhand.studies.archive.os.replace",
-    "evenhand.studies.archive._sync",
-    "evenhand.studies.archive.hash_of",
-    "evenhand.studies.archive.Transaction.move",
-    "evenhand.studies.archive.Transaction.commit",
-    "evenhand.studies.store.Store.shrink",
+    "evenhand.studies.archive.archive.write_segment",
+    "evenhand.studies.archive.segment_writing.os.fsync",
+    "evenhand.studies.archive.archive.read_group",
+    "evenhand.studies.archive.archive.sha256_of",
+    "evenhand.studies.archive.archive.os.replace",
+    "evenhand.studies.archive.archive._sync",
+    "evenhand.studies.archive.archive.hash_of",
+    "evenhand.studies.archive.archive.Transaction.move",
+    "evenhand.studies.archive.archive.Transaction.commit",
+    "evenhand.studies.store.store.Store.shrink",
 ]
 
 
@@ -330,7 +330,7 @@ def test_a_kill_at_any_boundary_loses_nothing_and_the_next_call_finishes(
             real(*given, **more)
         raise Killed
 
-    with patch.object(owner, name, killed), patch("evenhand.studies.archive.os.unlink"), pytest.raises(Killed):
+    with patch.object(owner, name, killed), patch("evenhand.studies.archive.archive.os.unlink"), pytest.raises(Killed):
         study.archive(logs)
     study.store.close()
     again = Study.open(shared)
@@ -358,7 +358,7 @@ def test_two_processes_at_once_move_each_entry_once(shared, logs):
 
 def _interrupted(study, other, logs):
     """Archive a study while another process archives it between the file and the transaction."""
-    from evenhand.studies import archive as module
+    from evenhand.studies.archive import archive as module
 
     real, turns = module._move, []
 
@@ -398,8 +398,8 @@ def test_late_reports_are_answered_from_the_segment(place, logs):
 @pytest.mark.parametrize("collide", [False, True])
 def test_a_request_that_left_the_store_is_not_decided_twice(place, logs, monkeypatch, collide):
     if collide:
-        monkeypatch.setattr("evenhand.studies.segments.hash_of", lambda key: 5)
-        monkeypatch.setattr("evenhand.studies.archive.hash_of", lambda key: 5)
+        monkeypatch.setattr("evenhand.studies.log.segments.hash_of", lambda key: 5)
+        monkeypatch.setattr("evenhand.studies.archive.archive.hash_of", lambda key: 5)
     study = create(place)
     decisions = [*study.ask(key="night", count=3), study.ask(key="order 7")]
     for decision in decisions:
@@ -532,7 +532,7 @@ def test_a_row_of_segments_that_is_gone_is_found(logs):
 def test_snapshots_of_older_code_continue_with_tickets_that_were_open_then(logs, monkeypatch):
     study = create(":memory:")
     first = [study.ask() for _ in range(6)]
-    monkeypatch.setattr("evenhand.studies.replay.policy_version", lambda policy: "another")
+    monkeypatch.setattr("evenhand.studies.log.replay.policy_version", lambda policy: "another")
     monkeypatch.setattr("evenhand.studies.verify.replay_entry", _another(6))
     later = Study.open(study.store)
     later.snapshot()
@@ -547,7 +547,7 @@ def test_snapshots_of_older_code_continue_with_tickets_that_were_open_then(logs,
 
 def _another(until):
     """A replay of entries that decides otherwise than the older version, up to an entry."""
-    from evenhand.studies.operations import replay_entry
+    from evenhand.studies.log.operations import replay_entry
 
     def replayed(policy, entry, version):
         if entry.sequence == until:
@@ -641,7 +641,7 @@ def test_an_older_store_is_upgraded_when_something_leaves_it(tmp_path, logs):
 
 
 def test_the_store_gets_smaller(tmp_path, logs, monkeypatch):
-    monkeypatch.setattr("evenhand.studies.segment_writing.DECISIONS", 1000)
+    monkeypatch.setattr("evenhand.studies.archive.segment_writing.DECISIONS", 1000)
     path = tmp_path / "ads.evenhand"
     study = create(path)
     study.perform([Operation("ask")] * 2000)

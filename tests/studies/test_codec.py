@@ -16,9 +16,9 @@ from evenhand.checks import examples
 from evenhand.errors import ArgumentError, ClosedTicketError, ContextError, ContradictionError, ReplayError
 from evenhand.kernels.flatten import flat
 from evenhand.studies import Operation, Study
-from evenhand.studies.chain import Entry, digest_of, genesis
-from evenhand.studies.codec import as_decided, decision_from, from_text, plain, revive, to_text
-from evenhand.studies.schema import STUDIES
+from evenhand.studies.log.chain import Entry, digest_of, genesis
+from evenhand.studies.log.codec import as_decided, decision_from, from_text, plain, revive, to_text
+from evenhand.studies.store.schema import STUDIES
 from tests.naming import named
 
 numbers = st.one_of(st.integers(-(2**63), 2**63 - 1), st.floats(), st.booleans(), st.none())

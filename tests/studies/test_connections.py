@@ -10,8 +10,8 @@ from sqlalchemy import event, text
 import evenhand as eh
 from evenhand.errors import StoreError
 from evenhand.studies import SharedStudy, Store, Study
-from evenhand.studies.exclusion import excluding
-from evenhand.studies.server import execute, literals
+from evenhand.studies.store.exclusion import excluding
+from evenhand.studies.store.server import execute, literals
 
 SHARES = {"a": 0.2, "b": 0.3}
 
@@ -63,7 +63,7 @@ def test_a_worker_makes_two_round_trips_to_a_server(database, monkeypatch, tmp_p
     Study.create(database, policy, name="ads", workers=2, exchange_rounds=None, exchange_seconds=None).close()
     study = Study.open(database, "ads", worker="w1")
     study.tell(study.ask(), 1.0)
-    monkeypatch.setattr("evenhand.studies.store.IDLE", 3600.0)
+    monkeypatch.setattr("evenhand.studies.store.store.IDLE", 3600.0)
     server, path, trips = driver(study._own.store).pgconn, tmp_path / "trace", []
     ticket = study.ask().id
     for call in (study.ask, lambda: study.tell(ticket, 1.0)):

@@ -8,7 +8,7 @@ from sqlalchemy import create_engine, text
 
 import evenhand as eh
 from evenhand.errors import EvenhandError
-from evenhand.state import from_bytes, to_bytes
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Operation, Study
 from tests.fuzzing import many
 
@@ -22,7 +22,7 @@ def sound(tmp_path_factory):
     """A small store of several pages, with keys, closed tickets and snapshots; no process has it open."""
     path = tmp_path_factory.mktemp("sound") / "ads.evenhand"
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("evenhand.studies.replay.ENTRIES", 16)
+        patched.setattr("evenhand.studies.log.replay.ENTRIES", 16)
         study = Study.create(path, eh.quotas.FairLearn(eh.learners.Thompson(seed=2), SHARES, seed=1), name="ads")
         for n in range(24):
             decision = study.ask(key=f"order {n}" if n % 2 else None)
@@ -120,7 +120,7 @@ def test_a_second_decision_under_a_key_is_named(sound, tmp_path):
 
 @pytest.fixture
 def study(monkeypatch, place):
-    monkeypatch.setattr("evenhand.studies.replay.ENTRIES", 4)
+    monkeypatch.setattr("evenhand.studies.log.replay.ENTRIES", 4)
     study = Study.create(place, eh.quotas.FairUCB(SHARES, seed=1), name="ads")
     for n in range(4):
         study.tell(study.ask(key=f"order {n}"), 0.5)

@@ -8,10 +8,10 @@ from sqlalchemy import update
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, FencedError
-from evenhand.state import from_bytes, to_bytes
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Study
-from evenhand.studies.codec import now
-from evenhand.studies.schema import WORKERS
+from evenhand.studies.log.codec import now
+from evenhand.studies.store.schema import WORKERS
 
 ARMS = {"a": 0.1, "b": 0.1, "c": 0.1}
 LEARNERS = [
@@ -345,7 +345,7 @@ def test_workers_exchange_by_themselves_every_so_many_rounds(tmp_path):
 def test_workers_exchange_by_themselves_every_so_many_seconds(tmp_path, monkeypatch):
     _, made = studied(tmp_path / "ads.evenhand", exchange_seconds=5.0)
     clock = [made[0]._heard]
-    monkeypatch.setattr("evenhand.studies.exchanging.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("evenhand.studies.workers.exchanging.time.monotonic", lambda: clock[0])
     made[0].ask()
     assert made[0].last_exchange is None
     clock[0] += 6
@@ -365,7 +365,7 @@ def test_processes_that_decide_a_few_rounds_each_exchange_too(tmp_path, monkeypa
     assert [of("w1") for _ in range(4)] == [None, None, ({}, {}), None]
     assert [of("w2") for _ in range(3)] == [None, None, ({"w1": 6}, {})]
     later = now() + 61 * 10**6
-    monkeypatch.setattr("evenhand.studies.exchanging.now", lambda: later)
+    monkeypatch.setattr("evenhand.studies.workers.exchanging.now", lambda: later)
     assert of("w1") == ({"w2": 6}, {})
     assert Study.open(where, "ads").verify().problems == ()
 

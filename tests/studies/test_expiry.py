@@ -8,10 +8,10 @@ import evenhand as eh
 from evenhand import registry
 from evenhand.checks import examples
 from evenhand.errors import ArgumentError, ClosedTicketError, EvenhandError
-from evenhand.policy import KernelPolicy
+from evenhand.policy.policy import KernelPolicy
 from evenhand.studies import Operation, Store, Study
-from evenhand.studies.expiry import read_expiry
-from evenhand.studies.schema import SNAPSHOTS
+from evenhand.studies.log.expiry import read_expiry
+from evenhand.studies.store.schema import SNAPSHOTS
 
 POLICIES = [entry.name for entry in registry.entries("policy") if hasattr(entry.cls, "open_tickets")]
 MINUTE = 60_000_000
@@ -28,7 +28,7 @@ def clock(monkeypatch):
             self.time += microseconds
 
     clock = Clock()
-    for module in ("study", "transaction"):
+    for module in ("study", "log.transaction"):
         monkeypatch.setattr(f"evenhand.studies.{module}.now", lambda: clock.time)
     return clock
 

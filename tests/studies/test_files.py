@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 
 import evenhand as eh
 from evenhand.cli import app
+from evenhand.data.tables import write_csv
 from evenhand.errors import TableError
 from evenhand.service.history import export_log
 from evenhand.studies import Operation, Study
 from evenhand.studies.export import bandit_frame
 from evenhand.studies.files import read_csv
-from evenhand.tables import write_csv
 
 FORMULAS = [
     *("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", "\t=1", "\r=1", "\n=1", "=", "-", "＝1", "＋1", "－1", "＠a"),

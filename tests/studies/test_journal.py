@@ -4,9 +4,10 @@ import pytest
 from sqlalchemy import text
 
 import evenhand as eh
-from evenhand.studies import Store, Study, monitors
+from evenhand.studies import Store, Study
 from evenhand.studies.keys import add_key, list_keys, revoke_key
-from evenhand.studies.schema import REVISIONS
+from evenhand.studies.monitoring import monitors
+from evenhand.studies.store.schema import REVISIONS
 
 POLICY = eh.quotas.FairUCB({"a": 0.2, "b": 0.3}, seed=1)
 

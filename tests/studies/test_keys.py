@@ -18,7 +18,7 @@ from evenhand.studies.keys import (
     read_keys,
     revoke_key,
 )
-from evenhand.studies.schema import KEYS
+from evenhand.studies.store.schema import KEYS
 
 
 @pytest.fixture

@@ -9,9 +9,10 @@ import evenhand as eh
 from evenhand.errors import ArgumentError
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Decision
-from evenhand.studies import Operation, Store, Study, monitors
-from evenhand.studies.metrics import measure
-from evenhand.studies.statistics import WATCHED
+from evenhand.studies import Operation, Store, Study
+from evenhand.studies.monitoring import monitors
+from evenhand.studies.monitoring.metrics import measure
+from evenhand.studies.statistics.statistics import WATCHED
 from tests.naming import named
 from tests.studies.worker import nursery
 
@@ -60,7 +61,7 @@ def study(scripted):
 def clock(monkeypatch):
     """A clock that stands still until it is set."""
     time = [1_700_000_000 * SECOND]
-    for module in ("transaction", "monitors"):
+    for module in ("log.transaction", "monitoring.monitors"):
         monkeypatch.setattr(f"evenhand.studies.{module}.now", lambda: time[0])
     return time
 

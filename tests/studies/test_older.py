@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import delete
 
 from evenhand.studies import Study
-from evenhand.studies.codec import decision_from
-from evenhand.studies.schema import SNAPSHOTS
+from evenhand.studies.log.codec import decision_from
+from evenhand.studies.store.schema import SNAPSHOTS
 from tests.studies.older.make import conversations
 
 OLDER = Path(__file__).parent / "older" / "0.1.0.evenhand.gz"

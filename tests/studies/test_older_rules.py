@@ -10,7 +10,7 @@ from sqlalchemy import delete
 from evenhand.errors import ReplayError
 from evenhand.quotas.under_quota import UnderQuota
 from evenhand.studies import Study
-from evenhand.studies.schema import SNAPSHOTS
+from evenhand.studies.store.schema import SNAPSHOTS
 
 OLDER = Path(__file__).parent / "older" / "rules-1.evenhand.gz"
 NAMES = ("caps", "offers", "sets", "changes")

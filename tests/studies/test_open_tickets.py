@@ -7,9 +7,9 @@ from evenhand import registry
 from evenhand.checks import examples
 from evenhand.errors import EvenhandError
 from evenhand.quotas import FairUCB
-from evenhand.state import from_bytes, to_bytes
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Study
-from evenhand.studies.codec import as_decided, from_text, plain, revive, to_text
+from evenhand.studies.log.codec import as_decided, from_text, plain, revive, to_text
 
 APART = [entry.name for entry in registry.entries("policy") if getattr(entry.cls, "apart", False)]
 SHOWN = ("contexts", "groups")

@@ -5,8 +5,9 @@ from sqlalchemy import event, text, update
 
 import evenhand as eh
 from evenhand.errors import StateFileError, UnknownStudyError
-from evenhand.studies import Store, Study, snapshots
-from evenhand.studies.schema import SNAPSHOTS
+from evenhand.studies import Store, Study
+from evenhand.studies.log import snapshots
+from evenhand.studies.store.schema import SNAPSHOTS
 
 SHARES = {"ads": 0.2, "news": 0.3}
 

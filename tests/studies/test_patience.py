@@ -7,13 +7,13 @@ import pytest
 import evenhand as eh
 from evenhand.errors import UnreachableError
 from evenhand.studies import Store, Study
-from evenhand.studies.server import PATIENCE
+from evenhand.studies.store.server import PATIENCE
 
 SHARES = {"a": 0.2, "b": 0.3}
 
 
 def test_who_waits_for_a_turn_and_then_for_the_lock_waits_once(tmp_path, monkeypatch):
-    monkeypatch.setattr("evenhand.studies.store.PATIENCE", 3)
+    monkeypatch.setattr("evenhand.studies.store.store.PATIENCE", 3)
     study = Study.create(tmp_path / "ads.evenhand", eh.quotas.FairUCB(SHARES, seed=1))
     study.ask()
     with Store.at(tmp_path / "ads.evenhand").writing():
@@ -30,7 +30,7 @@ def test_who_waits_for_a_turn_and_then_for_the_lock_waits_once(tmp_path, monkeyp
 
 def test_a_server_waits_for_a_writer_that_hangs_no_longer_either(database, monkeypatch):
     study = Study.create(database, eh.quotas.FairUCB(SHARES, seed=1))
-    monkeypatch.setattr("evenhand.studies.server.BEGIN_WRITING", "BEGIN; SET LOCAL lock_timeout = '300ms'")
+    monkeypatch.setattr("evenhand.studies.store.server.BEGIN_WRITING", "BEGIN; SET LOCAL lock_timeout = '300ms'")
     other = Study.open(database)
     with other._log.writing(), pytest.raises(UnreachableError, match="lock timeout"):
         study.ask()

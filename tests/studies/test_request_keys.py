@@ -6,7 +6,8 @@ import pytest
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, ContradictionError, ExhaustedError
-from evenhand.studies import Operation, Study, request_keys
+from evenhand.studies import Operation, Study
+from evenhand.studies.log import request_keys
 from tests.cli.shell import asked
 
 SHARES = {"ads": 0.2, "news": 0.3}
@@ -76,9 +77,9 @@ OLDER = {"shell": "{key}.{after}", "service": "{key}#{number}"}
 def test_decisions_that_older_versions_stored_are_found(study, form, monkeypatch):
     with monkeypatch.context() as older:
         texts = lambda key, number: (OLDER[form].format(key=key, number=number, after=number + 1),)  # noqa: E731
-        older.setattr("evenhand.studies.transaction.texts_of", texts)
+        older.setattr("evenhand.studies.log.transaction.texts_of", texts)
         before = study.ask(key="night", count=3)
-        older.setattr("evenhand.studies.transaction.texts_of", lambda key, number: (key,))
+        older.setattr("evenhand.studies.log.transaction.texts_of", lambda key, number: (key,))
         single, like = study.ask(key="alone"), study.ask(key="order.7")
     assert study.ask(key="night", count=4)[:3] == before
     assert study.ask(key="night") == before[0]

@@ -8,19 +8,20 @@ from unittest.mock import patch
 import pytest
 from sqlalchemy import select, update
 
-from evenhand import pooling
 from evenhand.errors import StoreError
 from evenhand.learners import UCB1
-from evenhand.policy import KernelPolicy
+from evenhand.policy import pooling
+from evenhand.policy.policy import KernelPolicy
 from evenhand.promises import workers as theory
 from evenhand.promises.balance import Balance, reach
 from evenhand.quotas import under_quota
 from evenhand.quotas.under_quota import UnderQuota
-from evenhand.studies import Store, members, membership, merged, shared_creation, shared_study, worker_logs
-from evenhand.studies.membership import Membership
-from evenhand.studies.schema import STUDIES, WORKERS
-from evenhand.studies.shared_study import SharedStudy
-from evenhand.studies.transaction import Transaction
+from evenhand.studies import Store
+from evenhand.studies.log.transaction import Transaction
+from evenhand.studies.store.schema import STUDIES, WORKERS
+from evenhand.studies.workers import members, membership, merged, shared_creation, shared_study, worker_logs
+from evenhand.studies.workers.membership import Membership
+from evenhand.studies.workers.shared_study import SharedStudy
 from tests.studies.simulated import Broken, Simulation, created, run
 
 SEEDS = int(os.environ.get("EVENHAND_SEEDS", "6"))

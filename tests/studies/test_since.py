@@ -10,8 +10,8 @@ from evenhand import registry
 from evenhand.checks import examples
 from evenhand.errors import ArgumentError, EvenhandError
 from evenhand.studies import Study
-from evenhand.studies.chain import digest_of
-from evenhand.studies.schema import EVENTS, SNAPSHOTS
+from evenhand.studies.log.chain import digest_of
+from evenhand.studies.store.schema import EVENTS, SNAPSHOTS
 from tests.naming import timed
 
 SHARES = {"ads": 0.2, "news": 0.3}
@@ -19,7 +19,7 @@ SHARES = {"ads": 0.2, "news": 0.3}
 
 @pytest.fixture
 def study(place, monkeypatch):
-    monkeypatch.setattr("evenhand.studies.replay.ENTRIES", 8)
+    monkeypatch.setattr("evenhand.studies.log.replay.ENTRIES", 8)
     study = Study.create(place, eh.quotas.FairUCB(SHARES, seed=1), name="ads")
     converse(study, 9)
     return study

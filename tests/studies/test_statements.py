@@ -6,7 +6,8 @@ import json
 import pytest
 
 import evenhand as eh
-from evenhand.studies import Operation, Study, statements
+from evenhand.studies import Operation, Study
+from evenhand.studies.store import statements
 
 SHARES = {"a": 0.2, "b": 0.3}
 SIZES = 2_000, 8_000
@@ -79,7 +80,7 @@ def test_a_report_on_an_old_ticket_takes_as_many_steps_where_tickets_expire():
 
 
 def test_the_counter_sees_a_statement_that_reads_the_whole_log(studies, monkeypatch):
-    monkeypatch.setattr("evenhand.studies.log.IN_ORDER", "ORDER BY sequence")
+    monkeypatch.setattr("evenhand.studies.log.log.IN_ORDER", "ORDER BY sequence")
     small, large = (study.of(CALLS["record"]) for study in studies)
     assert large > 3 * small > 3 * SIZES[0]
 

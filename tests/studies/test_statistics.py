@@ -13,8 +13,8 @@ from evenhand.errors import ArgumentError
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Decision
 from evenhand.studies import Operation, Study
-from evenhand.studies.statistics import MOMENTS, Statistics
-from evenhand.studies.summary import summarize
+from evenhand.studies.monitoring.summary import summarize
+from evenhand.studies.statistics.statistics import MOMENTS, Statistics
 from tests.reference.studies import shown
 from tests.strategies import any_shares
 

@@ -8,7 +8,7 @@ import pytest
 
 from evenhand.errors import ArgumentError, ContractError
 from evenhand.studies import Storage, Store, Study, check_store
-from evenhand.studies.statements import change
+from evenhand.studies.store.statements import change
 from tests.studies.conftest import empty_database
 from tests.studies.test_store import policy
 

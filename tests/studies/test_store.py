@@ -18,8 +18,8 @@ from sqlalchemy import create_engine, event, inspect, text
 import evenhand as eh
 from evenhand.errors import ArgumentError, MissingExtraError, StoreError
 from evenhand.studies import Operation, Store, Study
-from evenhand.studies.schema import METADATA, REVISION, REVISIONS
-from evenhand.studies.store import _engine, _url
+from evenhand.studies.store.schema import METADATA, REVISION, REVISIONS
+from evenhand.studies.store.store import _engine, _url
 from tests.naming import named
 
 
@@ -381,7 +381,7 @@ def test_a_downgrade_to_the_base_leaves_nothing(store):
     store.upgrade()
     with store.writing() as connection:
         config = Config(attributes={"connection": connection})
-        config.set_main_option("script_location", "evenhand:studies/migrations")
+        config.set_main_option("script_location", "evenhand:studies/store/migrations")
         command.downgrade(config, "base")
     assert tables(store) == {REVISIONS}
     with store.reading() as connection:
@@ -455,7 +455,7 @@ def test_a_study_that_cannot_be_had_leaves_no_connection_open(shared, monkeypatc
 def test_a_call_makes_two_round_trips_to_a_server(database, monkeypatch, tmp_path):
     study = Study.create(database, eh.quotas.FairUCB({"a": 0.2, "b": 0.3}))
     study.tell(study.ask(), 1.0)
-    monkeypatch.setattr("evenhand.studies.store.IDLE", 3600.0)
+    monkeypatch.setattr("evenhand.studies.store.store.IDLE", 3600.0)
     with study.store.reading() as connection:
         server = connection.connection.driver_connection.pgconn
     path, trips = tmp_path / "trace", []
@@ -473,7 +473,7 @@ def test_a_transaction_of_a_server_that_fails_late_leaves_no_trace(database, mon
     study = Study.create(database, eh.quotas.FairUCB({"a": 0.2, "b": 0.3}))
     decision = study.ask()
     with monkeypatch.context() as patched:
-        patched.setattr("evenhand.studies.replay.policy_version", lambda policy: "too long " * 20)
+        patched.setattr("evenhand.studies.log.replay.policy_version", lambda policy: "too long " * 20)
         study._replay = None
         with pytest.raises(StoreError, match="value too long"):
             study.tell(decision, 1.0)
@@ -490,6 +490,6 @@ def test_a_connection_that_was_idle_is_tried_before_it_is_used(database, monkeyp
         ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
         connection.execute(text(f"{ended} AND pid != pg_backend_pid()"))
     other.dispose()
-    monkeypatch.setattr("evenhand.studies.store.IDLE", 0.0)
+    monkeypatch.setattr("evenhand.studies.store.store.IDLE", 0.0)
     assert study.ask().id == 2
     assert study.verify().ok

@@ -20,7 +20,7 @@ from evenhand.errors import (
     UnknownStudyError,
     UnknownTicketError,
 )
-from evenhand.state import from_bytes, to_bytes
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Operation, Store, Study
 from tests.fuzzing import many
 
@@ -296,7 +296,7 @@ def test_only_a_policy_can_be_studied(store):
 
 
 def test_a_log_longer_than_a_snapshot_opens_from_it(store, monkeypatch):
-    monkeypatch.setattr("evenhand.studies.replay.ENTRIES", 16)
+    monkeypatch.setattr("evenhand.studies.log.replay.ENTRIES", 16)
     study = Study.create(store, fair(), name="long")
     for _ in range(50):
         study.tell(study.ask(), 1.0)
@@ -310,7 +310,7 @@ def test_a_log_longer_than_a_snapshot_opens_from_it(store, monkeypatch):
 def test_a_changed_entry_is_noticed_when_it_is_replayed(study):
     from sqlalchemy import update
 
-    from evenhand.studies.schema import EVENTS
+    from evenhand.studies.store.schema import EVENTS
 
     study.tell(study.ask(), 1.0)
     with study.store.writing() as connection:

@@ -13,8 +13,8 @@ from sqlalchemy import delete, select, text
 import evenhand as eh
 from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, MissingExtraError
 from evenhand.studies import Operation, Store, Study, bandit_frame
-from evenhand.studies import subjects as module
-from evenhand.studies.schema import EVENTS, REVISIONS, SNAPSHOTS, SUBJECTS
+from evenhand.studies.log import subjects as module
+from evenhand.studies.store.schema import EVENTS, REVISIONS, SNAPSHOTS, SUBJECTS
 
 SHOWN = [0.12345678912345678, 0.23456789123456789]
 NAME = "user-17-Beate"

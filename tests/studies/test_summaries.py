@@ -16,9 +16,9 @@ from evenhand.errors import StoreError
 from evenhand.service.index import Index
 from evenhand.service.sessions import Session, Sessions
 from evenhand.studies import Store, Study
-from evenhand.studies.schema import EVENTS, REVISIONS, SUMMARIES
-from evenhand.studies.statistics import Statistics
-from evenhand.studies.summaries import _seal, begin, keep
+from evenhand.studies.statistics.statistics import Statistics
+from evenhand.studies.statistics.summaries import _seal, begin, keep
+from evenhand.studies.store.schema import EVENTS, REVISIONS, SUMMARIES
 
 SHARES = {"ads": 0.2, "news": 0.3, "sports": 0.1}
 
@@ -142,7 +142,7 @@ def test_groups_and_their_gaps_go_on_from_a_summary():
 
 
 def test_moments_that_were_thinned_go_on_from_a_summary(monkeypatch):
-    monkeypatch.setattr("evenhand.studies.statistics.MOMENTS", 4)
+    monkeypatch.setattr("evenhand.studies.statistics.statistics.MOMENTS", 4)
     study = Study.create(":memory:", plain_shares(), name="ads")
     for _ in range(6):
         converse(study, 7, 1)
@@ -197,7 +197,7 @@ def test_a_summary_of_another_version_is_not_believed(monkeypatch):
     converse(study, 40, 1)
     keep_all(session_of(study))
     assert begin(study)[0].sequence == study.sequence
-    monkeypatch.setattr("evenhand.studies.summaries.policy_version", lambda policy: "0.9.9+00000000")
+    monkeypatch.setattr("evenhand.studies.statistics.summaries.policy_version", lambda policy: "0.9.9+00000000")
     assert begin(study)[0].sequence == 0
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.studies import Store, Study
-from evenhand.studies.turns import COUNTER, wait_turn
+from evenhand.studies.store.turns import COUNTER, wait_turn
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere writers wait as SQLite has them wait")
 PATIENCE = 60
@@ -25,7 +25,7 @@ def path(tmp_path):
 
 HOLDING = """
 import sys, time
-from evenhand.studies.turns import wait_turn
+from evenhand.studies.store.turns import wait_turn
 with wait_turn(sys.argv[1], 60):
     print("in", flush=True)
     time.sleep(600)
@@ -73,12 +73,12 @@ def test_a_store_s_writers_come_in_order(tmp_path, monkeypatch):
 
 
 def test_one_process_writes_on_for_a_slice_and_then_draws_a_number_again(path, monkeypatch):
-    monkeypatch.setattr("evenhand.studies.turns.SLICE", 3600.0)
+    monkeypatch.setattr("evenhand.studies.store.turns.SLICE", 3600.0)
     for _ in range(3):
         with wait_turn(str(path), PATIENCE):
             assert drawn(path) == 1
-    monkeypatch.setattr("evenhand.studies.turns.slices", {})
-    monkeypatch.setattr("evenhand.studies.turns.SLICE", 0.0)
+    monkeypatch.setattr("evenhand.studies.store.turns.slices", {})
+    monkeypatch.setattr("evenhand.studies.store.turns.SLICE", 0.0)
     for number in (2, 3):
         with wait_turn(str(path), PATIENCE):
             assert drawn(path) == number

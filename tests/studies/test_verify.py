@@ -6,11 +6,11 @@ from sqlalchemy import delete, insert, select, update
 import evenhand as eh
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Decision
-from evenhand.state import to_bytes
+from evenhand.saving.state import to_bytes
 from evenhand.studies import Study
-from evenhand.studies.chain import Entry, digest_of, genesis
-from evenhand.studies.codec import from_text, to_text
-from evenhand.studies.schema import EVENTS, SNAPSHOTS, STUDIES
+from evenhand.studies.log.chain import Entry, digest_of, genesis
+from evenhand.studies.log.codec import from_text, to_text
+from evenhand.studies.store.schema import EVENTS, SNAPSHOTS, STUDIES
 from tests.naming import named
 
 SHARES = {"ads": 0.2, "news": 0.3}
@@ -19,7 +19,7 @@ SHARES = {"ads": 0.2, "news": 0.3}
 @pytest.fixture
 def study(monkeypatch):
     """A study of eight entries with snapshots after the fourth and the eighth, opened anew: nothing is in memory."""
-    monkeypatch.setattr("evenhand.studies.replay.ENTRIES", 4)
+    monkeypatch.setattr("evenhand.studies.log.replay.ENTRIES", 4)
     study = Study.create(":memory:", eh.quotas.FairUCB(SHARES, seed=1), name="ads")
     for reward in (1.0, 0.0, 0.5, 1.0):
         study.tell(study.ask(), reward)

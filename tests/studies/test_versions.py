@@ -11,8 +11,8 @@ import evenhand as eh
 from evenhand.errors import ReplayError
 from evenhand.protocol import Decision
 from evenhand.studies import Store, Study
-from evenhand.studies.schema import SNAPSHOTS
-from evenhand.studies.versions import _evenhand, policy_version
+from evenhand.studies.log.versions import _evenhand, policy_version
+from evenhand.studies.store.schema import SNAPSHOTS
 
 
 class Turns:
@@ -48,7 +48,7 @@ class Turns:
 def upgrade(scratch_registry, monkeypatch):
     """Replace the policy's code by its second version."""
     scratch_registry(Turns)
-    monkeypatch.setattr("evenhand.studies.replay.policy_version", lambda policy: f"version {Turns.version}")
+    monkeypatch.setattr("evenhand.studies.log.replay.policy_version", lambda policy: f"version {Turns.version}")
     monkeypatch.setattr("evenhand.studies.study.policy_version", lambda policy: f"version {Turns.version}")
     monkeypatch.setattr(Turns, "version", 1)
     return lambda: monkeypatch.setattr(Turns, "version", 2)
@@ -94,7 +94,7 @@ def test_an_entry_of_this_version_that_does_not_replay_is_a_problem(place, upgra
 
 def test_code_that_decides_alike_needs_nothing(place, upgrade, monkeypatch):
     study = grown(place, rounds=3)
-    monkeypatch.setattr("evenhand.studies.replay.policy_version", lambda policy: "version 1.1")
+    monkeypatch.setattr("evenhand.studies.log.replay.policy_version", lambda policy: "version 1.1")
     later = Study.open(study.store)
     later.tell(later.ask(), 1.0)
     finding = later.verify()
@@ -104,7 +104,7 @@ def test_code_that_decides_alike_needs_nothing(place, upgrade, monkeypatch):
 
 
 def test_snapshots_of_each_version_s_beginning_stay(place, upgrade, monkeypatch):
-    monkeypatch.setattr("evenhand.studies.replay.ENTRIES", 4)
+    monkeypatch.setattr("evenhand.studies.log.replay.ENTRIES", 4)
     study = grown(place, rounds=10)
     study.snapshot()
     upgrade()

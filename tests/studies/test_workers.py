@@ -24,7 +24,7 @@ from evenhand.errors import (
     UnknownWorkerError,
 )
 from evenhand.studies import Operation, Store, Study
-from evenhand.studies.schema import EVENTS, REVISION, REVISIONS, WITHOUT_WORKERS, WORKERS
+from evenhand.studies.store.schema import EVENTS, REVISION, REVISIONS, WITHOUT_WORKERS, WORKERS
 from tests.cli.shell import call
 
 SHARES = {"ads": 0.2, "news": 0.3, "sports": 0.1}
@@ -494,7 +494,7 @@ def test_tickets_of_workers_expire(file, monkeypatch):
     (first,) = opened(where, "w1")
     decision = first.ask()
     clock = [0]
-    monkeypatch.setattr("evenhand.studies.transaction.now", lambda: clock[0])
+    monkeypatch.setattr("evenhand.studies.log.transaction.now", lambda: clock[0])
     clock[0] = int(study.created.timestamp() * 1e6) + 7_200_000_000
     assert study.expire_after.total_seconds() == 3600
     first.ask()
@@ -551,7 +551,7 @@ def test_a_verification_goes_on_from_an_earlier_one(file):
 def test_more_endowments_than_there_is_tolerance_are_found(tmp_path):
     """Both workers are given the whole tolerance, as a program would that splits nothing."""
     from evenhand.promises import workers as theory
-    from evenhand.studies import shared_creation
+    from evenhand.studies.workers import shared_creation
 
     def greedy(promise, workers):
         return theory.Plan(0, [0] * len(promise.arms), theory.limits(theory.owned(promise)))
@@ -622,7 +622,7 @@ def test_a_key_is_not_decided_again_while_a_log_that_may_hold_it_cannot_be_read(
 def test_the_table_keeps_the_canonical_order_where_a_clock_goes_back(monkeypatch):
     """w1 decides at 1, is told at 50 and decides at 2; w2 decides at 40: the second decision of w1 comes last."""
     clock = [0]
-    monkeypatch.setattr("evenhand.studies.transaction.now", lambda: clock[0])
+    monkeypatch.setattr("evenhand.studies.log.transaction.now", lambda: clock[0])
     study, where = created(":memory:")
     first, second = opened(where, "w1", "w2")
     clock[0] = 1
@@ -701,7 +701,7 @@ def test_a_log_that_was_begun_and_never_joined_is_begun_anew(tmp_path, monkeypat
     where = tmp_path / "ads.evenhand"
     study, _ = created(where)
     with monkeypatch.context() as killed:
-        killed.setattr("evenhand.studies.members.enter", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        killed.setattr("evenhand.studies.workers.members.enter", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             study.join("w5")
     assert Path(f"{where}.ads.w5").exists()

@@ -10,7 +10,7 @@ below -e:
 
     K = 1/2 K of (1 + D) / (1 + e) + 1/2 K of (1 - D) / (1 + e)
 
-where K of y is the mean of prod (1 + c (y - 1)) over the bets c of `evenhand.evaluation.sequences`. While the groups
+where K of y is the mean of prod (1 + c (y - 1)) over the bets c of `evenhand.audit.sequences`. While the groups
 are alike K reaches 1/d with probability at most d, however often it is looked at.
 
 Source: B. Chugg, S. Cortes-Gomez, B. Wilder, A. Ramdas, "Auditing fairness by betting", NeurIPS 2023; the pairs of
@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.evaluation.sequences import BETS, Book, Books
+from evenhand.audit.sequences import BETS, Book, Books
 from evenhand.kernels.arrays import Floats
 
 __all__ = ["WITHIN", "Gap", "Gaps", "wealth_of"]

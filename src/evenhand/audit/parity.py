@@ -9,12 +9,12 @@ import numpy as np
 
 from evenhand.arguments import real, whole
 from evenhand.audit.gaps import WITHIN, Gap, wealth_of
+from evenhand.data.tables import column, in_natural_order, numbers
+from evenhand.display.html import Card, Shown, Table
 from evenhand.errors import TableError, wanted
 from evenhand.frames import as_pandas
-from evenhand.html import Card, Shown, Table
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label
-from evenhand.tables import column, in_natural_order, numbers
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -27,10 +27,10 @@ from evenhand.checks.drawn_promises import PARTS, Case, drawn_case
 from evenhand.checks.play import fresh_copy
 from evenhand.checks.trial import Trial, Wishes
 from evenhand.errors import ArgumentError, ContractError, EvenhandError, wanted
+from evenhand.policy.traits import traits_of
 from evenhand.promises.promise import Promise
 from evenhand.promises.reading import key_of
 from evenhand.rng import Seed, draw_seed
-from evenhand.traits import traits_of
 
 __all__ = ["PromiseReport", "check_promise"]
 

@@ -25,9 +25,9 @@ from evenhand.checks.conversation import (
 from evenhand.checks.numeric import check_labels, check_learns, check_numbers, check_one_kernel
 from evenhand.checks.play import SEED, Skip, first_difference, fresh_copy, plain
 from evenhand.errors import ArgumentError, ContractError, wanted
+from evenhand.policy.traits import traits_of
 from evenhand.protocol import Decision
-from evenhand.state import from_bytes, to_bytes
-from evenhand.traits import traits_of
+from evenhand.saving.state import from_bytes, to_bytes
 
 __all__ = ["Check", "check_policy", "check_registered", "check_world", "examples"]
 

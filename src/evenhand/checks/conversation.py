@@ -11,10 +11,10 @@ import numpy as np
 
 from evenhand.checks.play import SEED, Skip, converse, first_difference, fresh_copy, must_refuse, state_of
 from evenhand.errors import ArgumentError, EvenhandError, ExhaustedError, TicketError
+from evenhand.policy.traits import traits_of
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.simulation.loop import replicate, runs_compiled
-from evenhand.state import from_bytes, to_bytes
 from evenhand.threads import run_together
-from evenhand.traits import traits_of
 
 __all__ = [
     "check_bad_input",

@@ -12,14 +12,14 @@ from evenhand.checks.play import SEED, Skip, converse, first_difference
 from evenhand.errors import ArgumentError
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.flatten import flat
-from evenhand.policy import KernelPolicy
+from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.traits import traits_of
 from evenhand.promises.plain import arguments_of
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Label
 from evenhand.simulation.given import Course, check_given
 from evenhand.simulation.loop import Trace, replicate, runs_compiled
 from evenhand.simulation.world import KernelWorld
-from evenhand.traits import traits_of
 
 __all__ = ["check_labels", "check_learns", "check_numbers", "check_one_kernel"]
 

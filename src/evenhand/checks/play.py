@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import ArgumentError, EvenhandError
-from evenhand.state import to_bytes
+from evenhand.saving.state import to_bytes
 
 __all__ = ["SEED", "Skip", "converse", "first_difference", "fresh_copy", "must_refuse", "plain", "state_of"]
 

@@ -63,13 +63,13 @@ def audit(
     given = (share_texts, cap_texts, window_texts, behind_texts)
     shares, cap, window, behind = (",".join(texts or ()) for texts in given)
     from evenhand import quotas
-    from evenhand.cli.inputs import changing_shares, named_shares, shares_of, windows_of
+    from evenhand.audit.decision_log import read_plays
+    from evenhand.audit.file_survey import labels_in_files
     from evenhand.cli.output import as_json, draw, folder, records, say, say_notes
-    from evenhand.cli.promises import promise_in
-    from evenhand.cli.tables import is_large, read_table
-    from evenhand.quotas.decision_log import read_plays
-    from evenhand.quotas.file_survey import labels_in_files
-    from evenhand.tables import write_csv
+    from evenhand.cli.reading.inputs import changing_shares, named_shares, shares_of, windows_of
+    from evenhand.cli.reading.promises import promise_in
+    from evenhand.cli.reading.tables import is_large, read_table
+    from evenhand.data.tables import write_csv
 
     owed: Any = changing_shares(shares)
     named = named_shares(shares) if owed is None and shares else None

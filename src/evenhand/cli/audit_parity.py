@@ -29,7 +29,7 @@ def audit_parity(
     too few rows can be compared to say."""
     from evenhand.audit import parity
     from evenhand.cli.output import as_json, records, say, say_notes
-    from evenhand.cli.tables import read_table
+    from evenhand.cli.reading.tables import read_table
 
     frame = read_table(log, text=[group])
     found = parity(frame, group=group, value=value, level=level, tolerance=tolerance, within=within)

@@ -20,37 +20,37 @@ __all__ = ["COMMANDS", "NUMBERS", "OF_STUDIES", "Command", "Commands", "command_
 NUMBERS = {"ignore_unknown_options": True}
 """A reward may be negative, and look like an option."""
 OF_STUDIES = {
-    "new": "new",
-    "ask": "conversation:ask",
-    "tell": "conversation:tell",
-    "forget": "conversation:forget",
-    "add": "changes:add",
-    "retire": "changes:retire",
-    "change": "changes:change",
-    "show": "show",
-    "export": "export",
-    "verify": "verify",
-    "monitor": "monitor",
-    "workers": "workers:workers",
-    "join": "workers:join",
-    "leave": "workers:leave",
-    "studies": "stores:studies",
-    "serve": "serve",
-    "keys": "keys",
-    "snapshot": "stores:snapshot",
-    "archive": "archive",
-    "erase": "stores:erase",
-    "upgrade": "stores:upgrade",
+    "new": "studies.new",
+    "ask": "studies.conversation:ask",
+    "tell": "studies.conversation:tell",
+    "forget": "studies.conversation:forget",
+    "add": "studies.changes:add",
+    "retire": "studies.changes:retire",
+    "change": "studies.changes:change",
+    "show": "studies.show",
+    "export": "studies.export",
+    "verify": "studies.verify",
+    "monitor": "studies.monitor",
+    "workers": "studies.workers:workers",
+    "join": "studies.workers:join",
+    "leave": "studies.workers:leave",
+    "studies": "studies.stores:studies",
+    "serve": "studies.serve",
+    "keys": "studies.keys",
+    "snapshot": "studies.stores:snapshot",
+    "archive": "studies.archive",
+    "erase": "studies.stores:erase",
+    "upgrade": "studies.stores:upgrade",
 }
 COMMANDS = {
-    "init": "init",
+    "init": "studies.init",
     "simulate": "simulate",
     "sample": "sample",
-    "label": "label",
+    "label": "studies.label",
     "audit": "audit",
     "evaluate": "evaluate",
     "recommend": "recommend",
-    "audit-pairs": "audit_pairs",
+    "audit-pairs": "studies.audit_pairs",
     "audit-parity": "audit_parity",
     "reproduce": "reproduce",
     "list": "listing:list_all",
@@ -142,5 +142,7 @@ def imported_when_called() -> None:
 
 def _function(command: str) -> Callable[..., None]:
     module, _, name = COMMANDS[command].partition(":")
-    function: Callable[..., None] = getattr(importlib.import_module(f"evenhand.cli.{module}"), name or module)
+    function: Callable[..., None] = getattr(
+        importlib.import_module(f"evenhand.cli.{module}"), name or module.rpartition(".")[2]
+    )
     return function

@@ -28,7 +28,7 @@ def _names(kind: str) -> list[str]:
 
     home = Path(registry.__file__).parent
     found = [
-        match for folder in registry.HOMES for file in home.glob(f"{folder}/*.py")
+        match for folder in registry.HOMES for file in home.glob(f"{folder}/**/*.py")
         for match in REGISTER.findall(file.read_text(encoding="utf-8"))
     ]  # fmt: skip
     return sorted(name for name, said in found if (said or "policy") == kind)

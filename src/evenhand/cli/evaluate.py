@@ -88,9 +88,9 @@ def evaluate(
     With --shares and no --policy it shows what the promise costs Thompson sampling.
     """
     import evenhand as eh
-    from evenhand.cli.inputs import names_of
     from evenhand.cli.output import as_json
-    from evenhand.cli.tables import read_table
+    from evenhand.cli.reading.inputs import names_of
+    from evenhand.cli.reading.tables import read_table
 
     frame = read_table(log, text=[name for name in (arm, position) if name])
     named = _policies(policy or [], shares, tolerance, seed, frame, arm, reward)
@@ -134,8 +134,8 @@ def _policies(
     given: list[str], shares: str, tolerance: float, seed: int, frame: pd.DataFrame, arm: str, reward: str
 ) -> dict[str, Any]:
     """Return the policies by the words that name them."""
-    from evenhand.cli.inputs import shares_of
-    from evenhand.cli.policies import policies_of
+    from evenhand.cli.reading.inputs import shares_of
+    from evenhand.cli.reading.policies import policies_of
     from evenhand.errors import ArgumentError, wanted
     from evenhand.evaluation import under_shares
     from evenhand.quotas import LoggedArms
@@ -160,10 +160,10 @@ def _policies(
 
 def _distribution(text: str) -> Any:
     """Return the distribution that a text or file says, None where it names a policy that learns."""
-    from evenhand.cli.inputs import named_shares
-    from evenhand.cli.tables import is_table, read_table
+    from evenhand.cli.reading.inputs import named_shares
+    from evenhand.cli.reading.tables import is_table, read_table
+    from evenhand.data.tables import column, numbers
     from evenhand.errors import TableError, wanted
-    from evenhand.tables import column, numbers
 
     if not is_table(text):
         read = named_shares(text, "--policy")
@@ -183,7 +183,7 @@ def _distribution(text: str) -> Any:
 
 def _propensity(text: str, frame: pd.DataFrame) -> Any:
     """Return the column, the columns by arm, or None."""
-    from evenhand.cli.inputs import named_shares
+    from evenhand.cli.reading.inputs import named_shares
 
     several = text not in frame.columns and "=" in text
     return named_shares(text, "--propensity") if several else text or None
@@ -191,10 +191,10 @@ def _propensity(text: str, frame: pd.DataFrame) -> Any:
 
 def _model(text: str) -> Any:
     """Return the model or the expected rewards that a text names, None for no text."""
-    from evenhand.cli.inputs import named_shares
-    from evenhand.cli.tables import is_table, read_table
+    from evenhand.cli.reading.inputs import named_shares
+    from evenhand.cli.reading.tables import is_table, read_table
+    from evenhand.data.tables import column, numbers
     from evenhand.errors import ArgumentError, wanted
-    from evenhand.tables import column, numbers
 
     if text == "logistic":
         from sklearn.linear_model import LogisticRegression

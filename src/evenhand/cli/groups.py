@@ -17,7 +17,7 @@ ENOUGH = 20_000
 
 def table_world(frame: pd.DataFrame, arm: str, group: str, reward: str, features: str, sensitive: str) -> Any:
     """Return the arms of a user's table; `arm`, `group` and `features` are columns separated by commas."""
-    from evenhand.cli.inputs import names_of
+    from evenhand.cli.reading.inputs import names_of
     from evenhand.groups import TableArms
 
     return TableArms(
@@ -31,7 +31,7 @@ def table_world(frame: pd.DataFrame, arm: str, group: str, reward: str, features
 
 
 def _label(frame: pd.DataFrame, group: str, sensitive: str) -> Any:
-    from evenhand.tables import column
+    from evenhand.data.tables import column
 
     known = {str(label): label for label in column(frame, group).tolist()} if group in frame.columns else {}
     return known.get(sensitive, sensitive)
@@ -40,7 +40,7 @@ def _label(frame: pd.DataFrame, group: str, sensitive: str) -> Any:
 def learned_bias(world: Any, rounds: int, seed: int) -> pd.DataFrame:
     """Return what a table shows of the bias; in a simulated world what GroupFairTopInterval has learned of it after one
     conversation of at most 20,000 rounds."""
-    from evenhand.cli.policies import group_settings
+    from evenhand.cli.reading.policies import group_settings
     from evenhand.groups import GroupFairTopInterval, TableArms
 
     if isinstance(world, TableArms):
@@ -75,8 +75,8 @@ def write_bias(found: pd.DataFrame, out: Path) -> list[Path]:
     from functools import partial
 
     from evenhand.cli.output import draw
+    from evenhand.data.tables import write_csv
     from evenhand.plots import plot_bias
-    from evenhand.tables import write_csv
 
     write_csv(found, out / "bias.csv")
     height = max(3.8, 0.25 * found["feature"].nunique())

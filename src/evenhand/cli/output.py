@@ -86,7 +86,7 @@ def visible(text: str) -> str:
 
 def say_notes(about: Any) -> None:
     """Print the notes of an object, the first few of many."""
-    from evenhand.html import notes_of
+    from evenhand.display.html import notes_of
 
     notes = notes_of(about)
     for note in notes[:MOST_NOTES]:
@@ -109,7 +109,7 @@ def promise_sentence(when: str, kept: bool | None, worst_shortfall: float, arm: 
 def as_json(body: Any, about: Any = None) -> None:
     """Print one JSON document; numbers that are not finite become null, times text as in ISO 8601. With an object that
     it is about, `notes` are those of the object."""
-    from evenhand.html import notes_of
+    from evenhand.display.html import notes_of
 
     noted = {} if about is None else {"notes": notes_of(about)}
     _write(json.dumps(_clean(body | noted if noted else body), indent=2))

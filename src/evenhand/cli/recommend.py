@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.cli.causal_data import fitted_model, show_posterior
 from evenhand.cli.options import JSON
+from evenhand.cli.reading.causal_data import fitted_model, show_posterior
 from evenhand.cli.recommendation import compact, in_words
 from evenhand.errors import ArgumentError, TableError, wanted, why_unreadable
 
@@ -88,9 +88,9 @@ def recommend(
 ) -> None:
     """Find the best candidate among the fair ones. With --ask, --tell or --log it guides a real trial. With --edges and
     without --budget it says what observed data show; otherwise it simulates a trial."""
-    from evenhand import state
-    from evenhand.cli.tables import read_texts
-    from evenhand.state_file import remember
+    from evenhand.cli.reading.tables import read_texts
+    from evenhand.saving import state
+    from evenhand.saving.state_file import remember
 
     real = ask is not None or tell is not None or log is not None
     if real and trial is None:
@@ -150,7 +150,7 @@ def recommend(
 
 def _begun(trial: Path, given: dict[str, Any]) -> Search:
     """Return the search in a file; it goes on with what it was begun with, so nothing of that may be given again."""
-    from evenhand import state
+    from evenhand.saving import state
 
     again = [option for option, value in given.items() if value not in (None, "", [])]
     if again:
@@ -190,8 +190,8 @@ def _problem(
     asked: dict[str, Any], values: str, edges: str, smoothing: float, cuts: Sequence[str]
 ) -> tuple[Problem, Any]:
     """Build the problem that the options describe; return it with the costs in the file of candidates."""
-    from evenhand.cli.inputs import read_object
-    from evenhand.cli.tables import is_table
+    from evenhand.cli.reading.inputs import read_object
+    from evenhand.cli.reading.tables import is_table
     from evenhand.interventions import CausalModel, Problem
 
     missing = [option for option, value in asked.items() if value is None or value in ("", [], 0)]
@@ -235,8 +235,8 @@ def _search(problem: Problem, name: str, tolerance: float | None, budget: int | 
 
 def _simulate(running: Search, seed: int | None, *, quiet: bool) -> int:
     """Carry out the trials on the model itself; return the seed used."""
+    from evenhand.display.progress import ProgressBar
     from evenhand.interventions import SimulatedTrial
-    from evenhand.progress import ProgressBar
     from evenhand.rng import draw_seed
 
     world, seed = SimulatedTrial(running.problem), draw_seed(seed)
@@ -258,8 +258,8 @@ def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None,
     found = running.recommend()
     rows = found.table.reset_index()
     if out is not None:
+        from evenhand.data.tables import write_csv
         from evenhand.plots.interventions import plot_candidates, plot_outcomes
-        from evenhand.tables import write_csv
 
         folder(out)
         write_csv(rows, out / "candidates.csv")

@@ -45,14 +45,14 @@ def sample(
     """Choose training rows from a pool so that the risk of the worst-off group is low."""
     from functools import partial
 
-    from evenhand.cli.empty_cells import without_empty_cells
-    from evenhand.cli.inputs import named_shares, names_of
     from evenhand.cli.output import as_json, draw, folder, records, say, say_notes
-    from evenhand.cli.tables import read_table
+    from evenhand.cli.reading.empty_cells import without_empty_cells
+    from evenhand.cli.reading.inputs import named_shares, names_of
+    from evenhand.cli.reading.tables import read_table
+    from evenhand.data.tables import write_csv
     from evenhand.plots.sampling import plot_collection
     from evenhand.sampling import TablePool
-    from evenhand.state import save
-    from evenhand.tables import write_csv
+    from evenhand.saving.state import save
 
     columns, groups = names_of(features) or None, names_of(group)
     frame = read_table(pool, text=[name for name in groups if name not in (columns or ())])
@@ -106,7 +106,7 @@ def _sampler(scheme: str, world: TablePool, options: dict[str, Any], trend: floa
 
 
 def _run(sampler: Sampler, world: TablePool, budget: float, *, quiet: bool) -> Any:
-    from evenhand.progress import ProgressBar
+    from evenhand.display.progress import ProgressBar
     from evenhand.sampling import collect
 
     with ProgressBar("worst group's risk ...", budget, shown=not quiet) as bar:

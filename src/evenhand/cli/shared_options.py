@@ -22,7 +22,7 @@ TABLES = "Tables"
 
 def _read_config(context: typer.Context, value: Path | None) -> Path | None:
     if value is not None:
-        from evenhand.cli.config import read_config
+        from evenhand.cli.reading.config import read_config
 
         program = context.find_root().command
         context.default_map = read_config(value, context.command, str(context.info_name), program)
@@ -74,7 +74,7 @@ def with_shared_options(command: str, function: Callable[..., None]) -> Callable
         if not tables:
             function(**given)
             return
-        from evenhand.cli.tables import GIVEN, checked
+        from evenhand.cli.reading.tables import GIVEN, checked
 
         form.pop("config")
         token = GIVEN.set(checked(**form))

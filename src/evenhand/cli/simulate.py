@@ -75,10 +75,10 @@ def simulate(
 ) -> None:
     """Simulate policies and show whether their promises held and what these cost."""
     import evenhand as eh
-    from evenhand.cli.inputs import delay_of, shares_of
     from evenhand.cli.output import folder
-    from evenhand.cli.policies import policies_of
-    from evenhand.cli.promises import described_promises
+    from evenhand.cli.reading.inputs import delay_of, shares_of
+    from evenhand.cli.reading.policies import policies_of
+    from evenhand.cli.reading.promises import described_promises
     from evenhand.studies.specification import build
 
     if data is not None and group:
@@ -115,7 +115,7 @@ def simulate(
 
 def _replayed(path: Path) -> dict[str, Any]:
     """Return the offers and the segments that a log says."""
-    from evenhand.cli.tables import read_table
+    from evenhand.cli.reading.tables import read_table
     from evenhand.errors import ArgumentError, wanted
     from evenhand.simulation.given import said_in
 
@@ -129,8 +129,8 @@ def _replayed(path: Path) -> dict[str, Any]:
 
 def _grouped(other: str, data: Path, arm: str, group: str, reward: str, features: str, sensitive: str) -> Any:
     from evenhand.cli.groups import table_world
-    from evenhand.cli.inputs import names_of
-    from evenhand.cli.tables import read_table
+    from evenhand.cli.reading.inputs import names_of
+    from evenhand.cli.reading.tables import read_table
     from evenhand.errors import ArgumentError, wanted
 
     if other:
@@ -141,8 +141,8 @@ def _grouped(other: str, data: Path, arm: str, group: str, reward: str, features
 
 def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> Any:
     from evenhand import quotas, registry
-    from evenhand.cli.inputs import numbers_of
-    from evenhand.cli.tables import read_table
+    from evenhand.cli.reading.inputs import numbers_of
+    from evenhand.cli.reading.tables import read_table
     from evenhand.errors import ArgumentError, wanted
 
     if data is not None:
@@ -267,7 +267,7 @@ def _write(history: xr.Dataset, summary: list[dict[str, Any]], out: Path) -> lis
 
     from evenhand import plots
     from evenhand.cli.output import draw
-    from evenhand.tables import write_csv
+    from evenhand.data.tables import write_csv
 
     written = _write_netcdf(history, out / "history.nc")
     write_csv(pd.DataFrame(summary), out / "summary.csv")

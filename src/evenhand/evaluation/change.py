@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenhand.evaluation.sequences import ODDS, Book, Books
+from evenhand.audit.sequences import ODDS, Book, Books
 from evenhand.kernels.arrays import Floats
 
 __all__ = ["Change", "change_in", "split_rows"]

@@ -6,10 +6,10 @@ from typing import Literal
 
 import numpy as np
 
+from evenhand.audit.sequences import Books, Values
 from evenhand.evaluation.candidates import Candidate
 from evenhand.evaluation.logged import Logged
 from evenhand.evaluation.models import Estimates
-from evenhand.evaluation.sequences import Books, Values
 from evenhand.evaluation.weighing import PRIOR, Means, Rows, add_up, weigh_given, weigh_learning, weigh_levelled
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import entry

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evenhand.audit.sequences import Book, refutes
 from evenhand.errors import ArgumentError, TableError, wanted
 from evenhand.evaluation.candidates import Candidate
 from evenhand.evaluation.course import UNEVEN, Course
 from evenhand.evaluation.logged import Logged
-from evenhand.evaluation.sequences import Book, refutes
 from evenhand.kernels.arrays import Bools, Floats
 from evenhand.metrics.drift import REFUTED, shares_change
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from evenhand.arguments import one_of, real, whole, yes_or_no
+from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError, wanted
 from evenhand.evaluation.candidates import read_candidate
 from evenhand.evaluation.comparison import compared, follow
@@ -17,7 +18,6 @@ from evenhand.evaluation.logged import Logged, read_logged
 from evenhand.evaluation.models import read_estimates
 from evenhand.evaluation.replayed import Settings, evaluate_learners, learns
 from evenhand.labels import numbered
-from evenhand.progress import ProgressBar
 from evenhand.protocol import Label
 from evenhand.rng import Seed, draw_seed
 

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from evenhand.display.html import Card, Shown, Table
 from evenhand.evaluation.change import Change
-from evenhand.html import Card, Shown, Table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.arguments import as_floats
-from evenhand.contexts import feature_columns
+from evenhand.data.contexts import feature_columns
+from evenhand.data.tables import LEAST_CHANCE, ROUNDING, column, in_natural_order, numbers
+from evenhand.data.tables import chances as read_chances
 from evenhand.errors import ContextError, TableError, UnknownArmError, wanted, wanted_one_of
 from evenhand.frames import as_pandas, frame_or_value
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.labels import by_label
 from evenhand.protocol import Label, composed
-from evenhand.tables import LEAST_CHANCE, ROUNDING, column, in_natural_order, numbers
-from evenhand.tables import chances as read_chances
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -162,8 +162,8 @@ def positions_in(frame: pd.DataFrame, name: str) -> tuple[tuple[Label, ...], Int
 
 
 def _check_order(frame: pd.DataFrame, order: str) -> None:
-    from evenhand.quotas.decision_log import moments_of
-    from evenhand.tables import cells
+    from evenhand.audit.decision_log import moments_of
+    from evenhand.data.tables import cells
 
     moments = moments_of(cells(frame, order), order)
     late = np.flatnonzero(moments[1:] < moments[:-1])

@@ -23,7 +23,7 @@ from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted
 from evenhand.evaluation.logged import Logged
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.flatten import flat
-from evenhand.policy import KernelPolicy
+from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Label, find_label
 from evenhand.rng import generator, stream
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import whole
+from evenhand.audit.sequences import Book, Books
+from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError, TableError, wanted
 from evenhand.evaluation.course import Interval, look_rounds
 from evenhand.evaluation.diagnosis import check_log, overlap_of, weights_of
 from evenhand.evaluation.findings import Evaluation
 from evenhand.evaluation.logged import Logged
 from evenhand.evaluation.replay import Replayed, least_chance, read_learner, replay, sure_rounds
-from evenhand.evaluation.sequences import Book, Books
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.progress import ProgressBar
 
 if TYPE_CHECKING:
     from evenhand.quotas import Audit

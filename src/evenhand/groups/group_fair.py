@@ -18,13 +18,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from evenhand.arguments import one_of, real
-from evenhand.conversation import locked
 from evenhand.errors import ArgumentError, wanted
 from evenhand.groups.bias import Balance, estimate, freedom_of, named
 from evenhand.groups.interval_policy import ColdStart, IntervalPolicy, Preset
 from evenhand.groups.problem import Membership
 from evenhand.groups.selection import CHAIN_WITHIN, TOP
 from evenhand.groups.worlds import BiasedLinearArms
+from evenhand.policy.conversation import locked
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed

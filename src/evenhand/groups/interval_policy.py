@@ -20,8 +20,8 @@ from evenhand.groups.pooling import RegressionPool
 from evenhand.groups.problem import Grouped, Groups, Membership
 from evenhand.groups.selection import INTERVALS, TOP
 from evenhand.kernels.least_squares import regressions
-from evenhand.policy import KernelPolicy
-from evenhand.pooling import Pool
+from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.pooling import Pool
 from evenhand.rng import Seed
 
 __all__ = ["ColdStart", "IntervalPolicy", "Preset"]

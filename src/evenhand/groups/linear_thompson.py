@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import real, whole, yes_or_no
-from evenhand.chances import Chances
 from evenhand.groups.pooling import RegressionPool
 from evenhand.groups.problem import Grouped, Groups, Membership
 from evenhand.groups.worlds import BiasedLinearArms
@@ -21,8 +20,9 @@ from evenhand.kernels.compose import kernel
 from evenhand.kernels.largest import largest_normal
 from evenhand.kernels.least_squares import Regressions, intercept, learn, product, regressions
 from evenhand.kernels.random import draw, normal
-from evenhand.policy import KernelPolicy, Kernels, drawn, reason, unknown
-from evenhand.pooling import Pool
+from evenhand.policy.chances import Chances
+from evenhand.policy.policy import KernelPolicy, Kernels, drawn, reason, unknown
+from evenhand.policy.pooling import Pool
 from evenhand.registry import register
 from evenhand.rng import Seed
 

@@ -18,7 +18,6 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 
 from evenhand.arguments import is_whole, one_of, yes_or_no
-from evenhand.conversation import untaught
 from evenhand.errors import ArgumentError, wanted
 from evenhand.groups.intervals import group_of
 from evenhand.groups.linear_thompson import LinearThompson
@@ -30,7 +29,8 @@ from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, bind, entry, kernel
 from evenhand.kernels.random import below
 from evenhand.learners.adapter import reward_range_of
-from evenhand.policy import KernelPolicy, Kernels, Ticket, reason, unknown
+from evenhand.policy.conversation import untaught
+from evenhand.policy.policy import KernelPolicy, Kernels, Ticket, reason, unknown
 from evenhand.registry import register
 from evenhand.rng import Seed, child
 

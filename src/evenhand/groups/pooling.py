@@ -15,7 +15,7 @@ import numpy as np
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.compose import entry, interpreted
 from evenhand.kernels.least_squares import Regressions, intercept, learn, regressions
-from evenhand.pooling import Pool, checked_report
+from evenhand.policy.pooling import Pool, checked_report
 
 __all__ = ["RegressionPool"]
 

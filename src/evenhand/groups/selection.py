@@ -20,7 +20,7 @@ from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.least_squares import learn
 from evenhand.kernels.random import below, uniform
-from evenhand.policy import Kernels, reason, unknown
+from evenhand.policy.policy import Kernels, reason, unknown
 
 __all__ = ["CHAIN", "CHAIN_WITHIN", "INTERVALS", "TOP", "TWO_SWEEPS", "any_of"]
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import real
+from evenhand.data.features import coded
+from evenhand.data.tables import column, in_natural_order, numbers
 from evenhand.errors import ArgumentError, TableError, wanted
-from evenhand.features import coded
 from evenhand.frames import as_pandas
 from evenhand.groups.bias import named
 from evenhand.groups.problem import Groups
@@ -26,7 +27,6 @@ from evenhand.labels import combined_labels
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.simulation.world import KernelWorld, WorldKernels
-from evenhand.tables import column, in_natural_order, numbers
 
 if TYPE_CHECKING:
     import pandas as pd

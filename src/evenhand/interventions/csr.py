@@ -24,9 +24,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from evenhand import saved
 from evenhand.arguments import one_of, real, whole
-from evenhand.conversation import locked
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.deliveries import Deliveries
@@ -42,7 +40,9 @@ from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, OUTCOME_NEAR, S
 from evenhand.interventions.shown import Shown
 from evenhand.interventions.verdicts import estimated, shown_fair, shown_unfair, shown_worse
 from evenhand.interventions.worlds import SimulatedTrial
+from evenhand.policy.conversation import locked
 from evenhand.registry import register
+from evenhand.saving import saved
 
 __all__ = ["CSR"]
 

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arguments import is_whole, real
+from evenhand.data.tables import column, in_natural_order, numbers
 from evenhand.errors import TableError, wanted
 from evenhand.frames import as_pandas
 from evenhand.interventions.edges import Arcs, parents_of, read_edges, read_latent
 from evenhand.protocol import composed
-from evenhand.tables import column, in_natural_order, numbers
 
 __all__ = ["Fit", "dirichlet", "fitted"]
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from evenhand.arguments import is_whole
-from evenhand.conversation import untaught
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.draws import Draws
 from evenhand.interventions.search import Search
+from evenhand.policy.conversation import untaught
 from evenhand.rng import Seed, draw_seed, generator
 
 __all__ = ["replay", "simulated_searches"]

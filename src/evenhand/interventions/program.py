@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.conversation import Lock, locked
 from evenhand.errors import ArgumentError, EvenhandError, wanted
 from evenhand.extras import optional
+from evenhand.policy.conversation import Lock, locked
 
 __all__ = ["AllocationProgram", "Plan", "Rows"]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import permutations
 from typing import Any, Literal, NamedTuple
 
-from evenhand.html import Card, Shown, Table
+from evenhand.display.html import Card, Shown, Table
 from evenhand.interventions.question import Question
 from evenhand.labels import label_texts
 from evenhand.protocol import Label

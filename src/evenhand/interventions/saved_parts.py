@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.given_tables import GivenDelivery
 from evenhand.interventions.shown import Delivery
-from evenhand.saved import fill, refused
+from evenhand.saving.saved import fill, refused
 
 __all__ = [
     "GAP_HIGH",

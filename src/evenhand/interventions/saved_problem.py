@@ -12,7 +12,7 @@ from evenhand.interventions.cells import Cells
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.question import Question
 from evenhand.interventions.structure import Candidates, checked_candidates, checked_scores, checked_structure
-from evenhand.saved import fill, item, refused
+from evenhand.saving.saved import fill, item, refused
 
 __all__ = ["problem_snapshot", "restored_parts"]
 

@@ -13,12 +13,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand import saved
 from evenhand.arguments import real, whole, yes_or_no
-from evenhand.conversation import Conversation, locked
+from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, TableError, UnknownTicketError, wanted
 from evenhand.frames import frame_or_value
-from evenhand.html import Table
 from evenhand.interventions.allocation import Allocation, counts_of
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.ends import estimated_ends
@@ -37,7 +35,9 @@ from evenhand.interventions.saved_parts import (
     saved_evidence,
 )
 from evenhand.interventions.support import checked_support
-from evenhand.saved import refused
+from evenhand.policy.conversation import Conversation, locked
+from evenhand.saving import saved
+from evenhand.saving.saved import refused
 
 __all__ = ["GAP_HIGH", "OUTCOME_LOW", "OUTCOME_NEAR", "Allocation", "Search"]
 

@@ -13,7 +13,7 @@ from evenhand.errors import ArgumentError, EvenhandError, ModelError, StateFileE
 from evenhand.learners.functions import find, know, path_of
 from evenhand.parameters import Parameters
 from evenhand.registry import register
-from evenhand.saved import item, refused
+from evenhand.saving.saved import item, refused
 
 __all__ = ["Adapter", "read_range", "reward_range_of"]
 

@@ -30,7 +30,7 @@ from evenhand.kernels.cholesky import factorize, solve
 from evenhand.kernels.compose import kernel
 from evenhand.learners.discounted_ucb import DISCOUNT, LONGEST
 from evenhand.learners.optimism import HIGHEST
-from evenhand.policy import KernelPolicy, Kernels
+from evenhand.policy.policy import KernelPolicy, Kernels
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed

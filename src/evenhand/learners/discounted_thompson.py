@@ -15,7 +15,7 @@ from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import uniform
 from evenhand.learners.discounted_ucb import discount, read_discount
 from evenhand.learners.thompson import CHANCES, choose, rank
-from evenhand.policy import KernelPolicy, Kernels, unknown
+from evenhand.policy.policy import KernelPolicy, Kernels, unknown
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed

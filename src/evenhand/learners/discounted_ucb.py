@@ -20,7 +20,7 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind, kernel
 from evenhand.learners.optimism import choose_highest, rank_by_index
-from evenhand.policy import KernelPolicy, Kernels
+from evenhand.policy.policy import KernelPolicy, Kernels
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed

@@ -13,14 +13,14 @@ from typing import NamedTuple
 import numpy as np
 
 from evenhand.arguments import as_float
-from evenhand.chances import Chances
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import below, uniform
 from evenhand.kernels.ties import tried, untried
 from evenhand.learners.optimism import UNSEEN, UNTRIED
-from evenhand.policy import NO_CONTEXTS, KernelPolicy, Kernels, reason, unknown
+from evenhand.policy.chances import Chances
+from evenhand.policy.policy import NO_CONTEXTS, KernelPolicy, Kernels, reason, unknown
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed

@@ -25,7 +25,7 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import draw
-from evenhand.policy import KernelPolicy, Kernels, Ticket, drawn, reason
+from evenhand.policy.policy import KernelPolicy, Kernels, Ticket, drawn, reason
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed

@@ -23,12 +23,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from evenhand.arguments import one_of, whole
-from evenhand.conversation import locked
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind, kernel
 from evenhand.learners.kl_ucb import divergence, upper
 from evenhand.learners.optimism import choose_highest, rank_by_index
-from evenhand.policy import KernelPolicy, Kernels, Ticket, reason
+from evenhand.policy.conversation import locked
+from evenhand.policy.policy import KernelPolicy, Kernels, Ticket, reason
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed

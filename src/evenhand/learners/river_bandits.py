@@ -9,8 +9,8 @@ from evenhand.arguments import whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.learners.adapter import Adapter
 from evenhand.learners.elsewhere import Range, checked, class_in, shared_row
-from evenhand.objects import described, rebuilt
 from evenhand.rng import Seed, draw_seed
+from evenhand.saving.objects import described, rebuilt
 
 __all__ = ["from_river"]
 

@@ -11,8 +11,8 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.learners.adapter import Adapter
 from evenhand.learners.elsewhere import Range
-from evenhand.objects import described, rebuilt
 from evenhand.rng import Seed, draw_seed, generator
+from evenhand.saving.objects import described, rebuilt
 
 __all__ = ["from_sklearn"]
 

@@ -21,7 +21,7 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind, kernel
 from evenhand.learners.discounted_ucb import LONGEST
 from evenhand.learners.optimism import choose_highest, rank_by_index
-from evenhand.policy import KernelPolicy, Kernels, reason
+from evenhand.policy.policy import KernelPolicy, Kernels, reason
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed

@@ -22,7 +22,7 @@ from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import draw
 from evenhand.kernels.ties import tried, untried
 from evenhand.learners.optimism import UNSEEN, UNTRIED
-from evenhand.policy import KernelPolicy, Kernels, drawn, reason
+from evenhand.policy.policy import KernelPolicy, Kernels, drawn, reason
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.chances import Chances
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.largest import largest_beta
 from evenhand.kernels.random import beta, uniform
-from evenhand.policy import KernelPolicy, Kernels, reason, unknown
+from evenhand.policy.chances import Chances
+from evenhand.policy.policy import KernelPolicy, Kernels, reason, unknown
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed

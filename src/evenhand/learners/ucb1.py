@@ -20,7 +20,7 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind, kernel
 from evenhand.kernels.ties import tried, untried
 from evenhand.learners.optimism import HIGHEST, UNSEEN, UNTRIED, rank_by_index
-from evenhand.policy import KernelPolicy, Kernels
+from evenhand.policy.policy import KernelPolicy, Kernels
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed

@@ -27,8 +27,8 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from evenhand.arguments import is_whole
+from evenhand.display.html import Card, Shown, Table
 from evenhand.errors import ArgumentError, SharesError, wanted
-from evenhand.html import Card, Shown, Table
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.due_times import Pace, Position, pace, position
 from evenhand.labels import by_label

@@ -6,7 +6,7 @@ Promise: at every round t, N_i(t) >= floor(r_i t) - alpha.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from evenhand.quotas.audit import Audit, audit
+from evenhand.audit.promises import Audit, audit
 
 if TYPE_CHECKING:
     from evenhand.promises.promise import Promise

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from evenhand.conversation import locked
 from evenhand.errors import ArgumentError, SharesError, UnknownArmError, figure, wanted, wanted_one_of
 from evenhand.kernels.arrays import Floats
-from evenhand.policy import KernelPolicy
+from evenhand.policy.conversation import locked
+from evenhand.policy.policy import KernelPolicy
 from evenhand.promises.feasible import settle_offers
 from evenhand.promises.promise import Promise
 from evenhand.promises.reading import Members, key_of, read_share

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import Any
 
-from evenhand.chances import Chances
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, Gradual, bind, entry, kernel
 from evenhand.kernels.deadlines import PATIENCE
 from evenhand.kernels.flatten import flat, packer
-from evenhand.policy import FORCED, Kernels, certain, drawn, unknown
+from evenhand.policy.chances import Chances
+from evenhand.policy.policy import FORCED, Kernels, certain, drawn, unknown
 from evenhand.promises.draw import TRIES, draw_slate, finish_one, lot, prepare_one, spread
 from evenhand.promises.pick import AS_RANKED, BY_DEADLINE, BY_LOT, PICK_SURVEYED, grant
 from evenhand.promises.rule import rule_parameters, rule_state

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.chances import Chances
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, Gradual, entry, interpreted, kernel
 from evenhand.kernels.flatten import flat, packer
+from evenhand.policy.chances import Chances
 
 __all__ = ["of_certain", "settle_in_place", "under_rule"]
 

@@ -32,7 +32,6 @@ from typing import Any, Self
 import numpy as np
 
 from evenhand.arguments import real
-from evenhand.conversation import locked
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind, entry
@@ -41,7 +40,8 @@ from evenhand.kernels.due_times import NEVER
 from evenhand.kernels.flatten import packer
 from evenhand.learners.thompson import Thompson
 from evenhand.learners.ucb1 import UCB1
-from evenhand.policy import KernelPolicy, Kernels, unknown
+from evenhand.policy.conversation import locked
+from evenhand.policy.policy import KernelPolicy, Kernels, unknown
 from evenhand.promises.exact import grants_all
 from evenhand.promises.feasible import settle_offers
 from evenhand.promises.pick import pick_for
@@ -62,7 +62,7 @@ from evenhand.quotas.under_quota import RULES, Form, Ranking, Rule, Shares, Unde
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
-from evenhand.saved import refused
+from evenhand.saving.saved import refused
 
 __all__ = ["DeadlineLearn"]
 

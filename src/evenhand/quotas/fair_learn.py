@@ -24,7 +24,7 @@ from evenhand.errors import SharesError, figure
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.due_times import NEVER, advance
-from evenhand.policy import KernelPolicy
+from evenhand.policy.policy import KernelPolicy
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Label
 from evenhand.quotas.under_quota import Rule, Shares, UnderQuota, as_wished, promise_over

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evenhand.learners.ucb1 import UCB1
-from evenhand.policy import KernelPolicy
+from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Label
 from evenhand.quotas.fair_learn import RULE, FairParams, FairState, at_most_equal_shares, fair_memory, fair_parameters
 from evenhand.quotas.under_quota import Shares, UnderQuota, promise_over

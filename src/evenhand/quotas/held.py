@@ -25,8 +25,8 @@ import numpy as np
 
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, kernel
-from evenhand.policy import REASONS, Kernels, Ticket, certain, drawn
-from evenhand.saved import refused
+from evenhand.policy.policy import REASONS, Kernels, Ticket, certain, drawn
+from evenhand.saving.saved import refused
 
 __all__ = [
     "CALLED_FROM_PYTHON",

@@ -21,7 +21,7 @@ from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.due_times import NEVER, advance, pace, position
 from evenhand.learners.ucb1 import UCB1
-from evenhand.policy import KernelPolicy
+from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Label
 from evenhand.quotas.under_quota import Kept, Rule, Shares, UnderQuota, as_wished, promise_over
 from evenhand.quotas.worlds import BernoulliArms

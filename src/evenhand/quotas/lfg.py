@@ -22,7 +22,7 @@ from evenhand.arguments import as_float, whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
-from evenhand.policy import KernelPolicy, Kernels, reason
+from evenhand.policy.policy import KernelPolicy, Kernels, reason
 from evenhand.protocol import Label
 from evenhand.quotas.under_quota import Kept, Shares, promise_over
 from evenhand.quotas.worlds import BernoulliArms

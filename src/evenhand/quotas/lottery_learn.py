@@ -37,7 +37,7 @@ from evenhand.kernels.deadlines import outlook, played
 from evenhand.kernels.random import draw, uniform
 from evenhand.learners.thompson import Thompson
 from evenhand.learners.ucb1 import UCB1
-from evenhand.policy import FORCED, KernelPolicy, Kernels
+from evenhand.policy.policy import FORCED, KernelPolicy, Kernels
 from evenhand.protocol import Label
 from evenhand.quotas.composed_chances import settle_in_place
 from evenhand.quotas.deadlines import DEADLINE_RULE, check_tolerance, look_work, warn_of_idle_arms

@@ -8,7 +8,7 @@ import numpy as np
 
 from evenhand.kernels.arrays import Ints
 from evenhand.promises.rule import NO_STREAM, RuleState
-from evenhand.saved import refused
+from evenhand.saving.saved import refused
 
 __all__ = ["as_now"]
 

@@ -26,7 +26,7 @@ from evenhand.kernels.compose import kernel
 from evenhand.kernels.due_times import NEVER
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Label, composed
-from evenhand.saved import refused
+from evenhand.saving.saved import refused
 
 __all__ = ["Segment", "Segments", "Stacked", "enter_stacked", "read_segment"]
 

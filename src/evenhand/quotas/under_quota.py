@@ -31,14 +31,14 @@ import numpy as np
 
 from evenhand.arguments import is_whole
 from evenhand.arguments import whole as whole_number
-from evenhand.conversation import locked, untaught
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, entry, interpreted, kernel
 from evenhand.kernels.flatten import flat, packer
 from evenhand.learners.adapter import reward_range_of
-from evenhand.policy import FORCED, KernelPolicy, Kernels, Ticket, certain, drawn, reason, unknown
-from evenhand.pooling import Pool
+from evenhand.policy.conversation import locked, untaught
+from evenhand.policy.policy import FORCED, KernelPolicy, Kernels, Ticket, certain, drawn, reason, unknown
+from evenhand.policy.pooling import Pool
 from evenhand.promises.pick import BY_CAP, BY_DEADLINE, BY_LOT, BY_NO_RANK
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set
@@ -46,7 +46,7 @@ from evenhand.protocol import Label
 from evenhand.quotas.composed_chances import of_certain, under_rule
 from evenhand.quotas.held import CALLED_FROM_PYTHON, always, check_saved, no_wish, propose, recall, settle
 from evenhand.rng import Seed, child
-from evenhand.saved import refused, whole
+from evenhand.saving.saved import refused, whole
 
 __all__ = [
     "RULES",

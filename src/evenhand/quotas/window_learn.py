@@ -15,7 +15,7 @@ import numpy as np
 from evenhand.errors import SharesError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.learners.ucb1 import UCB1
-from evenhand.policy import KernelPolicy
+from evenhand.policy.policy import KernelPolicy
 from evenhand.promises.promise import read_promise
 from evenhand.promises.schedules import find_schedule, phases
 from evenhand.promises.windows import chain, grant, pick, safe_states

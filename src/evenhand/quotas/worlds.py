@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import as_float
+from evenhand.data.tables import chances, column, in_natural_order, numbers
 from evenhand.errors import ArgumentError, wanted
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats, Ints, Words
@@ -18,7 +19,6 @@ from evenhand.metrics.drift import shares_change
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.simulation.world import KernelWorld, WorldKernels, shows_nothing
-from evenhand.tables import chances, column, in_natural_order, numbers
 
 if TYPE_CHECKING:
     import pandas as pd

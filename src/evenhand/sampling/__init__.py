@@ -2,23 +2,23 @@
 
 from evenhand.sampling.bounds import mann_kendall, rademacher_deviation, vc_deviation
 from evenhand.sampling.certification import Certification
-from evenhand.sampling.collection import collect, group_errors
 from evenhand.sampling.epsilon_greedy import EpsilonGreedySampler, GreedySampler
-from evenhand.sampling.estimators import EstimatorModel
-from evenhand.sampling.file_rows import ImageFolder, MappedRows, ParquetRows, RowReference
 from evenhand.sampling.final import Collected
 from evenhand.sampling.forecast import Forecast, forecast
-from evenhand.sampling.label_queue import LabelQueue, Task
-from evenhand.sampling.label_world import LabelledItems
-from evenhand.sampling.logistic import LogisticModel
+from evenhand.sampling.labelling.collection import collect, group_errors
+from evenhand.sampling.labelling.label_queue import LabelQueue, Task
+from evenhand.sampling.labelling.label_world import LabelledItems
 from evenhand.sampling.measures import confidence_sequence, fairness_report
+from evenhand.sampling.models.estimators import EstimatorModel
+from evenhand.sampling.models.logistic import LogisticModel
+from evenhand.sampling.models.torch_model import TorchModel
 from evenhand.sampling.optimistic import OptimisticSampler
-from evenhand.sampling.pools import ArrayPool, label_pairs
+from evenhand.sampling.pools.file_rows import ImageFolder, MappedRows, ParquetRows, RowReference
+from evenhand.sampling.pools.pools import ArrayPool, label_pairs
+from evenhand.sampling.pools.table_pool import TablePool
 from evenhand.sampling.problem import Draw
 from evenhand.sampling.reweighting import Reweighted, minimax_reweighting
 from evenhand.sampling.sampler import Sampler
-from evenhand.sampling.table_pool import TablePool
-from evenhand.sampling.torch_model import TorchModel
 from evenhand.sampling.uniform import ProportionalSampler, UniformSampler
 from evenhand.sampling.worlds import SyntheticModel1, SyntheticModel2
 

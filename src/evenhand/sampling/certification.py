@@ -16,7 +16,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.conversation import locked
+from evenhand.display.html import Table
 from evenhand.errors import (
     ArgumentError,
     ContextError,
@@ -26,18 +26,18 @@ from evenhand.errors import (
     wanted,
     wanted_one_of,
 )
-from evenhand.html import Table
 from evenhand.labels import in_columns
+from evenhand.policy.conversation import locked
 from evenhand.protocol import Label, arm_labels
 from evenhand.registry import name_of, register
 from evenhand.sampling.drawing import Drawing
-from evenhand.sampling.file_rows import fetched
-from evenhand.sampling.labels import checked_labels
-from evenhand.sampling.losses import BOUNDED
 from evenhand.sampling.measures import confidence_sequence
+from evenhand.sampling.models.losses import BOUNDED
+from evenhand.sampling.pools.file_rows import fetched
+from evenhand.sampling.pools.labels import checked_labels
 from evenhand.sampling.problem import Draw, Groups, checked_number, checked_rows, checked_whole
 from evenhand.sampling.worlds import SyntheticModel1
-from evenhand.saved import fill, item, refused
+from evenhand.saving.saved import fill, item, refused
 
 __all__ = ["Certification"]
 
@@ -297,7 +297,7 @@ class Certification(Drawing):
     @classmethod
     def examples(cls) -> Iterator[tuple[Self, Any]]:
         """Yield certifications and worlds to try them on."""
-        from evenhand.sampling.logistic import LogisticModel
+        from evenhand.sampling.models.logistic import LogisticModel
 
         world = SyntheticModel1(instance="I")
         X, y = world.sample(0, 40, np.random.default_rng(0))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from evenhand.conversation import Conversation
+from evenhand.policy.conversation import Conversation
 from evenhand.protocol import Label
 from evenhand.sampling.problem import Draw
-from evenhand.saved import refused
+from evenhand.saving.saved import refused
 
 __all__ = ["Drawing"]
 

@@ -18,7 +18,7 @@ from evenhand.kernels.compose import entry
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
-from evenhand.sampling.losses import Loss
+from evenhand.sampling.models.losses import Loss
 from evenhand.sampling.optimistic import TIES, checked_ties
 from evenhand.sampling.problem import Groups, checked_number
 from evenhand.sampling.sampler import Costs, Sampler

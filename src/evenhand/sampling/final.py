@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, wanted
-from evenhand.sampling.classifier import Classifier
-from evenhand.sampling.logistic import LogisticModel
-from evenhand.sampling.models import raise_named
+from evenhand.sampling.models.classifier import Classifier
+from evenhand.sampling.models.logistic import LogisticModel
+from evenhand.sampling.models.models import raise_named
+from evenhand.sampling.models.trainer import Trainer
 from evenhand.sampling.reweighting import minimax_reweighting
-from evenhand.sampling.trainer import Trainer
 
 __all__ = ["Collected", "final_classifier", "named_columns"]
 

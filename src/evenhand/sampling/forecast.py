@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.rng import Seed, draw_seed, generator
-from evenhand.sampling.losses import row_losses
-from evenhand.sampling.models import raise_named
+from evenhand.sampling.models.losses import row_losses
+from evenhand.sampling.models.models import raise_named
 from evenhand.sampling.problem import checked_number, checked_whole
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from evenhand.extras import optional
 from evenhand.protocol import Label
-from evenhand.sampling.losses import BOUNDED, Loss
+from evenhand.sampling.models.losses import BOUNDED, Loss
 from evenhand.sampling.problem import checked_number
 
 __all__ = ["confidence_sequence", "fairness_report", "risk_table"]

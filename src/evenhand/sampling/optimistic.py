@@ -17,19 +17,19 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.conversation import locked
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels import sampling
 from evenhand.kernels.compose import entry
+from evenhand.policy.conversation import locked
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
 from evenhand.sampling.bounds import theory_bounds, vc_deviation
-from evenhand.sampling.losses import Loss
+from evenhand.sampling.models.losses import Loss
 from evenhand.sampling.problem import Groups, checked_number
 from evenhand.sampling.sampler import Costs, Sampler
 from evenhand.sampling.worlds import SyntheticModel1, SyntheticModel2
-from evenhand.saved import fill, item, refused
+from evenhand.saving.saved import fill, item, refused
 
 __all__ = ["OptimisticSampler", "checked_ties"]
 

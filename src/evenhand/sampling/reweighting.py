@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.sampling.labels import checked_labels
-from evenhand.sampling.losses import BOUNDED, Loss
+from evenhand.sampling.models.losses import BOUNDED, Loss
+from evenhand.sampling.pools.labels import checked_labels
 from evenhand.sampling.problem import checked_number, checked_whole
 from evenhand.sampling.reweighting_game import game_of
 

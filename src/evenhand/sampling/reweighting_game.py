@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, wanted
-from evenhand.sampling.estimators import random_states
-from evenhand.sampling.labels import checked_labels
-from evenhand.sampling.logistic import LogisticModel
-from evenhand.sampling.losses import SMALLEST, Loss, checked_loss, row_losses
-from evenhand.sampling.models import raise_named
+from evenhand.sampling.models.estimators import random_states
+from evenhand.sampling.models.logistic import LogisticModel
+from evenhand.sampling.models.losses import SMALLEST, Loss, checked_loss, row_losses
+from evenhand.sampling.models.models import raise_named
+from evenhand.sampling.pools.labels import checked_labels
 from evenhand.sampling.problem import MOST, checked_rows
 
 __all__ = ["EstimatorGame", "Game", "LogisticGame", "game_of"]

@@ -15,23 +15,23 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.conversation import locked
+from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ExhaustedError, UnknownArmError, wanted, wanted_one_of
-from evenhand.html import Table
 from evenhand.kernels import sampling
 from evenhand.kernels.compose import entry
+from evenhand.policy.conversation import locked
 from evenhand.protocol import Label, arm_labels, find_label
 from evenhand.rng import Seed, child, draw_seed, stream
 from evenhand.sampling.certification import Certification
 from evenhand.sampling.drawing import Drawing
 from evenhand.sampling.final import Collected, final_classifier, named_columns
-from evenhand.sampling.losses import Loss
 from evenhand.sampling.measures import risk_table
-from evenhand.sampling.models import raise_named
+from evenhand.sampling.models.losses import Loss
+from evenhand.sampling.models.models import raise_named
+from evenhand.sampling.models.trainer import Trainer
+from evenhand.sampling.pools.rows import Rows
 from evenhand.sampling.problem import Draw, Groups, checked_number, checked_whole, per_group
-from evenhand.sampling.rows import Rows
-from evenhand.sampling.trainer import Trainer
-from evenhand.saved import fill, item, real, refused, whole
+from evenhand.saving.saved import fill, item, real, refused, whole
 
 __all__ = ["Costs", "Sampler"]
 

@@ -14,7 +14,7 @@ from evenhand.kernels.compose import entry
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
-from evenhand.sampling.losses import Loss
+from evenhand.sampling.models.losses import Loss
 from evenhand.sampling.problem import Groups, per_group
 from evenhand.sampling.sampler import Costs, Sampler
 from evenhand.sampling.worlds import SyntheticModel1

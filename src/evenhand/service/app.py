@@ -9,19 +9,19 @@ from typing import Any
 
 from starlette.applications import Starlette
 
-from evenhand.service.admin_routes import ADMIN_ENDPOINTS
-from evenhand.service.auth import Admission, Guard
-from evenhand.service.connections import ConnectionCounts
 from evenhand.service.jobs import Lane, run_detached
-from evenhand.service.limits import LIMITS, Buckets, Limits
+from evenhand.service.limits.auth import Admission, Guard
+from evenhand.service.limits.connections import ConnectionCounts
+from evenhand.service.limits.limits import LIMITS, Buckets, Limits
 from evenhand.service.metrics import Metrics
 from evenhand.service.middleware import Middleware
-from evenhand.service.read_routes import READ_ENDPOINTS
 from evenhand.service.readiness import Readiness
+from evenhand.service.routes.admin_routes import ADMIN_ENDPOINTS
+from evenhand.service.routes.read_routes import READ_ENDPOINTS
+from evenhand.service.routes.system_routes import SYSTEM_ENDPOINTS
+from evenhand.service.routes.write_routes import WRITE_ENDPOINTS
 from evenhand.service.scheduler import Hook, Scheduler
 from evenhand.service.sessions import Sessions
-from evenhand.service.system_routes import SYSTEM_ENDPOINTS
-from evenhand.service.write_routes import WRITE_ENDPOINTS
 from evenhand.studies import Store
 
 __all__ = ["ENDPOINTS", "create_app"]
@@ -57,7 +57,7 @@ def create_app(
         hundredth of that. Each worker counts for itself.
     max_body : the largest request, in bytes.
     max_batch : the rows of the largest batch.
-    limits : limits of connections, if `evenhand.service.connections.Connection` serves them.
+    limits : limits of connections, if `evenhand.service.limits.connections.Connection` serves them.
     open_metrics : let `/metrics` be read without a key.
     log : the logger of requests (`evenhand.service.logs.json_log()`), or None.
     hooks, interval : functions to call with every study in the background, and the seconds between two calls.

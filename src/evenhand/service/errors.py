@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from evenhand import errors
 from evenhand.errors import ArgumentError, EvenhandError, TicketError, wanted
-from evenhand.service.request_schemas import EXPECTED
+from evenhand.service.schemas.request_schemas import EXPECTED
 
 __all__ = ["NAMES", "STATUS", "Refusal", "envelope", "from_validation", "refusal_of"]
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
+from evenhand.data.tables import write_csv
 from evenhand.service.arrow import MEDIA_TYPE
 from evenhand.studies import Study
 from evenhand.studies.export import bandit_frame
 from evenhand.studies.files import flat
-from evenhand.tables import write_csv
 
 if TYPE_CHECKING:
     import pandas as pd

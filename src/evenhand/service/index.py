@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from evenhand.protocol import find_label
-from evenhand.studies.chain import Entry
-from evenhand.studies.codec import reason_code
+from evenhand.studies.log.chain import Entry
+from evenhand.studies.log.codec import reason_code
 
 __all__ = ["Index"]
 

@@ -14,11 +14,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evenhand.errors import StoreError
 from evenhand.service.errors import Refusal, refusal_of
-from evenhand.service.limits import header
+from evenhand.service.limits.limits import header
 from evenhand.service.metrics import Metrics
 
 if TYPE_CHECKING:
-    from evenhand.service.auth import Admission
+    from evenhand.service.limits.auth import Admission
 
 __all__ = ["Middleware"]
 

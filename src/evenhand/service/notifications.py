@@ -10,8 +10,9 @@ from datetime import datetime
 from typing import Any
 
 from evenhand.service.webhooks import post
-from evenhand.studies import Study, monitors
-from evenhand.studies.monitors import Alert
+from evenhand.studies import Study
+from evenhand.studies.monitoring import monitors
+from evenhand.studies.monitoring.monitors import Alert
 from evenhand.studies.signing import sign_message
 
 __all__ = ["Notifier"]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from evenhand.arguments import one_of, real, whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.extras import optional
-from evenhand.service.limits import LIMITS, Limits
+from evenhand.service.limits.limits import LIMITS, Limits
 from evenhand.service.settings import read_password
 from evenhand.studies import Store
 from evenhand.studies.keys import add_key, list_keys, new_key
@@ -192,7 +192,7 @@ def _limits(per_address: int) -> Limits:
 
 
 def _options(level: str) -> dict[str, Any]:
-    from evenhand.service.connections import Connection
+    from evenhand.service.limits.connections import Connection
     from evenhand.service.logs import uvicorn_logging
 
     return {

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from evenhand.service.sessions import Session
-from evenhand.studies.codec import moment as time_of
-from evenhand.studies.statistics import Moment, Statistics
+from evenhand.studies.log.codec import moment as time_of
+from evenhand.studies.statistics.statistics import Moment, Statistics
 
 __all__ = ["close_up", "series_of"]
 

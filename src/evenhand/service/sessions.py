@@ -12,7 +12,8 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from evenhand.errors import EvenhandError, UnknownStudyError
-from evenhand.policy import KernelPolicy
+from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.traits import traits_of
 from evenhand.service.errors import Refusal
 from evenhand.service.index import Index
 from evenhand.service.jobs import Lane, spawn
@@ -20,9 +21,8 @@ from evenhand.service.leases import Leasing
 from evenhand.service.writer import Writer
 from evenhand.studies import SharedStudy, Store, Study
 from evenhand.studies.creation import NAME
-from evenhand.studies.statistics import Statistics
-from evenhand.studies.summaries import begin, keep
-from evenhand.traits import traits_of
+from evenhand.studies.statistics.statistics import Statistics
+from evenhand.studies.statistics.summaries import begin, keep
 
 __all__ = ["Session", "Sessions", "warm_up"]
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, wanted
-from evenhand.saved import refused
+from evenhand.saving.saved import refused
 from evenhand.similarity.metric import EQUAL
 from evenhand.similarity.verdicts import Verdict
 

@@ -10,14 +10,14 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenhand import saved
 from evenhand.arguments import one_of, real, whole, yes_or_no
-from evenhand.conversation import Conversation, locked, untaught
 from evenhand.errors import ArgumentError, ContextError, VerdictError, wanted
 from evenhand.kernels.flatten import flat
 from evenhand.kernels.flatten import names as flat_names
+from evenhand.policy.conversation import Conversation, locked, untaught
 from evenhand.protocol import Decision
 from evenhand.rng import Seed, draw_seed, stream
+from evenhand.saving import saved
 from evenhand.similarity.auditors import Suspect, checked_auditor
 from evenhand.similarity.gradual import RoundKernels, round_kernels
 from evenhand.similarity.learner import DistanceLearner, Verdict

@@ -13,11 +13,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenhand import saved
 from evenhand.arguments import array, real, yes_or_no
-from evenhand.conversation import Configured, locked
 from evenhand.errors import ArgumentError, VerdictError, wanted
+from evenhand.policy.conversation import Configured, locked
 from evenhand.registry import register
+from evenhand.saving import saved
 from evenhand.similarity.metric import EQUAL
 from evenhand.similarity.moments import MomentDistance
 from evenhand.similarity.reading import LARGEST_FEATURE

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenhand import saved
 from evenhand.arguments import array, is_whole, real, whole, yes_or_no
-from evenhand.conversation import Configured, locked
 from evenhand.errors import ArgumentError, VerdictError, wanted
 from evenhand.kernels.flatten import flat
+from evenhand.policy.conversation import Configured, locked
 from evenhand.rng import Seed, draw_seed, stream
+from evenhand.saving import saved
 from evenhand.similarity import metric
 from evenhand.similarity.auditors import (
     UNKNOWN,

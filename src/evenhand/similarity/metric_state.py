@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from evenhand.kernels.flatten import flat, names, packer
 from evenhand.kernels.halfspaces import Simplex, simplex
 from evenhand.rng import stream
-from evenhand.saved import fill, refused
+from evenhand.saving.saved import fill, refused
 
 __all__ = [
     "CONTRADICTING",

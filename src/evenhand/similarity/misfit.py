@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, logsumexp, xlogy
 
-from evenhand.saved import refused
+from evenhand.saving.saved import refused
 from evenhand.similarity.line_walk import Answers, wrong_under
 
 __all__ = ["ALARM", "Misfit", "misfit"]

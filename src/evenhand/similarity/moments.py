@@ -19,7 +19,7 @@ from evenhand.arguments import real, yes_or_no
 from evenhand.kernels.compose import routine
 from evenhand.registry import register
 from evenhand.rng import Seed
-from evenhand.saved import item
+from evenhand.saving.saved import item
 from evenhand.similarity.learner import DistanceLearner, Structure
 from evenhand.similarity.metric import (
     CONTRADICTED,

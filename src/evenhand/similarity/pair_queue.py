@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evenhand import saved
 from evenhand.arguments import array, is_whole, real, whole
-from evenhand.conversation import Conversation, locked
 from evenhand.errors import ArgumentError, ExhaustedError, UnknownTicketError, wanted
 from evenhand.frames import is_frame
+from evenhand.policy.conversation import Conversation, locked
 from evenhand.registry import register
 from evenhand.rng import Seed, child, draw_seed, generator
+from evenhand.saving import saved
 from evenhand.similarity.auditors import checked_auditor
 from evenhand.similarity.lipschitz_ucb import LipschitzUCB
 from evenhand.similarity.moments import MomentDistance

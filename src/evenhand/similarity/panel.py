@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.arguments import array, one_of
+from evenhand.display.html import Card, Shown, Table
 from evenhand.errors import ArgumentError, wanted
-from evenhand.html import Card, Shown, Table
 from evenhand.similarity.auditors import UNKNOWN, Suspect
 from evenhand.similarity.metric import EQUAL
 from evenhand.similarity.moments import MomentDistance

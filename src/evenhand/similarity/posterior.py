@@ -10,12 +10,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenhand import saved
 from evenhand.arguments import real
-from evenhand.conversation import locked
 from evenhand.kernels.compose import routine
+from evenhand.policy.conversation import locked
 from evenhand.registry import register
 from evenhand.rng import Seed, generator
+from evenhand.saving import saved
 from evenhand.similarity.auditors import RIGHT, WRONG, Suspect, ranked
 from evenhand.similarity.learner import DistanceLearner, Structure, root
 from evenhand.similarity.line_walk import RATES, Answers, Metrics, log_weights, rate_density, start, walk, wrong_under

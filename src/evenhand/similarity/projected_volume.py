@@ -25,7 +25,7 @@ from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.halfspaces import walk
 from evenhand.registry import register
 from evenhand.rng import Seed
-from evenhand.saved import item
+from evenhand.saving.saved import item
 from evenhand.similarity.learner import DistanceLearner, Structure
 from evenhand.similarity.metric import CONTRADICTED, NOTHING, TAUGHT, append, dull, farthest, opened, width
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.saved import item, refused, whole
+from evenhand.saving.saved import item, refused, whole
 from evenhand.similarity.metric import EQUAL
 
 __all__ = ["Verdict", "VerdictLog", "growth", "refusal"]

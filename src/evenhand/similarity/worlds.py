@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.arguments import array, one_of, real
-from evenhand.contexts import feature_columns
+from evenhand.data.contexts import feature_columns
+from evenhand.data.tables import numbers
 from evenhand.errors import ArgumentError, TableError, wanted
 from evenhand.frames import as_pandas
 from evenhand.registry import register
@@ -19,7 +20,6 @@ from evenhand.similarity.individuals import Individuals
 from evenhand.similarity.oracles import Auditor, MahalanobisOracle
 from evenhand.similarity.program import Select
 from evenhand.similarity.reading import LARGEST_FEATURE, LARGEST_REWARD, read_theta
-from evenhand.tables import numbers
 
 if TYPE_CHECKING:
     import pandas as pd

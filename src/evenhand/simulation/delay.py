@@ -19,7 +19,7 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, kernel
 from evenhand.kernels.random import uniform
-from evenhand.policy import Ticket
+from evenhand.policy.policy import Ticket
 from evenhand.rng import child, stream
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""What workers in a simulation learn from each other, compiled: what `evenhand.pooling` does, to the last bit.
+"""What workers in a simulation learn from each other, compiled: what `evenhand.policy.pooling` does, to the last bit.
 
 A worker that has taken in reports decides by its own statistics plus those of the others, added in the order of their
 names: first the serial beginning's, then "w1", "w10", "w2". Workers decide in turn, so of the others each holds the
@@ -16,7 +16,7 @@ from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, kernel
 from evenhand.kernels.flatten import names
 from evenhand.kernels.stacked import copier, row_of, stack
-from evenhand.policy import KernelPolicy, Ticket
+from evenhand.policy.policy import KernelPolicy, Ticket
 
 __all__ = ["Exchange", "Shared", "adding", "alone", "beside", "derive_kernel"]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.learners.adapter import Adapter
+from evenhand.policy.traits import traits_of
 from evenhand.protocol import Decision
 from evenhand.simulation.loop import foreign_learner
 from evenhand.simulation.world import KernelWorld
-from evenhand.traits import traits_of
 
 __all__ = ["check_fit", "check_world"]
 

@@ -21,7 +21,7 @@ from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, ContractError, wanted
 from evenhand.frames import as_pandas, is_frame
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.policy import KernelPolicy
+from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Label, composed, find_label
 from evenhand.rng import generator
 

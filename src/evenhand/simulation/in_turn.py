@@ -14,7 +14,7 @@ import numpy as np
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, kernel
 from evenhand.kernels.stacked import row_of, stack
-from evenhand.policy import Kernels, Ticket, unknown
+from evenhand.policy.policy import Kernels, Ticket, unknown
 from evenhand.simulation.exchange import Exchange
 
 __all__ = ["TeamParams", "TeamState", "in_turn"]

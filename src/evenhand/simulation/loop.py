@@ -16,7 +16,8 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, entry, interpreted, kernel
 from evenhand.metrics.limits import Limits, rounds_broken
 from evenhand.metrics.shares import Tally, count, violations, worst
-from evenhand.policy import KernelPolicy, Ticket, is_forced
+from evenhand.policy.policy import KernelPolicy, Ticket, is_forced
+from evenhand.policy.traits import traits_of
 from evenhand.protocol import Decision, Label
 from evenhand.rng import child
 from evenhand.simulation.clocks import (
@@ -43,7 +44,6 @@ from evenhand.simulation.delay import (
 from evenhand.simulation.given import Course
 from evenhand.simulation.team import Team
 from evenhand.simulation.world import KernelWorld
-from evenhand.traits import traits_of
 
 __all__ = ["Trace", "foreign_learner", "replicate", "runs_compiled"]
 

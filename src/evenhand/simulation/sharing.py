@@ -6,7 +6,8 @@ from fractions import Fraction
 from typing import Any
 
 from evenhand.errors import ArgumentError, SharesError, figure, wanted
-from evenhand.policy import KernelPolicy
+from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.traits import traits_of
 from evenhand.promises.plain import arguments_of
 from evenhand.promises.promise import Promise
 from evenhand.promises.workers import (
@@ -20,7 +21,6 @@ from evenhand.promises.workers import (
     plan,
 )
 from evenhand.rng import Seed
-from evenhand.traits import traits_of
 
 __all__ = ["beginner", "plan_of", "shared_promise", "worker_of"]
 

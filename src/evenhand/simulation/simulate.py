@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from evenhand.arguments import is_whole
-from evenhand.conversation import untaught
+from evenhand.display.html import notes_of
+from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError, SimulationInterrupted, wanted
-from evenhand.html import notes_of
 from evenhand.kernels.arrays import Ints
 from evenhand.labels import numbered
-from evenhand.progress import ProgressBar
+from evenhand.policy.conversation import untaught
+from evenhand.policy.traits import traits_of
 from evenhand.rng import Seed, child, draw_seed
 from evenhand.simulation.delay import read_delay
 from evenhand.simulation.fit import check_fit, check_world
@@ -26,7 +27,6 @@ from evenhand.simulation.loop import foreign_learner, runs_compiled
 from evenhand.simulation.store import Store, remembered_seed, signature
 from evenhand.simulation.tasks import IN_PROCESS, Halt, chunks, interruptible, parallel_jobs, run_chunk
 from evenhand.simulation.team import MOST_WORKERS, Team
-from evenhand.traits import traits_of
 
 if TYPE_CHECKING:
     import xarray as xr

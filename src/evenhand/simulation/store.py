@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.buffers import from_npy
 from evenhand.errors import ArgumentError
 from evenhand.kernels.arrays import Ints
 from evenhand.rng import draw_seed
+from evenhand.saving.buffers import from_npy
 from evenhand.simulation.delay import Delay
 from evenhand.simulation.given import Given
 from evenhand.simulation.history import Variables

@@ -11,13 +11,13 @@ from typing import Any
 from evenhand.errors import ArgumentError, wanted
 from evenhand.extras import optional
 from evenhand.kernels.arrays import Ints
+from evenhand.policy.traits import traits_of
 from evenhand.protocol import Label
 from evenhand.rng import child
 from evenhand.simulation.delay import Delay
 from evenhand.simulation.given import Given, check_given
 from evenhand.simulation.history import Variables, variables
 from evenhand.simulation.loop import replicate
-from evenhand.traits import traits_of
 
 __all__ = ["chunks", "interruptible", "parallel_jobs", "run_chunk"]
 

@@ -13,14 +13,14 @@ import numpy as np
 
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.stacked import row_of, rows
-from evenhand.policy import KernelPolicy, Kernels
-from evenhand.pooling import Pool
+from evenhand.policy.policy import KernelPolicy, Kernels
+from evenhand.policy.pooling import Pool
+from evenhand.policy.traits import traits_of
 from evenhand.protocol import Decision, Label
 from evenhand.rng import Seed, child, draw_seed
 from evenhand.simulation.exchange import adding, alone, beside, derive_kernel
 from evenhand.simulation.in_turn import in_turn
 from evenhand.simulation.sharing import beginner, plan_of, shared_promise, worker_of
-from evenhand.traits import traits_of
 
 __all__ = ["Team"]
 

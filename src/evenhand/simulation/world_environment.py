@@ -10,7 +10,7 @@ import numpy as np
 from evenhand.arguments import as_floats, is_whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.extras import optional
-from evenhand.policy import LARGEST
+from evenhand.policy.policy import LARGEST
 from evenhand.protocol import Decision
 from evenhand.rng import child, draw_seed
 

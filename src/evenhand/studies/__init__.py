@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from evenhand.extras import optional
 
 if TYPE_CHECKING:
-    from evenhand.studies import monitors
     from evenhand.studies.export import bandit_feedback, bandit_frame
-    from evenhand.studies.operations import Operation
-    from evenhand.studies.shared_study import SharedStudy
-    from evenhand.studies.storage import Storage
+    from evenhand.studies.log.operations import Operation
+    from evenhand.studies.monitoring import monitors
     from evenhand.studies.storage_checks import check_store
-    from evenhand.studies.store import Store
+    from evenhand.studies.store.storage import Storage
+    from evenhand.studies.store.store import Store
     from evenhand.studies.study import Study
+    from evenhand.studies.workers.shared_study import SharedStudy
 
 __all__ = [
     "Operation", "SharedStudy", "Storage", "Store", "Study", "bandit_feedback", "bandit_frame", "check_store",
@@ -24,15 +24,15 @@ __all__ = [
 ]  # fmt: skip
 
 HOMES = {
-    "Operation": "operations",
-    "SharedStudy": "shared_study",
-    "Storage": "storage",
-    "Store": "store",
+    "Operation": "log.operations",
+    "SharedStudy": "workers.shared_study",
+    "Storage": "store.storage",
+    "Store": "store.store",
     "Study": "study",
     "bandit_feedback": "export",
     "bandit_frame": "export",
     "check_store": "storage_checks",
-    "monitors": "monitors",
+    "monitors": "monitoring.monitors",
 }
 """The module of each name, which is imported when the name is first used: descriptions of policies as plain data need
 no database."""
@@ -43,7 +43,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     optional("sqlalchemy", "a study")
     module = importlib.import_module(f"{__name__}.{HOMES[name]}")
-    value = globals()[name] = module if name == HOMES[name] else getattr(module, name)
+    value = globals()[name] = module if name == "monitors" else getattr(module, name)
     return value
 
 

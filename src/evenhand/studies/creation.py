@@ -10,10 +10,10 @@ from typing import Any
 
 from evenhand import registry
 from evenhand.errors import ArgumentError, wanted
-from evenhand.state import to_bytes
-from evenhand.studies.storage import Storage
-from evenhand.studies.store import Store
-from evenhand.traits import traits_of
+from evenhand.policy.traits import traits_of
+from evenhand.saving.state import to_bytes
+from evenhand.studies.store.storage import Storage
+from evenhand.studies.store.store import Store
 
 __all__ = ["NAME", "name_of_new", "open_store", "state_of_new"]
 

@@ -13,9 +13,9 @@ import hmac
 from typing import Any, NamedTuple
 
 from evenhand.errors import ForeignTicketError, StoreError
-from evenhand.studies.codec import from_text, now, to_text
-from evenhand.studies.statements import change
-from evenhand.studies.store import Store
+from evenhand.studies.log.codec import from_text, now, to_text
+from evenhand.studies.store.statements import change
+from evenhand.studies.store.store import Store
 
 __all__ = ["Exchange", "keep_report", "read_report", "taken_of"]
 

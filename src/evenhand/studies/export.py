@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.contexts import read_shown
+from evenhand.data.contexts import read_shown
 from evenhand.errors import ArgumentError
 from evenhand.frames import is_frame
-from evenhand.studies.codec import revive
+from evenhand.studies.log.codec import revive
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,8 +6,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import orjson
 
+from evenhand.data.tables import unescaped
 from evenhand.errors import TableError
-from evenhand.tables import unescaped
 
 if TYPE_CHECKING:
     import os

@@ -14,10 +14,10 @@ from typing import Any, Literal
 from sqlalchemy import Connection, insert, inspect, select
 
 from evenhand.errors import StoreError
-from evenhand.studies.codec import from_text, now, to_text
-from evenhand.studies.schema import JOURNAL, KEY_LIMITS, KEYS, MONITORS
-from evenhand.studies.statements import read
-from evenhand.studies.store import Store
+from evenhand.studies.log.codec import from_text, now, to_text
+from evenhand.studies.store.schema import JOURNAL, KEY_LIMITS, KEYS, MONITORS
+from evenhand.studies.store.statements import read
+from evenhand.studies.store.store import Store
 
 __all__ = ["begin", "enter", "journal_length", "journal_problems", "key_entry", "monitor_entry"]
 

@@ -17,13 +17,13 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import insert, select, update
 
 from evenhand.errors import ArgumentError, wanted
-from evenhand.studies.codec import from_text, moment, now, to_text
 from evenhand.studies.creation import NAME
-from evenhand.studies.expiry import read_expiry
 from evenhand.studies.journal import begin, enter, key_entry
 from evenhand.studies.limits import check_note
-from evenhand.studies.schema import JOURNAL, KEY_LIMITS, KEYS
-from evenhand.studies.store import Store
+from evenhand.studies.log.codec import from_text, moment, now, to_text
+from evenhand.studies.log.expiry import read_expiry
+from evenhand.studies.store.schema import JOURNAL, KEY_LIMITS, KEYS
+from evenhand.studies.store.store import Store
 
 __all__ = [
     "ALLOWED",

@@ -8,7 +8,7 @@ from typing import Any
 
 from evenhand import registry
 from evenhand.errors import ArgumentError, wanted
-from evenhand.traits import traits_of
+from evenhand.policy.traits import traits_of
 
 __all__ = ["check_encoded", "check_note", "check_pairs", "check_shown", "check_sizes"]
 

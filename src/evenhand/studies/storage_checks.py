@@ -26,11 +26,11 @@ from evenhand.checks.contract import Check
 from evenhand.checks.play import Skip
 from evenhand.errors import ArgumentError, ContractError, StoreError, wanted
 from evenhand.quotas import FairUCB
-from evenhand.studies.exclusion import excluding
-from evenhand.studies.schema import KEYS, METADATA, REVISION
-from evenhand.studies.statements import change, read
-from evenhand.studies.storage import Storage
-from evenhand.studies.store import Store
+from evenhand.studies.store.exclusion import excluding
+from evenhand.studies.store.schema import KEYS, METADATA, REVISION
+from evenhand.studies.store.statements import change, read
+from evenhand.studies.store.storage import Storage
+from evenhand.studies.store.store import Store
 from evenhand.studies.study import Study
 
 __all__ = ["check_store"]

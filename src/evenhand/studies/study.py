@@ -21,7 +21,7 @@ from sqlalchemy.exc import IntegrityError
 
 from evenhand import registry
 from evenhand.arguments import is_whole, whole
-from evenhand.conversation import Conversation
+from evenhand.display.html import Card, noted, notes_of
 from evenhand.errors import (
     ArgumentError,
     ErasedError,
@@ -32,20 +32,18 @@ from evenhand.errors import (
     UnknownWorkerError,
     wanted,
 )
-from evenhand.html import Card, noted, notes_of
-from evenhand.policy import KernelPolicy
+from evenhand.policy.conversation import Conversation
+from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Label
-from evenhand.studies.chain import BIRTH, Entry, genesis
-from evenhand.studies.codec import Event, moment, now
 from evenhand.studies.creation import name_of_new, open_store, state_of_new
-from evenhand.studies.expiry import read_expiry
-from evenhand.studies.log import Log, Record, as_event, record_of
-from evenhand.studies.operations import Arguments, Operation
-from evenhand.studies.replay import MovedError, Replay
-from evenhand.studies.schema import SNAPSHOTS, STUDIES, SUBJECTS
-from evenhand.studies.segments import Segment, folder_named
-from evenhand.studies.signing import new_secret, number_of, sign_ticket
-from evenhand.studies.snapshots import (
+from evenhand.studies.log.chain import BIRTH, Entry, genesis
+from evenhand.studies.log.codec import Event, moment, now
+from evenhand.studies.log.expiry import read_expiry
+from evenhand.studies.log.log import Log, Record, as_event, record_of
+from evenhand.studies.log.operations import Arguments, Operation
+from evenhand.studies.log.replay import MovedError, Replay
+from evenhand.studies.log.segments import Segment, folder_named
+from evenhand.studies.log.snapshots import (
     first_replay,
     latest_replay,
     mark_version,
@@ -54,19 +52,21 @@ from evenhand.studies.snapshots import (
     take_snapshot,
     write_snapshot,
 )
-from evenhand.studies.statements import read
-from evenhand.studies.storage import Storage
-from evenhand.studies.store import Store
-from evenhand.studies.subjects import Erasure, Subjects
+from evenhand.studies.log.subjects import Erasure, Subjects
+from evenhand.studies.log.transaction import Transaction
+from evenhand.studies.log.versions import policy_version
+from evenhand.studies.signing import new_secret, number_of, sign_ticket
+from evenhand.studies.store.schema import SNAPSHOTS, STUDIES, SUBJECTS
+from evenhand.studies.store.statements import read
+from evenhand.studies.store.storage import Storage
+from evenhand.studies.store.store import Store
 from evenhand.studies.table import WORKER_COLUMNS
-from evenhand.studies.transaction import Transaction
-from evenhand.studies.versions import policy_version
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from evenhand.studies.exchange import Exchange
-    from evenhand.studies.statistics import Statistics
+    from evenhand.studies.statistics.statistics import Statistics
     from evenhand.studies.verify import Verification
 
 __all__ = ["Study"]
@@ -97,7 +97,7 @@ class Study:
     """
 
     several: ClassVar[Callable[[], Any]] = staticmethod(
-        partial(importlib.import_module, "evenhand.studies.shared_creation")
+        partial(importlib.import_module, "evenhand.studies.workers.shared_creation")
     )
     """Returns the module of studies with several workers, which builds on this one."""
 
@@ -457,7 +457,7 @@ class Study:
         ReplayError
             If an entry was changed after it was written; nothing has changed.
         """
-        from evenhand.studies.archive import archive
+        from evenhand.studies.archive.archive import archive
 
         return archive(self, folder_named("to", to), up_to, read_expiry(older_than, "older_than"))
 
@@ -634,7 +634,7 @@ class Study:
         UnreachableError
             If the store could not be read to the end: nothing is known of the log then.
         """
-        from evenhand.studies.mark import Mark
+        from evenhand.studies.statistics.mark import Mark
         from evenhand.studies.verify import Verification, cut_off, verify
 
         given = since.mark if isinstance(since, Verification) else since
@@ -646,7 +646,7 @@ class Study:
 
     def statistics(self) -> Statistics:
         """Return shares, shortfalls and rewards over time, as far as the log goes now."""
-        from evenhand.studies.summaries import begin
+        from evenhand.studies.statistics.summaries import begin
 
         with self._turn:
             statistics = begin(self)[0] if self._statistics is None else self._statistics.copy()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from evenhand.studies.codec import from_text, moment, shown_arguments
-from evenhand.studies.log import CLOSED, Log
-from evenhand.studies.request_keys import shown_key
-from evenhand.studies.store import Store
+from evenhand.studies.log.codec import from_text, moment, shown_arguments
+from evenhand.studies.log.log import CLOSED, Log
+from evenhand.studies.log.request_keys import shown_key
+from evenhand.studies.store.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd

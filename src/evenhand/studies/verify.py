@@ -11,25 +11,25 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from evenhand.display.html import Card, Shown
+from evenhand.display.progress import tracked
 from evenhand.errors import ErasedError, EvenhandError, ReplayError, StoreError, UnreachableError
-from evenhand.html import Card, Shown
-from evenhand.progress import tracked
 from evenhand.protocol import Label
-from evenhand.state import from_bytes, to_bytes
-from evenhand.studies.chain import BIRTH, Entry, check_link, genesis
-from evenhand.studies.codec import Sealed, from_text
-from evenhand.studies.integrity import damages
+from evenhand.saving.state import from_bytes, to_bytes
+from evenhand.studies.archive.moved_keys import MovedKeys
 from evenhand.studies.journal import journal_length, journal_problems
-from evenhand.studies.log import Log
-from evenhand.studies.mark import Count, Mark
-from evenhand.studies.moved_keys import MovedKeys
-from evenhand.studies.operations import replay_entry
-from evenhand.studies.replay import Replay
-from evenhand.studies.request_keys import shown_key
-from evenhand.studies.snapshots import Snapshot, first_replay, replay_at, same_state, snapshots
-from evenhand.studies.statements import read
-from evenhand.studies.store import Store
-from evenhand.studies.subjects import changed_subjects, older_keys, sealed_under
+from evenhand.studies.log.chain import BIRTH, Entry, check_link, genesis
+from evenhand.studies.log.codec import Sealed, from_text
+from evenhand.studies.log.log import Log
+from evenhand.studies.log.operations import replay_entry
+from evenhand.studies.log.replay import Replay
+from evenhand.studies.log.request_keys import shown_key
+from evenhand.studies.log.snapshots import Snapshot, first_replay, replay_at, same_state, snapshots
+from evenhand.studies.log.subjects import changed_subjects, older_keys, sealed_under
+from evenhand.studies.statistics.mark import Count, Mark
+from evenhand.studies.store.integrity import damages
+from evenhand.studies.store.statements import read
+from evenhand.studies.store.store import Store
 
 __all__ = ["Verification", "cut_off", "verify"]
 

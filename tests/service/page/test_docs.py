@@ -1,4 +1,4 @@
-"""The manual at /docs, drawn by Swagger UI in a real Chromium."""
+"""The manual at /docs, in a real Chromium."""
 
 from __future__ import annotations
 
@@ -11,15 +11,33 @@ def test_the_manual_shows_every_route_and_loads_nothing_from_elsewhere(chromium,
     someone = Visitor(chromium, served.url)
     someone.complaints()
     chromium.get(f"{served.url}/docs")
-    someone.until(f"document.querySelectorAll('.opblock').length === {len(wanted)}")
+    someone.until(f"document.querySelectorAll('.route').length === {len(wanted)}")
     shown = chromium.execute_script(
-        "return [...document.querySelectorAll('.opblock-summary')].map(block =>"
-        " [block.querySelector('.opblock-summary-method').innerText,"
-        " block.querySelector('.opblock-summary-path').getAttribute('data-path')])"
+        "return [...document.querySelectorAll('.route > summary')].map(line =>"
+        " [line.querySelector('.method').innerText, line.querySelector('.path').innerText])"
     )
     assert sorted(map(tuple, shown)) == wanted
     loaded = chromium.execute_script("return performance.getEntriesByType('resource').map(entry => entry.name)")
     assert loaded
     assert all(name.startswith((served.url, "data:")) for name in loaded)
+    assert someone.complaints() == []
+    chromium.get("about:blank")
+
+
+def test_a_route_opens_into_what_it_takes_and_answers(chromium, served):
+    someone = Visitor(chromium, served.url)
+    chromium.get(f"{served.url}/docs#change")
+    someone.until("document.querySelector('#change[open]') !== null")
+    said = chromium.execute_script("return document.querySelector('#change').innerText")
+    for part in (
+        "/studies/{name}/change",
+        "The study's name.",
+        "The share of each arm on offer.",
+        "curl -X POST",
+        "422",
+    ):
+        assert part in said
+    assert f"{served.url}/studies/ads/change" in said
+    assert """-d '{"shares":{"a":"1/2","b":0.1}}'""" in said
     assert someone.complaints() == []
     chromium.get("about:blank")

@@ -7,8 +7,9 @@ import re
 import pytest
 from selenium.webdriver.common.by import By
 
-from evenhand.studies import Study, monitors
+from evenhand.studies import Study
 from evenhand.studies.keys import add_key
+from evenhand.studies.monitoring import monitors
 from tests.naming import named
 from tests.service.page.fake import ADMIN
 from tests.service.page.files import downloaded

@@ -14,7 +14,8 @@ import numpy as np
 
 import evenhand as eh
 from evenhand.errors import EvenhandError
-from evenhand.studies import Operation, Study, snapshots
+from evenhand.studies import Operation, Study
+from evenhand.studies.log import snapshots
 
 ROUNDS = 14
 

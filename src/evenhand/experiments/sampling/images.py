@@ -34,9 +34,9 @@ from evenhand.experiments.sampling.tables import schemes_for
 from evenhand.experiments.sampling.trials import Scheme
 from evenhand.rng import child
 from evenhand.sampling import OptimisticSampler, TorchModel, collect, group_errors
-from evenhand.sampling.rows import Rows
-from evenhand.sampling.torch_model import torch_module
-from evenhand.state import load, save, write
+from evenhand.sampling.models.torch_model import torch_module
+from evenhand.sampling.pools.rows import Rows
+from evenhand.saving.state import load, save, write
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +86,7 @@ def utkface_experiment(settings: Images, runner: Runner) -> Report:
 
 
 def _model(settings: Images, task: Task) -> TorchModel:
-    from evenhand.sampling.networks import ConvolutionalNetwork
+    from evenhand.sampling.models.networks import ConvolutionalNetwork
 
     torch = torch_module()
     device = settings.device

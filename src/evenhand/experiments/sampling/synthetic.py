@@ -283,7 +283,7 @@ def reweighting(settings: Synthetic, runner: Runner) -> Report:
     from joblib import Parallel, delayed
 
     from evenhand.rng import child
-    from evenhand.sampling.collection import collect
+    from evenhand.sampling.labelling.collection import collect
 
     def one(instance: str, trial: int) -> list[dict[str, Any]]:
         rows = []

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from evenhand.rng import child
-from evenhand.sampling.collection import Test, collect
+from evenhand.sampling.labelling.collection import Test, collect
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,0 +1,201 @@
+"""Read what a log is to be checked against: shares, caps and windows, and shares that change over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from evenhand.audit.decision_log import Rounds, moments_of
+from evenhand.data.tables import cells, column, in_natural_order
+from evenhand.errors import SharesError, TableError, wanted
+from evenhand.kernels.arrays import Ints
+from evenhand.kernels.due_times import NEVER
+from evenhand.labels import by_label
+from evenhand.promises.clause import Clause
+from evenhand.promises.promise import Promise, read_promise
+from evenhand.promises.reading import is_set, key_of
+from evenhand.protocol import Label
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["AuditedPromise", "Term", "read_audited"]
+
+
+class Term(NamedTuple):
+    """A clause, from a round on and up to another, counted from 0."""
+
+    clause: Clause
+    start: int
+    end: int
+
+
+class AuditedPromise(NamedTuple):
+    """Everything that a log is checked against.
+
+    Attributes
+    ----------
+    promise : shares, sets and caps, the latest where they changed.
+    windows : arm -> (plays, rounds).
+    terms : the single promises: floors of arms, of sets, then caps and windows.
+    """
+
+    promise: Promise
+    windows: dict[Any, tuple[int, int]]
+    terms: list[Term]
+
+
+class Entry(NamedTuple):
+    """A share that is owed from a round on, counted from 0; `when` is how the user wrote it."""
+
+    start: int
+    when: Any
+    arm: Label
+    share: Any
+
+
+def read_audited(
+    kinds: list[Label],
+    rounds: Rounds | None,
+    *,
+    shares: Any,
+    tolerance: Any,
+    behind: Any,
+    caps: Any,
+    cap_tolerance: Any,
+    windows: Any,
+    plays: int,
+    available: str | None,
+    promise: Promise | None = None,
+) -> AuditedPromise:
+    """Read the promises; `kinds` are the log's arms, of which `plays` at most are played in a round. A promise that was
+    read before stands in the place of all others. Without `rounds` no share changes.
+
+    Raises
+    ------
+    SharesError, ArgumentError
+        If they cannot be read, or no rule can keep them together.
+    TableError
+        If a table of shares lacks a column or a cell, or its dates do not fit the log's.
+    """
+    last = NEVER if rounds is None else len(rounds.first_row)
+    if promise is not None:
+        return _stated(promise, _singles(promise, last), last)
+    if shares is None and caps is None and windows is None:
+        raise SharesError(wanted("shares", "shares, caps or windows to check", None))
+    named = [label for given in (caps, windows) if isinstance(given, Mapping) for label in given if not is_set(label)]
+    limits = {"caps": caps, "cap_tolerance": cap_tolerance, "windows": windows, "plays": plays, "audited": True}
+    if isinstance(shares, (list, tuple, np.ndarray)):
+        raise SharesError(wanted("shares", "a dict arm -> share, or one number for every arm", shares))
+    entries = None if rounds is None else _entries(shares, rounds)
+    if behind is not None and (shares is None or entries is not None or tolerance):
+        got = "no shares" if shares is None else "shares that change" if entries is not None else "a tolerance"
+        raise SharesError(wanted("behind", "None, or shares that stay as they are and no tolerance beside it", got))
+    if entries is not None:
+        promise, floors = _read_changes(entries, tolerance, plays, last)
+        promise = read_promise(dict(zip(promise.arms, promise.shares, strict=True)), tolerance, **limits)
+    else:
+        by_arm = isinstance(shares, Mapping) or hasattr(shares, "to_dict")
+        arms = None if by_arm else in_natural_order([*kinds, *named])
+        promise = read_promise(0 if shares is None else shares, tolerance, behind=behind, arms=arms, **limits)
+        floors = _singles(promise, last)
+    return _stated(promise, floors, last)
+
+
+def _singles(promise: Promise, last: int) -> list[Term]:
+    """Return the floors of single arms, those that are owed nothing too."""
+    slacks: Sequence[int | Fraction] = (
+        (promise.slack,) * len(promise.arms) if promise.behind is None else promise.behind
+    )
+    singles = zip(promise.arms, promise.shares, slacks, strict=True)
+    return [Term(Clause("floor", (arm,), share, slack), 0, last) for arm, share, slack in singles]
+
+
+def _stated(promise: Promise, floors: list[Term], last: int) -> AuditedPromise:
+    """Return everything that is promised, with these floors of single arms."""
+    floors += [Term(Clause("floor", members, share, promise.slack), 0, last) for members, share in promise.sets]
+    terms = [*floors, *(Term(clause, 0, last) for clause in promise.clauses if clause.kind != "floor")]
+    read = {key_of(members): window for members, window in promise.windows}
+    return AuditedPromise(promise, read, terms)
+
+
+def _entries(shares: Any, rounds: Rounds) -> list[Entry] | None:
+    """Return the entries of shares that change over time, by their first rounds; None where they do not change."""
+    import pandas as pd
+
+    if isinstance(shares, pd.DataFrame) and "from" in shares.columns:
+        lacking = [name for name in ("arm", "share") if name not in shares.columns]
+        if lacking:
+            what = "a table with the columns 'from', 'arm' and 'share'"
+            raise TableError(wanted("shares", what, [str(name) for name in shares.columns]))
+        dates, parts = cells(shares, "from"), cells(shares, "share").tolist()
+        arms = column(shares, "arm").tolist()
+    elif isinstance(shares, Mapping) and shares and all(isinstance(v, Mapping) for v in shares.values()):
+        what = "a dict from -> (arm -> share)"
+        flat = [
+            (when, arm, share)
+            for when, owed in shares.items()
+            for arm, share in dict(by_label(owed, "shares", what, refusal=SharesError)).items()
+        ]
+        if not flat or any(isinstance(arm, tuple) for _, arm, _ in flat):
+            got = "none" if not flat else "a set of arms"
+            raise SharesError(wanted("shares", "shares of single arms where they change over time", got))
+        dates, arms, parts = pd.Series([row[0] for row in flat]), [row[1] for row in flat], [row[2] for row in flat]
+    else:
+        return None
+    whens = dates.tolist()
+    twice = pd.Series(list(zip(map(str, whens), arms, strict=True))).duplicated()
+    if twice.any():
+        at = int(np.argmax(twice))
+        raise SharesError(wanted("shares", "each arm once at each date", f"{arms[at]!r} twice from {whens[at]}"))
+    starts = _starts(dates, rounds)
+    return sorted(map(Entry, starts.tolist(), whens, arms, parts), key=lambda entry: entry.start)
+
+
+def _starts(dates: pd.Series[Any], rounds: Rounds) -> Ints:
+    """Return the first round, counted from 0, of each date."""
+    found = moments_of(dates, "from")
+    if rounds.moments is None:
+        bad = np.flatnonzero(
+            (found.dtype.kind == "M") | (found.astype(np.float64) != np.floor(found.astype(np.float64)))
+        )
+        if bad.size or found.min() < 1:
+            raise TableError(
+                wanted("from", "numbers of rounds from 1, or order=", dates.iloc[bad[0] if bad.size else 0])
+            )
+        return found.astype(np.int64) - 1
+    if (found.dtype.kind == "M") != (rounds.moments.dtype.kind == "M"):
+        raise TableError(wanted("from", "values as in the column of order=", dates.iloc[0]))
+    return np.searchsorted(rounds.moments, found, side="left")
+
+
+def _read_changes(entries: list[Entry], tolerance: Any, plays: int, last: int) -> tuple[Promise, list[Term]]:
+    """Return the promise that holds in the end, and the floors of each arm from each of its entries on."""
+    arms = list(dict.fromkeys(entry.arm for entry in entries))
+    owed: dict[Label, Any] = dict.fromkeys(arms, 0)
+    begun: dict[Label, tuple[int, Fraction]] = {}
+    promise = read_promise(owed, tolerance, plays=plays, arms=arms, audited=True)
+    floors = []
+    for start in dict.fromkeys(entry.start for entry in entries):
+        now = [entry for entry in entries if entry.start == start]
+        owed |= {entry.arm: entry.share for entry in now}
+        try:
+            promise = read_promise(owed, tolerance, plays=plays, arms=arms, audited=True)
+        except SharesError as error:
+            raise SharesError(f"from {now[0].when}: {error}") from error
+        by_arm = dict(zip(promise.arms, promise.shares, strict=True))
+        for arm in dict.fromkeys(entry.arm for entry in now):
+            if arm in begun:
+                floors.append(_floor(arm, promise, *begun[arm], min(start, last)))
+            begun[arm] = start, by_arm[arm]
+    floors += [_floor(arm, promise, *since, last) for arm, since in begun.items()]
+    order = {arm: i for i, arm in enumerate(arms)}
+    kept = [term for term in floors if term.start < term.end]
+    return promise, sorted(kept, key=lambda term: (term.start, order[term.clause.arms[0]]))
+
+
+def _floor(arm: Label, promise: Promise, start: int, share: Fraction, end: int) -> Term:
+    return Term(Clause("floor", (arm,), share, promise.slack), start, end)

@@ -1,0 +1,271 @@
+"""Read a log of decisions: its rounds, the arms of each, those that were on offer, and the segment it belongs to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.arguments import is_whole
+from evenhand.data.tables import cells, column, in_natural_order, levels_of
+from evenhand.errors import TableError, UnknownArmError, wanted, wanted_one_of
+from evenhand.kernels.arrays import Ints
+from evenhand.protocol import Label, composed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["MEND", "DecisionLog", "Plays", "Rounds", "moments_of", "read_log", "read_plays", "read_rounds"]
+
+SEVERAL = (list, tuple, np.ndarray)
+MEND = "give it a share, 0 if it is owed nothing"
+
+
+@dataclass(frozen=True)
+class Plays:
+    """The arms that were played, an entry for each: its label and its row (n_plays,).
+
+    Attributes
+    ----------
+    kinds : the labels in natural order, with those that a categorical column declares but never holds.
+    """
+
+    labels: NDArray[Any]
+    rows: Ints
+    kinds: list[Label]
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """The round of each row, counted from 0 (n_rows,), the first row of each round (n_rounds,), and the rounds' moments
+    in the column that puts them in order, None where none does."""
+
+    of_row: Ints
+    first_row: Ints
+    moments: NDArray[Any] | None
+
+
+@dataclass(frozen=True)
+class DecisionLog:
+    """The decisions round by round.
+
+    Attributes
+    ----------
+    rounds : how many.
+    codes, at : the position of each arm that was played and its round from 0 (n_plays,), in the order of rounds.
+    offered : whether each arm was on offer in each round (n_rounds, n_arms); None where all always were.
+    segments : the segments' labels; () where rounds have none.
+    rounds_in : the rounds of each segment; of all rounds where there are no segments.
+    """
+
+    rounds: int
+    codes: Ints
+    at: Ints
+    offered: NDArray[np.bool_] | None
+    segments: tuple[Label, ...]
+    rounds_in: list[Ints]
+
+
+def read_plays(frame: pd.DataFrame, arm: str, owed: Any = None) -> Plays:
+    """Return the arms of a column of labels, or of lists of labels, which may be written as JSON. Text that `owed`
+    promises a share to is a label.
+
+    Raises
+    ------
+    TableError
+        If there is no such column, or a cell is empty, neither an arm nor a list of arms, or names an arm twice.
+    """
+    given = cells(frame, arm)
+    given = _lists_in(given, owed if isinstance(owed, Mapping) else {})
+    if not isinstance(given.iloc[0], SEVERAL):
+        labels = column(frame, arm)
+        return Plays(labels, np.arange(len(labels)), levels_of(labels, given))
+    flat: list[Label] = []
+    sizes = []
+    for row, cell in enumerate(given):
+        if (
+            not isinstance(cell, SEVERAL)
+            or not len(cell)
+            or not all(isinstance(one, str) or is_whole(one) for one in cell)
+        ):
+            what = "a list of arms in every row, as in the first"
+            raise TableError(wanted(f"column {arm!r}, row {row + 1}", what, cell))
+        flat += [composed(one if isinstance(one, str) else int(one)) for one in cell]
+        sizes.append(len(cell))
+    labels = np.empty(len(flat), dtype=object)
+    labels[:] = flat
+    return Plays(labels, np.repeat(np.arange(len(given)), sizes), in_natural_order(flat))
+
+
+def _lists_in(given: pd.Series[Any], labels: Container[Any] = ()) -> pd.Series[Any]:
+    """Return a column of lists as JSON, as exports hold them, as one of lists; another column, such as one of these
+    labels, as it is."""
+    import pandas as pd
+
+    first = given.iloc[0]
+    if not (isinstance(first, str) and first.startswith("[")) or first in labels:
+        return given
+    try:
+        found = [json.loads(cell) for cell in given]
+    except (ValueError, TypeError, RecursionError):
+        return given
+    return pd.Series(found) if all(isinstance(cell, list) for cell in found) else given
+
+
+def read_rounds(frame: pd.DataFrame, order: str | None, round: str | None) -> Rounds:
+    """Return the rounds of a log, a row each, or a value of the column `round` each.
+
+    Raises
+    ------
+    TableError
+        If a column is missing or has an empty cell, or `order` is neither numbers nor times.
+    """
+    import pandas as pd
+
+    moments = None
+    sequence = np.arange(len(frame))
+    if order is not None:
+        if order not in frame.columns:
+            raise TableError(wanted_one_of("order", map(str, frame.columns), order))
+        moments = moments_of(cells(frame, order), order)
+        sequence = np.argsort(moments, kind="stable")
+    numbers, first = np.arange(len(frame)), sequence
+    if round is not None:
+        if round not in frame.columns:
+            raise TableError(wanted_one_of("round", map(str, frame.columns), round))
+        numbers, names = pd.factorize(cells(frame, round).take(sequence))
+        first = sequence[np.searchsorted(np.maximum.accumulate(numbers), np.arange(len(names)))]
+    of_row = np.empty(len(frame), np.int64)
+    of_row[sequence] = numbers
+    return Rounds(of_row, first, None if moments is None else moments[first])
+
+
+def moments_of(given: pd.Series[Any], name: str) -> NDArray[Any]:
+    """Return a column of numbers, or of times in UTC (n_rows,).
+
+    Raises
+    ------
+    TableError
+        If a cell is neither, or some are numbers and some are times.
+    """
+    import pandas as pd
+
+    read: Any = given
+    if given.dtype.kind not in "iufM":
+        values = given.astype(object)
+        read = pd.to_numeric(values, errors="coerce")
+        if read.isna().any():
+            read = pd.to_datetime(values.where(read.isna()), format="ISO8601", errors="coerce", utc=True)
+        bad = np.flatnonzero(read.isna().to_numpy())
+        if bad.size:
+            where, mend = f"column {name!r}, row {bad[0] + 1}", "write times as 2026-11-21 09:30:00"
+            raise TableError(wanted(where, "numbers alone or times alone", given.iloc[bad[0]], mend))
+    if read.dtype.kind == "M":
+        read = pd.to_datetime(read, utc=True).dt.tz_convert(None)
+    moments: NDArray[Any] = read.to_numpy()
+    return moments
+
+
+def read_log(
+    frame: pd.DataFrame,
+    plays: Plays,
+    rounds: Rounds,
+    arms: Sequence[Label],
+    *,
+    arm: str,
+    available: str | None,
+    segment: str | None,
+) -> DecisionLog:
+    """Return the decisions round by round.
+
+    Raises
+    ------
+    TableError
+        If a column is missing or has an empty cell, an arm is played twice in a round or was not on offer in it, or the
+        rows of a round name different segments or different arms on offer.
+    UnknownArmError
+        If an arm is none of `arms`.
+    """
+    import pandas as pd
+
+    positions = {label: i for i, label in enumerate(arms)}
+    met, kinds = pd.factorize(plays.labels)
+    seen = set(kinds.tolist())
+    unknown = [kind for kind in plays.kinds if kind in seen and kind not in positions]
+    if unknown:
+        row = int(plays.rows[np.flatnonzero(plays.labels == unknown[0])[0]]) + 1
+        raise UnknownArmError(wanted(f"column {arm!r}, row {row}", "an arm that has a share", unknown[0], MEND))
+    codes = np.array([positions[label] for label in kinds.tolist()], dtype=np.int64)[met]
+    at, n_rounds = rounds.of_row[plays.rows], len(rounds.first_row)
+    if n_rounds < len(codes):
+        _check_once(at * len(arms) + codes, plays, arm)
+    offered = None
+    if available is not None:
+        offers = _offers(frame, available, positions)
+        _check_same(offers, rounds, available)
+        offered = offers[rounds.first_row]
+        absent = np.flatnonzero(~offered[at, codes])
+        if absent.size:
+            where = f"column {available!r}, row {plays.rows[absent[0]] + 1}"
+            raise TableError(wanted(where, "the arm that was played among those on offer", plays.labels[absent[0]]))
+    names: list[Label] = []
+    rounds_in = [np.arange(n_rounds)]
+    if segment is not None:
+        labels = column(frame, segment)
+        _check_same(labels, rounds, segment)
+        names = in_natural_order(labels.tolist())
+        place = {name: i for i, name in enumerate(names)}
+        belongs = np.array([place[name] for name in labels[rounds.first_row].tolist()])
+        ends = np.cumsum(np.bincount(belongs, minlength=len(names)))
+        rounds_in = np.split(np.argsort(belongs, kind="stable"), ends[:-1])
+    if (at[1:] < at[:-1]).any():
+        sequence = np.argsort(at, kind="stable")
+        codes, at = codes[sequence], at[sequence]
+    return DecisionLog(n_rounds, codes, at, offered, tuple(names), rounds_in)
+
+
+def _check_once(numbers: Ints, plays: Plays, arm: str) -> None:
+    """Refuse an arm that is played twice in a round; `numbers` (n_plays,) tell the pairs of round and arm apart."""
+    _, first = np.unique(numbers, return_index=True)
+    if len(first) < len(numbers):
+        again = int(np.setdiff1d(np.arange(len(numbers)), first)[0])
+        where = f"column {arm!r}, row {plays.rows[again] + 1}"
+        raise TableError(wanted(where, "each arm once in a round", plays.labels[again]))
+
+
+def _check_same(values: NDArray[Any], rounds: Rounds, name: str) -> None:
+    """Refuse a column that differs between the rows of a round."""
+    if len(rounds.first_row) < len(values):
+        first = values[rounds.first_row][rounds.of_row]
+        other = np.flatnonzero((values != first).reshape(len(values), -1).any(axis=1))
+        if other.size:
+            where = f"column {name!r}, row {other[0] + 1}"
+            raise TableError(wanted(where, "the same in all rows of a round", values[other[0]]))
+
+
+def _offers(frame: pd.DataFrame, name: str, positions: dict[Label, int]) -> NDArray[np.bool_]:
+    """Return whether each arm was on offer in each row (n_rows, n_arms)."""
+    import pandas as pd
+
+    by_text = {str(label): place for label, place in positions.items()}
+    given = _lists_in(cells(frame, name))
+    held = given.to_numpy(dtype=object, copy=True)
+    for row, cell in enumerate(held):
+        if isinstance(cell, SEVERAL):
+            held[row] = tuple(cell)
+    codes, kinds = pd.factorize(held)
+    offers = np.zeros((len(kinds), len(positions)), np.bool_)
+    for code, kind in enumerate(kinds):
+        parts = kind if isinstance(kind, tuple) else [part.strip() for part in str(kind).split(",")]
+        texts = [composed(str(part)) for part in parts]
+        unknown = [text for text in texts if text not in by_text]
+        if unknown:
+            where = f"column {name!r}, row {int(np.argmax(codes == code)) + 1}"
+            raise UnknownArmError(wanted(where, "arms that have a share", unknown[0], MEND))
+        offers[code, [by_text[text] for text in texts]] = True
+    found: NDArray[np.bool_] = offers[codes]
+    return found

@@ -1,0 +1,189 @@
+"""The rows of logs that are too large for memory, batch by batch: Parquet files by their row groups, CSV files."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.data.tables import column, read_table
+from evenhand.errors import EvenhandError, TableError, wanted, wanted_one_of, why_unreadable
+from evenhand.extras import optional
+from evenhand.protocol import Label
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Stretch", "batches", "files_named", "may_be_lists", "numbered", "placed", "stretches"]
+
+BATCH = 1 << 20
+"""Rows of one column of labels that a worker holds at once."""
+FRAME = 1 << 17
+"""Rows of several columns, or of lists, likewise."""
+MOST_WHOLE = 1 << 12
+"""Whole numbers from 0 up to this are their own dictionary."""
+PARQUET, CSV = (".parquet", ".pq"), (".csv", ".csv.gz")
+
+
+class Stretch(NamedTuple):
+    """Rows that follow one another: row groups of a Parquet file, or a whole CSV, whose rows are not counted yet; and
+    the rows of the file before them."""
+
+    path: str
+    groups: list[int] | None
+    rows: int
+    before: int
+
+
+def files_named(pattern: str) -> list[str]:
+    """Return the Parquet or CSV files of a name such as logs/*.parquet, sorted by name, which is the order of their
+    rows.
+
+    Raises
+    ------
+    TableError
+        If there are none, or one has another ending.
+    """
+    found = [pattern] if Path(pattern).is_file() else sorted(glob.glob(pattern, recursive=True))
+    if not found:
+        raise TableError(f"{pattern}: no such files")
+    for endings in (PARQUET, CSV):
+        if all(path.lower().endswith(endings) for path in found):
+            return found
+    first = PARQUET if found[0].lower().endswith(PARQUET) else CSV
+    other = next((path for path in found if not path.lower().endswith(first)), found[0])
+    raise TableError(wanted(pattern, "Parquet files alone or CSV files alone", other, "read other files with pandas"))
+
+
+def stretches(pattern: str, columns: Sequence[str]) -> list[Stretch]:
+    """Return the stretches of the files that a pattern names.
+
+    Raises
+    ------
+    TableError
+        As `files_named` does, and if a file cannot be read, lacks one of these columns, or none has a row.
+    """
+    found: list[Stretch] = []
+    for path in files_named(pattern):
+        if path.lower().endswith(CSV):
+            _check(path, read_header(path), columns)
+            found.append(Stretch(path, None, 1, 0))
+            continue
+        pa, pq = optional("pyarrow", "a Parquet file"), optional("pyarrow.parquet", "a Parquet file")
+        try:
+            file = pq.ParquetFile(path)
+        except (pa.ArrowException, OSError) as error:
+            raise TableError(f"{path}: cannot be read as Parquet: {str(error).strip()}") from error
+        with file:
+            _check(path, file.schema_arrow.names, columns)
+            sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+            found += _of_file(path, sizes)
+    if not sum(one.rows for one in found):
+        raise TableError(f"{pattern}: no rows")
+    return [one for one in found if one.rows]
+
+
+def read_header(path: str) -> list[str]:
+    """Return the names of the columns of a CSV, refused as `read_table` refuses it."""
+    return [str(name) for name in read_table(path, rows=1).columns]
+
+
+def _check(path: str, names: list[str], columns: Sequence[str]) -> None:
+    missing = [name for name in columns if name not in names]
+    if missing:
+        raise TableError(wanted_one_of(f"{path}: column", names, missing[0]))
+
+
+def _of_file(path: str, sizes: Sequence[int]) -> Iterator[Stretch]:
+    """Yield the stretches of a file: as many row groups as a batch has room for, at least one."""
+    start, before = 0, 0
+    while start < len(sizes):
+        end, rows = start + 1, sizes[start]
+        while end < len(sizes) and rows + sizes[end] <= BATCH:
+            rows += sizes[end]
+            end += 1
+        yield Stretch(path, list(range(start, end)), rows, before)
+        start, before = end, before + rows
+
+
+def may_be_lists(path: str, name: str) -> bool:
+    """Return whether a column of a Parquet file holds lists, or text that begins like a list as JSON."""
+    pa, pq = optional("pyarrow", "a Parquet file"), optional("pyarrow.parquet", "a Parquet file")
+    with pq.ParquetFile(path) as file:
+        kind = file.schema_arrow.field(name).type
+        if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+            return True
+        first = next((batch.column(0)[0].as_py() for batch in file.iter_batches(1, columns=[name])), None)
+    return isinstance(first, str) and first.startswith("[")
+
+
+def batches(stretch: Stretch, columns: Sequence[str]) -> Iterator[tuple[pd.DataFrame, int]]:
+    """Yield the columns of a stretch as data frames, those of a CSV as text, and the rows of the file before each."""
+    row = stretch.before
+    if stretch.groups is None:
+        for part in _parts(stretch.path, columns):
+            yield part, row
+            row += len(part)
+        return
+    pq = optional("pyarrow.parquet", "a Parquet file")
+    with pq.ParquetFile(stretch.path) as file:
+        for batch in file.iter_batches(FRAME, row_groups=stretch.groups, columns=list(columns), use_threads=False):
+            yield batch.to_pandas(), row
+            row += batch.num_rows
+
+
+def _parts(path: str, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+    import pandas as pd
+
+    text: dict[Any, Any] = dict.fromkeys(columns, "str")
+    try:
+        with pd.read_csv(path, dtype=text, keep_default_na=False, chunksize=FRAME) as parts:
+            for part in parts:
+                held = part[list(columns)].reset_index(drop=True)
+                yield held.mask(held == "").astype("category")
+    except UnicodeDecodeError as error:
+        raise TableError(f"{path}: is not UTF-8; save it as CSV in UTF-8") from error
+    except pd.errors.ParserError as error:
+        raise TableError(f"{path}: cannot be read as CSV: {why_unreadable(error)}") from error
+
+
+def placed(error: EvenhandError, path: str, row: int) -> EvenhandError:
+    """Return the error of a batch as one of its file: rows are counted from there on."""
+    return type(error)(f"{path}: {error}" if not row else f"{path}, in the rows after row {row:,}: {error}")
+
+
+def numbered(stretch: Stretch, arm: str) -> Iterator[tuple[NDArray[Any], list[Label]]]:
+    """Yield of each batch of a column of labels what its rows hold (n_rows,), and the label that each number is."""
+    pa, pq = optional("pyarrow", "a Parquet file"), optional("pyarrow.parquet", "a Parquet file")
+    row = stretch.before
+    with pq.ParquetFile(stretch.path, read_dictionary=[arm]) as file:
+        declared = pa.types.is_dictionary(file.schema_arrow.field(arm).type)
+        for batch in file.iter_batches(BATCH, row_groups=stretch.groups, columns=[arm], use_threads=False):
+            values = batch.column(0)
+            if values.null_count:
+                empty = row + int(np.argmax(values.is_null().to_numpy(zero_copy_only=False))) + 1
+                raise TableError(
+                    f"{stretch.path}, column {arm!r}, row {empty}: the cell is empty; fill it or drop the row"
+                )
+            yield _numbers(values, arm, declared)
+            row += len(values)
+
+
+def _numbers(values: Any, arm: str, declared: bool) -> tuple[NDArray[Any], list[Label]]:
+    import pandas as pd
+
+    pa = optional("pyarrow", "a Parquet file")
+    if pa.types.is_integer(values.type):
+        numbers = values.to_numpy()
+        if len(numbers) and numbers.min() >= 0 and numbers.max() < MOST_WHOLE:
+            return numbers.astype(np.int32), list(range(int(numbers.max()) + 1))
+    if not pa.types.is_dictionary(values.type):
+        values = values.dictionary_encode()
+    held = values.dictionary.to_pandas()
+    text = pd.Series(held, dtype="category") if declared and held.dtype != object else pd.Series(held)
+    indices = values.indices.to_numpy().astype(np.int32)
+    return indices, column(pd.DataFrame({arm: text}), arm).tolist() if len(held) else []

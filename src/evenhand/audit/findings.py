@@ -1,0 +1,114 @@
+"""What an audit finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+from evenhand.display.html import Card, Shown, Table
+from evenhand.errors import figure
+from evenhand.promises.promise import Promise
+from evenhand.protocol import Label
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Audit", "Breach", "Kind"]
+
+Kind = Literal["floor", "cap", "window"]
+
+
+@dataclass(frozen=True)
+class Breach:
+    """Where a promise was broken first, and by how much.
+
+    Attributes
+    ----------
+    promise : "floor", "cap" or "window".
+    arms : the arm, or the arms that are promised their share together.
+    limit : the share, the cap, or the window as (plays, rounds).
+    round : the round after which it was broken, counted from 1 over the whole log.
+    by : by how many plays.
+    segment : inside which segment, None where the promise is about all rounds.
+    """
+
+    promise: Kind
+    arms: tuple[Label, ...]
+    limit: Fraction | tuple[int, int]
+    round: int
+    by: int
+    segment: Label | None = None
+
+    def __str__(self) -> str:
+        who = "arm " + repr(self.arms[0]) if len(self.arms) == 1 else "the arms " + ", ".join(map(repr, self.arms))
+        inside = "" if self.segment is None else f" in segment {self.segment!r}"
+        if isinstance(self.limit, tuple):
+            at_least, rounds = self.limit
+            what = f"{self.by} fewer than the {at_least} owed in any {rounds} consecutive rounds"
+        elif self.promise == "cap":
+            what = f"{self.by} more than the cap {self.limit} allows"
+        else:
+            what = f"{self.by} fewer than the share {self.limit} owes"
+        return f"after round {self.round}{inside}, the plays of {who} were {what}"
+
+
+@dataclass(frozen=True, repr=False)
+class Audit(Shown):
+    """The finding of an audit.
+
+    Attributes
+    ----------
+    kept : whether every promise held after every round.
+    rounds : the number of rounds: of rows, where a row is a round.
+    worst_shortfall : the largest r_i t - N_i(t) over all floors and rounds, in pulls.
+    worst_arm, worst_round : whose it was, and after which round it was first reached (0: before the first).
+    rounds_in_violation : after how many rounds a promise that applied to them was broken.
+    first_violation : the first such round and an arm (or a tuple of arms) to which it was broken, or None.
+    first_breach : the same with the promise's name, its segment, and by how many plays.
+    arms : a row an arm, its floors alone: `arm`, `owed` (its share), `share` (what it got of the rounds in which it was
+        on offer), `pulls`, `worst_shortfall`, `worst_round`, `rounds_in_violation`; with segments also
+        `behind_over_segments`, the sum of r_i t - N_i over all segments at the end.
+    promises : a row a promise: `promise` (floor, cap or window), `arm` (a tuple for a set), `segment`, `since` (its
+        first round), `limit`, `first_broken` (a round, 0 if it held), `broken_by` (the most plays), `worst_round`,
+        `rounds_in_violation`.
+    timeline : the largest shortfall of any arm now, at up to 1,000 rounds: `round`, `shortfall`.
+    promise : the shares and caps that were checked, the latest where they changed.
+    windows : the windows that were checked, arm -> (plays, rounds).
+    """
+
+    kept: bool
+    rounds: int
+    worst_shortfall: float
+    worst_arm: Any
+    worst_round: int
+    rounds_in_violation: int
+    first_violation: tuple[int, Any] | None
+    arms: pd.DataFrame
+    timeline: pd.DataFrame
+    promise: Promise
+    first_breach: Breach | None = None
+    promises: pd.DataFrame = field(default=None)  # type: ignore[assignment]
+    windows: dict[Label, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def never_seen(self) -> tuple[Label, ...]:
+        """The arms that are promised a share or a window and never appear in the log."""
+        seen = zip(self.promise.arms, self.arms["owed"], self.arms["pulls"], strict=True)
+        return tuple(arm for arm, share, pulls in seen if (share > 0 or arm in self.windows) and pulls == 0)
+
+    def card(self) -> Card:
+        behind = f"{figure(self.worst_shortfall, 4)} plays, of {self.worst_arm!r} after round {self.worst_round}"
+        facts: dict[str, Any] = {
+            "promises": "kept after every round" if self.kept else "broken",
+            "rounds": self.rounds,
+            "rounds in violation": self.rounds_in_violation,
+            "first broken": "never" if self.first_breach is None else self.first_breach,
+            "largest shortfall": behind if self.worst_shortfall > 0 else "none",
+        }
+        if self.never_seen:
+            facts["never seen"] = self.never_seen
+        tables = [Table.of(self.arms, "Arms")]
+        if self.promises is not None and (self.promises["promise"] != "floor").any():
+            tables.append(Table.of(self.promises, "Promises"))
+        return Card("Audit", facts, tables)

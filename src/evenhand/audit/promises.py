@@ -1,0 +1,151 @@
+"""Audit any log of decisions, whoever made them, against every promise that a policy can make.
+
+Round t is the t-th row, or what the log calls a round. Every promise is checked after every round, in exact integers;
+how is said at the head of `evenhand.promises.counting`.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.audit.audited_promise import read_audited
+from evenhand.audit.decision_log import read_log, read_plays, read_rounds
+from evenhand.audit.file_audit import audit_files
+from evenhand.audit.findings import Audit
+from evenhand.audit.verdicts import Entered, as_rounds, finding, looks_at, open_books
+from evenhand.errors import ArgumentError, wanted
+from evenhand.frames import as_pandas, frame_or_value
+from evenhand.promises.promise import Promise
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Audit", "audit"]
+
+
+def audit(
+    frame: pd.DataFrame | str | os.PathLike[str],
+    *,
+    arm: str,
+    shares: Any = None,
+    tolerance: float = 0.0,
+    behind: Any = None,
+    order: str | None = None,
+    caps: Any = None,
+    cap_tolerance: float = 0.0,
+    windows: Any = None,
+    promise: Promise | None = None,
+    segment: str | None = None,
+    available: str | None = None,
+    round: str | None = None,
+    jobs: int = -1,
+) -> Audit:
+    """Check a decision log against promised shares, caps and windows after every round.
+
+    Parameters
+    ----------
+    frame : the log, a row a decision, in the order in which they were taken. Or the name of Parquet or CSV files, such
+        as "logs/*.parquet", whose rows follow one another in the order of the files' names: they are read batch by
+        batch and in little memory, with the same finding; Parquet with one arm a row, always on offer, on all cores.
+        The labels of a CSV are text, exactly as written. `order` and `round` need a data frame.
+    arm : name of the column that says for whom each decision was; its cells may be lists, also as JSON, where several
+        arms are played in a round.
+    shares : the share owed to each arm: a dict or Series arm -> share, or one number for every arm of the log and every
+        level that a categorical column declares. Keys may be tuples of arms, which are owed their share together.
+        Shares that change are a data frame with the columns `from`, `arm` and `share`, or a dict from -> (arm ->
+        share): an arm's rounds and plays count from its latest entry. `from` is a value of the column `order`, or
+        without one the number of a round.
+    tolerance : alpha >= 0, by how many pulls an arm may be behind.
+    behind : by how much r_i t - N_i(t) may be above 0, exactly and for each arm, in the place of the tolerance: a dict
+        arm -> number, or one number for all; as `DeadlineLearn` takes it.
+    order : a column to sort by first, numbers or times (text as in ISO 8601); rows with the same value keep their
+        order.
+    caps : the most that an arm may have, arm -> cap, or one number for all: N_i(t) <= ceil(c_i t) + cap_tolerance.
+    cap_tolerance : by how many pulls an arm may be ahead of its cap.
+    windows : arm -> a, at least once in any a consecutive rounds, or arm -> (c, a), at least c times.
+    promise : an `eh.Promise`, in the place of shares, tolerance, behind, caps, cap_tolerance and windows.
+    segment : a column; every promise is then checked inside each of its values.
+    available : a column with the arms that were on offer, as lists or as text separated by commas; each arm is then
+        owed its share of the rounds in which it was.
+    round : a column whose equal values mark the rows of one round, where several arms are played in a round.
+    jobs : how many workers audit files; -1 for all cores. `joblib.parallel_config` says where they run.
+
+    Raises
+    ------
+    TableError
+        If a column is missing or has an empty cell, the log has no rows, `order` is neither numbers nor times, an arm
+        is played twice in a round, or one that was not on offer, or rows of one round contradict each other.
+    SharesError, ArgumentError
+        If the promises cannot be read, or no rule can keep them together.
+    UnknownArmError
+        If the log decides for an arm that has no share.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> log = pd.DataFrame({"item": ["a", "a", "a", "b", "a", "b"]})
+    >>> finding = audit(log, arm="item", shares={"a": 0.5, "b": 0.5})
+    >>> finding.kept, finding.first_violation, finding.rounds_in_violation
+    (False, (2, 'b'), 5)
+    >>> str(audit(log, arm="item", windows={"b": 3}).first_breach)
+    "after round 3, the plays of arm 'b' were 1 fewer than the 1 owed in any 3 consecutive rounds"
+    """
+    if promise is not None:
+        given = {"shares": shares, "tolerance": tolerance or None, "behind": behind, "caps": caps, "windows": windows}
+        _alone(promise, given | {"cap_tolerance": cap_tolerance or None})
+    if isinstance(frame, (str, os.PathLike)):
+        for name, value in {"order": order, "round": round}.items():
+            if value is not None:
+                mend = "read the file with pandas, or sort its rows and list a round's arms in one cell"
+                raise ArgumentError(wanted(name, "None where files are audited", value, mend))
+        return audit_files(
+            os.fspath(frame),
+            arm=arm,
+            shares=frame_or_value(shares, "shares"),
+            promise=promise,
+            available=available,
+            segment=segment,
+            jobs=jobs,
+            tolerance=tolerance,
+            behind=behind,
+            caps=caps,
+            cap_tolerance=cap_tolerance,
+            windows=windows,
+        )
+    frame, shares = as_pandas(frame), frame_or_value(shares, "shares")
+    named = shares if promise is None else dict.fromkeys(promise.arms, 0)
+    plays, rounds = read_plays(frame, arm, named), read_rounds(frame, order, round)
+    most = 1 if len(rounds.first_row) == len(plays.rows) else int(np.bincount(rounds.of_row[plays.rows]).max())
+    owed = read_audited(
+        plays.kinds,
+        rounds,
+        shares=shares,
+        tolerance=tolerance,
+        behind=behind,
+        caps=caps,
+        cap_tolerance=cap_tolerance,
+        windows=windows,
+        plays=most,
+        available=available,
+        promise=promise,
+    )
+    log = read_log(frame, plays, rounds, owed.promise.arms, arm=arm, available=available, segment=segment)
+    books, looks = open_books(owed, max(1, len(log.segments))), looks_at(log.rounds)
+    now = books.follow(as_rounds(log, len(owed.promise.arms)), looks)[1]
+    books.close()
+    pulls = np.bincount(log.codes, minlength=len(owed.promise.arms))
+    on_offer = np.full(len(pulls), log.rounds) if log.offered is None else log.offered.sum(axis=0)
+    keys = {name: key for key, name in enumerate(log.segments or (None,))}
+    return finding(owed, books.counts, Entered(log.rounds, pulls, on_offer, keys, looks, now))
+
+
+def _alone(promise: Any, beside: dict[str, Any]) -> None:
+    """Refuse what stands beside a promise, and what is none."""
+    if not isinstance(promise, Promise):
+        raise ArgumentError(wanted("promise", "an eh.Promise", promise, "Promise.from_dict reads plain data"))
+    for name, value in beside.items():
+        if value is not None:
+            raise ArgumentError(wanted(name, "nothing beside a promise, which says it all", value))

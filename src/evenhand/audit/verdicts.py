@@ -1,0 +1,141 @@
+"""What books show of a log, as the finding of an audit."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.audit.audited_promise import AuditedPromise, Term
+from evenhand.audit.decision_log import DecisionLog
+from evenhand.audit.findings import Audit, Breach
+from evenhand.kernels.arrays import Bools, Floats, Ints
+from evenhand.promises.books import Books
+from evenhand.promises.counts import Counts, Rounds
+from evenhand.protocol import Label
+
+__all__ = ["Entered", "as_rounds", "finding", "looks_at", "open_books"]
+
+LOOKS = 1000
+NONE = np.zeros(0, np.int64)
+
+
+class Entered(NamedTuple):
+    """What was entered into books.
+
+    Attributes
+    ----------
+    rounds : how many.
+    pulls, on_offer : of each arm (n_arms,), its plays and the rounds in which it was on offer.
+    keys : the segments in natural order and the key of each; {None: 0} where there are none.
+    looks, now : rounds, and the largest shortfall at each; -inf where no floor applied.
+    """
+
+    rounds: int
+    pulls: Ints
+    on_offer: Ints
+    keys: dict[Label | None, int]
+    looks: Ints
+    now: Floats
+
+
+def open_books(owed: AuditedPromise, keys: int, **start: Any) -> Books:
+    """Return books of everything that is promised."""
+    spans = [(term.start, term.end) for term in owed.terms]
+    return Books([term.clause for term in owed.terms], owed.promise.arms, keys, spans=spans, **start)
+
+
+def looks_at(rounds: int) -> Ints:
+    """Return the rounds, at most 1,000, at which the finding says how large the largest shortfall is."""
+    at: Ints = np.unique(np.linspace(1, rounds, min(rounds, LOOKS)).astype(np.int64))
+    return at
+
+
+def as_rounds(log: DecisionLog, arms: int) -> Rounds:
+    """Return the decisions of a log as the books take them; segment i has the key i."""
+    plain = len(log.codes) == log.rounds
+    starts = NONE if plain else np.searchsorted(log.at, np.arange(log.rounds + 1))
+    keys = NONE
+    if log.segments:
+        keys = np.empty(log.rounds, np.int64)
+        for key, rounds in enumerate(log.rounds_in):
+            keys[rounds] = key
+    offers: Bools | NDArray[Any] = np.zeros((0, arms), np.bool_) if log.offered is None else log.offered
+    return Rounds(log.codes.astype(np.int32), np.arange(arms), starts, keys, np.ascontiguousarray(offers))
+
+
+def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
+    """Return the finding of an audit whose books were closed."""
+    import pandas as pd
+
+    promise, labels = owed.promise, owed.promise.arms
+    place = {label: i for i, label in enumerate(labels)}
+    largest, worst_rounds = np.zeros(len(labels)), np.zeros(len(labels), np.int64)
+    in_violation, left = np.zeros(len(labels), np.int64), np.zeros(len(labels))
+    rows: list[dict[str, Any]] = []
+    first: Breach | None = None
+    furthest: tuple[float, int, Any] = 0.0, 0, labels[0]
+    for q, term in enumerate(owed.terms):
+        kind, arms, rate, _ = term.clause
+        for segment, key in entered.keys.items():
+            at = key * len(owed.terms) + q
+            rows.append(_row(term, counts, at, segment))
+            began, worst, worst_at = int(counts.first[at]), float(counts.worst[at]), int(counts.worst_at[at])
+            if began and (first is None or began < first.round):
+                first = Breach(kind, arms, rate, began, int(counts.first_by[at]), segment)
+            if kind == "floor":
+                if worst > furthest[0]:
+                    furthest = worst, worst_at, _named(arms)
+                if len(arms) == 1:
+                    i = place[arms[0]]
+                    if worst > largest[i]:
+                        largest[i], worst_rounds[i] = worst, worst_at
+                    in_violation[i] += counts.times[at]
+                    left[i] += float(rate) * int(counts.clock[at]) - int(counts.plays[at])  # type: ignore[arg-type]
+    on_offer, now = entered.on_offer, np.where(entered.now == -np.inf, np.nan, entered.now)
+    table = {
+        "arm": labels,
+        "owed": promise.floats(),
+        "share": np.divide(entered.pulls, on_offer, out=np.full(len(labels), np.nan), where=on_offer > 0),
+        "pulls": entered.pulls,
+        "worst_shortfall": largest,
+        "worst_round": worst_rounds,
+        "rounds_in_violation": in_violation,
+    }
+    return Audit(
+        kept=first is None,
+        rounds=entered.rounds,
+        worst_shortfall=furthest[0],
+        worst_arm=furthest[2],
+        worst_round=furthest[1],
+        rounds_in_violation=int(counts.broken[0]),
+        first_violation=None if first is None else (first.round, _named(first.arms)),
+        arms=pd.DataFrame(table if None in entered.keys else table | {"behind_over_segments": left}),
+        timeline=pd.DataFrame({"round": entered.looks, "shortfall": now}),
+        promise=promise,
+        first_breach=first,
+        promises=pd.DataFrame(rows),
+        windows=owed.windows,
+    )
+
+
+def _row(term: Term, counts: Counts, at: int, segment: Label | None) -> dict[str, Any]:
+    """Return a clause's row in the table of promises."""
+    kind, arms, rate, _ = term.clause
+    return {
+        "promise": kind,
+        "arm": _named(arms),
+        "segment": segment,
+        "since": int(counts.begun[at]),
+        "limit": f"{rate[0]} in {rate[1]}" if isinstance(rate, tuple) else str(rate),
+        "first_broken": int(counts.first[at]),
+        "broken_by": int(counts.most[at]),
+        "worst_round": int(counts.most_at[at]),
+        "rounds_in_violation": int(counts.times[at]),
+    }
+
+
+def _named(arms: tuple[Label, ...]) -> Any:
+    """Return an arm's label, or the labels of a set of arms."""
+    return arms[0] if len(arms) == 1 else arms

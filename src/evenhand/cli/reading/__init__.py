@@ -1,0 +1,1 @@
+"""What commands read: files, tables, options and what users type."""

@@ -1,0 +1,205 @@
+"""What users type or name a file for, read once: shares, JSON objects, numbers, names of columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import ArgumentError, SharesError, TableError, wanted, wanted_one_of, why_unreadable
+from evenhand.protocol import Label
+
+__all__ = [
+    "changing_shares",
+    "delay_of",
+    "labels_in",
+    "named_shares",
+    "names_of",
+    "numbers_of",
+    "read_object",
+    "shares_of",
+    "windows_of",
+]
+
+Pairs = Iterable[tuple[str, Any]]
+
+
+def shares_of(text: str, arms: Sequence[Label]) -> dict[Label, Any]:
+    """Read `0.02` (each arm), `a=0.2,b=1/3`, or a CSV (columns arm and share) or JSON file, for these arms."""
+    given = named_shares(text)
+    if given is None:
+        return dict.fromkeys(arms, text)
+    known = {str(arm): arm for arm in arms}
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise SharesError(wanted_one_of("--shares", known, unknown[0], what="arms among"))
+    return {arm: given.get(str(arm), 0) for arm in arms}
+
+
+def labels_in(text: str, option: str) -> list[Any]:
+    """Read labels a,b, or a list as JSON.
+
+    >>> labels_in("a, b", "--available"), labels_in('["a,b", 17]', "--available")
+    (['a', 'b'], ['a,b', 17])
+    """
+    if not text.lstrip().startswith("["):
+        return [label.strip() for label in text.split(",")]
+    try:
+        return list(json.loads(text))
+    except ValueError as error:
+        raise ArgumentError(wanted(option, 'labels a,b,c or ["a", "b"] as JSON', text)) from error
+
+
+def changing_shares(text: str) -> Any:
+    """Return the table in a CSV or Parquet file with a column `from`, of shares that change over time; None for any
+    other text."""
+    from evenhand.cli.reading.tables import is_table, read_table
+
+    if "=" in text or not is_table(text):
+        return None
+    table = read_table(text, text=["arm", "share"])
+    return _with_points(table) if "from" in table.columns else None
+
+
+def delay_of(text: str) -> Any:
+    """Read `50` rounds, delays `0,3,12` of which each round draws one, or `geometric:200`, a mean.
+
+    >>> delay_of("50"), delay_of("0, 3, 12"), delay_of("geometric:200")
+    ([50], [0, 3, 12], ('geometric', 200.0))
+
+    Raises
+    ------
+    ArgumentError
+        If it cannot be read.
+    """
+    name, colon, mean = text.partition(":")
+    try:
+        if colon and name.strip() == "geometric":
+            return "geometric", float(mean)
+        return [int(part) for part in text.split(",")]
+    except ValueError as error:
+        what = "a number of rounds, several as 0,3,12, or geometric:MEAN"
+        raise ArgumentError(wanted("--delay", what, text)) from error
+
+
+def windows_of(text: str) -> dict[str, Any]:
+    """Read `a=2/25,b=10`: at least twice in any 25 consecutive rounds, once in any 10.
+
+    Raises
+    ------
+    SharesError
+        If it cannot be read.
+    """
+    found: dict[str, Any] = {}
+    for name, window in (named_shares(text, "--window") or {"": text}).items():
+        least, _, rounds = str(window).rpartition("/")
+        if not name or not rounds.isdecimal() or not (least or "1").isdecimal():
+            raise SharesError(wanted("--window", "ARM=ROUNDS or ARM=PLAYS/ROUNDS", window))
+        found[name] = int(least or 1), int(rounds)
+    return found
+
+
+def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
+    """Return the shares by the arms' names, or None where one number serves every arm.
+
+    Read are ARM=SHARE,ARM=SHARE, an object {"ARM": SHARE}, and CSV, Parquet and JSON files.
+
+    Raises
+    ------
+    SharesError, TableError
+        If it cannot be read, a cell of a file is empty, or an arm is named twice.
+    """
+    from evenhand.cli.reading.tables import is_table, read_table
+
+    if text.lstrip().startswith("{"):
+        return _parse(text, option, lambda pairs: _shares(pairs, option))
+    if text.lower().endswith(".json"):
+        return _parse(_read(Path(text)), text, lambda pairs: _shares(pairs, text))
+    if "=" in text:
+        pairs = []
+        for part in text.split(","):
+            name, _, share = part.rpartition("=")
+            if not name.strip() or not share.strip():
+                raise SharesError(wanted(option, "ARM=SHARE,ARM=SHARE", part))
+            pairs.append((name.strip(), share.strip()))
+        return _shares(pairs, option)
+    if is_table(text):
+        from evenhand.data.tables import cells, column
+
+        frame = _with_points(read_table(text, text=["arm", "share"]))
+        if "arm" not in frame.columns or "share" not in frame.columns:
+            raise TableError(f"{text}: wanted the columns 'arm' and 'share', got {[str(c) for c in frame.columns]}")
+        return _shares(zip(map(str, column(frame, "arm")), cells(frame, "share").tolist(), strict=True), text)
+    return None
+
+
+def _with_points(frame: Any) -> Any:
+    """Return a table of shares that may be written 0,25: a share has no thousands."""
+    if "share" in frame.columns and not any(frame.columns.duplicated()):
+        frame["share"] = [cell.replace(",", ".") if isinstance(cell, str) else cell for cell in frame["share"]]
+    return frame
+
+
+def _shares(pairs: Pairs, source: str) -> dict[str, Any]:
+    """Return what is given by name, each name once and at least one."""
+    given: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in given:
+            raise SharesError(wanted(source, "each name once", f"{name}, twice"))
+        given[name] = value
+    if not given:
+        raise SharesError(wanted(source, "at least one name with its value", "nothing"))
+    return given
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Return the object in a JSON file.
+
+    Raises
+    ------
+    TableError
+        If the file cannot be read, is no JSON object, or an object in it has a name twice.
+    """
+    return _parse(_read(path), str(path), _each_once)
+
+
+def _each_once(pairs: Pairs) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"{name!r} stands there twice")
+        found[name] = value
+    return found
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise TableError(f"{path}: cannot be read as JSON: {why_unreadable(error)}") from error
+
+
+def _parse(text: str, source: str, hook: Callable[[Pairs], dict[str, Any]]) -> dict[str, Any]:
+    try:
+        body = json.loads(text, object_pairs_hook=hook)
+    except SharesError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise TableError(f"{source}: cannot be read as JSON: {why_unreadable(error)}") from error
+    if not isinstance(body, dict):
+        raise TableError(wanted(source, 'an object {"name": value}', type(body).__name__))
+    return body
+
+
+def numbers_of(text: str, name: str) -> list[float]:
+    """Read a list of numbers such as 0.7,0.5,0.4."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError as error:
+        raise ArgumentError(wanted(name, "numbers separated by commas", text)) from error
+
+
+def names_of(text: str) -> list[str]:
+    """Read names separated by commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]

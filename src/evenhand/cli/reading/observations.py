@@ -1,0 +1,188 @@
+"""The data of decisions and rewards, read from arguments and files: contexts, rewards, pairs, rows, trials."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.errors import ContextError, RewardError, UnknownArmError, VerdictError, wanted, why_unreadable
+from evenhand.frames import rows_frame
+from evenhand.policy.traits import traits_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from evenhand.protocol import Label
+    from evenhand.studies import Study
+
+__all__ = ["contexts_of", "pairs_of", "read_rewards", "reward_of", "rows_of", "samples_of", "several_of", "ticket_of"]
+
+
+def contexts_of(text: str, study: Study) -> Any:
+    """Read contexts as JSON, from a JSON, CSV or Parquet file, or from standard input (`-`, JSON).
+
+    A table has a row an arm and a column a feature; where it has a column `arm`, rows may stand in any order. In JSON
+    a row is a list of numbers, or an object column -> value; a single object is a row that all arms share.
+    """
+    from evenhand.cli.reading.tables import is_table
+
+    if is_table(text):
+        return _table_of_contexts(text, study)
+    try:
+        inline = text.lstrip().startswith(("[", "{"))
+        given = (
+            json.load(sys.stdin)
+            if text == "-"
+            else json.loads(text if inline else Path(text).read_text(encoding="utf-8"))
+        )
+    except (OSError, ValueError) as error:
+        what = (
+            'rows of numbers [[1.0, 0.2], ...], objects [{"age": 30}, ...], a JSON or CSV file, or - for standard input'
+        )
+        raise ContextError(wanted("--contexts", what, text, why_unreadable(error))) from error
+    rows = isinstance(given, list) and bool(given) and all(isinstance(row, dict) for row in given)
+    return rows_frame(given, "--contexts") if rows else given
+
+
+def _table_of_contexts(path: str, study: Study) -> Any:
+    from evenhand.cli.reading.tables import read_table
+    from evenhand.data.tables import column, numbers
+
+    frame = read_table(path, text=["arm"])
+    policy, features = study.bare_policy, frame.drop(columns="arm", errors="ignore")
+    if getattr(policy, "encoder", None) is None:
+        features = features.assign(**{name: numbers(features, name) for name in features.columns})
+    order = list(range(len(frame)))
+    if "arm" in frame.columns:
+        arms = {str(arm): place for place, arm in enumerate(traits_of(study.bare_policy).arms or ())}
+        rows = [str(label) for label in column(frame, "arm")]
+        for label in [*rows, *arms]:
+            if label not in arms or rows.count(label) != 1:
+                raise UnknownArmError(wanted(f"{path}, column 'arm'", f"each of {list(arms)} once", label))
+        order.sort(key=lambda row: arms[rows[row]])
+    ordered = features.iloc[order].reset_index(drop=True)
+    named = getattr(policy, "encoder", None) or getattr(policy, "context_columns", None)
+    return ordered if named else ordered.to_numpy(np.float64).tolist()
+
+
+def ticket_of(text: str) -> int | str:
+    """Return a decision's number, or its signed ticket as it is."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else text
+
+
+def several_of(study: Study) -> bool:
+    """Say whether the study plays several arms in a round."""
+    return traits_of(study.first_policy).plays > 1
+
+
+def label_of(text: str) -> Label | None:
+    """Read an item's label: a whole number or a text; null rejects the item, and "null" in quotes is a text.
+
+    >>> label_of("3"), label_of("cat"), label_of("null"), label_of('"3"')
+    (3, 'cat', None, '3')
+    """
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return value if value is None or (isinstance(value, (int, str)) and not isinstance(value, bool)) else text
+
+
+def reward_of(text: str, several: bool = False) -> Any:
+    """Read a reward: a number, a list of numbers as JSON, or null where nobody was chosen; with `several`, for several
+    arms, also 1,0 or a=1,b=0 or a JSON object."""
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        value = json.loads(f"[{text}]" if several and text[:1] not in ("[", "{", "n") and "=" not in text else text)
+    except ValueError:
+        value = _by_arm(text) if several else text
+    if value is None:
+        return None
+    numbers = value.values() if several and isinstance(value, dict) else value if isinstance(value, list) else [text]
+    if not all(type(one) in (int, float) for one in numbers):
+        by_arm = " or 1,0, rewards by arm a=1,b=0" if several else ""
+        raise RewardError(wanted("REWARD", f"a number, a list [1.0, 0.0]{by_arm}, or null", text))
+    if isinstance(value, dict):
+        return {arm: float(one) for arm, one in value.items()}
+    return [float(one) for one in value]
+
+
+def _by_arm(text: str) -> Any:
+    """Read a=1,b=0, or with spaces in the place of commas; return the text where it is something else."""
+    named: dict[str, Any] = {}
+    for part in text.replace(",", " ").split():
+        arm, equals, number = part.rpartition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            return text
+        if not equals or not arm or arm in named:
+            return text
+        named[arm] = value
+    return named
+
+
+def pairs_of(text: str, option: str) -> list[list[int]]:
+    """Read pairs of positions, 0-1,2-3.
+
+    >>> pairs_of("0-1,2-3", "--violations")
+    [[0, 1], [2, 3]]
+    """
+    pairs = [part.split("-") for part in text.split(",")]
+    if any(len(pair) != 2 or not all(place.strip().isdigit() for place in pair) for pair in pairs):
+        raise VerdictError(wanted(option, "pairs of positions, 0-1,2-3", text))
+    return [[int(first), int(second)] for first, second in pairs]
+
+
+def rows_of(path: str, label: str) -> dict[str, Any]:
+    """Read labelled rows: every column but `label` is a feature."""
+    import numpy as np
+
+    from evenhand.cli.reading.tables import read_table
+    from evenhand.data.tables import column, numbers
+
+    frame = read_table(path)
+    labels = column(frame, label).tolist()
+    features = [numbers(frame, str(name)) for name in frame.columns if name != label]
+    return {"X": np.column_stack(features).tolist() if features else [[] for _ in labels], "y": labels}
+
+
+def samples_of(path: str, study: Study) -> pd.DataFrame:
+    """Read trials, every cell as text, and give each node's states their own labels back."""
+    from evenhand.cli.reading.tables import read_texts
+
+    frame: pd.DataFrame = read_texts(Path(path))
+    problem = getattr(study.bare_policy, "problem", None)
+    for node, states in ({} if problem is None else problem.model.states).items():
+        own = {str(state): state for state in states}
+        for name in (node, f"do({node})"):
+            if name in frame.columns:
+                frame[name] = [own.get(cell, cell) for cell in frame[name]]
+    return frame
+
+
+def read_rewards(path: str, several: bool) -> list[tuple[str, Any]]:
+    """Read a table of tickets and rewards; in the place of a reward that cannot be read stands its refusal."""
+    from evenhand.cli.reading.tables import read_table
+    from evenhand.data.tables import cells, column
+
+    frame = read_table(path, text=["ticket", "reward"])
+    tickets = [str(ticket) for ticket in column(frame, "ticket")]
+    rewards = cells(frame.fillna({"reward": ""}), "reward")
+    return [(ticket, _reward_in(cell, several)) for ticket, cell in zip(tickets, rewards, strict=True)]
+
+
+def _reward_in(cell: Any, several: bool) -> Any:
+    from evenhand.cli.reading.csv_cells import with_point
+
+    try:
+        return reward_of(str(cell) if several else with_point(str(cell)), several)
+    except RewardError as refusal:
+        return refusal

@@ -1,0 +1,1 @@
+"""Commands about studies: make, ask, tell, watch, audit and change them."""

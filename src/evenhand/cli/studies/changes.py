@@ -1,0 +1,108 @@
+"""`evenhand add`, `retire` and `change`: change what a study promises while it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from evenhand.cli.completion import arms
+from evenhand.cli.options import JSON, STORE, STUDY
+from evenhand.errors import ArgumentError, EvenhandError, SharesError, wanted
+
+if TYPE_CHECKING:
+    from evenhand.studies import Study
+
+__all__ = ["add", "change", "retire"]
+
+
+def add(
+    store: STORE,
+    arm: Annotated[str, typer.Argument(help="The label of the arm: a new one, or that of a retired arm.")],
+    share: Annotated[str, typer.Option(help="Its promised share, such as 0.1 or 1/5.")] = "0",
+    study: STUDY = None,
+    json: JSON = False,
+) -> None:
+    """Put a new arm on offer, or a retired one again; the promises to all other arms go on."""
+    from evenhand.cli.output import answer
+    from evenhand.studies import Study
+
+    with Study.open(store, study) as running:
+        label = labels_of([arm], running)[0]
+        wait = _do(running, "add", {"arm": label, "share": share})
+        when = f"; its promise begins after {wait} rounds" if wait else ""
+        answer({"status": "added", "arm": label, "begins_after": wait}, f"added {label}{when}", json)
+
+
+def retire(
+    store: STORE,
+    arm: Annotated[str, typer.Argument(help="The label of the arm.", autocompletion=arms)],
+    study: STUDY = None,
+    json: JSON = False,
+) -> None:
+    """Take an arm off offer; its open tickets may still be told."""
+    from evenhand.cli.output import answer
+    from evenhand.studies import Study
+
+    with Study.open(store, study) as running:
+        label = labels_of([arm], running)[0]
+        _do(running, "retire", {"arm": label})
+        answer({"status": "retired", "arm": label}, f"retired {label}", json)
+
+
+def change(
+    store: STORE,
+    shares: Annotated[
+        str, typer.Option(help="The share of each arm on offer: a=0.2,b=1/3, or a CSV or JSON file.")
+    ] = "",
+    promise: Annotated[
+        Path | None,
+        typer.Option(help="A file as for `evenhand new --promise`: another promise, which says everything."),
+    ] = None,
+    study: STUDY = None,
+    json: JSON = False,
+) -> None:
+    """Promise other shares, or all else, from now on: rounds and decisions are counted from this change."""
+    from evenhand.cli.output import answer
+    from evenhand.cli.reading.inputs import named_shares
+    from evenhand.cli.reading.promises import promise_in
+    from evenhand.promises.versions import rows_of
+    from evenhand.studies import Study
+
+    if bool(shares) == (promise is not None):
+        raise ArgumentError(wanted("--shares", "either this or --promise FILE", shares or "neither"))
+    named = named_shares(shares) if shares else {}
+    if named is None:
+        raise SharesError(wanted("--shares", "ARM=SHARE,ARM=SHARE, or a CSV or JSON file", shares))
+    with Study.open(store, study) as running:
+        owed: Any = dict(zip(labels_of(list(named), running), named.values(), strict=True))
+        if promise is not None:
+            policy = running.bare_policy
+            gone = getattr(policy, "retired", ())
+            owed = promise_in(promise, [arm for arm in policy.arms or () if arm not in gone])
+        rows = rows_of(_do(running, "change", {"shares": owed}))
+        lags = ", ".join(_said(row) for row in rows)
+        more = f"; not carried over, in decisions: {lags}" if lags else ""
+        answer({"status": "changed", "dropped": rows}, f"changed{more}", json)
+
+
+def _said(row: dict[str, Any]) -> str:
+    who = " with ".join(map(str, row["label"])) if isinstance(row["label"], list) else row["label"]
+    inside = f" in {row['segment']}" if "segment" in row else ""
+    return f"{who}{inside} {row['pulls']:.4g}"
+
+
+def labels_of(texts: list[str], study: Study) -> list[Any]:
+    """Return the study's labels for their texts, which may be those of numbers; unknown texts as they are."""
+    known = {str(arm): arm for arm in study.bare_policy.arms or ()}
+    return [known.get(text, text) for text in texts]
+
+
+def _do(study: Study, kind: Literal["add", "retire", "change"], given: dict[str, Any]) -> Any:
+    from evenhand.studies import Operation
+
+    (outcome,) = study.perform([Operation(kind, given=given)])
+    if isinstance(outcome, EvenhandError):
+        raise outcome
+    return outcome

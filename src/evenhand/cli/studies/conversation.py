@@ -1,0 +1,199 @@
+"""`evenhand ask`, `tell` and `forget`: take decisions of a study and record their rewards."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from evenhand.cli.completion import arms
+from evenhand.cli.options import JSON, STORE, STUDY
+from evenhand.errors import ArgumentError, EvenhandError, StoreError, wanted
+
+if TYPE_CHECKING:
+    from evenhand.studies import Operation, Study
+
+__all__ = ["ask", "forget", "tell"]
+
+NAMED = 12
+"""How many refused rows are named on the screen."""
+
+
+def ask(
+    store: STORE,
+    study: STUDY = None,
+    contexts: Annotated[
+        str,
+        typer.Option(
+            help='The contexts, one row per arm: [[1.0, 0.2], ...] or [{"age": 30}, ...], a JSON or CSV file, or -.'
+        ),
+    ] = "",
+    available: Annotated[
+        str,
+        typer.Option(
+            help='The arms on offer in this round, where not all are: a,b, or JSON such as ["a,b", 17].',
+            autocompletion=arms,
+        ),
+    ] = "",
+    segment: Annotated[str | None, typer.Option(help="The segment of this round, such as mobile.")] = None,
+    count: Annotated[int, typer.Option(help="How many decisions to take in one transaction.", min=1)] = 1,
+    key: Annotated[
+        str | None,
+        typer.Option(help="Your own name for this request; the same key returns the same decisions again."),
+    ] = None,
+    subject: Annotated[
+        str | None,
+        typer.Option(help="Whom the contexts are about: they are encrypted, and `evenhand erase` can erase them."),
+    ] = None,
+    worker: Annotated[
+        str | None, typer.Option(help="Which worker decides, of a study with several; no other process may be it.")
+    ] = None,
+    json: JSON = False,  # each decision is a line of JSON anyway
+) -> None:
+    """Take a decision. It is saved with its reason before it is printed as one line of JSON."""
+    from evenhand.cli.output import line
+    from evenhand.cli.reading.inputs import labels_in
+    from evenhand.cli.reading.observations import contexts_of
+    from evenhand.cli.studies.changes import labels_of
+    from evenhand.studies import Operation, Study
+
+    with Study.open(store, study, worker=worker) as running:
+        given: dict[str, Any] = {"contexts": contexts_of(contexts, running)} if contexts else {}
+        if available:
+            given["available"] = labels_of(labels_in(available, "--available"), running)
+        if segment is not None:
+            given["segment"] = segment
+        asks = [Operation("ask", given=given, key=key, number=n, subject=subject) for n in range(count)]
+        outcomes = running.perform(asks)
+        try:
+            for outcome in outcomes:
+                if isinstance(outcome, EvenhandError):
+                    raise outcome
+                line(_shown(running, outcome))
+            sys.stdout.flush()
+        except OSError as error:
+            mend = "`evenhand show --open` names them, and an ask under the same --key returns the same"
+            raise StoreError(f"taken and on record, but not printed ({error.strerror}); {mend}") from error
+
+
+def tell(
+    store: STORE,
+    ticket: Annotated[str, typer.Argument(help="The decision's number or its signed ticket.")] = "",
+    reward: Annotated[
+        str, typer.Argument(help="The reward; 1,0 or a=1,b=0 for several, null for none. Or an item's label.")
+    ] = "",
+    study: STUDY = None,
+    file: Annotated[
+        str,
+        typer.Option(help="Many rewards at once: CSV or Parquet with the columns ticket, reward; or -."),
+    ] = "",
+    violations: Annotated[str, typer.Option(help="Pairs that an auditor finds treated unfairly: 0-1,2-3.")] = "",
+    acceptable: Annotated[str, typer.Option(help="Pairs that an auditor finds treated fairly.")] = "",
+    rows: Annotated[str, typer.Option(help="For a draw: its labelled rows, CSV or Parquet.")] = "",
+    label: Annotated[str, typer.Option(help="The column of labels in --rows; all others are features.")] = "label",
+    samples: Annotated[
+        str, typer.Option(help="For an allocation: CSV of its trials; logged trials need no ticket.")
+    ] = "",
+    annotator: Annotated[str, typer.Option(help="For an item's label: who labels it.")] = "",
+    json: JSON = False,
+) -> None:
+    """Record a decision's reward. It is saved before "told" is printed, and counts once even if it is told again."""
+    from evenhand.cli.reading.observations import (
+        label_of,
+        pairs_of,
+        reward_of,
+        rows_of,
+        samples_of,
+        several_of,
+        ticket_of,
+    )
+    from evenhand.policy.traits import traits_of
+    from evenhand.studies import Operation, Study
+
+    with Study.open(store, study) as running:
+        if file:
+            if ticket or reward or violations or acceptable or rows or samples:
+                raise ArgumentError(wanted("--file", "alone, without a ticket and what it brought", ticket or reward))
+            _tell_many(running, file, json)
+            return
+        if samples:
+            given: dict[str, Any] = {"samples": samples_of(samples, running)}
+        elif rows:
+            given = rows_of(rows, label)
+        elif reward and traits_of(running.first_policy).feedback == "labels":
+            given = {"label": label_of(reward)} | ({"annotator": annotator} if annotator else {})
+        elif reward:
+            given = {"reward": reward_of(reward, several_of(running))}
+            if violations:
+                given["violations"] = pairs_of(violations, "--violations")
+            if acceptable:
+                given["acceptable"] = pairs_of(acceptable, "--acceptable")
+        else:
+            raise ArgumentError(wanted("REWARD", "what the decision brought: a reward, --rows or --samples", "nothing"))
+        if not ticket and not samples:
+            raise ArgumentError(wanted("TICKET", "a decision's number or its signed ticket", ticket))
+        number = ticket_of(ticket) if ticket else None
+        _close(running, Operation("tell", number, given), json)
+
+
+def forget(
+    store: STORE,
+    ticket: Annotated[str, typer.Argument(help="The decision's number or its signed ticket.")],
+    study: STUDY = None,
+    json: JSON = False,
+) -> None:
+    """Close a ticket whose reward will never be known; the decision still counts as taken."""
+    from evenhand.cli.reading.observations import ticket_of
+    from evenhand.studies import Operation, Study
+
+    with Study.open(store, study) as running:
+        _close(running, Operation("forget", ticket_of(ticket)), json)
+
+
+def _close(study: Study, operation: Operation, json: bool) -> None:
+    """Close a ticket and print its status."""
+    from evenhand.cli.output import answer
+
+    (status,) = study.perform([operation])
+    if isinstance(status, EvenhandError):
+        raise status
+    answer({"ticket": operation.ticket, "status": status}, status, json)
+
+
+def _tell_many(study: Study, file: str, json: bool) -> None:
+    """Tell a table of rewards in one transaction; a refused row does not affect the others."""
+    from evenhand.cli.output import as_json, say
+    from evenhand.cli.reading.observations import read_rewards, several_of, ticket_of
+    from evenhand.studies import Operation
+
+    given = read_rewards(file, several_of(study))
+    readable = [(text, reward) for text, reward in given if not isinstance(reward, EvenhandError)]
+    done = iter(study.perform([Operation("tell", ticket_of(text), {"reward": reward}) for text, reward in readable]))
+    outcomes = [reward if isinstance(reward, EvenhandError) else next(done) for _, reward in given]
+    refused = [
+        {"row": row, "ticket": text, "error": str(outcome)}
+        for row, ((text, _), outcome) in enumerate(zip(given, outcomes, strict=True), 1)
+        if isinstance(outcome, EvenhandError)
+    ]
+    told, again = outcomes.count("told"), outcomes.count("already told")
+    if json:
+        as_json({"told": told, "already_told": again, "refused": refused})
+    else:
+        say(f"{told} told, {again} already told, {len(refused)} refused")
+    if refused:
+        named = "; ".join(f"row {one['row']}: {one['error']}" for one in refused[:NAMED])
+        more = f"; and {len(refused) - NAMED} more, see --json" if len(refused) > NAMED else ""
+        source = "standard input" if file == "-" else file
+        raise ArgumentError(f"{source}, {named}{more}")
+
+
+def _shown(study: Study, decision: Any) -> dict[str, Any]:
+    """Return a decision as the shell shows it: its signed ticket first."""
+    from evenhand.studies.log.codec import as_decided
+
+    fields = {name: value for name, value in as_decided(decision).items() if name not in ("type", "plan")}
+    if "frame" in fields:
+        del fields["frame"]
+        fields["trials"] = decision.frame.to_dict("records")
+    return {"ticket": study.sign(decision.id), **fields}

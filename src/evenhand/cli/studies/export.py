@@ -1,0 +1,64 @@
+"""`evenhand export`: write a study's log as a table, for a spreadsheet or for off-policy estimators."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenhand.cli.options import JSON, SEGMENTS, STORE, STUDY
+from evenhand.errors import ArgumentError, wanted
+
+__all__ = ["export"]
+
+FORMS = ("log", "bandit")
+
+
+def export(
+    store: STORE,
+    out: Annotated[str, typer.Option(help="The file: .csv, .csv.gz or .parquet; - for CSV on standard output.")],
+    form: Annotated[
+        str, typer.Option(help="log: one row per decision; bandit: logged bandit feedback with propensities.")
+    ] = "log",
+    study: STUDY = None,
+    segments: SEGMENTS = None,
+    json: JSON = False,
+) -> None:
+    """Write the decisions to a file, one per row."""
+    from evenhand.cli.output import answer
+    from evenhand.data.tables import write_csv
+    from evenhand.extras import optional
+    from evenhand.studies import Study
+    from evenhand.studies.export import bandit_frame
+    from evenhand.studies.files import flat
+
+    if form not in FORMS:
+        raise ArgumentError(wanted("--form", f"one of {', '.join(FORMS)}", form))
+    parquet = out.lower().endswith((".parquet", ".pq"))
+    if out != "-" and not parquet and not out.lower().endswith((".csv", ".csv.gz")):
+        raise ArgumentError(wanted("--out", "a file ending in .csv, .csv.gz or .parquet, or -", out))
+    if out == "-" and json:
+        raise ArgumentError(wanted("--json", "a file as --out, as standard output takes the decisions", "-"))
+    with Study.open(store, study, segments=segments) as running:
+        table = running.frame() if form == "log" else bandit_frame(running)
+    written, left_out = flat(table), table.attrs.get("left_out", {})
+    lacking = ", ".join(f"{count} {status}" for status, count in left_out.items())
+    lacking = f"; left out, as they have no reward of one arm: {lacking}" if lacking else ""
+    if out == "-":
+        write_csv(written, sys.stdout)
+        if lacking:
+            print(f"{len(written)} decisions{lacking}", file=sys.stderr)
+        return
+    try:
+        if parquet:
+            optional("pyarrow", "a Parquet file")
+            written.to_parquet(out, index=False)
+        else:
+            write_csv(written, out)
+    except OSError as error:
+        mend = error.strerror or str(error)
+        raise ArgumentError(wanted("--out", "a file that can be written", str(Path(out)), mend)) from error
+    body = {"decisions": len(written), "file": out} | ({"left_out": left_out} if form == "bandit" else {})
+    answer(body, f"{len(written)} decisions written to {out}{lacking}", json)

@@ -1,0 +1,189 @@
+"""`evenhand label`: a person labels the items of a pool, those first that help the worst-off group."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from evenhand.cli.options import EMPTY, JSON
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from evenhand.sampling import LabelQueue
+
+__all__ = ["label"]
+
+MEND = "repeat what the state was begun with, or begin another --state"
+
+
+def label(
+    table: Annotated[Path, typer.Argument(help="The items, one per row: CSV, Parquet, Arrow or JSON lines.")],
+    id: Annotated[str, typer.Option("--id", help="The column of ids, each once.")],
+    group: Annotated[str, typer.Option(help="The column of groups.")],
+    features: Annotated[str, typer.Option(help="The columns that the model learns from: age,hours.")],
+    labels: Annotated[str, typer.Option(help="All labels: cat,dog.")],
+    show: Annotated[str, typer.Option(help="The columns to show; by default the id and the features.")] = "",
+    state: Annotated[Path, typer.Option(help="File that keeps the queue; it is saved after each answer.")] = Path(
+        "labels.evenhand"
+    ),
+    annotator: Annotated[str | None, typer.Option(help="Your name, where several people label.")] = None,
+    annotators: Annotated[
+        int | None, typer.Option(help="How many people label each item; 1, or as in --state.")
+    ] = None,
+    choice: Annotated[
+        str | None,
+        typer.Option(help="Which items train: uncertainty, uniform or diverse; uncertainty, or as in --state."),
+    ] = None,
+    items: Annotated[int, typer.Option(help="How many items to show.", min=0)] = 20,
+    tasks: Annotated[
+        Path | None, typer.Option(help="Show nothing; write the next items to this .csv, .jsonl or .json file.")
+    ] = None,
+    read: Annotated[
+        Path | None,
+        typer.Option(
+            help="Show nothing; read labels from this table, or from a .jsonl or .json file of a labelling tool."
+        ),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write all labels so far to this CSV file.")] = None,
+    empty: EMPTY = "refuse",
+    seed: Annotated[int | None, typer.Option(help="The seed; by default drawn, or as in --state.")] = None,
+    json: JSON = False,
+) -> None:
+    """Label the items of a pool, one by one or through files of a labelling tool; the worst-off group comes first.
+
+    Begin and go on with the same command: the queue is kept in --state. One person at a time works on a --state: a
+    second one is stopped before anything is overwritten. For several people at once, serve the queue as a study.
+    """
+    from evenhand.cli.output import answer, as_json, records, say_notes
+    from evenhand.cli.reading.empty_cells import without_empty_cells
+    from evenhand.cli.reading.inputs import names_of
+    from evenhand.cli.reading.tables import is_table, read_table, read_texts
+    from evenhand.cli.studies.label_session import Session
+    from evenhand.data.tables import write_csv
+    from evenhand.errors import ArgumentError, wanted
+    from evenhand.saving.state import save
+
+    shown = names_of(show) or [id, *names_of(features)]
+    columns, allowed = names_of(features), [_label(one) for one in names_of(labels)]
+    if len(set(allowed)) < 2:
+        raise ArgumentError(wanted("--labels", "at least two labels", labels))
+    frame = read_table(table, text=[name for name in (id, group) if name not in columns])
+    frame = without_empty_cells(frame, [id, group], columns, empty)
+    queue = _queue(frame, id, group, columns, allowed, shown, state, choice, annotators, seed)
+    if tasks is not None:
+        while len(queue.open_items()) < items:
+            queue.ask(items - len(queue.open_items()), annotator=annotator)
+        save(queue, state)
+        written = queue.write_tasks(tasks)
+        answer({"tasks": written}, f"{written} items are in {tasks}; when they are labelled: --read FILE", json)
+    elif read is not None:
+        given = read_texts(read) if is_table(str(read)) and not read.name.endswith(".jsonl") else read
+        counts = queue.read_labels(given, annotator=annotator)
+        save(queue, state)
+        words = f"{counts['told']} labels read, {counts['rejected']} items rejected, {counts['left']} left open"
+        answer(counts, words, json)
+    elif items:
+        Session(queue, frame.set_index(frame[id].astype(str)), shown, allowed, annotator, state).converse(items)
+    if out is not None:
+        write_csv(_labelled(queue), out)
+    if json:
+        risks = queue.risks.reset_index().to_dict("records")
+        as_json({"groups": risks, "progress": queue.progress.reset_index().to_dict("records")}, queue)
+        return
+    records("Items", queue.progress.reset_index().to_dict("records"))
+    records("Risks on the validation items", queue.risks.reset_index().to_dict("records"))
+    say_notes(queue)
+
+
+def _queue(
+    frame: pd.DataFrame, id: str, group: str, features: list[str], labels: list[Any], shown: list[str], state: Path,
+    choice: Any, annotators: int | None, seed: int | None,
+) -> LabelQueue:  # fmt: skip
+    """Return the queue in a file, which must be of these items and settings, or a new one."""
+    import numpy as np
+
+    from evenhand.data.tables import column
+    from evenhand.sampling import LabelQueue, OptimisticSampler
+    from evenhand.sampling.pools.table_features import TableFeatures
+    from evenhand.saving.state_file import remember
+
+    ids, groups = ([str(one) for one in column(frame, name)] for name in (id, group))
+    rows, content = TableFeatures(frame, features).transform(frame), _content(frame, shown)
+    if state.exists():
+        queue = _resumed(state, labels, {"choice": choice, "annotators": annotators, "seed": seed})
+        _same(f"column {id!r}", "ids", list(queue.ids) == ids, state)
+        _same(f"column {group!r}", "groups", queue.config()["groups"] == groups, state)
+        _same(f"--features {','.join(features)}", "values", bool(np.array_equal(queue.features, rows)), state)
+        _same(f"--show {','.join(shown)}", "values", queue.content in (None, content), state)
+        return queue
+    model = None if len(labels) == 2 else _logistic()
+    sampler = OptimisticSampler(sorted(set(groups)), model, classes=labels, seed=seed)
+    begun = LabelQueue(
+        ids, rows, groups=groups, sampler=sampler, choice="uncertainty" if choice is None else choice,
+        annotators=1 if annotators is None else annotators, content=content, seed=seed,
+    )  # fmt: skip
+    remember(begun, state, None)
+    return begun
+
+
+def _resumed(state: Path, labels: list[Any], settings: dict[str, Any]) -> LabelQueue:
+    """Return the queue in a file, which settings that are given may not contradict."""
+    from evenhand import load
+    from evenhand.errors import ArgumentError, wanted
+    from evenhand.sampling import LabelQueue
+
+    queue = load(state)
+    if not isinstance(queue, LabelQueue):
+        raise ArgumentError(wanted("--state", "a queue that `evenhand label` began", str(state)))
+    if set(queue.sampler.classes or ()) != set(labels):
+        begun = ",".join(map(str, queue.sampler.classes or ()))
+        raise ArgumentError(wanted("--labels", f"{begun!r} as in {state}", ",".join(map(str, labels))))
+    for name, value in settings.items():
+        if value not in (None, getattr(queue, name)):
+            raise ArgumentError(wanted(f"--{name}", f"{getattr(queue, name)!r} as in {state}", value, MEND))
+    return queue
+
+
+def _same(name: str, what: str, same: bool, state: Path) -> None:
+    from evenhand.errors import TableError
+
+    if not same:
+        raise TableError(f"{name}: holds other {what} than when {state} was begun; {MEND}")
+
+
+def _content(frame: pd.DataFrame, shown: list[str]) -> list[str]:
+    """Return what is shown of each item as a text: one column as it is, several by name."""
+    from evenhand.data.tables import column
+
+    cells = [[str(cell) for cell in column(frame, name)] for name in shown]
+    if len(shown) == 1:
+        return cells[0]
+    return [
+        ", ".join(f"{name} {cell}" for name, cell in zip(shown, row, strict=True)) for row in zip(*cells, strict=True)
+    ]
+
+
+def _logistic() -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    from evenhand.sampling import EstimatorModel
+
+    return EstimatorModel(LogisticRegression(max_iter=1000))
+
+
+def _label(text: str) -> Any:
+    """Return a label as the queue keeps it: whole numbers as such."""
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
+def _labelled(queue: LabelQueue) -> pd.DataFrame:
+    import pandas as pd
+
+    parts = {"training": queue.training, "validation": queue.validation}
+    return pd.concat([part.assign(purpose=name) for name, part in parts.items()], ignore_index=True)

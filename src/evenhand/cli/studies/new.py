@@ -1,0 +1,206 @@
+"""`evenhand new`: create a study, a policy in a store."""
+
+from __future__ import annotations
+
+import inspect
+import json as json_
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from evenhand.cli.completion import learners, policies
+from evenhand.cli.options import JSON
+from evenhand.errors import ArgumentError, wanted
+
+if TYPE_CHECKING:
+    from evenhand.interventions import CausalModel
+    from evenhand.studies import Study
+
+__all__ = ["new"]
+
+
+def new(
+    store: Annotated[
+        str, typer.Argument(help="A file such as ads.evenhand, or a URL such as postgresql://me@host/db.")
+    ],
+    policy: Annotated[
+        str, typer.Option("--policy", "-p", help="fair-ucb, fair-learn+thompson, ...", autocompletion=policies)
+    ] = "",
+    shares: Annotated[
+        str, typer.Option(help="Promised share of each arm: a=0.2,b=1/3, or 0.2 with --arms, or a CSV or JSON file.")
+    ] = "",
+    arms: Annotated[str, typer.Option(help='Labels a,b,c, or the number of arms, or JSON such as ["a,b", 17].')] = "",
+    tolerance: Annotated[float | None, typer.Option(help="By how many plays an arm may be behind its share.")] = None,
+    learner: Annotated[
+        str, typer.Option(help="The learner under a quota rule; by default UCB1.", autocompletion=learners)
+    ] = "",
+    groups: Annotated[str, typer.Option(help="Group of each arm: a=men,b=women, or a JSON file or object.")] = "",
+    sensitive: Annotated[str, typer.Option(help="The group whose rewards are corrected; by default every group.")] = "",
+    seed: Annotated[int | None, typer.Option(help="The seed; by default drawn at random.")] = None,
+    name: Annotated[str | None, typer.Option(help="The study's name; by default the file's name.")] = None,
+    expire_after: Annotated[
+        str | None, typer.Option(help="How long a ticket may stay open: 90s, 12h, 7d; by default for ever.")
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(help="How many workers decide at the same time, w1, w2, ..., without waiting.", min=1)
+    ] = 1,
+    exchange_rounds: Annotated[
+        int | None, typer.Option(help="Workers learn from one another after so many own rounds; by default 100.")
+    ] = None,
+    exchange_seconds: Annotated[
+        float | None, typer.Option(help="They do so after so many seconds too; by default 10.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Another argument of the policy, horizon=1000; may be repeated."),
+    ] = None,
+    spec: Annotated[
+        Path | None,
+        typer.Option(help='JSON file with the policy, {"policy": "quotas/fair-ucb", ...}; options override it.'),
+    ] = None,
+    promises: Annotated[
+        Path | None,
+        typer.Option(
+            "--promise", "--promises", help="TOML or JSON file: a table promise; beside it learner, arms, lottery."
+        ),
+    ] = None,
+    json: JSON = False,
+) -> None:
+    """Create a study: a policy in a store, where every decision and reward is saved."""
+    from evenhand.cli.output import as_json, say
+    from evenhand.cli.reading.policies import describe, put
+    from evenhand.cli.reading.promises import described_promises
+    from evenhand.policy.traits import traits_of
+    from evenhand.studies import Study
+    from evenhand.studies.log.expiry import read_expiry
+    from evenhand.studies.specification import policy_from
+
+    described = {} if spec is None else _described(spec)
+    if promises is not None:
+        if policy or described or shares or tolerance is not None:
+            mend = "the file names them: write --learner or --arms beside it"
+            raise ArgumentError(wanted("--promise", "without --policy, --spec, --shares and --tolerance", "both", mend))
+        described = described_promises(promises, learner, _arms(arms) if arms else None)
+    if policy:
+        named = describe(policy, learner)
+        described = named | described | (named if learner or "+" in policy else {"policy": named["policy"]})
+    elif learner and promises is None:
+        raise ArgumentError(wanted("--learner", "a learner beside --policy", learner))
+    if not described:
+        raise ArgumentError("--policy: name a policy, such as fair-ucb, or pass --spec FILE or --promise FILE")
+    given = {"tolerance": tolerance, "seed": seed} | _labels(arms, shares, groups, sensitive)
+    for option, value in given.items():
+        if value is not None:
+            put(described, option, value)
+    described |= _settings(settings or [])
+    after = read_expiry(expire_after, "--expire-after")
+    made = policy_from(described, bounded=False)
+    often = {"exchange_rounds": exchange_rounds, "exchange_seconds": exchange_seconds}
+    chosen: dict[str, Any] = {option: value for option, value in often.items() if value is not None}
+    if chosen and workers == 1:
+        option, value = next(iter(chosen.items()))
+        raise ArgumentError(wanted(f"--{option.replace('_', '-')}", "--workers 2 or more beside it", value))
+    study = Study.create(store, made, name=name, expire_after=after, workers=workers, **chosen)
+    with study:
+        made = study.bare_policy
+        labels = list(traits_of(made).labels)
+        if json:
+            seeded = getattr(made, "seed", None)
+            several = {"workers": workers, "burn_in": study.burn_in} if workers > 1 else {}
+            as_json({"name": study.name, "policy": study.policy_name, "arms": labels, "seed": seeded, **several})
+            return
+        other = "" if len(study.store.names()) == 1 else f" --study {study.name}"
+        say(f"Created study {study.name!r} ({study.policy_name}) in {store}")
+        shown = " --contexts FILE" if _sees_contexts(made) else ""
+        place = shlex.quote(store)
+        if workers > 1:
+            shown += " --worker w1"
+            say(f"It has the workers w1 to w{workers}; each process that decides is one of them.")
+        if study.burn_in:
+            say(f"The first {study.burn_in} decisions are taken one after another, so that no arm is short later.")
+        say(f"next: evenhand ask {place}{other}{shown}    then: evenhand tell {place}{other} TICKET {_told(study)}")
+
+
+def _sees_contexts(policy: Any) -> bool:
+    from evenhand.policy.traits import traits_of
+
+    return "contexts" in inspect.signature(policy.ask).parameters and traits_of(policy).contextual is not False
+
+
+def _told(study: Study) -> str:
+    """Return how the shell tells the rewards of this study."""
+    from evenhand.policy.traits import traits_of
+
+    told = {"rows": "--rows FILE --label COLUMN", "samples": "--samples FILE", "reward": "REWARD", "labels": "LABEL"}
+    return told[traits_of(study.bare_policy).feedback]
+
+
+def _described(path: Path) -> dict[str, Any]:
+    """Read the policy's description; the causal model of a search may be named by its BIF file."""
+    from evenhand.cli.reading.inputs import read_object
+
+    body = read_object(path)
+    problem = body.get("problem")
+    named = problem.get("model") if isinstance(problem, dict) else None
+    if isinstance(named, str) or (isinstance(named, dict) and "data" in named):
+        model = _causal_model(named)
+        tables = {node: table.tolist() for node, table in model.tables.items()}
+        body["problem"]["model"] = {"states": model.states, "parents": model.parents, "tables": tables}
+    return body
+
+
+def _causal_model(named: str | dict[str, Any]) -> CausalModel:
+    """Return the model in a BIF file, or one fitted to a file of observations, {"data": FILE, "edges": "a -> b"}."""
+    from evenhand.cli.reading.causal_data import fitted_model
+    from evenhand.interventions import CausalModel
+
+    if isinstance(named, str):
+        return CausalModel.from_bif(named)
+    given = {"smoothing": 1.0, "cut": [], **named}
+    if set(given) != {"data", "edges", "smoothing", "cut"} or not isinstance(given["cut"], list):
+        what = 'an object {"data": FILE, "edges": "a -> b", "cut": ["age=25,45"], "smoothing": 1}'
+        raise ArgumentError(wanted("problem.model", what, named))
+    if not isinstance(given["data"], str) or not all(isinstance(cut, str) for cut in given["cut"]):
+        raise ArgumentError(wanted("problem.model", "the name of a file as data, and texts as cut", named))
+    return fitted_model(Path(given["data"]), given["edges"], given["smoothing"], given["cut"])
+
+
+def _labels(arms: str, shares: str, groups: str, sensitive: str) -> dict[str, Any]:
+    """Read what is said about arms, with text as the keys of objects."""
+    from evenhand.cli.reading.inputs import named_shares, shares_of
+
+    labels = _arms(arms) if arms else None
+    owed: Any = (named_shares(shares) or shares) if shares else None
+    if isinstance(owed, dict) and labels is not None:
+        every = range(labels) if isinstance(labels, int) else labels
+        owed = {str(arm): share for arm, share in shares_of(shares, list(every)).items()}
+    members = named_shares(groups, "--groups") if groups else None
+    if groups and members is None:
+        raise ArgumentError(wanted("--groups", "ARM=GROUP,ARM=GROUP, or a JSON file or object", groups))
+    names = {str(group): group for group in (members or {}).values()}
+    group = names.get(sensitive, sensitive) if sensitive else None
+    return {"arms": labels, "shares": owed, "groups": members, "sensitive": group}
+
+
+def _arms(text: str) -> Any:
+    if text.isdigit():
+        return int(text)
+    from evenhand.cli.reading.inputs import labels_in
+
+    return labels_in(text, "--arms")
+
+
+def _settings(pairs: list[str]) -> dict[str, Any]:
+    """Read NAME=VALUE; a value is JSON where it reads as such, else text."""
+    settings: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise ArgumentError(wanted("--set", "NAME=VALUE", pair))
+        try:
+            settings[name] = json_.loads(value)
+        except ValueError:
+            settings[name] = value
+    return settings

@@ -1,0 +1,252 @@
+"""`evenhand show`: the state of a study in tables and pictures, or everything about one decision."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from evenhand.cli.options import JSON, SEGMENTS, STORE, STUDY
+
+if TYPE_CHECKING:
+    from evenhand.studies import Study
+    from evenhand.studies.log.log import Record
+
+__all__ = ["bars", "show"]
+
+LATEST = 5
+STRETCHES = 60
+"""Points of the picture of shortfalls; each is the worst of a stretch of time."""
+MOST = 60
+"""Arms in a table; of more, those that are furthest behind or were decided for most."""
+
+
+def show(
+    store: STORE,
+    study: STUDY = None,
+    decision: Annotated[str, typer.Option(help="Show one decision instead: its number or its signed ticket.")] = "",
+    open_: Annotated[bool, typer.Option("--open", help="List all open tickets.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for arms.csv and the pictures.")] = None,
+    segments: SEGMENTS = None,
+    json: JSON = False,
+) -> None:
+    """Show the state of a study: shares and promises, open tickets, learned bias, the last decisions with reasons."""
+    from evenhand.cli.output import as_json, folder
+    from evenhand.display.html import notes_of
+    from evenhand.studies import Study
+    from evenhand.studies.monitoring.summary import summarize
+
+    with Study.open(store, study, segments=segments) as running:
+        if decision:
+            _one(running, decision, json)
+            return
+        found = summarize(running)
+        found["open_tickets"] = running.open_tickets
+        found["latest"] = [_row(record) for record in running.latest(LATEST)]
+        found |= _tables(running.bare_policy)
+        found["notes"] = [*notes_of(running.bare_policy), *found.get("notes", ())]
+        written = [] if out is None else _write(running, found, folder(out))
+    if json:
+        as_json(found)
+    else:
+        _say(found, written, every=open_)
+
+
+def bars(rows: Sequence[dict[str, Any]], blocks: str = "█│", width: int = 48) -> list[str]:
+    """Return a bar of its share for each arm, with a mark where its promise ends.
+
+    >>> for line in bars([{"label": "a", "share": 0.7, "promised": 0.2}, {"label": "b", "share": 0.3}], "#|", 28):
+    ...     print(line)
+    a  ########|###################  0.7000, promised 0.2000
+    b  ############                  0.3000
+    """
+    names = [text if len(text) <= 20 else text[:19] + "~" for text in (str(row["label"]) for row in rows)]
+    wide = max(map(len, names))
+    most = max(max(row["share"], row.get("promised") or 0.0) for row in rows)
+    lines = []
+    for name, row in zip(names, rows, strict=True):
+        bar = [blocks[0] if place < round(row["share"] / most * width) else " " for place in range(width)]
+        told, promised = f"{row['share']:.4f}", row.get("promised")
+        if promised:
+            bar[min(width - 1, round(promised / most * width))] = blocks[1]
+            told += f", promised {promised:.4f}"
+        lines.append(f"{name:<{wide}}  {''.join(bar)}  {told}".rstrip())
+    return lines
+
+
+def _one(study: Study, ticket: str, json: bool) -> None:
+    from evenhand.cli.output import as_json, say
+    from evenhand.cli.reading.observations import ticket_of
+
+    found = study.record(ticket_of(ticket))._asdict()
+    if json:
+        as_json(found)
+        return
+    shown = {**found.pop("decision"), **found}
+    for name, value in shown.items():
+        if value is not None and name not in ("id", "type"):
+            say(f"{name.replace('_', ' '):<14}{value}")
+
+
+def _row(record: Record) -> dict[str, Any]:
+    """Return a decision as a row of a table."""
+    decided, told = record.decision, record.told or {}
+    return {
+        "id": record.ticket,
+        "at": record.at,
+        "arm": decided.get("arm", decided.get("group")),
+        "reason": decided.get("reason"),
+        "status": record.status,
+        "reward": told.get("reward"),
+    }
+
+
+def _tables(policy: Any) -> dict[str, Any]:
+    """Return what a sampler or a search has found so far."""
+    from evenhand.display.html import notes_of
+
+    found: dict[str, Any] = {}
+    if hasattr(policy, "risks"):
+        found["risks"] = policy.risks.reset_index().to_dict("records")
+    if hasattr(policy, "recommend"):
+        best = policy.recommend()
+        rows = best.table.reset_index()
+        found["recommendation"] = {"candidate": best.candidate, "status": best.status, "confidence": best.confidence}
+        found["candidates"] = rows.astype(object).where(rows.notna(), None).to_dict("records")
+        found["notes"] = notes_of(best)
+    return found
+
+
+def _say(found: dict[str, Any], written: list[Path], *, every: bool) -> None:
+    from evenhand.cli.output import number, records, say, table
+
+    say(
+        f"{found['name']}: {found['policy']}, since {found['created']:%Y-%m-%d %H:%M}; {found['decisions']} decisions, "
+        f"{found['told']} told, {found['forgotten']} forgotten, {found['open']} open\n"
+    )
+    rows = found["arms"]
+    if len(rows) > MOST:
+        rows = sorted(rows, key=lambda row: (-(row["owed"] or 0.0), -row["decisions"]))[:MOST]
+    more = "" if len(rows) == len(found["arms"]) else f" ({len(found['arms']) - len(rows)} more)"
+    said = {"label": "arm", "owed": "behind"}
+    named = [{said.get(name, name): value for name, value in row.items()} for row in rows]
+    records(f"Decisions{more}", named, empty=False)
+    if rows and found["decisions"] and sys.stdout.isatty():
+        blocks = "█│" if _writes("█│") else "#|"
+        say(f"Share of the decisions {blocks[0]} and promised share {blocks[1]}")
+        say("\n".join(bars(rows, blocks, max(10, shutil.get_terminal_size().columns - 50))) + "\n")
+    for line in _sentences(found, every):
+        say(line)
+    for name, title in (
+        ("bias", "Learned bias by feature, 95 % intervals"),
+        ("risks", "Risks by group"),
+        ("latest", "The last decisions"),
+    ):
+        records(title, found.get(name) or [], empty=False)
+    if "recommendation" in found:
+        from pandas import DataFrame
+
+        from evenhand.cli.recommend import compact, in_words
+
+        best = found["recommendation"]
+        table("Candidates", *compact(DataFrame(found["candidates"])))
+        say(in_words(SimpleNamespace(**best)))
+    if found["reward"] is not None:
+        mean, recent, window = found["reward"].values()
+        say(f"Mean reward {number(mean)}; of the last {window} told {number(recent)}.")
+    for note in found["notes"]:
+        say(f"- {note}")
+    if written:
+        say("written: " + ", ".join(map(str, written)))
+
+
+def _sentences(found: dict[str, Any], every: bool) -> list[str]:
+    from evenhand.cli.output import promise_sentence
+
+    lines = []
+    promise = found["promise"]
+    if promise is not None and promise["worst_arm"] is not None:
+        worst = promise["worst_shortfall"], promise["worst_arm"], promise["worst_round"]
+        lines.append(promise_sentence(promise["when"], promise["kept"], *worst))
+    if promise is not None:
+        lines += _beyond_shares(promise)
+    tickets = found["open_tickets"]
+    if tickets:
+        shown = tickets if every else tickets[:12]
+        more = "" if len(shown) == len(tickets) else f" and {len(tickets) - len(shown)} more, see --open"
+        lines.append(f"Open tickets: {', '.join(map(str, shown))}{more}.")
+    return lines
+
+
+def _beyond_shares(promise: dict[str, Any]) -> list[str]:
+    """Return a line for each kind of promise beside fixed shares of single arms."""
+    lines = []
+    if promise["worst_arm"] is None and promise["kept"] is not None:
+        kept = "was kept" if promise["kept"] else "was BROKEN"
+        lines.append(f"The promise {kept} {promise['when']}.")
+    if "plays" in promise:
+        lines.append(f"{promise['plays']} arms are played in a round.")
+    told = {
+        "At most behind, in pulls": [f"{one['label']} {one['behind']:.4g}" for one in promise.get("behind", ())],
+        "Caps": [f"{one['label']} {one['cap']:.4g}" for one in promise.get("caps", ())],
+        "Shares of sets": [f"{'+'.join(map(str, s['arms']))} {s['share']:.4g}" for s in promise.get("sets", ())],
+        "Windows": [
+            f"{'+'.join(map(str, one.get('arms') or [one['label']]))} {one['plays']} in any {one['rounds']}"
+            for one in promise.get("windows", ())
+        ],
+        "Retired": list(map(str, promise.get("retired", ()))),
+    }
+    lines += [f"{name}: {', '.join(parts)}." for name, parts in told.items() if parts]
+    for epoch in promise.get("history", ()):
+        shares = ", ".join(f"{one['label']} {one['share']:.4g}" for one in epoch["shares"])
+        when = "" if epoch["at"] is None else f" ({epoch['at']:%Y-%m-%d %H:%M}, {epoch['kind']})"
+        lines.append(f"Shares from round {epoch['round']}{when}: {shares}.")
+    return lines
+
+
+def _write(study: Study, found: dict[str, Any], out: Path) -> list[Path]:
+    import numpy as np
+    import pandas as pd
+
+    from evenhand.cli.groups import write_bias
+    from evenhand.cli.output import draw
+    from evenhand.data.tables import write_csv
+    from evenhand.plots.studies import plot_course, plot_owed
+
+    write_csv(pd.DataFrame(found["arms"]), out / "arms.csv")
+    written = [out / "arms.csv"]
+    statistics = study.statistics()
+    moments, k, promise = statistics.moments, len(statistics.labels), statistics.promise
+    if moments and k:
+        rounds = [moment.round for moment in moments]
+        counts = np.array([moment.counts for moment in moments])
+        promised = None if promise is None else promise.floats()
+        shares = partial(plot_course, rounds, counts, statistics.labels, promised)
+        written.append(draw(out, "shares", shares))
+    owed = [] if promise is None else [arm for arm, share in enumerate(promise.shares) if share]
+    if moments and promise is not None and owed:
+        limit = promise.breaks_at if statistics.when == "at every round" else None
+        stretches = np.array_split(np.arange(len(moments)), min(STRETCHES, len(moments)))
+        behind = np.array([moment.owed for moment in moments])[:, owed]
+        ends = [moments[stretch[-1]].round for stretch in stretches]
+        worst = np.array([behind[stretch].max(axis=0) for stretch in stretches])
+        shortfall = partial(plot_owed, ends, worst, [statistics.labels[arm] for arm in owed], limit)
+        written.append(draw(out, "shortfall", shortfall))
+    if found["bias"]:
+        written += write_bias(pd.DataFrame(found["bias"]), out)
+    return written
+
+
+def _writes(text: str) -> bool:
+    """Say whether standard output can show this text."""
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True

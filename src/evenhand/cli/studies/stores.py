@@ -1,0 +1,75 @@
+"""`evenhand studies`, `snapshot`, `erase` and `upgrade`: the studies of a store, what is erased, and its version."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from evenhand.cli.options import JSON, STORE, STUDY
+
+__all__ = ["erase", "snapshot", "studies", "upgrade"]
+
+
+def studies(store: STORE, json: JSON = False) -> None:
+    """List the studies of a store."""
+    from evenhand.cli.output import as_json, records, say
+    from evenhand.studies import Store, Study
+    from evenhand.studies.monitoring.summary import outline
+
+    place = Store.at(store)
+    rows = []
+    for name in place.names():
+        study = Study.open(place, name)
+        rows.append(outline(study, study.statistics()))
+    place.close()
+    if json:
+        as_json(rows)
+    elif rows:
+        records(store, rows)
+    else:
+        say(f"{store}: no studies yet")
+
+
+def snapshot(store: STORE, study: STUDY = None, json: JSON = False) -> None:
+    """Save a study's state. Do this before you replace evenhand or the policy's own code."""
+    from evenhand.cli.output import answer
+    from evenhand.studies import Study
+
+    with Study.open(store, study) as running:
+        running.snapshot()
+        words = f"{running.name}: its state after {running.sequence} entries is kept; they are not replayed again"
+        answer({"name": running.name, "entries": running.sequence}, words, json)
+
+
+def erase(
+    store: STORE,
+    subject: Annotated[str | None, typer.Option(help="Whom to erase, as named to `evenhand ask --subject`.")] = None,
+    older_than: Annotated[str | None, typer.Option(help="Erase all contexts older than this, such as 365d.")] = None,
+    study: STUDY = None,
+    json: JSON = False,
+) -> None:
+    """Make the encrypted contexts of a subject, or all old ones, unreadable for ever. The log still verifies."""
+    from evenhand.cli.output import answer
+    from evenhand.studies import Study
+
+    with Study.open(store, study) as running:
+        erased = running.erase(subject, older_than=older_than)
+        words = f"{running.name}: {erased.subjects} subject{'' if erased.subjects == 1 else 's'} erased"
+        if erased.forgotten:
+            words += f"; {erased.forgotten} open ticket{'' if erased.forgotten == 1 else 's'} forgotten"
+        if not erased.purged:
+            words += "; another program is reading the store, erase again later to clear its files"
+        answer(erased._asdict(), words, json)
+
+
+def upgrade(store: STORE, json: JSON = False) -> None:
+    """Upgrade a store that an older version wrote, all or nothing."""
+    from evenhand.cli.output import answer
+    from evenhand.studies import Store
+
+    place = Store.at(store, older=True)
+    before, now = place.upgrade()
+    words = f"{store}: {'has this version already' if before == now else f'upgraded from {before} to {now}'}"
+    answer({"store": store, "before": before, "now": now}, words, json)
+    place.close()

@@ -1,0 +1,1 @@
+"""Data as people have them: tables, features and contexts."""

@@ -1,0 +1,94 @@
+"""What a round shows, read once: a row an arm, or one row that all arms share, as arrays, data frames or dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from evenhand.arguments import as_floats
+from evenhand.data.encoding import encode_hint
+from evenhand.data.tables import numbers
+from evenhand.errors import ContextError, TableError, wanted
+from evenhand.frames import frame_or_value, row_frame
+from evenhand.kernels.arrays import Floats
+from evenhand.labels import in_columns, in_order
+from evenhand.protocol import Label
+
+__all__ = ["LARGEST", "feature_columns", "read_shown"]
+
+LARGEST = 1e100
+"""How large a number of contexts or a reward may be: squares and sums of these are finite."""
+
+
+def read_shown(
+    contexts: Any, arms: Sequence[Label], *, columns: list[str] | None, dimension: int | None, encoder: Any = None
+) -> tuple[Floats, list[str] | None]:
+    """Return the contexts of a round (n_arms, d), and the names of their columns where they have any.
+
+    Raises
+    ------
+    ContextError
+        If they are missing, no numbers, of another shape, not finite, or may mean one row or a number an arm alike.
+    TableError
+        If the encoder refuses a cell.
+    """
+    shape = f"numbers of shape ({len(arms)}, {'d' if dimension is None else dimension}), a row an arm"
+    table = row_frame(contexts) if _is_row(contexts) else frame_or_value(contexts, "contexts")
+    one = len(arms) > 1 and hasattr(table, "columns") and len(table) == 1
+    if hasattr(table, "columns") and encoder is not None:
+        table = table if one else in_order(table, [arms, None], "contexts", refusal=ContextError)
+        table = encoder.transform(table)
+    else:
+        table, columns = in_columns(table, columns, "contexts")
+        table = table if one else in_order(table, [arms, None], "contexts", refusal=ContextError)
+    shown = as_floats(table)
+    if shown is None:
+        hint = encode_hint(table) if hasattr(table, "columns") else ""
+        mend = f"encode text: policy.encode_with({hint})" if hint else ""
+        raise ContextError(wanted("contexts", shape, "text in a table" if hint else contexts, mend))
+    if shown.ndim == 1 and shown.size and dimension in (None, shown.size):
+        if dimension is None and shown.size == len(arms):
+            mend = "write [[...]] for one row that all arms share, [[a], [b], ...] for a number an arm"
+            got = f"{shown.size} numbers, as many as arms"
+            raise ContextError(wanted("contexts", shape, got, mend))
+        shown = shown[None]
+    if shown.ndim == 2 and len(shown) == 1:
+        shown = np.repeat(shown, len(arms), axis=0)
+    if shown.ndim != 2 or shown.shape[0] != len(arms) or shown.shape[1] != (dimension or shown.shape[1] or 1):
+        raise ContextError(wanted("contexts", shape, f"an array of shape {shown.shape}"))
+    sound = np.abs(shown) <= LARGEST
+    if not sound.all():
+        arm, feature = np.argwhere(~sound)[0]
+        what = f"finite numbers, of at most {LARGEST:g}"
+        raise ContextError(wanted("contexts", what, f"{shown[arm, feature]} for arm {arm}, feature {feature}"))
+    return shown, columns
+
+
+def feature_columns(frame: Any, names: Sequence[str], low: float = -np.inf, high: float = np.inf) -> Floats:
+    """Return columns of numbers (n, d) that describe whom a decision is about.
+
+    Raises
+    ------
+    TableError
+        As `numbers` does; of text it says how to encode it.
+    """
+    if not names:
+        return np.zeros((len(frame), 0))
+    try:
+        return np.stack([numbers(frame, name, low, high) for name in names], axis=1)
+    except TableError as error:
+        there = [name for name in names if isinstance(name, str) and name in frame.columns]
+        hint = encode_hint(frame[[*dict.fromkeys(there)]])
+        if not hint:
+            raise
+        raise TableError(f"{error}; encode text first: {hint}.replace(frame)") from error
+
+
+def _is_row(contexts: Any) -> bool:
+    """Say whether a value is one row by names: a dict, or a Series of pandas with an index of texts."""
+    if isinstance(contexts, Mapping):
+        return True
+    named = type(contexts).__name__ == "Series" and hasattr(contexts, "to_dict")
+    return named and all(isinstance(name, str) for name in contexts.index)

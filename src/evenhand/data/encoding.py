@@ -1,0 +1,249 @@
+"""Columns of a table as the numbers that a policy sees: numbers as they are, categories one-hot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+
+from evenhand.arguments import as_floats, one_of
+from evenhand.data.features import factorized
+from evenhand.data.tables import cells, column, holds_times, levels, numbers
+from evenhand.errors import ArgumentError, TableError, nearest, wanted
+from evenhand.frames import as_pandas, row_frame
+from evenhand.kernels.arrays import Floats
+from evenhand.protocol import Label, composed
+from evenhand.registry import register
+from evenhand.saving.objects import described, rebuilt
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Encoder", "Transformer", "as_encoder", "encode_hint"]
+
+Unseen = Literal["refuse", "ignore"]
+MANY = 1000
+"""More categories than this in a column are refused."""
+SHOWN = 3
+"""Categories of a column that a refusal shows."""
+
+
+@register("learners/encoder", kind="part")
+class Encoder:
+    """Categories one-hot, a number 0 or 1 for each, and numbers as they are.
+
+    Give it to a policy with `policy.encode_with(encoder)`, and contexts may be data frames and dicts with text.
+
+    Parameters
+    ----------
+    columns : column -> its categories, or None for a column of numbers. Other columns of a table are not looked at.
+    unseen : what to do about a value that is none of the categories: "refuse" it by name, or "ignore" it, which makes
+        all numbers of that column 0.
+
+    Raises
+    ------
+    ArgumentError
+        If there are no columns, or a column has no category, more than 1000, or one twice.
+
+    Examples
+    --------
+    >>> encoder = Encoder({"job": ["none", "some"], "age": None})
+    >>> encoder.names, encoder.transform({"job": "some", "age": 30}).tolist()
+    (['job=none', 'job=some', 'age'], [[0.0, 1.0, 30.0]])
+    """
+
+    def __init__(self, columns: Mapping[str, Sequence[Label] | None], *, unseen: Unseen = "refuse") -> None:
+        what = "a dict column -> its categories, or None for a column of numbers"
+        if not isinstance(columns, Mapping) or not columns:
+            raise ArgumentError(wanted("columns", what, columns))
+        self.columns = {str(name): _categories(str(name), given) for name, given in columns.items()}
+        self.unseen = one_of("unseen", unseen, ("refuse", "ignore"))
+
+    @classmethod
+    def fit(cls, frame: Any, columns: Sequence[str] | None = None, *, unseen: Unseen = "refuse") -> Self:
+        """Return an encoder of the columns of a table, whose categories are the values that stand there.
+
+        Parameters
+        ----------
+        frame : a data frame of pandas, polars, pyarrow or DuckDB.
+        columns : which columns, in this order; None for all.
+        unseen : as for the class.
+
+        Raises
+        ------
+        TableError
+            If a column is missing, has an empty cell, or holds dates or text that differs in most rows.
+        """
+        table = as_pandas(frame)
+        named = [str(name) for name in table.columns] if columns is None else list(columns)
+        return cls({name: _found(table, name) for name in named}, unseen=unseen)
+
+    @property
+    def names(self) -> list[str]:
+        """The name (d,) of each number: "job=none" for a category, the column's own for a number."""
+        return [
+            name if label is None else f"{name}={label}"
+            for name, kinds in self.columns.items()
+            for label in ([None] if kinds is None else kinds)
+        ]
+
+    def transform(self, frame: Any) -> Floats:
+        """Return the numbers (n, d) of a table's rows; a dict column -> value is one row.
+
+        Raises
+        ------
+        TableError
+            If a column is missing, a cell is empty or no number where one is wanted, or a value is unseen.
+        """
+        table = row_frame(frame) if isinstance(frame, Mapping) else as_pandas(frame)
+        missing = [name for name in self.columns if name not in table.columns]
+        if missing:
+            near = nearest(missing[0], table.columns)
+            mend = f"is the column {near[0]!r} meant?" if near else f"{missing[0]!r} is missing"
+            raise TableError(wanted("table", f"the columns {list(self.columns)}", list(table.columns), mend))
+        parts = [
+            numbers(table, name)[:, None] if kinds is None else self._coded(table, name, kinds)
+            for name, kinds in self.columns.items()
+        ]
+        return np.hstack(parts)
+
+    def replace(self, frame: Any) -> pd.DataFrame:
+        """Return the table with the encoder's columns replaced by their numbers, under `names`.
+
+        >>> import pandas as pd
+        >>> Encoder({"job": ["none", "some"]}).replace(pd.DataFrame({"job": ["some"], "pay": [3]})).columns.tolist()
+        ['pay', 'job=none', 'job=some']
+
+        Raises
+        ------
+        TableError
+            As `transform` does.
+        """
+        import pandas as pd
+
+        table = as_pandas(frame)
+        coded = pd.DataFrame(self.transform(table), columns=self.names, index=table.index)
+        return pd.concat([table.drop(columns=list(self.columns)), coded], axis=1)
+
+    def _coded(self, table: Any, name: str, kinds: tuple[Label, ...]) -> Floats:
+        values = column(table, name).astype(str)
+        coded = np.asarray(values[:, None] == np.array([str(kind) for kind in kinds]), np.float64)
+        unseen = np.flatnonzero(coded.sum(axis=1) == 0)
+        if unseen.size and self.unseen == "refuse":
+            where, mend = f"column {name!r}, row {unseen[0] + 1}", "Encoder(..., unseen='ignore') takes it for none"
+            raise TableError(wanted(where, f"one of the categories {list(kinds)[:12]}", values[unseen[0]], mend))
+        return coded
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return columns and categories as plain data."""
+        columns = [[name, None if kinds is None else list(kinds)] for name, kinds in self.columns.items()]
+        return {"columns": columns, "unseen": self.unseen}
+
+    @classmethod
+    def restored(cls, snapshot: dict[str, Any]) -> Self:
+        """Return the encoder that `snapshot` was taken of."""
+        return cls(dict(snapshot["columns"]), unseen=snapshot["unseen"])
+
+    def __repr__(self) -> str:
+        return f"Encoder({self.columns!r}, unseen={self.unseen!r})"
+
+
+@register("learners/transformer", kind="part")
+class Transformer:
+    """A fitted transformer of scikit-learn, such as a `ColumnTransformer`, as an encoder.
+
+    Raises
+    ------
+    ArgumentError
+        If it has no `transform`, or was not fitted.
+    """
+
+    def __init__(self, transformer: Any) -> None:
+        what = "an Encoder, or a fitted transformer of scikit-learn"
+        if isinstance(transformer, type) or not hasattr(transformer, "transform"):
+            raise ArgumentError(wanted("encoder", what, transformer))
+        from sklearn.exceptions import NotFittedError
+        from sklearn.utils.validation import check_is_fitted
+
+        try:
+            check_is_fitted(transformer)
+        except (NotFittedError, TypeError) as error:
+            raise ArgumentError(wanted("encoder", what, transformer, "call its fit(frame) first")) from error
+        self.transformer = transformer
+
+    def transform(self, frame: Any) -> Floats:
+        """Return the numbers (n, d) of a table's rows; a dict column -> value is one row.
+
+        Raises
+        ------
+        TableError
+            If a column is missing, or the transformer fails, as on a category that it does not know.
+        """
+        table = row_frame(frame) if isinstance(frame, Mapping) else as_pandas(frame)
+        known = [name for name in getattr(self.transformer, "feature_names_in_", ()) if name in table.columns]
+        try:
+            found = self.transformer.transform(table[known] if known else table)
+        except Exception as error:
+            raise TableError(f"encoder: {type(self.transformer).__name__} refuses the table: {error}") from error
+        encoded = as_floats(found.toarray() if hasattr(found, "toarray") else found)
+        if encoded is None or encoded.ndim != 2:
+            raise TableError(wanted("encoder", "one that returns numbers (n, d)", type(self.transformer).__name__))
+        return encoded
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the transformer as plain data."""
+        what = f"the encoder {type(self.transformer).__name__}"
+        return {"transformer": described(self.transformer, ("sklearn", "scipy"), what)}
+
+    @classmethod
+    def restored(cls, snapshot: dict[str, Any]) -> Self:
+        """Return the encoder that `snapshot` was taken of."""
+        return cls(rebuilt(snapshot["transformer"], ("sklearn", "scipy")))
+
+
+def as_encoder(encoder: Any) -> Encoder | Transformer:
+    """Return an encoder, a transformer of scikit-learn made one.
+
+    Raises
+    ------
+    ArgumentError
+        If it is neither.
+    """
+    return encoder if isinstance(encoder, (Encoder, Transformer)) else Transformer(encoder)
+
+
+def encode_hint(frame: Any) -> str:
+    """Return the encoder of a table with text, as a user writes it; "" for a table without text."""
+    kinds = {}
+    for name in frame.columns:
+        values = frame[name]
+        texts = values.ndim == 1 and any(isinstance(value, str) for value in values)
+        shown = [value for value in dict.fromkeys(values) if isinstance(value, str)] if texts else []
+        kinds[str(name)] = [*shown[:SHOWN], ...] if texts else None
+    if not any(kinds.values()):
+        return ""
+    return f"eh.Encoder({kinds!r})".replace("Ellipsis", "...")
+
+
+def _categories(name: str, given: Any) -> tuple[Label, ...] | None:
+    if given is None:
+        return None
+    listed = [] if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__") else list(given)
+    kinds = tuple(composed(one.item() if isinstance(one, np.generic) else one) for one in listed)
+    sound = all(isinstance(kind, (str, int)) and not isinstance(kind, bool) for kind in kinds)
+    if not kinds or not sound or len({str(kind) for kind in kinds}) < len(kinds) or len(kinds) > MANY:
+        what = f"1 to {MANY} different categories, texts or whole numbers, or None for numbers"
+        raise ArgumentError(wanted(f"columns[{name!r}]", what, given))
+    return kinds
+
+
+def _found(table: Any, name: str) -> list[Label] | None:
+    values = cells(table, name)
+    if values.dtype.kind in "iufb":
+        return None
+    if holds_times(values):
+        mend = "turn dates and durations into numbers first"
+        raise TableError(wanted(f"column {name!r}", "numbers or categories", values.iloc[0], mend))
+    factorized(table, name)
+    return levels(table, name)

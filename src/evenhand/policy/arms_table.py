@@ -1,0 +1,41 @@
+"""The table of a policy's arms that a notebook shows: groups, promises, decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from evenhand.display.html import Table
+from evenhand.kernels.arrays import Ints
+from evenhand.policy.traits import Traits
+
+__all__ = ["arms_table"]
+
+
+def arms_table(
+    traits: Traits, counts: Sequence[int] | None = None, waiting: Ints | None = None, rounds: int = 0
+) -> Table:
+    """Return a row an arm: its group, what it is promised, how often it was decided for, its open tickets.
+
+    Parameters
+    ----------
+    counts : the decisions for each arm, as far as they are known; None before the first round.
+    waiting : the open tickets of each arm.
+    rounds : how many rounds were decided.
+    """
+    arms = traits.arms or ()
+    columns: dict[str, Callable[[int], Any]] = {"arm": arms.__getitem__}
+    if traits.membership is not None:
+        columns["group"] = lambda i: traits.membership.names[traits.membership.codes[i]]
+    if traits.promise is not None:
+        columns["promised share"] = traits.promise.shares.__getitem__
+    if traits.windows is not None:
+        windows = traits.windows
+        columns["promised window"] = lambda i: "{} in {} rounds".format(*windows[arms[i]]) if arms[i] in windows else ""
+    if counts is not None and waiting is not None:
+        known = sum(counts) == rounds * traits.plays
+        columns["decisions" if known else "decisions since it was loaded"] = counts.__getitem__
+        if known and rounds:
+            columns["share"] = lambda i: counts[i] / rounds
+        columns["open tickets"] = waiting.__getitem__
+    return Table([*columns], len(arms), lambda i: [cell(i) for cell in columns.values()], "Arms")

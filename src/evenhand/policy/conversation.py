@@ -1,0 +1,294 @@
+"""What every conversation shares: a lock, numbered tickets, and the refusal of tickets that are not its own.
+
+Policies, samplers and searches are used by the threads of a web service, so each has one lock, and every method that
+reads or writes more than one thing holds it. A ticket carries a token that tells conversations apart; one that was
+rebuilt from plain data has none, and is known by its number alone.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import hashlib
+import inspect
+import re
+import threading
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar, Self, TypeVar, cast
+
+from evenhand.arguments import is_whole
+from evenhand.display.html import Card, Table, noted, said, shortened
+from evenhand.errors import ClosedTicketError, ForeignTicketError, UnknownTicketError, wanted
+from evenhand.parameters import Parameters, untaught
+from evenhand.protocol import Decision
+from evenhand.saving.saved import item, packed, refused, unpacked, whole
+
+__all__ = ["Configured", "Conversation", "Lock", "locked", "untaught"]
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+class Lock(type(threading.RLock())):  # type: ignore[misc]
+    """A lock that its own thread may take again, so that a learner may read its policy; copies get a new one."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Lock, ()
+
+
+def locked(method: _Method) -> _Method:
+    """Decorate a method of an object with a `_lock`: one thread at a time runs it or any other such method."""
+
+    @functools.wraps(method)
+    def alone(self: Any, /, *args: Any, **named: Any) -> Any:
+        with self._lock:
+            return method(self, *args, **named)
+
+    return cast(_Method, alone)
+
+
+class Configured(Parameters):
+    """What its constructor's arguments make it, with one lock for its threads."""
+
+    transient: ClassVar[tuple[str, ...]] = ()
+    """Attributes that copies make anew."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+
+    def __repr__(self) -> str:
+        return self._described(shortened)
+
+    def _described(self, shown: Callable[[Any], str]) -> str:
+        """Return the call that makes it, without its seed."""
+        given = ", ".join(f"{name}={shown(value)}" for name, value in self.config().items() if name != "seed")
+        return f"{type(self).__name__}({given})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what copies and pickles are made of, at one moment, whatever other threads are doing."""
+        with self._lock:
+            return copy.deepcopy({name: value for name, value in self.__dict__.items() if name not in self.transient})
+
+
+class Conversation(Configured):
+    """Numbered tickets that may each be told once, late and in any order; safe to use from several threads.
+
+    A subclass names the type of its tickets and remembers in `_open` of each a tuple: first the fields that a ticket
+    must still show when it is told, `_said`, then what is needed to learn from it.
+    """
+
+    hands_out: ClassVar[Any] = Decision
+    """The type of the tickets."""
+    _kin: ClassVar[str] = "policy"
+    """What another conversation is called in refusals."""
+    apart: ClassVar[bool] = False
+    """Whether a study may keep the open tickets in its log, and the policy without them: no decision looks at them."""
+    seed: int
+    first_ticket = 1
+    """The number of the first ticket."""
+    _last: tuple[Any, str] | None = None
+    """What was decided last, and why."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._open: dict[int, Any] = {}
+        self._next = 1
+
+    @property
+    @locked
+    def open_tickets(self) -> list[int]:
+        """The ids that were handed out and neither told nor forgotten."""
+        return list(self._open)
+
+    @property
+    @locked
+    def taught(self) -> bool:
+        """Whether it has decided or learned anything since it was made."""
+        return self._next > self.first_ticket
+
+    def __sklearn_clone__(self) -> Self:
+        return cast(Self, getattr(self, "fresh", self._made_again)())
+
+    # ------------------------------------------------------------------ tickets
+
+    def _hand_out(self, remembered: tuple[Any, ...]) -> int:
+        """Return the number of a new ticket."""
+        number = self._next
+        self._open[number] = remembered
+        self._next = number + 1
+        return number
+
+    def _ticket(self, given: Any) -> tuple[int, Any]:
+        """Return the number of an open ticket, given as it was handed out or as its number, and what is remembered.
+
+        Raises
+        ------
+        UnknownTicketError, ClosedTicketError, ForeignTicketError
+            If it was never handed out, was told or forgotten before, or is another conversation's.
+        """
+        if type(given) is self.hands_out and given.token == self._token:
+            try:
+                found = self._open[given.id]
+                if found[0] == self._said(given) and type(given.id) is int:
+                    return given.id, found
+            except (KeyError, TypeError, ValueError):
+                pass
+        return self._examined(given)
+
+    def _examined(self, given: Any) -> tuple[int, Any]:
+        """Do what `_ticket` does for anything that may be given, field by field."""
+        name = self.hands_out.__name__
+        handed = isinstance(given, self.hands_out)
+        number = given.id if handed else given
+        if not is_whole(number):
+            article = "an" if name[0] in "AEIOU" else "a"
+            raise UnknownTicketError(wanted(name.lower(), f"{article} {name} or its id", given))
+        number = int(number)
+        foreign = ForeignTicketError(
+            f"ticket {number}: this {name} is another {self._kin}'s, or was changed; nothing has changed here; "
+            f"tell each {name} to the {self._kin} that handed it out"
+        )
+        if handed and given.token not in (None, self._token):
+            raise foreign
+        found = self._open.get(number)
+        if found is None:
+            if self.first_ticket <= number < self._next:
+                raise ClosedTicketError(f"ticket {number} was told or forgotten before; nothing has changed")
+            raise UnknownTicketError(f"ticket {number} was never handed out; the last one was {self._next - 1}")
+        if handed and not all(map(_agrees, self._said(given), found[0])):
+            raise foreign
+        return number, found
+
+    def _said(self, ticket: Any) -> tuple[Any, ...]:
+        """Return the fields of a ticket that are remembered first of each, to be compared."""
+        said: tuple[Any, ...] = ticket[1:4]
+        return said
+
+    # ------------------------------------------------------------------ tickets that a log keeps
+
+    @locked
+    def number_tickets(self, first: int) -> None:
+        """Begin with a ticket of this number, so that no other conversation hands out the same."""
+        untaught("policy", self, "pass policy.fresh()")
+        self.first_ticket = self._next = first
+
+    def remembers(self, number: int) -> bool:
+        """Return whether what is needed to tell this open ticket is at hand."""
+        return number in self._open
+
+    def by_number(self, number: int) -> Any:
+        """Return what `tell` and `forget` take for the ticket of this number."""
+        return number
+
+    def noted(self, number: int) -> dict[str, Any]:
+        """Return what a log must say of an open ticket beside what was shown and decided, as plain data."""
+        return {}
+
+    @locked
+    def take_up(self, number: int, decided: dict[str, Any], shown: dict[str, Any]) -> None:
+        """Remember an open ticket again, from what a log says that was decided, noted and shown."""
+        self._open[number] = self._remembered(number, *self._logged(decided, shown))
+
+    @locked
+    def lay_aside(self, most: int, but: Collection[int] = ()) -> None:
+        """Remember the last `most` open tickets and these, and no others; `take_up` brings one back."""
+        last = list(self._open)[max(0, len(self._open) - most) :]
+        self._open = {number: self._open[number] for number in [*but, *last] if number in self._open}
+
+    @contextmanager
+    def remembering(self, numbers: Collection[int]) -> Iterator[None]:
+        """Remember these open tickets alone while the block runs, so that the policy is saved without the others."""
+        with self._lock:
+            every = self._open
+            self._open = {number: every[number] for number in numbers if number in every}
+            try:
+                yield
+            finally:
+                self._open = every
+
+    def _logged(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
+        """Return what a file keeps of an open ticket, from what a log says of it; see `apart`."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ notebooks
+
+    def _repr_html_(self) -> str:
+        return noted(self).html()
+
+    @locked
+    def card(self) -> Card:
+        """Return what a notebook shows: the arguments that are numbers or words, where the conversation is, tables."""
+        given = {name: getattr(self, name, None) for name in inspect.signature(type(self).__init__).parameters}
+        plain = {name: value for name, value in given.items() if isinstance(value, (bool, int, float, str))}
+        last = "none yet" if self._last is None else f"{said(self._last[0])}: {self._last[1]}"
+        where = {**self._facts(), "open tickets": len(self._open), "last decision": last}
+        return Card(type(self).__name__, plain | where, self._tables())
+
+    def _facts(self) -> dict[str, Any]:
+        """Return what is to be said of the conversation so far."""
+        return {"decisions": self._next - self.first_ticket}
+
+    def _tables(self) -> list[Table]:
+        """Return what is to be shown of its arms, groups or candidates."""
+        return []
+
+    # ------------------------------------------------------------------ files
+
+    def _saved_tickets(self) -> dict[str, Any]:
+        """Return the open tickets as few arrays, the next number and the token."""
+        rows = ((number, *self._kept(remembered)) for number, remembered in self._open.items())
+        return {"next": self._next, "token": self._token, "open": packed(rows)}
+
+    def _resume(self, saved: Any) -> None:
+        """Take up saved tickets; "open" may hold their rows as well, as it did in earlier versions.
+
+        Raises
+        ------
+        StateFileError
+            If a value cannot have been saved; its name is said.
+        """
+        self._next = whole(saved, "next", 1)
+        if "token" in saved:
+            if not isinstance(saved["token"], str):
+                raise refused("token", "a text", saved["token"])
+            self._token = saved["token"]
+        rows = saved["open"] if "token" not in saved else unpacked(item(saved, "open"), "open")
+        for number, *kept in rows:
+            if type(number) is not int or not self.first_ticket <= number < self._next or number in self._open:
+                raise refused("open", f"each id once, from {self.first_ticket} to {self._next - 1}", number)
+            self._open[number] = self._remembered(number, *kept)
+
+    def _kept(self, remembered: Any) -> tuple[Any, ...]:
+        """Return what a file keeps of an open ticket: numbers and arrays."""
+        raise NotImplementedError
+
+    def _remembered(self, number: int, *kept: Any) -> tuple[Any, ...]:
+        """Return what is remembered of an open ticket, from what a file kept.
+
+        Raises
+        ------
+        StateFileError
+            If that cannot have been a ticket of this conversation.
+        """
+        raise NotImplementedError
+
+    @functools.cached_property
+    def _token(self) -> str:
+        """Eight digits that conversations of another kind, configuration or seed do not share, and copies do."""
+        return hashlib.sha256(_ADDRESS.sub("", self._identity()).encode()).hexdigest()[:8]
+
+    def _identity(self) -> str:
+        return f"{self._described(repr)} {getattr(self, 'seed', '')}"
+
+
+def _agrees(said: Any, remembered: Any) -> bool:
+    """Say whether a field is what is remembered, or nothing is."""
+    if remembered is None:
+        return True
+    try:
+        return bool(remembered == (tuple(said) if isinstance(said, list) else said))
+    except (TypeError, ValueError):  # such as an array, which is no field of a ticket
+        return False

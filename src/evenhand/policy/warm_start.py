@@ -1,0 +1,80 @@
+"""The rows of a log that a policy learns from before it decides: arms, rewards and contexts, checked at the door."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.data.tables import column, numbers
+from evenhand.errors import ContextError, TableError, wanted
+from evenhand.kernels.arrays import Floats
+from evenhand.protocol import Label, find_label, places
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["columns_of", "rows_of"]
+
+
+def columns_of(names: Any, contextual: bool, dimension: int | None) -> list[str]:
+    """Return the names of the columns with contexts, none for a policy that sees none.
+
+    Raises
+    ------
+    ContextError
+        If they are missing, not wanted, not names, or not as many as the contexts have numbers.
+    """
+    if names is None and not contextual:
+        return []
+    if not contextual:
+        raise ContextError(wanted("contexts", "None: this policy sees no contexts", names))
+    what = f"a list of {dimension or 'column'} names, those of the contexts of the arm that was decided for"
+    listed = list(names) if isinstance(names, Sequence) and not isinstance(names, str) else []
+    if not listed or not all(isinstance(name, str) for name in listed) or len(listed) != (dimension or len(listed)):
+        raise ContextError(wanted("contexts", what, names))
+    return listed
+
+
+def rows_of(
+    log: pd.DataFrame,
+    arms: Sequence[Label],
+    seen: Floats,
+    arm: str,
+    reward: str,
+    probability: str | None,
+    *,
+    pays: tuple[float, float],
+    largest: float,
+) -> Iterator[tuple[int, float, float, Floats]]:
+    """Return the rows of a log, all of them checked: the arm's index, the reward, the probability, the contexts of all
+    arms, zero but for the arm's own, which are `seen` (n_rows, d).
+
+    Raises
+    ------
+    TableError
+        If a column is missing or a cell is none of an arm, a reward within `pays`, a probability, or a number of at
+        most `largest`; its row is named.
+    """
+    known = places(arms)
+    labels = column(log, arm).tolist()
+    indexes = {label: find_label(label, known) for label in set(labels)}
+    for row, label in enumerate(labels):
+        if indexes[label] is None:
+            where = f"column {arm!r}, row {row + 1}"
+            raise TableError(wanted(where, f"one of the arms {list(arms)}", label))
+    rewards = numbers(log, reward, low=max(pays[0], -largest), high=min(pays[1], largest))
+    even = np.full(len(labels), 1.0 / len(arms))
+    chances = even if probability is None else numbers(log, probability, low=1e-12, high=1.0)
+
+    def rows() -> Iterator[tuple[int, float, float, Floats]]:
+        for row, label in enumerate(labels):
+            index = indexes[label]
+            assert index is not None
+            shown = np.zeros((len(arms) if seen.shape[1] else 0, seen.shape[1]))
+            if seen.shape[1]:
+                shown[index] = seen[row]
+            yield index, float(rewards[row]), float(chances[row]), shown
+
+    return rows()

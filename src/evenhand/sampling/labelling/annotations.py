@@ -1,0 +1,128 @@
+"""What annotators said of each item, whether that settles its label, and how far they agree."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import combinations, permutations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.protocol import Label
+from evenhand.saving.saved import refused
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Annotations", "flip_rate"]
+
+
+def flip_rate(disagreement: float) -> float:
+    """Return the share rho of wrong labels at which two annotators, each wrong independently, disagree so often.
+
+    They disagree with probability a = 2 rho (1 - rho), hence rho = (1 - sqrt(1 - 2a)) / 2; 1/2 where a >= 1/2.
+
+    >>> flip_rate(0.32)
+    0.2
+    """
+    return round((1.0 - math.sqrt(max(0.0, 1.0 - 2.0 * disagreement))) / 2.0, 12)
+
+
+class Annotations:
+    """Labels by annotator, item by item: the one that most gave counts, once enough were asked and none ties with it.
+
+    `needed` is how many labels an item needs; a tie needs one more.
+    """
+
+    def __init__(self, needed: int) -> None:
+        self._needed = needed
+        self.given: dict[int, list[tuple[str | None, Label]]] = {}
+        self.more: dict[int, int] = {}
+
+    def needed(self, position: int) -> int:
+        """Return how many labels an item needs."""
+        return self._needed + self.more.get(position, 0)
+
+    def by(self, position: int) -> list[str | None]:
+        """Return who has labelled an item."""
+        return [annotator for annotator, _ in self.given.get(position, ())]
+
+    def add(self, position: int, annotator: str | None, label: Label) -> Label | None:
+        """Add a label; return the item's label if it is settled now, else None."""
+        self.given.setdefault(position, []).append((annotator, label))
+        return self.settled(position)
+
+    def settled(self, position: int) -> Label | None:
+        """Return the label of an item, None as long as it needs more; a tie needs one more."""
+        said = self.given[position]
+        if len(said) < self.needed(position):
+            return None
+        (first, most), *others = Counter(label for _, label in said).most_common(2)
+        if others and others[0][1] == most:
+            self.more[position] = len(said) + 1 - self._needed
+            return None
+        return first
+
+    def replace(self, position: int, annotator: str | None, label: Label) -> tuple[str | None, Label] | None:
+        """Replace the last label of an annotator; return what it was, None if there is none."""
+        said = self.given.get(position, [])
+        for place in range(len(said) - 1, -1, -1):
+            if said[place][0] == annotator:
+                before, said[place] = said[place], (annotator, label)
+                return before
+        return None
+
+    def take_back(self, position: int) -> None:
+        """Forget the last label of an item."""
+        self.given[position].pop()
+        if not self.given[position]:
+            del self.given[position]
+
+    def drop(self, position: int) -> None:
+        """Forget all labels of an item."""
+        self.given.pop(position, None)
+        self.more.pop(position, None)
+
+    def doubles(self) -> list[tuple[int, Label, Label]]:
+        """Return each item's pairs of labels among those that every item gets: an item is chosen for the others because
+        annotators differed or its label was in doubt, and they would overstate how often people differ.
+        """
+        return [
+            (position, one, other)
+            for position, said in self.given.items()
+            for (_, one), (_, other) in combinations(said[: self._needed], 2)
+        ]
+
+    def agreement(self) -> pd.DataFrame:
+        """Return the share of equal labels for each two annotators; NaN where no item has labels of both."""
+        import pandas as pd
+
+        names = sorted({str(annotator) for said in self.given.values() for annotator, _ in said})
+        same, both = np.zeros((len(names),) * 2), np.zeros((len(names),) * 2)
+        at = {name: index for index, name in enumerate(names)}
+        for said in self.given.values():
+            for (one, label), (other, second) in permutations(said, 2):
+                both[at[str(one)], at[str(other)]] += 1
+                same[at[str(one)], at[str(other)]] += label == second
+        with np.errstate(invalid="ignore"):
+            return pd.DataFrame(same / both, index=names, columns=names)
+
+    def snapshot(self) -> list[Any]:
+        """Return the labels as plain data."""
+        return [
+            [position, self.more.get(position, 0), [list(one) for one in self.given.get(position, ())]]
+            for position in {**self.given, **self.more}
+        ]
+
+    def restore(self, rows: Any, items: int) -> None:
+        """Take over the labels of a snapshot."""
+        for row in rows:
+            match row:
+                case [int(position), int(more), list(said)] if 0 <= position < items and more >= 0:
+                    if more:
+                        self.more[position] = more
+                    if said:
+                        self.given[position] = [(annotator, label) for annotator, label in said]
+                case _:
+                    raise refused("annotations", f"labels of an item below {items}", row)

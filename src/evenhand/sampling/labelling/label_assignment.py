@@ -1,0 +1,131 @@
+"""From a sampler's draws to items and back: which item fills a row of a draw, and the row that its label becomes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from evenhand.errors import ArgumentError, ExhaustedError, wanted
+from evenhand.protocol import Label
+from evenhand.sampling.labelling.choosing import Choice, Spread, most_uncertain
+from evenhand.sampling.labelling.label_items import LABELLED, OPEN, PURPOSES, REJECTED, WAITING, Items
+from evenhand.sampling.sampler import Sampler
+from evenhand.saving.saved import fill, item
+
+__all__ = ["Assignment"]
+
+START = 10
+"""Training items of each group that come at random before the model's uncertainty counts: a model that has not met a
+label cannot be unsure about it, and would never ask for such items.
+"""
+
+
+class Assignment:
+    """Items, and the rows of a sampler's draws that they fill.
+
+    `slots` are rows of draws, (draw, purpose), that have no item yet. `places` holds of each item the draw while it is
+    open, and later its row in `sampler.training` or `sampler.validation`.
+    """
+
+    def __init__(self, items: Items, sampler: Sampler, choice: Choice) -> None:
+        self.items, self.sampler, self._choice = items, sampler, choice
+        self.slots: list[tuple[int, str]] = []
+        self.places = np.full((len(items.ids), 2), -1, np.int64)
+        self._group = {label: z for z, label in enumerate(items.groups)}
+        self._spread = Spread(items.features) if choice == "diverse" else None
+
+    def next_item(self) -> tuple[int, str]:
+        """Return the item that fills the next row of a draw, and why; it is open from now on.
+
+        Raises
+        ------
+        ExhaustedError
+            If no item is left, or the budget is spent.
+        """
+        while True:
+            if not self.slots:
+                self._draw()
+            draw, purpose = self.slots.pop(0)
+            group = self._group[self.sampler.group_of(draw)]
+            waiting = self.items.waiting(group, purpose)
+            if len(waiting):
+                break
+            self.sampler.drop_rows(draw, **{purpose: 1})
+            if purpose == "training":
+                label = self.items.groups[group]
+                self.sampler.retire(label, f"no item of {label!r} is left to train with")
+        position, why = self._chosen(waiting, group, purpose)
+        self.items.state[position], self.places[position, 0] = OPEN, draw
+        if self._spread is not None and purpose == "training":
+            self._spread.note(position, self.items.orders[group])
+        return position, why
+
+    def settle(self, position: int, label: Label) -> None:
+        """Give an item its label: a new row of its draw, or another label for its row."""
+        purpose = self.items.purpose(position)
+        rows = self.sampler.training if purpose == "training" else self.sampler.validation
+        draw, row = self.places[position].tolist()
+        if self.items.state[position] == LABELLED:
+            if self.sampler.known_classes[rows.y[row]] != label:
+                self.sampler.relabel(purpose, row, label)
+            return
+        row = rows.count
+        self.sampler.tell_rows(draw, self.items.features[[position]], [label], trains=int(purpose == "training"))
+        self.items.state[position], self.places[position] = LABELLED, (-1, row)
+
+    def reject(self, position: int) -> None:
+        """Close an item that nobody can label; another one fills its row.
+
+        Raises
+        ------
+        ArgumentError
+            If it has a label already.
+        """
+        if self.items.state[position] == LABELLED:
+            raise ArgumentError(wanted("label", "a label, as the item has one already", None))
+        self._vacate(position, REJECTED)
+
+    def take_back(self, position: int) -> None:
+        """Let an open item wait again."""
+        self._vacate(position, WAITING)
+
+    def _vacate(self, position: int, state: int) -> None:
+        self.slots.append((int(self.places[position, 0]), self.items.purpose(position)))
+        self.items.state[position], self.places[position, 0] = state, -1
+
+    def _draw(self) -> None:
+        try:
+            draw = self.sampler.ask()
+        except ExhaustedError as error:
+            raise ExhaustedError(str(error).replace("left to draw", "left to ask for")) from error
+        self.slots += [(draw.id, purpose) for _ in range(draw.count // 2) for purpose in PURPOSES]
+
+    def _chosen(self, waiting: Any, group: int, purpose: str) -> tuple[int, str]:
+        label = self.items.groups[group]
+        if purpose == "validation":
+            return int(waiting[0]), f"validates {label!r}: the next one in random order"
+        started = self.sampler.training.by_group[self.sampler.groups.index(label)] >= START
+        if self._choice == "uncertainty" and started:
+            index, why = (
+                most_uncertain(self.sampler.model, self.items.features[waiting]),
+                "the model is least sure of it",
+            )
+        elif self._spread is not None:
+            index, why = self._spread.farthest(waiting), "it is farthest from those chosen before"
+        else:
+            index, why = 0, "the next one in random order"
+        return int(waiting[index]), f"trains {label!r}: {why}"
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the items' states, their rows, and the rows without an item."""
+        return {"state": self.items.state, "row": self.places, "slots": [list(slot) for slot in self.slots]}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Take over what `snapshot` returned."""
+        fill(self.items.state, item(snapshot, "state"), "state")
+        fill(self.places, item(snapshot, "row"), "row")
+        self.slots = [(draw, purpose) for draw, purpose in item(snapshot, "slots")]
+        if self._spread is not None:
+            for position in np.flatnonzero((self.items.state != WAITING) & ~self.items.validates).tolist():
+                self._spread.note(position, self.items.orders[self.items.group[position]])

@@ -1,0 +1,114 @@
+"""The items of a pool that wait for labels: each group's random order, and which items may train and which validate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import ArgumentError, UnknownTicketError, wanted
+from evenhand.protocol import Label, composed, places
+from evenhand.rng import generator
+from evenhand.sampling.pools.file_rows import fetched
+from evenhand.sampling.problem import MOST, checked_rows
+
+__all__ = ["LABELLED", "OPEN", "PURPOSES", "REJECTED", "WAITING", "Items", "checked_content"]
+
+WAITING, OPEN, LABELLED, REJECTED = range(4)
+PURPOSES = ("training", "validation")
+
+
+class Items:
+    """Items 0 .. n - 1 with ids, features (n, ...) and groups (n,) as indexes of the sorted group labels.
+
+    Within each group the items are put in random order before anything is chosen. Every second one may only validate,
+    and these come in that order, so that the validation rows are a uniform sample of the group whatever is chosen
+    to train.
+    """
+
+    def __init__(self, ids: Any, features: Any, groups: Any, seed: int) -> None:
+        self.ids = _ids(ids)
+        self.places = places(self.ids)
+        self.features = checked_rows(fetched(features), None, MOST, keep=True)
+        if len(self.features) != len(self.ids):
+            raise ArgumentError(wanted("features", f"{len(self.ids)} rows, one for each id", len(self.features)))
+        given = _labels(groups, len(self.ids))
+        self.groups: tuple[Label, ...] = tuple(sorted(set(given), key=lambda label: (isinstance(label, str), label)))
+        at = {label: index for index, label in enumerate(self.groups)}
+        self.group = np.array([at[label] for label in given], np.int64)
+        self.state = np.full(len(self.ids), WAITING, np.int8)
+        draws = generator(seed)
+        self.orders = [draws.permutation(np.flatnonzero(self.group == z)) for z in range(len(self.groups))]
+        self.validates = np.zeros(len(self.ids), np.bool_)
+        for order in self.orders:
+            self.validates[order[1::2]] = True
+
+    def waiting(self, group: int, purpose: str) -> NDArray[np.int64]:
+        """Return the items of a group that may still be labelled for this purpose, in the group's random order."""
+        own = self.orders[group][PURPOSES.index(purpose) :: 2]
+        return own[self.state[own] == WAITING]
+
+    def purpose(self, position: int) -> str:
+        """Return "training" or "validation": what an item is for."""
+        return PURPOSES[int(self.validates[position])]
+
+    def position(self, item: Any) -> int:
+        """Return the position of an item.
+
+        Raises
+        ------
+        UnknownTicketError
+            If no item has this id.
+        """
+        label = composed(item.item() if isinstance(item, np.generic) else item)
+        found = self.places.get(label) if isinstance(label, (str, int)) else None
+        if found is None:
+            raise UnknownTicketError(wanted("id", "the id of an item of this queue", item))
+        return found
+
+
+def _ids(ids: Any) -> tuple[Label, ...]:
+    if isinstance(ids, (str, bytes, dict, set, frozenset)) or not hasattr(ids, "__iter__"):
+        raise ArgumentError(wanted("ids", "a list of ids, one for each item", ids))
+    labels = _labels(ids, None, "ids")
+    if not labels:
+        raise ArgumentError(wanted("ids", "at least one item", "none"))
+    if len(set(labels)) < len(labels):
+        seen: set[Label] = set()
+        twice = next(label for label in labels if label in seen or seen.add(label))  # type: ignore[func-returns-value]
+        raise ArgumentError(wanted("ids", "each id once", twice))
+    return tuple(labels)
+
+
+def _labels(values: Any, rows: int | None, name: str = "groups") -> list[Label]:
+    """Return text and whole numbers as a list; of `rows` entries where that is given."""
+    if rows is not None and (isinstance(values, (str, bytes)) or not hasattr(values, "__len__") or len(values) != rows):
+        got = len(values) if hasattr(values, "__len__") and not isinstance(values, str) else values
+        raise ArgumentError(wanted(name, f"{rows} labels, one for each id", got))
+    found: list[Label] = []
+    for value in values:
+        label = composed(value.item() if isinstance(value, np.generic) else value)
+        if isinstance(label, bool) or not isinstance(label, (str, int)):
+            raise ArgumentError(wanted(name, "text or whole numbers", value))
+        found.append(label)
+    return found
+
+
+def checked_content(content: Sequence[Any] | None, rows: int) -> list[str] | None:
+    """Return what people see of each item: a text, or the path or address of a picture.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no list of as many texts as there are items.
+    """
+    if content is None:
+        return None
+    values = list(content) if hasattr(content, "__iter__") and not isinstance(content, str) else []
+    if len(values) != rows or not all(isinstance(value, str) for value in values):
+        raise ArgumentError(
+            wanted("content", f"{rows} texts, one for each id", content if values == [] else len(values))
+        )
+    return values

@@ -1,0 +1,539 @@
+"""A queue of items to label: which item people should look at next, so that the worst-off group is served.
+
+A sampler says which group comes next; the queue says which of its items. Half of the items of a draw train the model,
+chosen as `choice` says; the other half validates it and comes in a random order that was fixed before anything was
+chosen, so that the risks the sampler looks at are those of the group and not those of hard items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from evenhand.arguments import is_whole, one_of
+from evenhand.display.html import Table
+from evenhand.errors import ArgumentError, ClosedTicketError, ExhaustedError, UnknownTicketError, wanted
+from evenhand.policy.conversation import Conversation, locked, untaught
+from evenhand.protocol import Label
+from evenhand.registry import register
+from evenhand.rng import Seed, child, draw_seed
+from evenhand.sampling.forecast import Forecast, forecast
+from evenhand.sampling.labelling.annotations import Annotations
+from evenhand.sampling.labelling.choosing import CHOICES, Choice
+from evenhand.sampling.labelling.label_assignment import Assignment
+from evenhand.sampling.labelling.label_files import LEFT_OPEN, read_labels, write_tasks
+from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED, Items, checked_content
+from evenhand.sampling.labelling.label_report import (
+    annotations_table,
+    doubts_table,
+    labelled_table,
+    noise_table,
+    progress_table,
+)  # fmt: skip
+from evenhand.sampling.labelling.label_task import Task
+from evenhand.sampling.optimistic import OptimisticSampler
+from evenhand.sampling.problem import checked_whole
+from evenhand.sampling.sampler import Sampler
+from evenhand.saving.saved import item, refused, whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["LabelQueue", "Task"]
+
+
+@register("sampling/label-queue", kind="part")
+class LabelQueue(Conversation):
+    """Hand out items to label, and learn from each label at once.
+
+    Labels come late, in any order, or never: an item that nobody labels stays open and holds nothing up. An item that
+    nobody can label is told with the label None: another one of its group takes its place.
+
+    Parameters
+    ----------
+    ids : the items' ids, text or whole numbers, each once.
+    features : what the model sees of each item (n, d), or (n, ...) for pictures.
+    groups : the group of each item (n,).
+    sampler : any sampler of these groups that has not learned yet; None for `OptimisticSampler`.
+    choice : which item of the group trains: the one that the model is least sure of ("uncertainty", after ten at
+        random), one at random ("uniform"), or the one farthest from those chosen before ("diverse"). Validation items
+        always come at random.
+    annotators : how many people label each item; the label that most of them gave counts, and a tie asks one more.
+    content : what people see of each item, a text or the path of a picture; by default the id.
+    seed : for the items' order, and for the default sampler.
+
+    Raises
+    ------
+    ArgumentError
+        If the lists have different lengths, an id occurs twice, or the sampler has learned or has other groups.
+    ContextError
+        If the features are no finite numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> features = np.random.default_rng(0).normal(size=(40, 2))
+    >>> ids = [f"photo{i}" for i in range(40)]
+    >>> queue = LabelQueue(ids, features, groups=["day", "night"] * 20, seed=1)
+    >>> for photo in queue.ask(6):
+    ...     queue.tell(photo, "cat" if features[ids.index(photo), 0] > 0 else "dog")
+    >>> len(queue.training), len(queue.validation)
+    (3, 3)
+
+    Source: the rule over groups is Shekhar, Fields, Ghavamzadeh, Javidi (NeurIPS 2021); uncertainty sampling is Lewis
+    and Gale (1994).
+    """
+
+    hands_out = Task
+    feedback = "labels"
+    _kin = "queue"
+
+    def __init__(
+        self, ids: Sequence[Label], features: Any, *, groups: Sequence[Label], sampler: Sampler | None = None,
+        choice: Choice = "uncertainty", annotators: int = 1, content: Sequence[str] | None = None, seed: Seed = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.seed = draw_seed(seed)
+        self._items = Items(ids, features, groups, child(self.seed, 0))
+        self.ids, self.features = self._items.ids, self._items.features
+        self.groups = self._items.groups
+        self.content = checked_content(content, len(self.ids))
+        self.choice = one_of("choice", choice, CHOICES)
+        self.annotators = checked_whole("annotators", annotators, 1)
+        self._assignment = Assignment(self._items, self._fresh_sampler(sampler), self.choice)
+        self._annotations = Annotations(self.annotators)
+        self._again: list[int] = []
+        """Items that need more labels than were asked for."""
+        self.round = 0
+
+    def _fresh_sampler(self, sampler: Any) -> Sampler:
+        if sampler is None:
+            if len(self.groups) < 2:
+                raise ArgumentError(wanted("groups", "at least two groups", list(self.groups)))
+            return OptimisticSampler(self.groups, seed=child(self.seed, 1))
+        if not isinstance(sampler, Sampler):
+            raise ArgumentError(wanted("sampler", "a sampler such as OptimisticSampler(groups), or None", sampler))
+        if set(sampler.groups) != set(self.groups):
+            raise ArgumentError(wanted("sampler", f"one of the groups {list(self.groups)}", list(sampler.groups)))
+        if self.choice == "uncertainty" and getattr(sampler.model, "certain", False):
+            mend = "use choice='uniform' or 'diverse'"
+            raise ArgumentError(wanted("sampler", "a model that predicts probabilities", sampler.model, mend))
+        return untaught("sampler", sampler, "pass sampler.fresh()").fresh(seed=sampler.seed)
+
+    # ------------------------------------------------------------------ the conversation
+
+    @locked
+    def ask(self, n: int | None = None, *, annotator: str | None = None) -> Any:
+        """Return the ids of the next `n` items to label, or the next one as a `Task` where `n` is left out.
+
+        Fewer than `n` are returned where fewer are left. A named annotator gets no item twice.
+
+        Raises
+        ------
+        ExhaustedError
+            If no item is left to ask for, or the budget is spent.
+        ArgumentError
+            If `n` is no whole number from 1 on.
+        """
+        who = _name(annotator)
+        if n is None:
+            return self._task(who)
+        tasks: list[Task] = []
+        for _ in range(checked_whole("n", n, 1)):
+            try:
+                tasks.append(self._task(who))
+            except ExhaustedError:
+                if not tasks:
+                    raise
+                break
+        return [task.item for task in tasks]
+
+    @locked
+    def tell(self, id: Task | Label, label: Label | None, *, annotator: str | None = None) -> None:
+        """Record the label of an item that was asked for, given as its id or its `Task`; None rejects the item.
+
+        Raises
+        ------
+        UnknownTicketError, ClosedTicketError, ForeignTicketError
+            If there is no such item, it was not asked for, or it was labelled or rejected before.
+        ArgumentError
+            If the label is outside the classes.
+        """
+        who = _name(annotator)
+        number, (_, position, _) = self._found(id, who)
+        if label is None:
+            self._assignment.reject(position)
+            self._drop(position)
+            self._open = {other: kept for other, kept in self._open.items() if kept[1] != position}
+            return
+        checked = self.sampler.checked_label(label)
+        settled = self._annotations.add(position, who, checked)
+        if settled is not None:
+            try:
+                self._assignment.settle(position, settled)
+            except BaseException:
+                self._annotations.take_back(position)
+                raise
+        del self._open[number]
+        if settled is None and self._lacks(position) > 0 and position not in self._again:
+            self._again.append(position)
+
+    @locked
+    def correct(self, id: Label, label: Label, *, annotator: str | None = None) -> None:
+        """Replace the label that an annotator gave to an item; the model is trained again if the item's label changes.
+
+        Raises
+        ------
+        UnknownTicketError
+            If there is no such item, or this annotator has not labelled it.
+        ArgumentError
+            If the label is outside the classes.
+        """
+        who, position, checked = _name(annotator), self._items.position(id), self.sampler.checked_label(label)
+        before = self._annotations.replace(position, who, checked)
+        if before is None:
+            raise UnknownTicketError(f"id {id!r}: {who or 'an unnamed annotator'} has not labelled it")
+        settled = self._annotations.settled(position)
+        try:
+            if settled is not None:
+                self._assignment.settle(position, settled)
+        except BaseException:
+            self._annotations.replace(position, who, before[1])
+            raise
+
+    @locked
+    def forget(self, id: Task | Label) -> None:
+        """Take back an item that was asked for, given as its id or its `Task`; it may be asked for again."""
+        number, (_, position, _) = self._found(id, None)
+        del self._open[number]
+        if not self._holders(position) and self._items.state[position] == OPEN and not self._annotations.by(position):
+            self._assignment.take_back(position)
+            self._drop(position)
+        elif position not in self._again:
+            self._again.append(position)
+
+    @locked
+    def ask_again(self, ids: Sequence[Label]) -> None:
+        """Have items that are labelled, such as those of `doubts`, labelled once more; the next `ask` hands them out.
+
+        Each of them needs one more label than it has, and a tie asks another one.
+
+        Raises
+        ------
+        UnknownTicketError, ArgumentError
+            If there is no such item, or it is not labelled.
+        """
+        positions = [self._items.position(one) for one in ids]
+        for one, position in zip(ids, positions, strict=True):
+            if self._items.state[position] != LABELLED:
+                raise ArgumentError(wanted("ids", "items that are labelled", one))
+        for position in positions:
+            if position not in self._again and not self._holders(position):
+                said = self._annotations.given[position]
+                self._annotations.more[position] = len(said) + 1 - self.annotators
+                self._again.append(position)
+
+    @locked
+    def write_tasks(self, path: str | Path) -> int:
+        """Write the open items to a file for a labelling tool, and return how many they are.
+
+        A CSV file has the columns `id`, `group`, `text`; JSON lines (`.jsonl`) are `{"id", "text", "meta"}`, as
+        Prodigy reads them; a JSON file (`.json`) is a list of `{"id", "data"}`, as Label Studio does.
+
+        Raises
+        ------
+        ArgumentError
+            If the file's name ends otherwise.
+        """
+        positions = [self._items.position(one) for one in self.open_items()]
+        texts = self.content or [str(one) for one in self.ids]
+        return write_tasks(Path(path), [(self.ids[p], self._group(p), texts[p]) for p in positions])
+
+    @locked
+    def read_labels(self, path: Any, *, annotator: str | None = None) -> dict[str, int]:
+        """Tell the labels in a labelling tool's file; return how many were told, rejected and left open.
+
+        A CSV file, or a data frame in place of the path, has the columns `id`, `label`, and `annotator` if several
+        people labelled; an empty label leaves the item open, and a column `rejected` may be true. An item that one of
+        them rejects is rejected. JSON lines hold `{"id", "label", "answer"}` as Prodigy writes
+        them, and a JSON file is Label Studio's export with one choice an annotation. Nothing is told if any line is
+        wrong.
+
+        Raises
+        ------
+        ArgumentError, UnknownTicketError
+            If the file has another form, names an item that is not open, or a label is outside the classes.
+        """
+        rows = read_labels(path, {str(one): one for one in self.ids})
+        told = [(one, label, who or _name(annotator)) for one, label, who in rows if label is not LEFT_OPEN]
+        if len({(one, who) for one, _, who in told}) < len(told):
+            raise ArgumentError(wanted("path", "each item once for each annotator", "an item twice"))
+        for one, _, who in told:
+            self._found(one, who)
+        labelled = [row for row in told if row[1] is not None]
+        self.sampler.checked_labels([label for _, label, _ in labelled])
+        rejected = {one: who for one, label, who in told if label is None}
+        for one, label, who in labelled:
+            self.tell(one, label, annotator=who)
+        for one, who in rejected.items():
+            self.tell(one, None, annotator=who)
+        return {"told": len(labelled), "rejected": len(rejected), "left": len(rows) - len(told)}
+
+    @locked
+    def open_items(self, *, annotator: str | None = None) -> list[Label]:
+        """Return the ids of the items that were asked for and not told yet, all or one annotator's."""
+        asked = [position for _, position, who in self._open.values() if annotator in (None, who)]
+        return [self.ids[position] for position in dict.fromkeys(asked)]
+
+    def by_number(self, number: int) -> Task:
+        """Return what `tell` and `forget` take for the ticket of this number, which may be the id of an item."""
+        return Task(number, 0, "", "", "", "", "", ())
+
+    # ------------------------------------------------------------------ what is known so far
+
+    @property
+    def sampler(self) -> Sampler:
+        """The sampler that says which group comes next."""
+        return self._assignment.sampler
+
+    @property
+    def model(self) -> Any:
+        """The current classifier, with `predict` and `predict_proba`."""
+        return self.sampler.model
+
+    @property
+    @locked
+    def training(self) -> pd.DataFrame:
+        """The labelled items that train the model: `id`, `group`, `label`."""
+        return labelled_table(self.sampler, self._items, self._assignment.places, "training")
+
+    @property
+    @locked
+    def validation(self) -> pd.DataFrame:
+        """The labelled items that validate it: `id`, `group`, `label`."""
+        return labelled_table(self.sampler, self._items, self._assignment.places, "validation")
+
+    @property
+    @locked
+    def progress(self) -> pd.DataFrame:
+        """How many items of each group are waiting, open, labelled and rejected."""
+        table = progress_table(self._items)
+        table.attrs["notes"] = self.notes
+        return table
+
+    @property
+    @locked
+    def annotations(self) -> pd.DataFrame:
+        """Every label that was told: `id`, `group`, `annotator`, `label`."""
+        return annotations_table(self._items, self._annotations)
+
+    @property
+    @locked
+    def agreement(self) -> pd.DataFrame:
+        """The share of equal labels for each two annotators; NaN where no item has labels of both."""
+        return self._annotations.agreement()
+
+    @property
+    @locked
+    def noise(self) -> pd.DataFrame:
+        """How often two labels of one item differ in each group, and the share of wrong labels that explains it.
+
+        Columns `pairs` (there are none with one annotator an item), `disagreement` and `flip_rate`; with flip rate
+        rho and two classes, a 0-1 risk L that was measured on such labels is about (L - rho) / (1 - 2 rho) on true
+        ones, in column `corrected_risk`.
+        """
+        return noise_table(self.sampler, self._items, self._annotations)
+
+    @locked
+    def doubts(self, n: int = 20, *, folds: int = 5) -> pd.DataFrame:
+        """Return the labelled items whose labels the model finds least likely, when it learns from the others alone.
+
+        Up to `n` rows with `id`, `group`, `label`, `likely` (the label that cross-validation over `folds` parts finds
+        most probable, another one) and `probability` of the label that was told, least first; see `ask_again`.
+
+        Raises
+        ------
+        ArgumentError
+            If the model gives no probabilities, or fewer items than folds are labelled.
+        """
+        checked_whole("n", n, 1)
+        parts = checked_whole("folds", folds, 2)
+        return doubts_table(self.sampler, self._items, self._assignment.places, parts, child(self.seed, 2)).head(n)
+
+    @locked
+    def forecast(self, labels: int = 100, *, price: float = 0.0) -> Forecast:
+        """Return what so many more labels should bring the worst-off group, and whether they are worth their price.
+
+        See `forecast` of this package.
+        """
+        return forecast(self.sampler, labels, price=price, seed=child(self.seed, 3))
+
+    @property
+    def risks(self) -> pd.DataFrame:
+        """The sampler's table of validation risks."""
+        table: pd.DataFrame = self.sampler.risks
+        table.attrs["notes"] = self.notes
+        return table
+
+    @property
+    @locked
+    def notes(self) -> list[str]:
+        """What a careful user should know, as the sampler says it, and which groups have no item left to validate."""
+        dry = [label for z, label in enumerate(self.groups) if not len(self._items.waiting(z, "validation"))]
+        return self.sampler.notes + [f"no item of {label!r} is left to validate with" for label in dry]
+
+    # ------------------------------------------------------------------ inside: items
+
+    def _task(self, annotator: str | None) -> Task:
+        position, why = self._repeated(annotator) or self._new()
+        self.round += 1
+        said = (self.round, self.ids[position], self._group(position))
+        shown = str(self.ids[position]) if self.content is None else self.content[position]
+        number = self._hand_out((said, position, annotator))
+        task = Task(number, *said, self._items.purpose(position), why, shown, self.sampler.classes or ())
+        task.token = self._token
+        self._last = task.item, why
+        return task
+
+    def _new(self) -> tuple[int, str]:
+        position, why = self._assignment.next_item()
+        if self.annotators > 1:
+            self._again.append(position)
+        return position, why
+
+    def _repeated(self, annotator: str | None) -> tuple[int, str] | None:
+        """Return an item that needs more labels, and that this annotator has neither labelled nor open."""
+        for position in self._again:
+            known = self._annotations.by(position)
+            if annotator is None or annotator not in [*known, *self._holders(position)]:
+                if self._lacks(position) <= 1:
+                    self._again.remove(position)
+                if self._items.state[position] == LABELLED:
+                    return position, "asked again: its label is in doubt"
+                return position, "another label of the same item" if known else "open before, and taken back"
+        return None
+
+    def _drop(self, position: int) -> None:
+        """Forget what was said of an item."""
+        self._again = [other for other in self._again if other != position]
+        self._annotations.drop(position)
+
+    def _group(self, position: int) -> Label:
+        return self.groups[self._items.group[position]]
+
+    def _holders(self, position: int) -> list[str | None]:
+        """Return who has an open ticket for an item."""
+        return [who for _, at, who in self._open.values() if at == position]
+
+    def _lacks(self, position: int) -> int:
+        """Return how many labels an item needs beside those told and those asked for."""
+        asked = len(self._annotations.by(position)) + len(self._holders(position))
+        return self._annotations.needed(position) - asked
+
+    def _found(self, given: Any, annotator: str | None) -> tuple[int, Any]:
+        """Return an open ticket, given as a `Task`, an item's id, or its number where no item has that id."""
+        known = isinstance(given, Task) or (is_whole(given) and int(given) not in self._items.places)
+        return self._ticket(given if known else self._open_task(given, annotator))
+
+    def _open_task(self, given: Any, annotator: str | None) -> int:
+        """Return the open ticket of an item: the annotator's own, or the first of nobody's."""
+        position = self._items.position(given)
+        mine = [number for number, (_, at, who) in self._open.items() if at == position and who == annotator]
+        free = [number for number, (_, at, who) in self._open.items() if at == position and None in (who, annotator)]
+        if mine or free:
+            return (mine or free)[0]
+        state = self._items.state[position]
+        if state == LABELLED:
+            mend = "call ask_again([id]) to have it labelled once more"
+            raise ClosedTicketError(f"id {given!r}: it is labelled already; nothing has changed; {mend}")
+        if state == REJECTED:
+            raise ClosedTicketError(f"id {given!r}: it was rejected before; nothing has changed")
+        if state == OPEN:
+            who = ", ".join(sorted(str(name) for name in self._holders(position))) or "nobody"
+            raise UnknownTicketError(f"id {given!r}: {who} was asked for it, not {annotator or 'you'}")
+        raise UnknownTicketError(f"id {given!r}: it was not asked for; label the items that ask() returns")
+
+    # ------------------------------------------------------------------ files
+
+    def config(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        of_items = [self.groups[z] for z in self._items.group]
+        names = ("features", "sampler", "choice", "annotators", "content", "seed")
+        return {"ids": list(self.ids), "groups": of_items, **{name: getattr(self, name) for name in names}}
+
+    def fresh(self, *, seed: Seed = None) -> Self:
+        """Return a queue of the same items that remembers nothing, with another seed if given."""
+        given = {**self.config(), "sampler": self.sampler.fresh()}
+        return type(self)(**{**given, "seed": self.seed if seed is None else seed})
+
+    def _said(self, ticket: Any) -> tuple[Any, ...]:
+        return tuple(ticket[1:4])
+
+    def _ticket(self, given: Any) -> tuple[int, Any]:
+        if isinstance(given, Task) and given.token is None:
+            return super()._ticket(given.id)
+        return super()._ticket(given)
+
+    def _kept(self, remembered: Any) -> tuple[int, int, str]:
+        (round, *_), position, annotator = remembered
+        return round, position, annotator or ""
+
+    def _remembered(self, number: int, *kept: Any) -> tuple[Any, ...]:
+        match kept:
+            case [int(round), int(position), str(who)] if round >= 1 and 0 <= position < len(self.ids):
+                return (round, self.ids[position], self._group(position)), position, who or None
+        raise refused(f"ticket {number}", "a round, an item and an annotator", kept)
+
+    def _identity(self) -> str:
+        return (
+            f"{type(self).__name__} {self.ids} {self._items.group.tolist()} {self.choice} {self.annotators} {self.seed}"
+        )
+
+    def _facts(self) -> dict[str, Any]:
+        return {"items": len(self.ids), "rounds": self.round, "rows of the model": self.sampler.training.count}
+
+    def _tables(self) -> list[Table]:
+        return [Table.of(self.progress, "Items of each group")]
+
+    def __repr__(self) -> str:
+        return f"LabelQueue({len(self.ids)} items, groups={list(self.groups)}, choice={self.choice!r})"
+
+    @locked
+    def snapshot(self) -> dict[str, Any]:
+        """Return everything that `restored` needs to continue exactly here."""
+        config = self.config()
+        del config["sampler"]
+        return {
+            "config": config, "sampler": self.sampler, "round": self.round, "tickets": self._saved_tickets(),
+            **self._assignment.snapshot(), "again": list(self._again), "annotations": self._annotations.snapshot(),
+        }  # fmt: skip
+
+    @classmethod
+    def restored(cls, snapshot: dict[str, Any]) -> Self:
+        """Return the queue that `snapshot` was taken of."""
+        sampler = item(snapshot, "sampler")
+        queue = cls(**item(snapshot, "config"), sampler=sampler.fresh())
+        queue._assignment.sampler, queue.round = sampler, whole(snapshot, "round", 0)
+        queue._resume(snapshot["tickets"])
+        queue._assignment.restore(snapshot)
+        queue._again = list(item(snapshot, "again"))
+        queue._annotations.restore(item(snapshot, "annotations"), len(queue.ids))
+        return queue
+
+    @classmethod
+    def examples(cls) -> Iterator[tuple[Self, Any]]:
+        """Yield queues and worlds to try them on."""
+        from evenhand.sampling.labelling.label_world import LabelledItems
+
+        world = LabelledItems(items=3000, seed=0)
+        pool: dict[str, Any] = {"ids": world.ids, "features": world.features, "groups": world.groups}
+        yield cls(**pool, seed=1), world
+        yield cls(**pool, choice="uniform", annotators=2, seed=2), world
+        yield cls(**pool, choice="diverse", seed=3), world
+
+
+def _name(annotator: Any) -> str | None:
+    if annotator is not None and (not isinstance(annotator, str) or not annotator):
+        raise ArgumentError(wanted("annotator", "a name", annotator))
+    return annotator

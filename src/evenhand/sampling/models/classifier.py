@@ -1,0 +1,116 @@
+"""What the models of this package share: labels and their codes, and the constant answer while there is one label."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import EvenhandError, ModelError
+from evenhand.frames import frame_or_value
+from evenhand.labels import in_columns
+from evenhand.parameters import Parameters
+from evenhand.protocol import Label
+from evenhand.sampling.pools.rows import Rows
+from evenhand.saving.saved import refused
+
+__all__ = ["Classifier"]
+
+
+class Classifier(Parameters, ABC):
+    """A model with `predict` and `predict_proba`; one that is trained writes `learned_codes`, `learned_probabilities`.
+
+    Attributes
+    ----------
+    classes : the labels, sorted.
+    constant : the class code that is predicted while all rows have one label, else None.
+    columns : the columns in their order, where the rows came as data frames, else None.
+    """
+
+    columns: list[str] | None = None
+
+    def __init__(self) -> None:
+        self.classes: tuple[Label, ...] = ()
+        self.constant: int | None = 0
+
+    @abstractmethod
+    def learned_codes(self, X: Any) -> NDArray[np.int64]:
+        """Return the class codes (n,) that the trained model predicts."""
+
+    @abstractmethod
+    def learned_probabilities(self, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities (n, k) that the trained model predicts."""
+
+    def table(self, X: Any) -> Any:
+        """Return what a user passes to `predict` as an array."""
+        return np.asarray(frame_or_value(X, "X"))
+
+    def begin(self, classes: tuple[Label, ...]) -> None:
+        """Learn what the labels are, sorted."""
+        self.classes = classes
+
+    def waits(self, rows: Rows) -> bool:
+        """Say whether all rows have one label still, and note which."""
+        codes = rows.y[: rows.count]
+        if self.constant is not None and len(codes):
+            self.constant = int(codes[0]) if (codes == codes[0]).all() else None
+        return self.constant is not None
+
+    def codes(self, X: Any) -> NDArray[np.int64]:
+        """Return the predicted class codes (n,)."""
+        return self.learned_codes(X) if self.constant is None else np.full(len(X), self.constant)
+
+    def probabilities(self, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities (n, k) of the classes."""
+        if self.constant is None:
+            return self.learned_probabilities(X)
+        return np.eye(max(2, len(self.classes)))[np.full(len(X), self.constant)]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the predicted labels (n,); of a data frame the column names decide.
+
+        Raises
+        ------
+        ContextError, ModelError
+            If the model has seen no labels, or the rows are not as those before.
+        """
+        return np.array(self.classes)[self._answered(self.codes, X)]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities (n, k) of the sorted labels; it reads and refuses rows as `predict` does."""
+        return self._answered(self.probabilities, X)
+
+    def _answered(self, answer: Callable[[Any], NDArray[Any]], X: Any) -> NDArray[Any]:
+        if not self.classes:
+            raise ModelError("the model has seen no labels yet; tell a draw first")
+        rows, _ = in_columns(frame_or_value(X, "X"), self.columns, "X")
+        try:
+            return answer(self.table(rows))
+        except (TypeError, ValueError) as error:
+            if isinstance(error, EvenhandError):
+                raise
+            raise ModelError(f"{type(self).__name__} cannot predict for these rows: {error}") from error
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """The columns as a part of a snapshot, which has none where they are not known."""
+        return {} if self.columns is None else {"columns": self.columns}
+
+    def take_names(self, snapshot: dict[str, Any]) -> None:
+        """Take over the columns of a snapshot."""
+        columns = snapshot.get("columns")
+        if columns is not None and not (isinstance(columns, list) and all(isinstance(one, str) for one in columns)):
+            raise refused("columns", "a list of names", columns)
+        self.columns = columns
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels, sorted."""
+        return np.array(self.classes)
+
+    def resumed(self, rows: Rows) -> Self:
+        """Return the model that continues after loading: this one."""
+        return self

@@ -1,0 +1,291 @@
+"""Any scikit-learn classifier as the model, refitted from scratch each round or fed by `partial_fit`."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import ArgumentError, ContextError, wanted
+from evenhand.registry import register
+from evenhand.rng import child
+from evenhand.sampling.models.classifier import Classifier
+from evenhand.sampling.models.recipes import class_of, made, recipe
+from evenhand.sampling.pools.rows import Rows
+
+__all__ = ["EstimatorModel", "random_states"]
+
+ENOUGH = 1000
+"""A classifier that cannot be trained on so many rows does not fail for lack of rows."""
+
+
+@register("sampling/estimator-model", kind="part")
+class EstimatorModel(Classifier):
+    """A scikit-learn classifier or `Pipeline`, trained on all rows each round ("exact") or on the new rows alone
+    ("partial_fit").
+
+    As long as all rows have the same label it waits, and predicts that label. Where the classifier needs more rows, as
+    a `PCA(3)` in a pipeline needs three, it waits as well, and predicts the most frequent label; where a label is new
+    and has too few rows, the model of the rows before stays. That it is rows that lack is told from a fit to the same
+    rows many times over; a classifier that fails there too is refused. Saving keeps the classes and parameters of the
+    classifier and of its steps, and loading trains it again on the same rows in the same order. Steps that are not
+    scikit-learn's can be saved if their class is registered as a part.
+
+    Attributes
+    ----------
+    lacking : what the classifier said of too few rows, as long as it cannot be trained on all of them; else "".
+
+    Parameters
+    ----------
+    estimator : the classifier; it is cloned, not changed. A missing `random_state`, in steps too, is filled from the
+        sampler's seed.
+    refit : "exact" or "partial_fit".
+
+    Raises
+    ------
+    ArgumentError
+        If `estimator` is no classifier, or cannot be fed in parts though "partial_fit" was asked for.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> EstimatorModel(DecisionTreeClassifier(max_depth=2), refit="exact").refit
+    'exact'
+    """
+
+    def __init__(self, estimator: Any, *, refit: Literal["exact", "partial_fit"] = "exact") -> None:
+        super().__init__()
+        methods = all(hasattr(estimator, name) for name in ("fit", "predict", "get_params"))
+        if isinstance(estimator, type) or not methods or _kind(estimator) not in (None, "classifier"):
+            raise ArgumentError(wanted("estimator", "a scikit-learn classifier", estimator))
+        if refit not in ("exact", "partial_fit"):
+            raise ArgumentError(wanted("refit", "'exact' or 'partial_fit'", refit))
+        if refit == "partial_fit" and not hasattr(estimator, "partial_fit"):
+            raise ArgumentError(wanted("estimator", "a classifier with partial_fit", estimator, "use refit='exact'"))
+        self.estimator, self.refit = estimator, refit
+        self._untrained = estimator
+        self._goes_on = refit == "partial_fit" or any(
+            bool(value) for name, value in estimator.get_params().items() if name.split("__")[-1] == "warm_start"
+        )
+        self.lacking = ""
+        self._ends: list[int] = []
+        self._own: Rows | None = None
+
+    def config(self) -> dict[str, Any]:
+        """Return the constructor's arguments, the classifier as it was given."""
+        return {"estimator": self._untrained, "refit": self.refit}
+
+    def fresh(self, seed: int = 0) -> Self:
+        """Return a model of the same configuration that has seen nothing; `seed` fills every missing random_state."""
+        from sklearn.base import clone
+
+        model = type(self)(clone(self._untrained), refit=self.refit)
+        model.estimator.set_params(**random_states(model.estimator.get_params(), seed))
+        return model
+
+    @property
+    def unsavable(self) -> str:
+        """Why the classifier cannot be saved, or nothing."""
+        try:
+            recipe(self._untrained, "model")
+        except ArgumentError as error:
+            return str(error)
+        return ""
+
+    @property
+    def certain(self) -> bool:
+        """Whether the classifier gives labels without probabilities."""
+        return not hasattr(self.estimator, "predict_proba")
+
+    @property
+    def untold(self) -> bool:
+        """Whether the model was trained on rows that it does not carry, or not at all."""
+        return self._own is None
+
+    @property
+    def taught(self) -> bool:
+        """Whether it was trained here, or the classifier or a step of it before."""
+        parts = [self.estimator, *(step for _, step in getattr(self.estimator, "steps", ()))]
+        own = (name for part in parts for name in getattr(part, "__dict__", ()))
+        return bool(self._ends) or any(name.endswith("_") and not name.startswith("_") for name in own)
+
+    def checkpoint(self) -> Callable[[], None]:
+        """Return a function that makes the model again what it is now; a trained classifier is never changed."""
+        kept = self.estimator, self.classes, self.constant, self.lacking
+        count, last = len(self._ends), self._ends[-2:]
+
+        def undo() -> None:
+            self.estimator, self.classes, self.constant, self.lacking = kept
+            self._ends[:] = self._ends[: count - len(last)] + last
+
+        return undo
+
+    def checked(self, X: NDArray[Any]) -> None:
+        """Refuse rows that only a `Pipeline` might take.
+
+        Raises
+        ------
+        ContextError
+            If a row is no list of numbers, as a picture is.
+        """
+        if X.ndim != 2 and not hasattr(self.estimator, "steps"):
+            name = type(self.estimator).__name__
+            mend = "flatten them with X.reshape(len(X), -1), or pass model=TorchModel(...)"
+            raise ContextError(wanted("X", f"rows of numbers (n, d) for {name}", X.shape, mend))
+
+    def update(self, rows: Rows, first: int) -> None:
+        """Train; the rows from `first` on are new."""
+        codes, waited, goes_on = rows.y[: rows.count], self.constant is not None, self._goes_on
+        self.lacking = ""
+        if waited and (len(codes) == 0 or (codes == codes[0]).all()):
+            self.constant = int(codes[0]) if len(codes) else 0
+        elif self.refit == "partial_fit" and not waited:
+            trained = copy.deepcopy(self.estimator)
+            if first < rows.count:
+                names = np.array(self.classes)
+                trained.partial_fit(rows.X[first : rows.count], names[codes[first:]], classes=names)
+            self.estimator = trained
+        else:
+            try:
+                self.estimator, self.constant = self._trained(rows.X[: rows.count], codes, waited), None
+            except Exception as error:
+                if not self._lacks_rows(rows.X[: rows.count], codes, waited):
+                    raise
+                self.lacking = f"{type(error).__name__}: {error}"
+                if waited:
+                    self.constant = int(np.bincount(codes).argmax())
+                elif not goes_on:
+                    del self._ends[1:]
+                    goes_on = True
+        if not goes_on:
+            self._ends.clear()
+        self._ends.append(rows.count)
+
+    def _trained(self, X: NDArray[Any], codes: NDArray[np.int64], waited: bool) -> Any:
+        """Return the classifier trained on rows (n, ...) with these codes (n,), as it is trained next."""
+        names = np.array(self.classes)
+        trained = copy.deepcopy(self.estimator if self._goes_on else self._untrained)
+        if self.refit == "exact":
+            trained.fit(X, names[codes])
+        else:
+            trained.partial_fit(X, names[codes], classes=names)
+        if waited:  # nearest neighbours train on any rows, and predict only with enough of them
+            trained.predict(X[:1])
+        return trained
+
+    def _lacks_rows(self, X: NDArray[Any], codes: NDArray[np.int64], waited: bool) -> bool:
+        """Say whether the classifier fails on these rows again, and can be trained on them many times over."""
+        times = max(2, -(-ENOUGH // len(X)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                self._trained(X, codes, waited)
+            except Exception:
+                with suppress(Exception):
+                    self._trained(np.repeat(X, times, axis=0), np.repeat(codes, times), waited)
+                    return True
+        return False
+
+    def learned_codes(self, X: Any) -> NDArray[np.int64]:
+        """Return the class codes (n,) that the classifier predicts."""
+        return np.searchsorted(np.array(self.classes), self.estimator.predict(X)).astype(np.int64)
+
+    def learned_probabilities(self, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities (n, k) that the classifier predicts.
+
+        Raises
+        ------
+        ArgumentError
+            If the classifier has no `predict_proba`.
+        """
+        if not hasattr(self.estimator, "predict_proba"):
+            raise ArgumentError(
+                wanted("model", "a classifier with predict_proba", self.estimator, "use loss='zero_one'")
+            )
+        chances = np.zeros((len(X), max(2, len(self.classes))))
+        chances[:, np.searchsorted(np.array(self.classes), self.estimator.classes_)] = self.estimator.predict_proba(X)
+        return chances
+
+    def final(self, rows: Rows, first: int) -> Self:
+        """Return a model trained on all rows, or fed with those from `first` on where it is fed in parts."""
+        model = self.alone(rows)
+        model.update(rows, first)
+        return model
+
+    def alone(self, rows: Rows) -> Self:
+        """Return a copy that carries its rows, to be saved without the sampler."""
+        model = copy.deepcopy(self)
+        model._own = rows.joined(Rows(len(rows.by_group)))
+        return model
+
+    def resumed(self, rows: Rows) -> Self:
+        """Return this model as it was when it was saved, trained again on the same rows in the same order."""
+        ends, self._ends = self._ends if self._goes_on else self._ends[-2:], []
+        everything, first = rows.count, 0
+        for end in ends:
+            rows.count = end
+            self.update(rows, first)
+            first = end
+        rows.count = everything
+        return self
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the untrained classifier as plain data and where each round's rows ended.
+
+        Raises
+        ------
+        ArgumentError
+            If the classifier, or a step of it, is neither scikit-learn's nor registered.
+        """
+        return {
+            "estimator": recipe(self._untrained, "model"), "refit": self.refit, "classes": list(self.classes),
+            "ends": self._ends, "rows": None if self._own is None else self._own.snapshot(), **self.names,
+        }  # fmt: skip
+
+    @classmethod
+    def restored(cls, snapshot: dict[str, Any]) -> Self:
+        """Return the model that `snapshot` was taken of; without rows of its own it waits for `resumed`."""
+        if "params" in snapshot:  # as the first version wrote it
+            estimator = class_of(snapshot["class"])(**snapshot["params"])
+        else:
+            estimator = made(snapshot["estimator"])
+        model = cls(estimator, refit=snapshot["refit"])
+        model.begin(tuple(snapshot["classes"]))
+        model._ends = list(snapshot["ends"])
+        model.take_names(snapshot)
+        if snapshot.get("rows") is not None:
+            model._own = Rows.restored(snapshot["rows"])
+            model.resumed(model._own)
+        return model
+
+    def __repr__(self) -> str:
+        return f"EstimatorModel({self._untrained!r}, refit={self.refit!r})"
+
+
+def _kind(estimator: Any) -> str | None:
+    """Return what scikit-learn calls the estimator, such as "classifier"; None where it does not know."""
+    from sklearn.utils import get_tags
+
+    try:
+        found: str | None = get_tags(estimator).estimator_type
+    except (AttributeError, TypeError):
+        return None
+    return found
+
+
+def random_states(parameters: dict[str, Any], seed: int) -> dict[str, int]:
+    """Return a number for each `random_state` that is none: what is drawn must be drawn again after loading."""
+    names = [name for name in sorted(parameters) if name.split("__")[-1] == "random_state"]
+    numbers = {}
+    for number, name in enumerate(names):
+        given = parameters[name]
+        if given is None:
+            numbers[name] = seed % 2**32 if name == "random_state" else child(seed, number) % 2**32
+        elif not isinstance(given, (int, np.integer)):
+            numbers[name] = int(copy.deepcopy(given).randint(2**31))
+    return numbers

@@ -1,0 +1,287 @@
+"""Logistic regression that follows the data: the paper's model, refitted exactly after every draw in microseconds.
+
+The numbers are those of scikit-learn's `LogisticRegression(C=C)` (l2 penalty, free intercept, two classes) solved
+to the end. How the refits are made cheap is written in `evenhand.kernels.logistic`, and for many features in
+`evenhand.sampling.models.wide_logistic`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import ArgumentError, ContextError, wanted
+from evenhand.kernels import logistic
+from evenhand.kernels.compose import entry
+from evenhand.protocol import Label
+from evenhand.registry import register
+from evenhand.sampling.models.classifier import Classifier
+from evenhand.sampling.models.wide_logistic import WideFit, checked_fit
+from evenhand.sampling.pools.labels import checked_labels
+from evenhand.sampling.pools.rows import Rows
+from evenhand.sampling.problem import MOST, checked_number, checked_rows
+from evenhand.saving.saved import fill, item, real, refused, whole
+
+__all__ = ["LogisticModel"]
+
+TOLERANCE = 1e-8
+"""How far a coefficient may be from the optimum."""
+WIDE = 128
+"""Beyond so many features matrix products of BLAS pay more than sweeps that skip what did not change."""
+FEW_FEATURES = 8
+"""Up to here a new factor of the Hessian costs about a sweep, and pays as soon as it saves one."""
+
+
+@register("sampling/logistic-model", kind="part")
+class LogisticModel(Classifier):
+    """Logistic regression with an l2 penalty and two classes, refitted by warm-started Newton steps.
+
+    It minimises C sum_i s_i ln(1 + exp(-t_i (w.x_i + b))) + |w|^2 / 2, t_i = -1 for the first and 1 for the second
+    class. As long as all rows have the same label it waits, and predicts that label.
+
+    Parameters
+    ----------
+    C : inverse strength of the penalty, from 1e-12 to 1e100.
+
+    Raises
+    ------
+    ArgumentError
+        If `C` is out of range.
+
+    Examples
+    --------
+    >>> model = LogisticModel(C=1.0).fit([[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"])
+    >>> model.predict([[0.4], [2.7]]).tolist(), model.coef_.round(4).tolist(), model.intercept_.round(4).tolist()
+    (['no', 'yes'], [[0.9583]], [-1.4374])
+    """
+
+    def __init__(self, *, C: float = 1.0) -> None:
+        super().__init__()
+        self.C = checked_number("C", C, 1e-12, high=1e100)
+        self._begin(0)
+
+    def _begin(self, d: int) -> None:
+        self._known = 0
+        self.coefficients = np.zeros(d + 1)
+        self._gradient, self._step, self._trial = np.zeros(d + 1), np.zeros(d + 1), np.zeros(d + 1)
+        self._factor = np.zeros((d + 1, d + 1) if d <= WIDE else (0, 0))
+        self._wide = WideFit()
+        self._saved_wide: list[Any] | None = None
+        self._weight = np.ones(64)
+        self._patience = 1e5 if d <= FEW_FEATURES else 1e3
+
+    def fresh(self, seed: int = 0) -> Self:
+        """Return a model of the same configuration that has seen nothing."""
+        return type(self)(C=self.C)
+
+    @property
+    def taught(self) -> bool:
+        """Whether it was fitted to any rows."""
+        return self._known > 0 or bool(self.classes)
+
+    def begin(self, classes: tuple[Label, ...]) -> None:
+        """Learn what the labels are: two, sorted, or one as long as there is no other.
+
+        Raises
+        ------
+        ArgumentError
+            If there are more than two.
+        """
+        if len(classes) > 2:
+            raise ArgumentError(
+                wanted(
+                    "classes", "two labels, as logistic regression here has two classes", classes, "pass another model="
+                )
+            )
+        self.classes = classes
+
+    def checkpoint(self) -> Callable[[], None]:
+        """Return a function that makes the model again what it is now."""
+        kept = self.classes, self.constant, self._known
+        coefficients, factor, wide = self.coefficients.copy(), self._factor.copy(), self._wide.copy()
+
+        def undo() -> None:
+            self._begin(len(coefficients) - 1)
+            self.classes, self.constant, self._known = kept
+            self.coefficients[:], self._factor[:], self._wide = coefficients, factor, wide
+
+        return undo
+
+    def checked(self, X: NDArray[Any]) -> None:
+        """Refuse rows that logistic regression cannot take.
+
+        Raises
+        ------
+        ContextError
+            If a row is no list of numbers, as a picture is.
+        """
+        if X.ndim != 2:
+            mend = "flatten them with X.reshape(len(X), -1), or pass model=TorchModel(...)"
+            raise ContextError(wanted("X", "rows of numbers (n, d) for logistic regression", X.shape, mend))
+
+    def update(self, rows: Rows, first: int) -> None:
+        """Refit on all rows; those from `first` on are new."""
+        if not self.waits(rows):
+            self._refit(rows.X, rows.y, rows.count)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to rows X (n, d) with labels y (n,) and weights (n,) >= 0, from the present coefficients on, and
+        return the model.
+
+        Raises
+        ------
+        ContextError, ArgumentError
+            If X is no table of finite numbers, or `y` or `sample_weight` has another length or a value that does not
+            fit.
+        """
+        table = checked_rows(X, None, MOST).astype(np.float64, order="C", copy=False)
+        self.checked(table)
+        labels = checked_labels(y)
+        if len(labels) != len(table) or not labels:
+            raise ArgumentError(wanted("y", f"{max(1, len(table))} labels, one for each row of X", len(labels)))
+        weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight)
+        if (
+            weight.shape != (len(labels),)
+            or weight.dtype.kind not in "biuf"
+            or not ((weight >= 0) & np.isfinite(weight)).all()
+        ):
+            raise ArgumentError(wanted("sample_weight", f"{len(labels)} numbers >= 0", sample_weight))
+        classes = tuple(sorted(set(labels), key=lambda label: (isinstance(label, str), label)))
+        self.begin(classes)
+        self.fit_codes(table, np.array([classes.index(label) for label in labels]), weight)
+        return self
+
+    def fit_codes(self, X: NDArray[np.float64], codes: NDArray[np.int64], weight: NDArray[np.float64]) -> None:
+        """Fit to checked rows with class codes (n,) and weights (n,)."""
+        self.constant = 0 if len(self.classes) == 1 else None
+        if self.constant is None:
+            self._weight = np.ascontiguousarray(weight, dtype=np.float64)
+            self._known = 0
+            self._refit(X, codes, len(codes))
+
+    def _refit(self, X: NDArray[Any], y: NDArray[np.int64], count: int) -> None:
+        d = X.shape[1]
+        if len(self.coefficients) != d + 1:
+            weight = self._weight
+            self._begin(d)
+            self._weight = weight
+            share = float(y[:count].mean())
+            self.coefficients[d] = math.log(share / (1.0 - share))
+        if len(self._weight) < count:
+            self._weight = np.ones(len(X))
+        if d > WIDE:
+            self._refit_wide(X[:count], y[:count])
+            return
+        _refit(
+            X, y, self._weight, self._known, count, self.C, TOLERANCE, self._patience, self.coefficients,
+            self._gradient, self._step, self._trial, self._factor,
+        )  # fmt: skip
+        self._known = count
+
+    def _refit_wide(self, X: NDArray[Any], y: NDArray[np.int64]) -> None:
+        if self._known == 0:
+            self._wide = WideFit()
+        table, strength = X.astype(np.float64, copy=False), self.C * self._weight[: len(X)]
+        self._wide.refit(table, y, strength, self.coefficients, self._known > 0)
+        self._known = len(X)
+
+    def final(self, rows: Rows, first: int) -> Self:
+        """Return a model of the same configuration fitted to all rows."""
+        model = self.fresh()
+        model.begin(self.classes)
+        model.update(rows, 0)
+        return model
+
+    def resumed(self, rows: Rows) -> Self:
+        """Return the model that continues after loading: this one, with its curvature factored again."""
+        if self._saved_wide is not None:
+            if self._known > rows.count or rows.X.shape[1:] != (len(self.coefficients) - 1,):
+                raise refused("wide", f"the curvature of {rows.count} rows", self._known)
+            table = rows.X[: self._known].astype(np.float64, copy=False)
+            self._wide, self._saved_wide = WideFit.resumed(self._saved_wide, table), None
+        return self
+
+    def learned_codes(self, X: Any) -> NDArray[np.int64]:
+        """Return the class codes (n,) of the sides of the hyperplane; a margin of zero says the first."""
+        return (X @ self.coefficients[:-1] + self.coefficients[-1] > 0).astype(np.int64)
+
+    def learned_probabilities(self, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities (n, 2) of the classes."""
+        margin = X @ self.coefficients[:-1] + self.coefficients[-1]
+        positive = 0.5 * (1.0 + np.tanh(0.5 * margin))
+        return np.column_stack([1.0 - positive, positive])
+
+    def table(self, X: Any) -> NDArray[np.float64]:
+        """Return what a user passes to `predict` as a checked table.
+
+        Raises
+        ------
+        ContextError
+            If it is no table of finite numbers with as many features as before.
+        """
+        d = len(self.coefficients) - 1
+        table = checked_rows(X, (d,) if d else None, MOST)
+        self.checked(table)
+        return table.astype(np.float64, copy=False)
+
+    def mistakes(self, rows: Rows, wrong: NDArray[np.int64]) -> None:
+        """Add to wrong (m,) the number of misclassified rows of each group."""
+        if self.constant is not None:
+            missed = rows.group[: rows.count][rows.y[: rows.count] != self.constant]
+            wrong += np.bincount(missed, minlength=len(wrong))
+        elif len(self.coefficients) > WIDE + 1:
+            missed = rows.group[: rows.count][rows.y[: rows.count] != self.codes(rows.X[: rows.count])]
+            wrong += np.bincount(missed, minlength=len(wrong))
+        else:
+            _mistakes(rows.X, rows.y, rows.group, 0, rows.count, self.coefficients, wrong)
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """The coefficients (1, d), as scikit-learn names and shapes them."""
+        return self.coefficients[None, :-1].copy()
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        """The intercept (1,)."""
+        return self.coefficients[-1:].copy()
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return everything that `restored` needs."""
+        return {
+            "C": self.C, "classes": list(self.classes), "constant": self.constant, "known": self._known,
+            "coefficients": self.coefficients, "factor": self._factor,
+            "wide": self._wide.saved() or self._saved_wide, **self.names,
+        }  # fmt: skip
+
+    @classmethod
+    def restored(cls, snapshot: dict[str, Any]) -> Self:
+        """Return the model that `snapshot` was taken of."""
+        model = cls(C=real(snapshot, "C"))
+        coefficients, constant = item(snapshot, "coefficients"), item(snapshot, "constant")
+        if not isinstance(coefficients, np.ndarray) or coefficients.ndim != 1 or not len(coefficients):
+            raise refused("coefficients", "an array float64 (d + 1,)", coefficients)
+        model._begin(len(coefficients) - 1)
+        fill(model.coefficients, coefficients, "coefficients")
+        if len(coefficients) <= WIDE + 1:  # files of the first version have a factor of any size
+            fill(model._factor, item(snapshot, "factor"), "factor")
+        classes = item(snapshot, "classes")
+        if not isinstance(classes, list) or len(classes) > 2:
+            raise refused("classes", "at most two labels", classes)
+        if constant is not None and (type(constant) is not int or not 0 <= constant < max(1, len(classes))):
+            raise refused("constant", "the code of a class, or none", constant)
+        model.classes, model.constant, model._known = tuple(classes), constant, whole(snapshot, "known", 0)
+        model.take_names(snapshot)
+        if snapshot.get("wide") is not None:
+            model._saved_wide = checked_fit(snapshot["wide"], model._known, len(coefficients) - 1)
+        return model
+
+    def __repr__(self) -> str:
+        return f"LogisticModel(C={self.C})"
+
+
+_refit = entry(logistic.refit)
+_mistakes = entry(logistic.mistakes)

@@ -1,0 +1,92 @@
+"""What "risk" means for the worst-off group: 0-1 loss, log loss, false negatives, false positives, or a user's
+function.
+
+A loss turns labels and predictions of rows into one number a row, and says which rows count: false negatives are
+counted among the positives alone. Which label is positive is known once two labels are: the last of the sorted ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.protocol import Label
+from evenhand.sampling.models.logistic import LogisticModel
+from evenhand.sampling.pools.rows import Rows
+
+__all__ = ["BOUNDED", "LOSSES", "SMALLEST", "Loss", "checked_loss", "row_losses", "summed_losses"]
+
+Loss = str | Callable[[Any, Any], Any]
+LOSSES = ("zero_one", "log", "false_negative", "false_positive")
+BOUNDED = ("zero_one", "false_negative", "false_positive")
+"""The losses that lie in [0, 1]."""
+SMALLEST = 1e-15
+"""Probabilities are clipped here before their logarithm is taken."""
+
+
+def checked_loss(loss: Any) -> Loss:
+    """Return the loss.
+
+    Raises
+    ------
+    ArgumentError
+        If it is neither one of the names nor a function.
+    """
+    if (isinstance(loss, str) and loss in LOSSES) or callable(loss):
+        return loss
+    raise ArgumentError(wanted("loss", f"one of {', '.join(LOSSES)} or a function of (y, prediction)", loss))
+
+
+def row_losses(
+    loss: Loss, model: Any, X: NDArray[Any], y: NDArray[np.int64], classes: tuple[Label, ...]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return the loss (n,) of each row under a model and which rows count (n,).
+
+    Raises
+    ------
+    ArgumentError
+        If a user's function does not return one finite number a row.
+    """
+    every = np.ones(len(y), bool)
+    if len(y) == 0:
+        return np.zeros(0), every
+    if loss == "log":
+        chance = model.probabilities(X)[np.arange(len(y)), y]
+        if not np.isfinite(chance).all():
+            raise ArgumentError(wanted("model", "finite probabilities", chance))
+        return -np.log(np.clip(chance, SMALLEST, 1.0)), every
+    codes = model.codes(X)
+    if not callable(loss):
+        wrong, positive, known = (codes != y).astype(np.float64), y == len(classes) - 1, len(classes) > 1
+        counted = {"zero_one": every, "false_negative": positive & known, "false_positive": ~positive & known}[loss]
+        return wrong, counted
+    names = np.array(classes)
+    values = np.asarray(loss(names[y], names[codes]))
+    if values.shape != y.shape or values.dtype.kind not in "biuf" or not np.isfinite(values).all():
+        raise ArgumentError(wanted("loss", "a function that returns one finite number for each row", values))
+    return values.astype(np.float64), every
+
+
+def summed_losses(
+    model: Any, rows: Rows, loss: Loss, classes: tuple[Label, ...], recent: int | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return each group's summed loss (m,) and the number of its rows that count (m,), over its last `recent` rows
+    or all.
+    """
+    m = len(rows.by_group)
+    if recent is None and loss == "zero_one" and isinstance(model, LogisticModel):
+        wrong = np.zeros(m, np.int64)
+        model.mistakes(rows, wrong)
+        return wrong.astype(np.float64), rows.by_group.copy()
+    X = model.features(rows) if hasattr(model, "features") else rows.X[: rows.count]
+    y, group = rows.y[: rows.count], rows.group[: rows.count]
+    if recent is not None:
+        chosen = np.concatenate([np.flatnonzero(group == z)[-recent:] for z in range(m)])
+        X, y, group = X[chosen], y[chosen], group[chosen]
+    values, counted = row_losses(loss, model, X, y, classes)
+    counts = np.bincount(group[counted], minlength=m).astype(np.int64)
+    return np.bincount(group, values * counted, m).astype(np.float64), counts

@@ -1,0 +1,157 @@
+"""The model with the examples that it learns from: a draw is taken in as a whole, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.protocol import Label
+from evenhand.sampling.models.logistic import LogisticModel
+from evenhand.sampling.models.losses import Loss, checked_loss, row_losses, summed_losses
+from evenhand.sampling.models.models import checkpoint, raise_named, untaught_model
+from evenhand.sampling.pools.examples import Examples, Told
+from evenhand.sampling.pools.rows import Rows
+from evenhand.sampling.problem import checked_whole
+
+__all__ = ["Trainer"]
+
+MANY = 10
+"""Validation rows of a group that should have shown its risk."""
+
+
+class Trainer:
+    """The current model, its rows and its losses on the validation rows, computed once for each draw."""
+
+    def __init__(
+        self, groups: tuple[Label, ...], model: Any, loss: Loss, classes: Sequence[Label] | None,
+        validation_rows: int | None, seed: int,
+    ) -> None:  # fmt: skip
+        self.groups, self.loss = groups, checked_loss(loss)
+        self.validation_rows = None if validation_rows is None else checked_whole("validation_rows", validation_rows, 1)
+        self.examples = Examples(len(groups), classes)
+        self._seed = seed
+        self.model = untaught_model(model).fresh(seed)
+        if self.loss == "log" and getattr(self.model, "certain", False):
+            raise ArgumentError(wanted("loss", "one that needs no probabilities, for a model without them", loss))
+        self.model.begin(self.classes)
+        self._losses: tuple[NDArray[np.float64], NDArray[np.int64]] | None = None
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """The labels that are known so far, sorted."""
+        return self.examples.classes.known
+
+    def checked(self, X: Any, y: Any, count: int) -> Told:
+        """Return up to `count` rows with their labels; the model looks at the first rows of all.
+
+        Raises
+        ------
+        ContextError, ArgumentError
+            If they do not fit those before, or the model cannot take such rows.
+        """
+        told = self.examples.checked(X, y, count, keep=getattr(self.model, "keeps_types", False))
+        if not self.examples.training.count and len(told.X) and hasattr(self.model, "checked"):
+            self.model.checked(told.X)
+        return told
+
+    def learn(self, told: Told, index: int, then: Callable[[int], None]) -> None:
+        """Add the rows of a draw, train, and call `then`; where any of it fails, everything is as before.
+
+        Raises
+        ------
+        ModelError
+            If the model cannot be trained, or its losses on the new rows cannot be computed.
+        """
+        undo, losses = (self.examples.checkpoint(), checkpoint(self.model)), self._losses
+        try:
+            self._train(told, index)
+            then(index)
+        except BaseException as error:
+            for part in undo:
+                part()
+            self._losses = losses
+            raise_named(self.model, error)
+            raise
+
+    def _train(self, told: Told, index: int) -> None:
+        known, first = self.classes, self.examples.training.count
+        self.examples.add(told, index)
+        if self.classes != known:
+            self.model.begin(self.classes)
+        if told.trains or not len(told.X) or self.classes != known:
+            self.model.update(self.examples.training, first)
+        self._losses = None
+        validation, new = self.examples.validation, len(told.X) - told.trains
+        if new and (callable(self.loss) or not isinstance(self.model, LogisticModel)):
+            # a row whose loss cannot be computed must not come in: every later choice would fail on it
+            codes = validation.y[validation.count - new : validation.count]
+            row_losses(self.loss, self.model, told.X[-new:], codes, self.classes)
+
+    def relabel(self, part: Rows, row: int, label: Label) -> None:
+        """Give a row of `examples.training` or `examples.validation` another label, and train again from the start.
+
+        Raises
+        ------
+        ModelError
+            If the model cannot be trained; everything is as before.
+        """
+        (checked,) = self.examples.classes.checked([label], 1)
+        known, code, model, losses = self.classes, int(part.y[row]), self.model, self._losses
+        undo = self.examples.checkpoint()
+        try:
+            self.examples.admit([checked])
+            code = int(part.y[row])
+            part.y[row] = self.classes.index(checked)
+            self._losses = None
+            if part is self.examples.training or self.classes != known:
+                self.model = model.fresh(self._seed)
+                self.model.begin(self.classes)
+                self.model.update(self.examples.training, 0)
+        except BaseException as error:
+            part.y[row] = code
+            undo()
+            self.model, self._losses = model, losses
+            raise_named(self.model, error)
+            raise
+
+    def losses(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return the summed losses (m,) of the model on each group's validation rows, and how many counted (m,)."""
+        if self._losses is None:
+            self._losses = summed_losses(
+                self.model, self.examples.validation, self.loss, self.classes, self.validation_rows
+            )
+        return self._losses
+
+    def notes(self, closed: NDArray[np.bool_]) -> list[str]:
+        """Return what a careful user should know of the model: it waits for a label or for rows, a risk is unknown.
+
+        A group of which no more rows come is `closed` (m,).
+        """
+        training, validation = self.examples.training, self.examples.validation.by_group
+        notes = []
+        lacking = getattr(self.model, "lacking", "")
+        if training.count and self.model.constant is not None:
+            only = self.classes[self.model.constant]
+            why = f"all {training.count} training rows have the label {only!r}"
+            if lacking:
+                why = f"it cannot be trained on {training.count} rows yet, and predicts {only!r} ({lacking})"
+            notes.append(f"the model waits: {why}")
+        elif lacking:
+            notes.append(f"the model has not learned from the last rows, as it needs more of them ({lacking})")
+        for z in np.flatnonzero((self.losses()[1] == 0) & ((validation >= MANY) | closed)):
+            why = f"none of its {validation[z]} validation rows counts" if validation[z] else "no row validates it"
+            notes.append(f"the risk of {self.groups[z]!r} is unknown: {why}")
+        return notes
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the model, the rows and the classes as plain data."""
+        return {"model": self.model, **self.examples.snapshot()}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Take over the model, the rows and the classes of a snapshot."""
+        self.examples.restore(snapshot)
+        self.model = snapshot["model"].resumed(self.examples.training)

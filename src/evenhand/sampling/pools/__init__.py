@@ -1,0 +1,1 @@
+"""Labelled rows: in arrays, tables and files."""

@@ -1,0 +1,220 @@
+"""Finite pools of labelled examples: arrays, and images of pairs of classes.
+
+Rows are drawn without replacement until a group's pool is dry; the sampler is told by getting fewer rows than it
+asked for.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_of
+from evenhand.frames import frame_or_value
+from evenhand.protocol import Label
+from evenhand.registry import register
+from evenhand.rng import generator
+from evenhand.sampling.pools.file_rows import FileRows
+from evenhand.sampling.pools.labels import checked_labels
+from evenhand.sampling.problem import Draw, checked_whole, group_index
+
+__all__ = ["ArrayPool", "label_pairs"]
+
+
+@register("sampling/array-pool", kind="world")
+class ArrayPool:
+    """A pool of rows X (n, ...), labels y (n,) and groups (n,), drawn in a random order.
+
+    A saved pool holds its rows and goes on exactly. To take up a collection without saving the pool, make it again from
+    the same rows, `reset` it with the same seed, and `advance` it by the rows that each group has handed out.
+
+    Parameters
+    ----------
+    X : features, a row an example; images may have more axes. `MappedRows`, `ParquetRows` and `ImageFolder` stay on
+        disk, and `respond` returns references to their rows, which samplers and studies take.
+    y : labels (n,).
+    group : the group (n,) of each row; a row belongs to one group.
+    replace : draw with replacement; then pools never run dry, but the same row may train and validate.
+
+    Attributes
+    ----------
+    groups : the groups' labels, sorted.
+    sizes : rows (m,) of each group.
+    chosen : row numbers handed out since `reset`, in order.
+
+    Raises
+    ------
+    ArgumentError
+        If the lengths differ, there are no rows, or a row has several groups.
+
+    Examples
+    --------
+    >>> pool = ArrayPool([[0.0], [1.0], [2.0]], [0, 1, 1], group=["a", "b", "b"])
+    >>> pool.groups, pool.sizes.tolist()
+    (('a', 'b'), [1, 2])
+    """
+
+    def __init__(self, X: Any, y: Any, *, group: Any, replace: bool = False) -> None:
+        X = frame_or_value(X, "X")
+        self.X, self.y = X if isinstance(X, FileRows) else np.asarray(X), _alike(checked_labels(y), "y")
+        labels, self.group = np.unique(_alike(checked_labels(group, "group"), "group"), return_inverse=True)
+        self.groups: tuple[Label, ...] = tuple(labels.tolist())
+        lengths = (len(self.X) if len(self.X.shape) else 0, len(self.y), len(self.group))
+        if not lengths[0] == lengths[1] == lengths[2] > 0:
+            raise ArgumentError(wanted("X", "rows, and as many labels and groups", lengths))
+        self.sizes = np.bincount(self.group)
+        self.replace = replace
+        if replace:
+            warnings.warn(
+                "drawing with replacement: a row may train and validate, so validation risks come out too low",
+                UserWarning,
+                stacklevel=2,
+            )
+        self.reset(0)
+
+    @property
+    def proportions(self) -> NDArray[np.float64]:
+        """The proportions (m,) of the groups in the pool."""
+        return self.sizes / self.sizes.sum()
+
+    @property
+    def left(self) -> NDArray[np.int64]:
+        """Rows (m,) that are left in each group; all of them where rows are put back."""
+        return self.sizes.copy() if self.replace else self.sizes - self._position
+
+    def reset(self, seed: int) -> None:
+        """Fill the pools again, in an order drawn from the seed."""
+        rng, groups = generator(seed), range(len(self.groups))
+        self._seed = seed
+        self._order = [rng.permutation(np.flatnonzero(self.group == z)) for z in groups]
+        self._position = np.zeros(len(self.groups), np.int64)
+        self._streams = [generator(seed, 0, z) for z in groups]
+        self.chosen: list[int] = []
+
+    def advance(self, counts: Mapping[Label, int]) -> None:
+        """Skip rows of each group, to take up a saved collection where it stopped.
+
+        Raises
+        ------
+        UnknownArmError, ArgumentError
+            If a group is not in the pool, or a count is no whole number >= 0.
+        """
+        unknown = [label for label in counts if label not in self.groups]
+        if unknown:
+            raise UnknownArmError(wanted_one_of("counts", self.groups, unknown[0], what="groups among"))
+        skipped = [checked_whole(f"counts[{label!r}]", counts.get(label, 0), 0) for label in self.groups]
+        for z, count in enumerate(skipped):
+            self._position[z] += count
+            self._streams[z].bit_generator.advance(count)  # type: ignore[attr-defined]
+
+    def observe(self) -> tuple[Any, ...]:
+        """Begin a round; it shows nothing."""
+        return ()
+
+    def respond(self, ticket: Draw) -> tuple[Any, NDArray[Any]]:
+        """Return (X, y) of up to `count` fresh rows of the draw's group; fewer when the pool is dry.
+
+        Raises
+        ------
+        UnknownArmError
+            If the pool has no such group.
+        """
+        rows = self.rows(group_index(self.groups, ticket), ticket.count)
+        self.chosen.extend(rows.tolist())
+        return self.X.take(rows) if isinstance(self.X, FileRows) else self.X[rows], self.y[rows]
+
+    def rows(self, z: int, count: int) -> NDArray[np.int64]:
+        """Return the next row numbers of a group."""
+        start = self._position[z]
+        if self.replace:  # one number of the stream a row, so that `advance` can skip it
+            drawn = (self._streams[z].random(count) * self.sizes[z]).astype(np.int64)
+            found = self._order[z][drawn]
+        else:
+            found = self._order[z][start : start + count]
+        self._position[z] += len(found)
+        return np.asarray(found)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the rows and where the pool stands, so that a saved one goes on exactly."""
+        return {
+            "X": self.X, "y": self.y, "group": np.array(self.groups)[self.group], "replace": self.replace,
+            "seed": self._seed, "position": self._position, "chosen": np.array(self.chosen, np.int64),
+        }  # fmt: skip
+
+    @classmethod
+    def restored(cls, snapshot: dict[str, Any]) -> Self:
+        """Return the pool that `snapshot` was taken of."""
+        pool = cls.__new__(cls)
+        pool._resume(snapshot)
+        return pool
+
+    def _resume(self, snapshot: dict[str, Any]) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            ArrayPool.__init__(self, snapshot["X"], snapshot["y"], group=snapshot["group"], replace=snapshot["replace"])
+        self.reset(snapshot["seed"])
+        self.advance(dict(zip(self.groups, snapshot["position"].tolist(), strict=True)))
+        self.chosen = snapshot["chosen"].tolist()
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Yield worlds to try."""
+        rng = np.random.default_rng(0)
+        yield cls(rng.random((60, 2)), rng.integers(0, 2, 60), group=rng.choice(["u", "v"], 60))
+
+
+def label_pairs(
+    images: NDArray[Any], labels: NDArray[Any], pairs: Mapping[Label, tuple[Any, Any]], *, replace: bool = False
+) -> ArrayPool:
+    """Return a pool whose groups are pairs of classes, to be told apart: label 0 is the first of the pair, 1 the
+    second.
+
+    Parameters
+    ----------
+    images, labels : examples (n, ...) and their classes (n,).
+    pairs : group -> (class, class); no class may be in two pairs, as its images would have two labels.
+    replace : draw with replacement.
+
+    Raises
+    ------
+    ArgumentError
+        If a pair names a class that no example has, or two pairs share a class or a name.
+
+    Examples
+    --------
+    >>> pool = label_pairs(np.zeros((4, 2, 2)), np.array([3, 5, 5, 7]), {"3 or 5": (3, 5)})
+    >>> pool.sizes.tolist(), sorted(pool.y.tolist())
+    ([3], [0, 1, 1])
+    """
+    if len(images) != len(labels):
+        raise ArgumentError(wanted("labels", f"{len(images)} classes, one for each image", len(labels)))
+    parts: list[tuple[NDArray[np.int64], ...]] = []
+    owners: dict[Any, Label] = {}
+    for name, pair in pairs.items():
+        if len(pair) != 2:
+            raise ArgumentError(wanted(f"pairs[{name!r}]", "two classes", pair))
+        for code, value in enumerate(pair):
+            found = np.flatnonzero(np.asarray(labels) == value)
+            if not len(found):
+                raise ArgumentError(wanted(f"pairs[{name!r}]", "classes that occur", value))
+            if value in owners:
+                mend = f"groups may not overlap: it is in {owners[value]!r} as well"
+                raise ArgumentError(wanted(f"pairs[{name!r}]", "classes of no other pair", value, mend))
+            owners[value] = name
+            parts.append((found, np.full(len(found), code), np.full(len(found), str(name))))
+    if len({str(name) for name in pairs}) < len(pairs):
+        raise ArgumentError(wanted("pairs", "names that differ as text", list(pairs)))
+    rows, y, group = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return ArrayPool(images[rows], y, group=group, replace=replace)
+
+
+def _alike(labels: list[Label], name: str) -> NDArray[Any]:
+    """Return labels as an array, which holds text or whole numbers but not both."""
+    kinds = {type(label).__name__ for label in labels}
+    if len(kinds) > 1:
+        raise ArgumentError(wanted(name, "labels of one type, all text or all whole numbers", f"both {sorted(kinds)}"))
+    return np.array(labels)

@@ -1,0 +1,135 @@
+"""A data frame as a pool of labelled examples: groups, labels and features are columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.data.tables import cells, column
+from evenhand.errors import TableError, wanted
+from evenhand.frames import as_pandas
+from evenhand.labels import combined_label
+from evenhand.registry import register
+from evenhand.sampling.pools.labels import checked_labels
+from evenhand.sampling.pools.pools import ArrayPool
+from evenhand.sampling.pools.table_features import TableFeatures
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["TablePool"]
+
+
+@register("sampling/table-pool", kind="world")
+class TablePool(ArrayPool):
+    """A data frame as a pool: numbers scaled to [0, 1] by the pool's range, everything else one-hot.
+
+    Parameters
+    ----------
+    frame : the pool, a row an example.
+    group : the column of the groups, or several columns, whose combinations are the groups ("White & Male").
+    label : the column of the labels, text or whole numbers.
+    features : the columns to learn from; all but the group's and the label's when left out.
+    replace : draw with replacement.
+
+    Attributes
+    ----------
+    features : the encoder; `features.transform(other_frame)` encodes held-out rows alike.
+
+    Raises
+    ------
+    TableError
+        If a column is missing or has two uses, a cell is empty, a label is a fraction, two groups read alike, or there
+        is no column to learn from.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"sex": ["f", "m", "f"], "job": ["a", "b", "a"], "age": [20, 30, 40], "hired": [0, 1, 1]})
+    >>> pool = TablePool(frame, group="sex", label="hired")
+    >>> pool.groups, pool.features.names, pool.X.tolist()
+    (('f', 'm'), ['job=a', 'job=b', 'age'], [[1.0, 0.0, 0.0], [0.0, 1.0, 0.5], [1.0, 0.0, 1.0]])
+    """
+
+    def __init__(
+        self, frame: pd.DataFrame, *, group: str | Sequence[str], label: str, features: Sequence[str] | None = None,
+        replace: bool = False,
+    ) -> None:  # fmt: skip
+        frame = as_pandas(frame)
+        self.group_columns = [group] if isinstance(group, str) else list(group)
+        self.label_column = label
+        _once("group", self.group_columns, {label: "the label"})
+        groups, y = self.groups_of(frame), self._labels(frame)
+        used = {*self.group_columns, label}
+        names = list(dict.fromkeys(frame.columns)) if features is None else list(features)
+        if features is None:
+            names = [name for name in names if name not in used]
+        if not names:
+            raise TableError(wanted("features", "at least one column to learn from", names))
+        _once("features", names, {label: "the label"})
+        self.features = TableFeatures(frame, names)
+        super().__init__(self.features.transform(frame), y, group=groups, replace=replace)
+
+    def groups_of(self, frame: pd.DataFrame) -> NDArray[Any]:
+        """Return the group (n,) of each row of a frame."""
+        frame = as_pandas(frame)
+        columns = [column(frame, name).tolist() for name in self.group_columns]
+        values = [cell if len(cell) > 1 else cell[0] for cell in zip(*columns, strict=True)]
+        names = {cell: combined_label(cell) for cell in values}
+        read: dict[str, Any] = {}
+        for cell, name in names.items():
+            if read.setdefault(str(name), cell) != cell:
+                got = f"{read[str(name)]!r} and {cell!r}"
+                raise TableError(
+                    wanted(f"columns {self.group_columns}", "groups that read differently", got, "rename one")
+                )
+        return np.array([names[cell] for cell in values])
+
+    def _labels(self, frame: pd.DataFrame) -> NDArray[Any]:
+        """Return the labels (n,) of a frame; a column of numbers must hold whole ones."""
+        values = cells(frame, self.label_column)
+        if values.dtype.kind != "f":
+            return np.array(column(frame, self.label_column).tolist())
+        with np.errstate(invalid="ignore"):
+            fractions = np.flatnonzero(~(values.to_numpy() % 1 == 0))
+        if fractions.size:
+            where = f"column {self.label_column!r}, row {int(fractions[0]) + 1}"
+            mend = "turn the column into classes first"
+            raise TableError(wanted(where, "a label that is text or a whole number", values.iloc[fractions[0]], mend))
+        return np.array(checked_labels(values.to_numpy()))
+
+    def held_out(self, frame: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
+        """Return features (n, d), labels (n,) and groups (n,) of other rows, encoded like the pool."""
+        frame = as_pandas(frame)
+        return self.features.transform(frame), self._labels(frame), self.groups_of(frame)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the rows, where the pool stands, and how frames are encoded."""
+        return super().snapshot() | {
+            "columns": self.group_columns, "label": self.label_column, "features": self.features.snapshot(),
+        }  # fmt: skip
+
+    def _resume(self, snapshot: dict[str, Any]) -> None:
+        super()._resume(snapshot)
+        self.group_columns, self.label_column = list(snapshot["columns"]), snapshot["label"]
+        self.features = TableFeatures.restored(snapshot["features"])
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Yield worlds to try."""
+        import pandas as pd
+
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame({"group": rng.choice(["u", "v"], 80), "x": rng.random(80), "y": rng.integers(0, 2, 80)})
+        yield cls(frame, group="group", label="y")
+
+
+def _once(name: str, columns: list[str], taken: dict[str, str]) -> None:
+    """Refuse a column that is named twice or is taken by another use."""
+    for number, column_ in enumerate(columns):
+        if column_ in taken or column_ in columns[:number]:
+            use = taken.get(column_, f"in {name} already")
+            raise TableError(wanted(name, "columns that have no other use", column_, f"it is {use}"))

@@ -1,0 +1,1 @@
+"""Objects and policies as bytes, and back."""

@@ -1,0 +1,246 @@
+"""Save and load: one file, arrays plus JSON, a format version, never pickle.
+
+The file is a zip archive of two members: `evenhand.json` holds what is not an array, with the type and shape of each
+array; `arrays` holds the bytes of all arrays. Format 1, in which every array was a `.npy` member, can still be read.
+Whatever wants to be saved offers `snapshot() -> dict` and a classmethod `restored(snapshot) -> object` and is
+registered; the dict may hold arrays, numbers, strings, bytes, lists, dicts, fractions, and further registered objects.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import secrets
+import zipfile
+import zlib
+from contextlib import nullcontext
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from unicodedata import is_normalized
+
+import numpy as np
+
+from evenhand import registry
+from evenhand.errors import ArgumentError, EvenhandError, StateFileError, wanted
+from evenhand.protocol import SavedText
+from evenhand.saving.buffers import can_hold, from_npy, pack, unpack
+from evenhand.saving.saved import LOADING_DEVICE, refused, whole
+from evenhand.saving.state_file import locked_file, refuse_changed, remember
+
+__all__ = ["FORMAT", "from_bytes", "load", "save", "to_bytes", "write"]
+
+FORMAT = 2
+LARGE = 1_000_000
+"""Arrays of more bytes are compressed where a sample shrinks; weights hardly do, and it takes half a minute."""
+EARLIER = {"batch", "bound", "class", "known", "mask", "next", "open", "params"}
+"""Fields of states that earlier versions wrote and this one does not."""
+_MANIFEST, _ARRAYS = "evenhand.json", "arrays"
+
+
+def save(policy: Any, path: str | os.PathLike[str]) -> None:
+    """Save a policy to one file; `load` gives back one that continues exactly as this one would.
+
+    The file appears under its name only when it is complete. A policy that was loaded from this file, or saved to it
+    before, replaces it only as it was then, so that nothing is lost that another process has saved there since. One
+    that has nothing to do with the file replaces whatever is there.
+
+    Raises
+    ------
+    ArgumentError
+        If the policy, or a learner inside it, is not registered or does not know how to save itself.
+    StateFileError
+        If the file cannot be written, such as into a folder that is not there, or has changed since this policy was
+        loaded from it or saved to it.
+    """
+    target = _file(path)
+    with locked_file(target):
+        data = to_bytes(policy)  # under the lock, or an older state could replace a newer one of the same policy
+        refuse_changed(policy, target)
+        write(target, data)
+        remember(policy, target, data)
+
+
+def write(target: Path, data: bytes) -> None:
+    """Write a file that appears under its name only when it is complete and on disk.
+
+    Raises
+    ------
+    StateFileError
+        If it cannot be written.
+    """
+    place = target.resolve()  # a link goes on leading there
+    temporary = place.with_name(f"{place.name}.{secrets.token_hex(8)}.part")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, place)
+    except BaseException as error:
+        temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise StateFileError(f"{target}: cannot be written: {error.strerror}") from error
+        raise
+
+
+def load(path: str | os.PathLike[str], *, device: Any = None) -> Any:
+    """Return the policy saved at `path`.
+
+    Parameters
+    ----------
+    device : where a network continues, such as "cpu" or "cuda"; by default where it was, or on the processor if that
+        device is not here. Other policies have no device and ignore it.
+
+    Raises
+    ------
+    ArgumentError
+        If `path` is no path.
+    StateFileError
+        If the file cannot be read, is truncated, was not written by evenhand, or has a newer format.
+    """
+    source = _file(path)
+    try:
+        data = source.read_bytes()
+    except OSError as error:
+        raise StateFileError(f"{source}: cannot be read: {error.strerror}") from error
+    token = LOADING_DEVICE.set(device)
+    try:
+        policy = from_bytes(data, str(source))
+    finally:
+        LOADING_DEVICE.reset(token)
+    remember(policy, source, data)
+    return policy
+
+
+def _file(path: Any) -> Path:
+    if not isinstance(path, (str, os.PathLike)):
+        raise ArgumentError(wanted("path", "the path of a file", path))
+    return Path(path)
+
+
+def to_bytes(policy: Any) -> bytes:
+    """Return the contents of the file that `save` would write: the state at one moment, whatever other threads do."""
+    arrays: list[np.ndarray] = []
+    with getattr(policy, "_lock", nullcontext()):
+        encoded = _encode(policy, arrays, "policy")
+        described, data = pack(arrays)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        manifest = json.dumps({"format": FORMAT, "arrays": described, "object": encoded})
+        archive.writestr(_member(_MANIFEST), manifest)
+        how = None if _shrinks(data) else zipfile.ZIP_STORED
+        archive.writestr(_member(_ARRAYS), data, how, compresslevel=1 if len(data) > LARGE else None)
+    return buffer.getvalue()
+
+
+def _shrinks(data: bytes) -> bool:
+    """Say whether sixteen samples of the data shrink to two thirds; little data is always compressed."""
+    if len(data) <= LARGE:
+        return True
+    sample = b"".join(data[start : start + 4096] for start in range(0, len(data), len(data) // 16))
+    return 3 * len(zlib.compress(sample, 1)) < 2 * len(sample)
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    """Return the entry of a member without the time of writing: equal states are equal files."""
+    entry = zipfile.ZipInfo(name)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    return entry
+
+
+def from_bytes(data: bytes, source: str = "state") -> Any:
+    """Return the policy from the contents of a saved file."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            body = json.loads(archive.read(_MANIFEST))
+            if not isinstance(body, dict) or not isinstance(body.get("format"), int) or "$object" not in body["object"]:
+                raise StateFileError(f"{source}: not a state file of evenhand")
+            if body["format"] > FORMAT:
+                raise StateFileError(
+                    f"{source}: written in format {body['format']}, this evenhand reads up to {FORMAT}; upgrade it"
+                )
+            if body["format"] == 1:
+                names = [f"{number}.npy" for number in range(len(archive.namelist()) - 1)]
+                arrays = [from_npy(archive.read(name), name) for name in names]
+            else:
+                arrays = unpack(body["arrays"], archive.read(_ARRAYS))
+            return _restored(body["object"], arrays, source)
+    except EvenhandError:
+        raise
+    except Exception as error:
+        raise StateFileError(f"{source}: truncated, damaged or not a state file of evenhand ({error})") from error
+
+
+def _restored(value: Any, arrays: list[np.ndarray], source: str) -> Any:
+    try:
+        return _decode(value, arrays)
+    except StateFileError as error:
+        raise StateFileError(f"{source}: not a state as evenhand saves it: {error}") from error
+
+
+def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return {"$float": float(value).hex()}
+    if isinstance(value, Fraction):
+        return {"$fraction": str(value)}
+    if isinstance(value, bytes):
+        arrays.append(np.frombuffer(value, np.uint8))
+        return {"$bytes": len(arrays) - 1}
+    if isinstance(value, np.ndarray):
+        if not can_hold(value.dtype):
+            raise ArgumentError(f"{where}: arrays of the type {value.dtype} cannot be saved")
+        arrays.append(value)
+        return {"$array": len(arrays) - 1}
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        return [_encode(item, arrays, f"{where}[{n}]") for n, item in enumerate(value)]
+    if isinstance(value, dict):
+        if all(isinstance(key, str) and not key.startswith("$") for key in value):
+            return {key: _encode(item, arrays, f"{where}.{key}") for key, item in value.items()}
+        return {"$items": [[_encode(k, arrays, where), _encode(v, arrays, where)] for k, v in value.items()]}
+    name = registry.name_of(value)
+    if name is None or not hasattr(value, "snapshot"):
+        raise ArgumentError(
+            f"{where}: {type(value).__name__} cannot be saved; "
+            "give its class @evenhand.register(name), snapshot() and restored()"
+        )
+    return {"$object": name, "snapshot": _encode(value.snapshot(), arrays, where)}
+
+
+def _decode(value: Any, arrays: list[np.ndarray]) -> Any:
+    if isinstance(value, list):
+        return [_decode(item, arrays) for item in value]
+    if isinstance(value, str) and not is_normalized("NFC", value):
+        return SavedText(value)
+    if not isinstance(value, dict):
+        return value
+    if "$float" in value:
+        return float.fromhex(value["$float"])
+    if "$fraction" in value:
+        return Fraction(value["$fraction"])
+    for tag in ("$array", "$bytes"):
+        if tag in value:
+            held = arrays[whole(value, tag, 0, len(arrays) - 1)]
+            return held if tag == "$array" else held.tobytes()
+    if "$items" in value:
+        pairs = ((_decode(key, arrays), _decode(item, arrays)) for key, item in value["$items"])
+        return {tuple(key) if isinstance(key, list) else key: item for key, item in pairs}
+    if "$object" in value:
+        snapshot = _decode(value["snapshot"], arrays)
+        return _known_alone(registry.get(value["$object"]).cls.restored(snapshot), snapshot)
+    return {key if key.isascii() else _decode(key, arrays): _decode(item, arrays) for key, item in value.items()}
+
+
+def _known_alone(restored: Any, snapshot: Any) -> Any:
+    """Return what was restored, if its state has no field that no version has written."""
+    without_tickets = getattr(restored, "remembering", lambda numbers: nullcontext())
+    with without_tickets(()):
+        unknown = sorted(set(snapshot) - set(restored.snapshot()) - EARLIER)
+    if unknown:
+        raise refused(unknown[0], "no such field", snapshot[unknown[0]])
+    return restored

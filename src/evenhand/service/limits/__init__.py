@@ -1,0 +1,1 @@
+"""Who is admitted, how often, and how much."""

@@ -1,0 +1,1 @@
+"""The routes: what each reads, does and answers."""

@@ -1,0 +1,205 @@
+"""Routes: each is declared once, with its path, its role, and the models that decode, check and document it.
+
+A handler says by the names and annotations of its parameters what it takes: `path`, `query` and `headers`, each a
+model; `session`, the open study that the path names; and `body`, a model or a choice of one for a single item and one
+for a batch. They are checked in the order of the parameters.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar, get_args, get_type_hints
+
+import orjson
+from pydantic import BaseModel, ValidationError
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from evenhand.errors import ArgumentError, UnknownStudyError, wanted
+from evenhand.service import arrow
+from evenhand.service.errors import Refusal, from_validation
+from evenhand.service.limits.limits import header, read_body
+from evenhand.service.responses import JSON, LARGE, as_json, compress, send_json
+from evenhand.service.schemas.request_schemas import StudyPath
+from evenhand.studies.keys import Key, Role
+
+__all__ = ["Endpoint", "off_loop", "parse", "unlimited"]
+
+T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
+BULK = ThreadPoolExecutor(1, "evenhand bulk")
+"""Where large requests are read and answered, one at a time: threads that compute share one processor with the event
+loop, and each of them would hold up all small requests."""
+
+
+@dataclass(eq=False)
+class Endpoint:
+    """One route, as an ASGI application.
+
+    Attributes
+    ----------
+    handler : takes the request and what its parameters name, and returns a response, or data that becomes one in JSON.
+        It runs on a thread, in a `Lane`, unless it is a coroutine function. The first line of its docstring is the
+        summary in the OpenAPI document, the rest the description.
+    role : the role that a key needs; None for a route without a key.
+    returns : the models of the body of the response; `content` describes another body, by media type.
+    arrow : the rows that an Arrow stream may hold in place of a JSON body, "ask" or "tell"; None for no stream.
+    status : of the response.
+    tagged : whether the response has an ETag, and is 304 for a client that has seen it.
+    described : whether the OpenAPI document shows the route.
+    limited : whether requests without a key can come too fast.
+    """
+
+    method: str
+    path: str
+    handler: Callable[..., Any]
+    role: Role | None = None
+    returns: tuple[type[BaseModel], ...] = ()
+    content: Mapping[str, Any] | None = None
+    arrow: str | None = None
+    status: int = 200
+    tagged: bool = False
+    described: bool = True
+    limited: bool = True
+
+    def __post_init__(self) -> None:
+        self.template = self.path.replace(":path", "")
+        hints = get_type_hints(self.handler)
+        self.takes = [name for name in hints if name not in ("request", "return")]
+        self.models: dict[str, tuple[type[BaseModel], ...]] = {
+            name: get_args(hints[name]) or (hints[name],) for name in self.takes if name != "session"
+        }
+        if "session" in self.takes:
+            self.models.setdefault("path", (StudyPath,))
+        body = inspect.signature(self.handler).parameters.get("body")
+        self.default_body = None if body is None or body.default is body.empty else body.default
+        self._caching = {"Cache-Control": "no-cache" if self.method == "GET" else "no-store"}
+        self._headers = {} if "headers" not in self.models else _names_of(self.models["headers"][0])
+        self._no_headers = self.models["headers"][0]() if "headers" in self.models else None
+        self._blocking = not inspect.iscoroutinefunction(self.handler)
+
+    def route(self) -> Route:
+        """Return the route for Starlette."""
+        return Route(self.path, self, methods=[self.method])
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        await request.app.state.admission.admit(scope, self.role, limited=self.limited)
+        answer = await self._called(request, await self._arguments(request))
+        if self.method != "GET" and not isinstance(answer, Response):
+            await send_json(send, answer, self.status)
+            return
+        response = answer if isinstance(answer, Response) else as_json(answer, self._caching, status=self.status)
+        await (await compress(response, request) if self.method == "GET" else response)(scope, receive, send)
+
+    async def _called(self, request: Request, given: dict[str, Any]) -> Any:
+        """Return what the handler returns; one that reads a study runs in the study's own lane."""
+        if not self._blocking:
+            return await self.handler(request, **given)
+        lane = request.app.state.changes if self.method != "GET" else request.app.state.reads
+        if self.method == "GET" and "session" in given:
+            lane = given["session"].reads
+        return await lane.run(partial(self.handler, request, **given))
+
+    async def _arguments(self, request: Request) -> dict[str, Any]:
+        """Return the handler's arguments, decoded and checked."""
+        found: dict[str, Any] = {}
+        for kind in self.takes:
+            if kind == "session":
+                found[kind] = await _reach(request)
+            elif kind == "body":
+                content = await read_body(
+                    request.receive, header(request.scope, b"content-length"), request.app.state.max_body
+                )
+                found[kind] = await off_loop(len(content) > LARGE, partial(self._body, request.scope, content))
+            elif kind == "headers":
+                found[kind] = self._named_headers(request.scope)
+            else:
+                texts = request.path_params if kind == "path" else dict(request.query_params)
+                found[kind] = parse(self.models[kind][0], texts)
+        return found
+
+    def _named_headers(self, scope: Scope) -> BaseModel | None:
+        """Return those headers that a model names."""
+        values = {alias: header(scope, name) for alias, name in self._headers.items()}
+        texts = {alias: value.decode("latin-1") for alias, value in values.items() if value is not None}
+        return parse(self.models["headers"][0], texts) if texts else self._no_headers
+
+    def _body(self, scope: Scope, content: bytes) -> BaseModel:
+        """Return a body in JSON, or in Arrow where the route reads it, as the model that fits."""
+        given = header(scope, b"content-type") or b""
+        kind = JSON if given == JSON.encode() else given.decode("latin-1").partition(";")[0].strip().lower()
+        models = self.models["body"]
+        if self.arrow is not None and kind == arrow.MEDIA_TYPE:
+            most = scope["app"].state.max_batch
+            return parse(models[-1], {"batch": arrow.read_stream(content, self.arrow, most)})
+        if not content and self.default_body is not None:
+            return self.default_body
+        if kind != JSON:
+            got = kind[:80] or "none"
+            raise Refusal(415, f"wanted the content type {JSON}, got {got}; send the header Content-Type: {JSON}")
+        try:
+            raw = orjson.loads(content)
+        except orjson.JSONDecodeError as error:
+            raise Refusal(400, f"the body is not JSON: {error}") from error
+        if not isinstance(raw, dict):
+            raise ArgumentError(wanted("body", "a JSON object", raw))
+        return parse(models[-1] if "batch" in raw else models[0], raw)
+
+
+async def _reach(request: Request) -> Any:
+    """Return the session of the study that the path names, if the request's key works for it."""
+    name, key = request.path_params["name"], request.scope.get("admitted")
+    if key is not None and not key.reaches(name):
+        raise UnknownStudyError(f"no study of this key is named {name[:100]!r}; it is limited to {_listed(key)}")
+    return await request.app.state.sessions.reach(name)
+
+
+def unlimited(request: Request) -> None:
+    """Check that a request's key works for all studies.
+
+    Raises
+    ------
+    Refusal
+        403 if it is limited to some.
+    """
+    key = request.scope.get("admitted")
+    if key is not None and key.studies is not None:
+        raise Refusal(403, f"this key is limited to {_listed(key)}; this needs a key for all studies")
+
+
+def _listed(key: Key) -> str:
+    names = key.studies or ()
+    return ("the study " if len(names) == 1 else "the studies ") + ", ".join(names)
+
+
+def _names_of(model: type[BaseModel]) -> dict[str, bytes]:
+    """Return the names of the headers that a model has, and how they stand in a request."""
+    names = [field.alias or name for name, field in model.model_fields.items()]
+    return {name: name.lower().encode() for name in names}
+
+
+def parse(model: type[M], raw: Mapping[str, Any], where: str = "") -> M:
+    """Return a request's part as a model; `where` begins the message of what does not fit.
+
+    Raises
+    ------
+    ArgumentError
+        If a name is unknown or missing, or a value does not fit.
+    """
+    try:
+        return model.model_validate(raw)
+    except ValidationError as error:
+        raise from_validation(error, model, raw, where) from error
+
+
+async def off_loop(large: bool, job: Callable[[], T]) -> T:
+    """Return what a job returns; a large one runs on a thread, so that other requests need not wait for it."""
+    return await asyncio.get_running_loop().run_in_executor(BULK, job) if large else job()

@@ -1,0 +1,98 @@
+"""The routes of the service itself: health, metrics, the API document, and the page with its files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.staticfiles import StaticFiles
+
+from evenhand.service.routes import openapi
+from evenhand.service.routes.read_routes import gauges_of
+from evenhand.service.routes.routing import Endpoint, unlimited
+from evenhand.service.schemas.request_schemas import FilePath
+from evenhand.service.schemas.response_schemas import HealthOut, LiveOut
+from evenhand.version import __version__
+
+__all__ = ["FOLDER", "SYSTEM_ENDPOINTS"]
+
+FOLDER = Path(__file__).parent.parent / "page"
+FILES = StaticFiles(directory=FOLDER)
+NO_CACHE = {"Cache-Control": "no-cache"}
+
+
+async def live(request: Request) -> dict[str, Any]:
+    """Say that the process is alive, whatever its store does: restart a process that does not answer."""
+    return {"status": "ok", "version": __version__}
+
+
+async def ready(request: Request) -> dict[str, Any]:
+    """Say whether the store takes writes: send no requests while it does not.
+
+    A write is tried at most once a second, however often this is called. `unreadable` counts the studies whose
+    logs could not be read the last time that somebody asked for them; `GET /studies` names them, and all others are
+    served.
+    """
+    state = request.app.state
+    studies = await state.readiness.studies()
+    return {**await live(request), "studies": studies, "unreadable": state.sessions.unreadable()}
+
+
+async def health(request: Request) -> dict[str, Any]:
+    """Do what `/readyz` does, under an older name."""
+    return await ready(request)
+
+
+async def metrics(request: Request) -> Response:
+    """Return metrics for Prometheus: counters, times, how each study keeps its promise, and alerts."""
+    unlimited(request)
+    state = request.app.state
+    gauges = await gauges_of(state.sessions)
+    text = await state.reads.run(lambda: state.metrics.exposition(gauges))
+    return Response(text, media_type=CONTENT_TYPE_LATEST, headers={"Cache-Control": "no-store"})
+
+
+async def document(request: Request) -> dict[str, Any]:
+    return openapi.document([one for one in request.app.state.endpoints if one.role != "admin"])
+
+
+async def docs(request: Request) -> Response:
+    return FileResponse(FOLDER / "docs.html", headers=NO_CACHE)
+
+
+async def page(request: Request) -> Response:
+    return FileResponse(FOLDER / "index.html", headers=NO_CACHE)
+
+
+async def label_page(request: Request) -> Response:
+    return FileResponse(FOLDER / "label.html", headers=NO_CACHE)
+
+
+async def audit_page(request: Request) -> Response:
+    return FileResponse(FOLDER / "audit.html", headers=NO_CACHE)
+
+
+async def file(request: Request, path: FilePath) -> Response:
+    if "\0" in path.file:  # Starlette before 0.47 lets the file system refuse it, as a defect
+        raise HTTPException(404)
+    response = await FILES.get_response(path.file, request.scope)
+    response.headers.update(NO_CACHE)
+    return response
+
+
+SYSTEM_ENDPOINTS = (
+    Endpoint("GET", "/livez", live, returns=(LiveOut,), limited=False),
+    Endpoint("GET", "/readyz", ready, returns=(HealthOut,), limited=False),
+    Endpoint("GET", "/healthz", health, returns=(HealthOut,), limited=False),
+    Endpoint("GET", "/metrics", metrics, "read", content={"text/plain": {}}),
+    Endpoint("GET", "/openapi.json", document, described=False),
+    Endpoint("GET", "/docs", docs, described=False),
+    Endpoint("GET", "/", page, described=False),
+    Endpoint("GET", "/label", label_page, described=False),
+    Endpoint("GET", "/audit", audit_page, described=False),
+    Endpoint("GET", "/page/{file:path}", file, described=False),
+)

@@ -1,0 +1,1 @@
+"""The oldest entries of a log in files of their own."""

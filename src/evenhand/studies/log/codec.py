@@ -1,0 +1,397 @@
+"""The form of the log: arguments and decisions as JSON that people can read.
+
+Policies receive values that have been converted to this form and back, so that a replay sees exactly what they saw.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from datetime import UTC, datetime
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+import orjson
+
+from evenhand.errors import ArgumentError, ErasedError, StoreError, wanted
+from evenhand.frames import as_pandas, is_frame
+from evenhand.policy.policy import KernelPolicy
+from evenhand.promises.promise import Promise
+from evenhand.protocol import Decision, composed
+
+__all__ = [
+    "CHECKED",
+    "SEALED",
+    "Event",
+    "Kind",
+    "Sealed",
+    "Streams",
+    "arguments_of",
+    "as_decided",
+    "checked_arguments",
+    "decision_from",
+    "first_random_state",
+    "from_text",
+    "moment",
+    "now",
+    "plain",
+    "reason_code",
+    "revive",
+    "shown_arguments",
+    "to_text",
+]
+
+Kind = Literal[
+    "ask",
+    "tell",
+    "forget",
+    "expire",
+    "set",
+    "erase",
+    "move",
+    "add",
+    "retire",
+    "change",
+    "begin",
+    "join",
+    "leave",
+    "region",
+    "take",
+]
+WORDS_OF_FORCED = "owed its share"
+"""The reason of a forced decision in logs without reason codes."""
+CHECKED = ("available", "groups", "segment")
+"""The arguments of an ask by which promises are checked and groups counted: they are never encrypted."""
+SEALED = "$sealed"
+"""The name under which the log keeps encrypted arguments."""
+NESTED = {list, dict}
+AS_THEY_ARE = {str, int, bool, type(None)}
+"""Types that the log keeps as they are."""
+
+
+class Event(NamedTuple):
+    """One entry of a study's log.
+
+    Attributes
+    ----------
+    sequence : its position, 1, 2, ...
+    kind : "ask", "tell", "forget", "expire" (the ticket was open for too long), "set" (a setting of the study), "erase"
+        (the contexts of subjects can no longer be read), "move" (entries left the store for a file), or a change of
+        the promise: "add", "retire", "change". Of a study with several workers also "begin", "join", "leave" and
+        "region", in the log that says who works on it, and "take", with what a worker was told that others learned.
+    ticket : the ticket's number; None for a setting, a change, and a report without a ticket.
+    at : when, in UTC.
+    given : the arguments of the policy's method, by name.
+    decision : what `ask` returned; for a change {"returned": what the method returned}; None for other kinds.
+    version : the policy's code: evenhand's version and a fingerprint of the file that defines the policy.
+    random_state : the policy's random streams before the event, None where it draws nothing.
+    key : the caller's own name for this ask, which is done once per key; the keys of several decisions end in #number.
+    actor : the key of the service that asked or told; None outside a service.
+    digest : SHA-256 over this entry and the digest before it.
+    """
+
+    sequence: int
+    kind: Kind
+    ticket: int | None
+    at: datetime
+    given: dict[str, Any]
+    decision: dict[str, Any] | None
+    version: str
+    random_state: list[str] | None
+    key: str | None
+    actor: str | None
+    digest: str
+
+
+def plain(value: Any, name: str = "given") -> Any:
+    """Return a value as the log keeps it: numbers, texts, lists, dicts with text keys; tables as columns.
+
+    >>> plain({"contexts": np.eye(2), "pairs": {(0, 1)}})
+    {'contexts': [[1.0, 0.0], [0.0, 1.0]], 'pairs': [[0, 1]]}
+
+    Raises
+    ------
+    ArgumentError
+        If a part of it has no such form.
+    """
+    if value is None or isinstance(value, (bool, str, int)):
+        return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else {"$float": str(float(value))}
+    if isinstance(value, (np.generic, np.ndarray)) and value.dtype.kind not in "mM":
+        number = value.astype(np.float64) if value.dtype.kind == "f" else value
+        sound = value.dtype.kind in "biuU" or (value.dtype.kind == "f" and bool(np.isfinite(number).all()))
+        return number.tolist() if sound else plain(number.tolist(), name)
+    if is_frame(value):
+        value = as_pandas(value, name)
+        return {"$table": {str(label): _column(value, label, name) for label in value.columns}, **_index(value, name)}
+    if isinstance(value, (set, frozenset)):
+        try:
+            value = sorted(value)
+        except TypeError:
+            value = sorted(value, key=repr)
+    if isinstance(value, (list, tuple)):
+        return [plain(item, name) for item in value]
+    if isinstance(value, dict):
+        if all(isinstance(key, str) and not key.startswith("$") for key in value):
+            return {key: plain(item, name) for key, item in value.items()}
+        return {"$items": [[plain(key, name), plain(item, name)] for key, item in value.items()]}
+    if hasattr(value, "tolist") and not isinstance(value, (np.generic, np.ndarray)):
+        listed, index = plain(value.tolist(), name), _index(value, name)
+        return {"$series": listed, **index} if index else listed
+    if isinstance(value, (Fraction, Decimal)):
+        return str(value)
+    if isinstance(value, Promise):
+        return {"$promise": plain(value.to_dict(), name)}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name), name) for field in dataclasses.fields(value)}
+    raise ArgumentError(wanted(name, "numbers, texts, lists, arrays or tables, which a log can keep", value))
+
+
+def _index(value: Any, name: str) -> dict[str, Any]:
+    """Return the row labels of a pandas object that has others than 0, 1, 2, ..."""
+    labels = value.index.tolist() if hasattr(value, "index") and hasattr(value, "to_dict") else []
+    return {} if labels == list(range(len(labels))) else {"$index": plain(labels, name)}
+
+
+def _column(table: Any, label: Any, name: str) -> list[Any]:
+    column = table[label]
+    if column.ndim != 1 or list(map(str, table.columns)).count(str(label)) > 1:
+        raise ArgumentError(wanted(name, "a table with each column once", label))
+    return [
+        None if missing else plain(cell, name) for cell, missing in zip(column.tolist(), column.isna(), strict=True)
+    ]
+
+
+def revive(value: Any) -> Any:
+    """Return the value that policies receive for a value in the log's form."""
+    if isinstance(value, dict):
+        if "$table" in value:
+            import pandas as pd
+
+            columns = {label: revive(column) for label, column in value["$table"].items()}
+            return pd.DataFrame(columns, index=revive(value.get("$index")))
+        if "$series" in value:
+            import pandas as pd
+
+            return pd.Series(revive(value["$series"]), index=revive(value["$index"]))
+        if "$promise" in value:
+            return Promise.from_dict(revive(value["$promise"]))
+        if "$float" in value:
+            return float(value["$float"])
+        if "$items" in value:
+            return {_key(key): revive(item) for key, item in value["$items"]}
+        return {key: revive(item) for key, item in value.items()}
+    if isinstance(value, list) and not NESTED.isdisjoint(map(type, value)):
+        return [revive(item) for item in value]
+    return value
+
+
+def _key(key: Any) -> Any:
+    """Return the key of a dict, in which lists were tuples."""
+    return tuple(map(_key, key)) if isinstance(key, list) else revive(key)
+
+
+def to_text(value: Any) -> str:
+    """Return the text that the log keeps; equal values are equal texts."""
+    try:
+        return orjson.dumps(value).decode()
+    except (TypeError, orjson.JSONEncodeError) as error:
+        raise ArgumentError(wanted("given", "numbers below 2^63 and text in UTF-8", value)) from error
+
+
+def from_text(text: str | None) -> Any:
+    """Return the value behind a text of the store.
+
+    Raises
+    ------
+    StoreError
+        If it is not one that the store wrote.
+    """
+    try:
+        return None if text is None else orjson.loads(str(text))
+    except orjson.JSONDecodeError as error:
+        raise StoreError(f"the store is damaged: wanted JSON, got {str(text)[:40]!r}") from error
+
+
+def arguments_of(text: str) -> dict[str, Any]:
+    """Return the arguments that policies receive for a text of the log.
+
+    Raises
+    ------
+    ErasedError
+        If they were erased.
+    """
+    if isinstance(text, Sealed):
+        if text.plain is None:
+            raise ErasedError("the contexts of this decision were erased")
+        text = text.plain
+    if text == "{}":
+        return {}
+    given = from_text(text)
+    return revive(given) if "$" in text else given
+
+
+class Sealed(str):
+    """The text of arguments of which a part is encrypted; `plain` is what they read, None once they were erased."""
+
+    plain: str | None
+
+    def __new__(cls, text: str, plain: str | None) -> Self:
+        """Return the text as the log has it, with what it reads."""
+        made = super().__new__(cls, text)
+        made.plain = plain
+        return made
+
+
+def checked_arguments(text: str) -> dict[str, Any]:
+    """Return the arguments of an ask by which its promise is checked, which are there even if others were erased."""
+    if not isinstance(text, Sealed):
+        return arguments_of(text)
+    return {name: revive(value) for name, value in from_text(text).items() if name in CHECKED}
+
+
+def shown_arguments(text: str) -> dict[str, Any]:
+    """Return arguments in the log's form; of erased ones, those that are left and `"erased": True`."""
+    if not isinstance(text, Sealed):
+        return dict(from_text(text))
+    left = {name: value for name, value in from_text(text).items() if name != SEALED}
+    return {**left, "erased": True} if text.plain is None else dict(from_text(text.plain))
+
+
+def as_decided(decision: Any) -> dict[str, Any]:
+    """Return a ticket as the log keeps it, with the name of its type and without its token."""
+    fast = type(decision) is Decision and decision.deferred is None and decision.chance is None
+    if fast and AS_THEY_ARE.issuperset(map(type, decision)):  # most are
+        return {"type": "Decision", **decision._asdict(), **_indexes(decision)}
+    fields = decision._asdict() | _indexes(decision) if hasattr(decision, "_asdict") else vars(decision)
+    kept = {name: plain(item, "decision") for name, item in fields.items() if name != "token"}
+    sure = getattr(decision, "chance", None) is not None and decision.propensity is not None
+    return {"type": type(decision).__name__, **kept, **({"propensity": decision.propensity} if sure else {})}
+
+
+def _indexes(decision: Any) -> dict[str, Any]:
+    """Return the positions of the arms of a decision for several."""
+    slate = getattr(decision, "slate", None)
+    return {} if slate is None else {"indexes": list(slate[1])}
+
+
+def by_arm(reward: dict[str, Any], arms: list[Any]) -> Any:
+    """Return rewards by arm, in the log's form, as a list in the order of these arms; as they are if they do not fit.
+
+    Labels that are numbers may be given as text, as in JSON.
+
+    >>> by_arm({"b": 0.0, "7": 1.0}, [7, "b"])
+    [1.0, 0.0]
+    """
+    given = revive(reward)
+    if hasattr(given, "to_dict"):
+        given = given.to_dict()
+    texts = [str(arm) for arm in arms]
+    if not isinstance(given, dict) or len(set(texts)) < len(texts):
+        return reward
+    named = {str(composed(label)): value for label, value in given.items()}
+    fits = len(named) == len(given) and set(named) == set(texts)
+    return [named[text] for text in texts] if fits else reward
+
+
+def reason_code(decided: dict[str, Any]) -> str:
+    """Return the reason code of a decision in the log; earlier versions wrote only words."""
+    code: str = decided.get("reason_code", "forced" if decided.get("reason") == WORDS_OF_FORCED else "other")
+    return code
+
+
+def decision_from(decided: dict[str, Any]) -> Any:
+    """Return the ticket that was handed out, as `ask` returned it."""
+    fields = {name: item for name, item in decided.items() if name != "type"}
+    if decided["type"] == "Decision":
+        arm, shown = fields["arm"], fields["probabilities"]
+        fields["arm"] = tuple(arm) if isinstance(arm, list) else arm
+        fields["probabilities"] = None if shown is None else np.array(shown, dtype=np.float64)
+        known = (*Decision._fields, "reason_code")
+        decision = Decision(**{name: fields[name] for name in known if name in fields})
+        decision.chance = fields.get("propensity")
+        if "arms" in fields:
+            decision.slate = tuple(fields["arms"]), tuple(fields["indexes"])
+        return decision
+    if decided["type"] == "Draw":
+        from evenhand.sampling import Draw
+
+        return Draw(**fields)
+    if decided["type"] == "Task":
+        from evenhand.sampling import Task
+
+        return Task(**{**fields, "choices": tuple(fields["choices"])})
+    if decided["type"] == "PairTask":
+        from evenhand.similarity.pair_task import PairTask
+
+        return PairTask(**{**fields, "choices": tuple(fields["choices"])})
+    if decided["type"] == "Allocation":
+        import pandas as pd
+
+        from evenhand.interventions import Allocation
+
+        columns = fields["frame"]["$table"].items()
+        frame = pd.DataFrame(
+            {name: pd.Series(cells, dtype=object if None in cells else None) for name, cells in columns}
+        )
+        return Allocation(fields["id"], fields["phase"], frame, np.array(fields["plan"], dtype=np.int64))
+    raise ArgumentError(wanted("decision", "a Decision, a Draw or an Allocation, or a Task", decided["type"]))
+
+
+class Streams:
+    """The random streams of a policy, looked for again only where its state is kept elsewhere than before."""
+
+    def __init__(self, policy: Any) -> None:
+        self._policy = policy
+        self._state: Any = None
+        self._found: list[Any] = []
+
+    def text(self) -> str | None:
+        """Return the streams as JSON, a hexadecimal text a stream; None where the policy draws nothing."""
+        kernels = isinstance(self._policy, KernelPolicy)
+        state = vars(self._policy).get("_state") if kernels else self._policy.snapshot()
+        if state is not self._state or state is None:
+            self._found, fixed = _streams_in(state)
+            self._state = state if fixed else None
+        return to_text([stream.tobytes().hex() for stream in self._found]) if self._found else None
+
+
+def _streams_in(state: Any) -> tuple[list[Any], bool]:
+    """Return the arrays that hold random streams, and whether they stay the same as long as the state does."""
+    streams: list[Any] = []
+    held, fixed = [state], True
+    while held:
+        one = held.pop()
+        if isinstance(one, np.ndarray):
+            if one.size == 4 and one.dtype == np.uint64:
+                streams.append(one)
+        elif isinstance(one, tuple):
+            held.extend(one)
+        elif isinstance(one, (list, dict)):
+            held.extend(one.values() if isinstance(one, dict) else one)
+            fixed = False
+        elif hasattr(one, "snapshot"):
+            held.append(one.snapshot())
+            fixed = False
+    return streams, fixed
+
+
+def first_random_state(policy: Any) -> str | None:
+    """Return the random streams of a policy before its first contexts, which made them."""
+    pristine = policy.fresh()
+    pristine.begin(policy.dimension)
+    return Streams(pristine).text()
+
+
+def now() -> int:
+    """Return the time as the store keeps it: microseconds since 1970 in UTC."""
+    return time.time_ns() // 1000
+
+
+def moment(microseconds: int) -> datetime:
+    """Return a time of the store, in UTC."""
+    return datetime.fromtimestamp(microseconds / 1e6, UTC)

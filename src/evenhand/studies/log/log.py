@@ -1,0 +1,328 @@
+"""The log of one study: append, read on, look up. Nothing here ever changes an entry.
+
+Its first entries may have left the store, see `evenhand.studies.log.segments`: they are read where they are asked for.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from itertools import chain
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Select, func, select
+from sqlalchemy.sql import ColumnElement
+
+from evenhand.errors import StoreError
+from evenhand.studies.log.chain import Entry
+from evenhand.studies.log.codec import Event, from_text, moment, shown_arguments
+from evenhand.studies.log.request_keys import shown_key
+from evenhand.studies.log.segments import Segments
+from evenhand.studies.log.subjects import opened
+from evenhand.studies.store.schema import EVENTS
+from evenhand.studies.store.server import Prepared, driver_of, execute, literals
+from evenhand.studies.store.statements import marks, read
+from evenhand.studies.store.store import Store
+
+__all__ = ["CLOSED", "Log", "Record"]
+
+CLOSED = {"tell": "told", "forget": "forgotten", "expire": "expired"}
+"""The status of a ticket that an entry of this kind closed."""
+
+ALL = select(*(EVENTS.c[name] for name in Entry._fields))
+FOUND = f"SELECT {', '.join(Entry._fields)} FROM events WHERE study = ? AND "
+CLOSINGS = (
+    "(SELECT count(*) FROM events AS closing WHERE closing.study = events.study AND closing.ticket = events.ticket "
+    f"AND closing.kind IN ({', '.join(map(repr, CLOSED))}))"
+)
+"""How many entries closed an entry's ticket; see `Log._closed` why it counts."""
+IN_ORDER = "ORDER BY +sequence"
+"""Puts the few entries that an index finds in order; without the plus a database reads the whole log in its order."""
+APPEND = f"INSERT INTO events (study, {', '.join(Entry._fields)}) VALUES "
+LAST = "SELECT sequence, digest FROM events WHERE study = {0} ORDER BY sequence DESC LIMIT 1"
+CLAIMED = (
+    f"SELECT sequence, digest, claim, holder, left_at FROM (SELECT 1) one LEFT JOIN ({LAST}) last ON TRUE "
+    "LEFT JOIN workers ON study = {0}"
+)
+"""The last entry, and who may decide."""
+LOCK = "SELECT FROM studies WHERE id = {0} FOR UPDATE"
+"""Begins a transaction on a server; a statement behind it sees entries that were written during the wait for it."""
+VALUES = "integer, bigint, text, bigint, bigint, text, text, text, text, text, text, text"
+ON_SERVER, OF_WORKER = (
+    Prepared(
+        {
+            "append": (VALUES, APPEND + "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"),
+            "first": ("integer", first.format("$1")),
+            "lock": ("integer", LOCK.format("$1")),
+        }
+    )
+    for first in (LAST, CLAIMED)
+)
+"""The statements of a transaction on a server, in a log of its own and in that of a worker."""
+CLOSING = EVENTS.alias()
+"""Entries that may have closed a ticket."""
+PAGE = 1_000
+"""Entries that are read at a time."""
+LARGEST = 2**63 - 1
+
+
+class Record(NamedTuple):
+    """Everything that is known of one decision: when, its arguments, the decision, and its outcome."""
+
+    ticket: int
+    at: datetime
+    decision: dict[str, Any]
+    given: dict[str, Any]
+    version: str
+    random_state: list[str] | None
+    key: str | None
+    actor: str | None
+    told_at: datetime | None = None
+    told: dict[str, Any] | None = None
+    forgotten_at: datetime | None = None
+    expired_at: datetime | None = None
+
+    @property
+    def status(self) -> str:
+        """Whether the ticket is "open", or was "told" or "forgotten", or has "expired"."""
+        closed = ("told", self.told_at), ("forgotten", self.forgotten_at), ("expired", self.expired_at)
+        return next((name for name, at in closed if at is not None), "open")
+
+
+class Log:
+    """The log of the study with this number.
+
+    Attributes
+    ----------
+    claim : of a worker's log: the number of the last claim, who has it, and when the worker left, as they were at the
+        beginning of the last transaction that wrote.
+    segments : its parts that left the store.
+    """
+
+    def __init__(self, store: Store, study: int, folder: str | None = None) -> None:
+        self._store, self.study = store, study
+        self.segments = Segments(store, study, folder)
+        self._last = LAST.format(int(study))
+        self._first, self._on_server = self._last, ON_SERVER
+        """What a transaction that writes reads first."""
+        self.claim: tuple[int | None, str | None, int | None] = (None, None, None)
+
+    def read_claims(self) -> None:
+        """Read at the beginning of each transaction who may decide in this log, a worker's."""
+        self._first, self._on_server = CLAIMED.format(int(self.study)), OF_WORKER
+
+    @contextmanager
+    def writing(self) -> Iterator[tuple[Connection, int]]:
+        """Give a transaction that keeps out every other writer of this study, and the last entry's position."""
+        with self._store.writing(begin=self._store.serial) as connection:
+            yield connection, self.begin(connection)
+
+    def begin(self, connection: Connection) -> int:
+        """Begin a transaction that writes, if the store has not begun it; return the last entry's position."""
+        driver = driver_of(connection)
+        if self._store.serial:
+            found = driver.execute(self._first).fetchone()
+        else:
+            call, number = self._on_server.call, str(self.study)
+            found = self._on_server.begin(driver, f"{call('lock', number)}; {call('first', number)}")
+        last, _, *claim = found or (0, "")
+        if claim:
+            number, holder, left = claim
+            self.claim = None if number is None else int(number), holder, None if left is None else int(left)
+        return int(last or 0)
+
+    def last(self, connection: Connection) -> tuple[int, str]:
+        """Return the last entry's position and digest, (0, "") for an empty log."""
+        return driver_of(connection).execute(self._last).fetchone() or (0, "")
+
+    def digest(self, connection: Connection, sequence: int) -> str | None:
+        """Return the digest of an entry, None where there is no such entry."""
+        found = self._stored(connection, "sequence = ?", sequence)
+        found = found or self.segments.page(connection, sequence - 1, sequence)
+        return found[0].digest if found else None
+
+    def has_digest(self, connection: Connection, digest: str) -> bool:
+        """Say whether an entry has this digest."""
+        return bool(self._stored(connection, "digest = CAST(? AS VARCHAR) LIMIT 1", digest)) or any(
+            entry.digest == digest for entry in self.segments.entries(connection)
+        )
+
+    def append(self, connection: Connection, entries: Sequence[Entry], *, commit: bool = False) -> None:
+        """Write entries at the end.
+
+        Parameters
+        ----------
+        commit : end the transaction of a server that `writing` began, in the same round trip. That of a file ends with
+            its block.
+        """
+        if not entries:
+            return
+        driver = driver_of(connection)
+        if self._store.serial:
+            row = f"(?{', ?' * len(Entry._fields)})"
+            driver.executemany(APPEND + row, [(self.study, *entry) for entry in entries])
+        else:
+            rows = [literals(driver, (self.study, *entry)) for entry in entries]
+            many = APPEND + ", ".join(f"({row})" for row in rows)
+            said = self._on_server.call("append", rows[0]) if commit and len(rows) == 1 else many
+            execute(driver, f"{said}; COMMIT" if commit else said)
+
+    def pages(
+        self, connection: Connection, after: int = 0, up_to: int | None = None, *, moved: bool = True
+    ) -> Iterator[list[Entry]]:
+        """Yield the entries after the one numbered `after`, in pages; `moved` says whether to read those that left the
+        store."""
+        for page in self.stored(connection, after, up_to, moved=moved):
+            yield opened(connection, page)
+
+    def stored(
+        self, connection: Connection, after: int = 0, up_to: int | None = None, *, moved: bool = True
+    ) -> Iterator[list[Entry]]:
+        """Yield the pages of `pages`, with contexts encrypted as they are stored."""
+        while True:
+            last = LARGEST if up_to is None else up_to
+            page = f"sequence > ? AND sequence <= ? ORDER BY sequence LIMIT {PAGE}"
+            rows = self._stored(connection, page, after, last)
+            gap = rows[0].sequence > after + 1 if rows else up_to is not None and after < up_to
+            left = self.segments.page(connection, after, up_to) if gap and moved else []
+            if left or rows:
+                yield left or rows
+            if not left and len(rows) < PAGE:
+                return
+            reached = (left or rows)[-1].sequence
+            if type(reached) is not int or reached <= after:  # an index and its table say different things
+                raise StoreError(f"the database is damaged: entry {reached!r} was found behind entry {after}")
+            after = reached
+
+    def rows(self, connection: Connection, after: int = 0, up_to: int | None = None) -> Iterator[Entry]:
+        """Yield the entries after the one numbered `after`, read a page at a time."""
+        return chain.from_iterable(self.pages(connection, after, up_to))
+
+    def of_ticket(self, connection: Connection, ticket: int) -> list[Event]:
+        """Return the entries about a ticket."""
+        found = opened(connection, self._stored(connection, f"ticket = ? {IN_ORDER}", ticket))
+        if not found or found[0].kind != "ask":
+            left = {entry.sequence: entry for entry in [*self.segments.of_ticket(connection, ticket), *found]}
+            found = opened(connection, list(left.values()))
+        return list(map(as_event, found))
+
+    def of_tickets(self, connection: Connection, tickets: Sequence[int], up_to: int) -> dict[int, list[Entry]]:
+        """Return the entries about these tickets up to the one numbered `up_to`, by ticket, the asks first."""
+        found: dict[int, list[Entry]] = defaultdict(list)
+        for start in range(0, len(tickets), PAGE):
+            some = tickets[start : start + PAGE]
+            about = f"ticket IN ({marks(some)}) AND +sequence <= ? {IN_ORDER}"
+            for entry in opened(connection, self._stored(connection, about, *some, up_to)):
+                found[entry.ticket or 0].append(entry)
+        return found
+
+    def closings(self, connection: Connection, low: int, high: int) -> dict[int, Entry]:
+        """Return the entries in the store that closed the tickets from one number to another, by ticket."""
+        about = f"ticket BETWEEN ? AND ? AND kind IN ({marks(CLOSED)})"
+        found = self._stored(connection, about, low, high, *CLOSED)
+        return {entry.ticket or 0: entry for entry in opened(connection, found)}
+
+    def open_asks(
+        self, connection: Connection, after: int, up_to: int, most: int | None = None, *, at: int | None = None
+    ) -> list[Entry]:
+        """Return the asks of the first open tickets behind the number `after`, in order.
+
+        Parameters
+        ----------
+        up_to : the last number.
+        most : how many at most; all where it is None.
+        at : the entry after which they were open; the last where it is None.
+        """
+        still = EVENTS.c.kind == "ask", EVENTS.c.ticket > after, EVENTS.c.ticket <= up_to, ~self._closed(at)
+        asks = ALL if at is None else ALL.where(EVENTS.c.sequence <= at)
+        left = [] if at is None else opened(connection, self.segments.asks_open_at(connection, after, at))
+        return left + self._entries(connection, asks.where(*still).order_by(EVENTS.c.ticket).limit(most))
+
+    def open_tickets(self, connection: Connection, after: int) -> list[int]:
+        """Return the numbers of all open tickets behind `after`."""
+        mine = EVENTS.c.study == self.study
+        still = mine, EVENTS.c.kind == "ask", EVENTS.c.ticket > after, ~self._closed(None)
+        return list(connection.scalars(select(EVENTS.c.ticket).where(*still).order_by(EVENTS.c.ticket)))
+
+    def _closed(self, at: int | None) -> ColumnElement[bool]:
+        """Return the condition that an entry's ticket was closed, up to the entry numbered `at`.
+
+        It counts, so that a server looks each ticket up by the index: EXISTS becomes a join, for which a server without
+        statistics reads the whole log once for each ticket.
+        """
+        mine = CLOSING.c.study == EVENTS.c.study, CLOSING.c.ticket == EVENTS.c.ticket, CLOSING.c.kind.in_(CLOSED)
+        closed = select(func.count()).select_from(CLOSING).where(*mine)
+        if at is not None:
+            closed = closed.where(CLOSING.c.sequence + 0 <= at)  # the sum keeps the index by sequence out
+        return closed.correlate(EVENTS).scalar_subquery() > 0
+
+    def late(self, connection: Connection, tickets: Sequence[int], before: int) -> list[Entry]:
+        """Return the asks of those of these tickets that are open and were handed out at `before` or earlier."""
+        found: list[Entry] = []
+        for start in range(0, len(tickets), PAGE):
+            some = tickets[start : start + PAGE]
+            late = f"ticket IN ({marks(some)}) AND kind = 'ask' AND at <= ? AND {CLOSINGS} = 0"
+            found += opened(connection, self._stored(connection, late, *some, before))
+        return found
+
+    def last_tickets(self, connection: Connection, most: int = 1) -> list[int]:
+        """Return the numbers of the last tickets, newest first."""
+        asks = "SELECT ticket FROM events WHERE study = ? AND kind = 'ask' ORDER BY ticket DESC LIMIT ?"
+        found = [ticket for (ticket,) in read(connection, asks, self.study, most)]
+        return found if len(found) >= most else found + self.segments.last_tickets(connection, most - len(found))
+
+    def setting(self, connection: Connection, up_to: int) -> dict[str, Any]:
+        """Return the last setting up to the entry numbered `up_to`, an empty dict if there is none."""
+        return dict(from_text(self.setting_text(connection, up_to) or "{}"))
+
+    def setting_text(self, connection: Connection, up_to: int) -> str | None:
+        """Return the same as the log keeps it, None if there is none."""
+        every = "SELECT sequence, given FROM events WHERE study = ? AND ticket IS NULL AND kind = 'set'"
+        rows = read(connection, every, self.study)
+        _, text = max(((sequence, given) for sequence, given in rows if sequence <= up_to), default=(0, None))
+        return text or self.segments.end(connection)[1]
+
+    def of_keys(self, connection: Connection, keys: Sequence[str], *, moved: bool = True) -> dict[str, Event]:
+        """Return the entries of the asks with these keys, by key; `moved` says whether some may have left the store."""
+        pages = (keys[start : start + PAGE] for start in range(0, len(keys), PAGE))
+        stored = (self._stored(connection, f"key IN ({marks(page)})", *page) for page in pages)
+        found = {entry.key: entry for entries in stored for entry in opened(connection, entries)}
+        left = self.segments.of_keys(connection, [key for key in keys if key not in found]) if moved else []
+        return {str(entry.key): as_event(entry) for entry in [*found.values(), *opened(connection, left)]}
+
+    def _stored(self, connection: Connection, condition: str, *values: Any) -> list[Entry]:
+        """Return the entries of which a condition is true, as they are stored."""
+        return list(map(Entry._make, read(connection, FOUND + condition, self.study, *values)))
+
+    def _entries(self, connection: Connection, query: Select[Any]) -> list[Entry]:
+        """Return the entries of this log that a query finds, decrypted as far as their keys are there."""
+        found = connection.execute(query.where(EVENTS.c.study == self.study))
+        return opened(connection, list(map(Entry._make, found)))
+
+
+def as_event(entry: Entry) -> Event:
+    """Return a stored entry as an event."""
+    decoded = {"at": moment(entry.at), "key": shown_key(entry.key), "given": shown_arguments(entry.given)} | {
+        name: from_text(getattr(entry, name)) for name in ("decision", "random_state")
+    }
+    return Event(**{**entry._asdict(), **decoded})
+
+
+def record_of(events: Sequence[Event]) -> Record:
+    """Return the record of a ticket from its entries, the ask first."""
+    asked = events[0]
+    assert asked.ticket is not None
+    assert asked.decision is not None
+    record = Record(
+        asked.ticket, asked.at, asked.decision, asked.given, asked.version, asked.random_state, asked.key, asked.actor
+    )
+    for event in events[1:]:
+        if event.kind == "tell":
+            record = record._replace(told_at=event.at, told=event.given)
+        elif event.kind == "forget":
+            record = record._replace(forgotten_at=event.at)
+        else:
+            record = record._replace(expired_at=event.at)
+    return record

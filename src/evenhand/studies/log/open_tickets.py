@@ -1,0 +1,145 @@
+"""The open tickets of a study: they are kept in the log, and the policy in memory holds only those that it needs.
+
+So neither the size of a snapshot nor the memory of a study grows with the number of open tickets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection
+
+from evenhand.errors import ErasedError
+from evenhand.studies.log.chain import Entry
+from evenhand.studies.log.codec import arguments_of, from_text
+from evenhand.studies.log.log import Log
+
+__all__ = ["OpenTickets", "alone", "take_up"]
+
+REMEMBERED = 1_000
+"""How many of the last open tickets the policy remembers."""
+SEARCHED = 10_000
+"""How many tickets are searched at a time for an open one."""
+EXPIRED = 100
+"""The most tickets that expire in one transaction, so that no caller waits long."""
+LARGEST = 2**63
+
+
+class OpenTickets:
+    """The open tickets of a policy that follows a log.
+
+    Attributes
+    ----------
+    floor : every ticket up to this number is closed.
+    """
+
+    def __init__(self, policy: Any, log: Log, floor: int) -> None:
+        self._policy, self._log, self.floor = policy, log, floor
+        self._apart = getattr(policy, "apart", False)
+        self._held: frozenset[int] = frozenset()
+        """Tickets of an older version, whose log does not say enough: they are saved with the policy."""
+        if self._apart:
+            self._held = frozenset(number for number in policy.open_tickets if policy.noted(number))
+            policy.lay_aside(0, self._held)
+        self._asked = 0
+        self._none_before = 0
+
+    def changed(self) -> None:
+        """Note that tickets expire after another time than before."""
+        self._none_before = 0
+
+    @property
+    def held(self) -> frozenset[int]:
+        """The tickets that are saved with the policy."""
+        return self._held
+
+    def fetch(self, connection: Connection, numbers: Iterable[int], sequence: int) -> dict[int, list[Entry]]:
+        """Have the policy remember those of these tickets that are open after this entry.
+
+        Returns
+        -------
+        dict
+            Number -> the entries about it, of those that the policy did not remember.
+        """
+        if not self._apart:
+            return {}
+        missing = [number for number in numbers if 0 < number < LARGEST and not self._policy.remembers(number)]
+        if not missing:
+            return {}
+        found = self._log.of_tickets(connection, missing, sequence)
+        for entries in found.values():
+            if len(entries) == 1 and entries[0].kind == "ask":
+                with suppress(ErasedError):  # nothing can be told of it; the others can
+                    take_up(self._policy, entries[0])
+        return found
+
+    def fetch_blind(self, connection: Connection, numbers: Iterable[int], sequence: int) -> None:
+        """Have the policy remember those of these open tickets whose contexts cannot be read, so that they can be
+        forgotten, which needs no contexts."""
+        for entries in self.fetch(connection, numbers, sequence).values():
+            ask = entries[0]
+            if len(entries) == 1 and ask.kind == "ask" and not self._policy.remembers(ask.ticket):
+                arms, width = len(self._policy.arms or ()), self._policy.dimension or 0
+                self._policy.take_up(ask.ticket, from_text(ask.decision), {"contexts": np.zeros((arms, width))})
+
+    def lacks(self, numbers: Iterable[int]) -> bool:
+        """Say whether the policy would not know one of these open tickets."""
+        return self._apart and not all(map(self._policy.remembers, numbers))
+
+    def asked(self, count: int) -> None:
+        """Note that so many tickets were handed out; of many, the policy drops the oldest, which the log holds."""
+        self._asked += count
+        if self._apart and self._asked >= REMEMBERED:
+            self._policy.lay_aside(REMEMBERED, self._held)
+            self._asked = 0
+
+    def rise(self, connection: Connection) -> None:
+        """Raise the floor towards the first open ticket."""
+        self._open(connection, 1)
+
+    def expired(self, connection: Connection, at: int, after: int) -> list[Entry]:
+        """Return the asks of the first open tickets that are older than `after` microseconds at the time `at`.
+
+        They are to be closed in this transaction: the floor is raised above them.
+        """
+        if at < self._none_before:
+            return []
+        asks, whole = self._open(connection, EXPIRED + 1)
+        due = [ask for ask in asks if ask.at + after <= at][:EXPIRED]
+        left = asks[len(due) :]
+        if left:
+            self.floor = _number(left[0]) - 1
+        elif due:
+            self.floor = _number(due[-1])
+        self._none_before = left[0].at + after if left else at + after if whole and not due else 0
+        for ask in due:
+            if self._apart and not self._policy.remembers(ask.ticket):
+                take_up(self._policy, ask)
+        return due
+
+    def _open(self, connection: Connection, most: int) -> tuple[list[Entry], bool]:
+        """Return the asks of the first open tickets among the next, and whether there were no more to search; raise
+        the floor to where they begin."""
+        last = max(self._log.last_tickets(connection), default=0)
+        upper = min(last, self.floor + SEARCHED)
+        asks = self._log.open_asks(connection, self.floor, upper, most)
+        self.floor = _number(asks[0]) - 1 if asks else upper
+        return asks, upper == last
+
+
+def _number(ask: Entry) -> int:
+    return ask.ticket or 0
+
+
+def alone(policy: Any, tickets: Collection[int] = ()) -> AbstractContextManager[None]:
+    """Have a policy remember these open tickets alone, for a while; one that decides by them remembers all."""
+    return policy.remembering(tickets) if getattr(policy, "apart", False) else nullcontext()
+
+
+def take_up(policy: Any, ask: Entry) -> None:
+    """Have a policy remember an open ticket, from the entry of its ask."""
+    assert ask.ticket is not None
+    policy.take_up(ask.ticket, from_text(ask.decision), arguments_of(ask.given))

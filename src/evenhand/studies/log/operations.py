@@ -1,0 +1,189 @@
+"""Operations on a policy: what users ask for, and how one entry of the log is applied, live and in replay alike."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from evenhand.errors import ArgumentError, ErasedError, ReplayError, wanted
+from evenhand.policy.conversation import Conversation
+from evenhand.studies.log.chain import Entry
+from evenhand.studies.log.codec import arguments_of, as_decided, from_text, plain, to_text
+
+__all__ = ["CHANGES", "NOTES", "Arguments", "Operation", "apply", "decision_text", "replay_entry", "returned_text"]
+
+CHANGES = ("add", "retire", "change")
+"""The kinds of operations that change what a policy promises; they have no ticket."""
+NOTES = ("set", "erase", "move", "begin", "join", "leave", "region")
+"""The kinds of entries that are about the study and not for its policy: a setting, what was erased, which entries left
+the store, who works on it."""
+
+
+class Operation(NamedTuple):
+    """One thing to do, in a transaction of many.
+
+    Attributes
+    ----------
+    kind : "ask", "tell" or "forget"; "add", "retire" or "change" for a policy whose promise can change.
+    ticket : the decision, its number or its signed text; only for tell and forget.
+    given : the arguments of the policy's method of that name, such as {"reward": 1.0}.
+    key : for ask: the caller's own name for this request; the same key again returns the same decision.
+    actor : who does it, as the log shows it.
+    number : for ask: which of the decisions under this key, 0, 1, ...; number i is the same however many are asked for.
+    subject : for ask: whom the contexts are about; they are then encrypted, and can be erased.
+    """
+
+    kind: Literal["ask", "tell", "forget", "add", "retire", "change"]
+    ticket: Any = None
+    given: dict[str, Any] = {}  # noqa: RUF012
+    key: str | None = None
+    actor: str | None = None
+    number: int = 0
+    subject: str | None = None
+
+
+class Arguments:
+    """The names of the arguments of a policy's `ask` and `tell`, and of the methods that change its promise.
+
+    Parameters
+    ----------
+    policy : a policy, or its class.
+    """
+
+    def __init__(self, policy: Any) -> None:
+        made: Any = policy if isinstance(policy, type) else type(policy)
+        self._takes = {"ask": _parameters(made.ask), "tell": _parameters(made.tell)[1:], "forget": []}
+        self._policy = made.__name__
+        if hasattr(policy, "change"):
+            self._takes |= {kind: _parameters(getattr(made, kind)) for kind in CHANGES}
+        self._defaults = {kind: {one.name: one.default for one in takes} for kind, takes in self._takes.items()}
+        self._needed = {
+            kind: [name for name, default in defaults.items() if default is inspect.Parameter.empty]
+            for kind, defaults in self._defaults.items()
+        }
+
+    def named(self, kind: str, values: Sequence[Any]) -> dict[str, Any]:
+        """Return positional arguments under their names.
+
+        Raises
+        ------
+        ArgumentError
+            If there are more than the policy takes.
+        """
+        if not values:
+            return {}
+        names = [one.name for one in self._takes[kind] if one.kind is not inspect.Parameter.KEYWORD_ONLY]
+        if len(values) > len(names):
+            takes = f"{', '.join(names)}" if names else "nothing"
+            raise ArgumentError(wanted(kind, takes, f"{len(values)} arguments"))
+        return dict(zip(names, values, strict=False))
+
+    def checked(self, kind: str, given: dict[str, Any]) -> dict[str, Any]:
+        """Return arguments in the log's form, without those that equal their defaults.
+
+        Raises
+        ------
+        ArgumentError
+            If an argument is unknown or missing, or cannot be kept in a log.
+        """
+        if kind in CHANGES and kind not in self._takes:
+            mend = "DeadlineLearn takes new arms and new shares"
+            raise ArgumentError(wanted(kind, "a policy whose promise can change", self._policy, mend))
+        if kind not in self._takes:
+            raise ArgumentError(wanted("kind", f"one of {', '.join(self._takes)}", kind))
+        takes = self._defaults[kind]
+        if not given and not self._needed[kind]:
+            return {}
+        unknown = [name for name in given if name not in takes]
+        if unknown:
+            raise ArgumentError(wanted(kind, f"{', '.join(takes) or 'nothing more'}", unknown[0]))
+        needed = self._needed[kind]
+        missing = [name for name in needed if name not in given]
+        if missing:
+            raise ArgumentError(wanted(missing[0], f"a value, {kind} needs it", "nothing"))
+        kept = {name: plain(value, name) for name, value in given.items()}
+        return {name: v for name, v in kept.items() if name in needed or v != plain(takes[name], name)}
+
+
+def apply(policy: Any, kind: str, ticket: Any, arguments: dict[str, Any]) -> Any:
+    """Apply an operation to a policy; return the decision of `ask`, or what a change returns."""
+    if kind == "ask":
+        return policy.ask(**arguments)
+    if kind in CHANGES:
+        return getattr(policy, kind)(**arguments)
+    if kind == "take":
+        return policy.take_in(**arguments)
+    if kind in NOTES:
+        return None
+    if type(ticket) is int and isinstance(policy, Conversation):
+        ticket = policy.by_number(ticket)
+    return policy.tell(ticket, **arguments) if kind == "tell" else policy.forget(ticket)
+
+
+def decision_text(policy: Any, decision: Any) -> str:
+    """Return a new decision as the log keeps it, with the policy's notes about its ticket."""
+    noted = policy.noted(decision.id) if getattr(policy, "apart", False) else None
+    return to_text(as_decided(decision) | noted if noted else as_decided(decision))
+
+
+def returned_text(returned: Any) -> str | None:
+    """Return what a change of the promise returned, as the log keeps it."""
+    return None if returned is None else to_text({"returned": plain(returned)})
+
+
+@cache
+def _parameters(method: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Return the parameters of a method behind `self`."""
+    return list(inspect.signature(method).parameters.values())[1:]
+
+
+def _logged_probabilities(entry: Entry) -> Any:
+    """Return probabilities that follow from the state as the log has them: to compute them would take longer than the
+    replay."""
+    logged = from_text(entry.decision).get("probabilities")
+    return None if logged is None else partial(np.array, logged, np.float64)
+
+
+def replay_entry(policy: Any, entry: Entry, version: str) -> bool:
+    """Apply a stored entry again, and check that the policy decides as it did.
+
+    Parameters
+    ----------
+    version : the version of the policy's code; other versions may have worded the reason otherwise.
+
+    Returns
+    -------
+    bool
+        Whether the reason is worded otherwise.
+
+    Raises
+    ------
+    ErasedError
+        If its contexts were erased.
+    ReplayError
+        If it decides otherwise, or refuses what it accepted before.
+    """
+    try:
+        decided = apply(policy, entry.kind, entry.ticket, arguments_of(entry.given))
+    except ErasedError as error:
+        raise ErasedError(f"entry {entry.sequence}, {entry.kind} {entry.ticket}: {error}") from error
+    except Exception as error:
+        raise ReplayError(f"entry {entry.sequence}, {entry.kind} {entry.ticket}: refused in replay: {error}") from error
+    if entry.kind not in ("ask", *CHANGES):
+        return False
+    if getattr(decided, "deferred", None) is not None:
+        decided.deferred = _logged_probabilities(entry)
+    again = decision_text(policy, decided) if entry.kind == "ask" else returned_text(decided)
+    if again == entry.decision:
+        return False
+    if entry.version != version:
+        before, now = from_text(entry.decision) or {}, from_text(again) or {}
+        if {name: now.get(name) for name in before} | {"reason": None} == before | {"reason": None}:
+            return bool(now.get("reason") != before.get("reason"))
+    raise ReplayError(
+        f"entry {entry.sequence}, written by version {entry.version}: the log says {entry.decision}, replay {again}"
+    )

@@ -1,0 +1,156 @@
+"""The policy in memory, which follows the log: it replays entries of others and applies new operations."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any
+
+from sqlalchemy import Connection
+
+from evenhand.errors import EvenhandError, ReplayError
+from evenhand.saving.state import from_bytes, to_bytes
+from evenhand.studies.log.chain import Entry, check_link
+from evenhand.studies.log.codec import Streams, from_text, revive
+from evenhand.studies.log.log import Log
+from evenhand.studies.log.open_tickets import OpenTickets, alone, take_up
+from evenhand.studies.log.operations import Arguments, Operation, apply, replay_entry
+from evenhand.studies.log.versions import policy_version
+
+__all__ = ["MovedError", "Replay"]
+
+ENTRIES = 1_000
+SECONDS = 0.5
+LEAST = 10
+"""A snapshot is due after ENTRIES entries, or after LEAST entries that took SECONDS to apply."""
+SMALL = 2**16
+"""The largest state, in bytes, that is saved after every transaction of a study with subjects."""
+LAST = 2**63 - 1
+
+
+class MovedError(ReplayError):
+    """Entries that a replay needs left the store; one from the last snapshot does not need them."""
+
+
+class Replay:
+    """A policy and its position in the log.
+
+    Attributes
+    ----------
+    log : that it follows.
+    version : of the policy's code; `writer` is that of the last entry, `origin` that of the snapshot it began with.
+    streams : the policy's random streams.
+    tickets : the open tickets, which the log holds.
+    expire_after : for how many microseconds a ticket may be open, None for ever.
+    moved : whether entries of the log have left the store.
+    sealed : whether contexts are encrypted. Then the state after each transaction is saved, if it is small: if the key
+        of one person is lost, the replay of the others does not need it.
+    size, resting : the bytes of the last snapshot, and the entry after which the last transaction of this process saved
+        the state.
+    """
+
+    def __init__(self, policy: Any, log: Log, sequence: int, digest: str, writer: str, *, floor: int = 0) -> None:
+        self.policy, self.log, self.sequence, self.digest, self.writer = policy, log, sequence, digest, writer
+        self.origin = writer
+        self.version = policy_version(policy)
+        self.arguments, self.streams = Arguments(policy), Streams(policy)
+        self.tickets = OpenTickets(policy, log, floor)
+        self.expire_after: int | None = None
+        self.moved = self.sealed = False
+        self.size = self.resting = 0
+        self._rehearsed: set[str] = set()
+        self.reset_work()
+
+    def take_in(self, connection: Connection, entries: Sequence[Entry]) -> None:
+        """Replay stored entries.
+
+        Raises
+        ------
+        ReplayError
+            If an entry is missing or was changed, or the policy decides otherwise than it did.
+        """
+        asked = {entry.ticket for entry in entries if entry.kind == "ask"}
+        closed = {entry.ticket for entry in entries if entry.kind != "ask" and entry.ticket} - asked
+        numbers = [number for number in closed if number]
+        self.tickets.fetch(connection, numbers, self.sequence)
+        gap = entries[0].sequence > self.sequence + 1 or self.tickets.lacks(numbers)
+        if gap and self.log.segments.last(connection):
+            raise MovedError(f"entries that follow entry {self.sequence}, or their decisions, are missing from the log")
+        for entry in entries:
+            check_link(self.sequence, self.digest, entry)
+            self._follow(entry)
+        self.tickets.asked(len(asked))
+
+    def _follow(self, entry: Entry) -> None:
+        started = perf_counter()
+        try:
+            replay_entry(self.policy, entry, self.version)
+        except ReplayError as error:
+            if entry.version == self.version:
+                raise
+            mend = f"take a snapshot with version {entry.version} first: `evenhand snapshot`, or Study.snapshot()"
+            raise ReplayError(f"{error}; this is version {self.version}: {mend}") from error
+        if entry.kind == "set":
+            self.settle(from_text(entry.given))
+        self.moved = self.moved or entry.kind == "move"
+        self.advance_to(entry, started)
+
+    def advance_to(self, entry: Entry, started: float) -> None:
+        """Note that the policy has applied an entry; `started` is the time of `perf_counter` before it."""
+        self.sequence, self.digest, self.writer = entry.sequence, entry.digest, entry.version
+        self._entries += 1
+        self._seconds += perf_counter() - started
+
+    def settle(self, setting: dict[str, Any]) -> None:
+        """Apply a setting of the study."""
+        after = setting.get("expire_after")
+        self.expire_after = None if after is None else round(after * 1e6)
+        self.tickets.changed()
+
+    @property
+    def wants_snapshot(self) -> bool:
+        """Whether a new snapshot is due."""
+        return self._entries >= ENTRIES or (self._entries >= LEAST and self._seconds >= SECONDS)
+
+    @property
+    def wants_resting_place(self) -> bool:
+        """Whether the state after this transaction is to be saved, in the place of that after the one before."""
+        return self.sealed and self._entries > 0 and self.size <= SMALL
+
+    def reset_work(self) -> None:
+        """Note that a snapshot was taken."""
+        self._entries, self._seconds = 0, 0.0
+
+    def new_kinds(self, operations: Sequence[Operation]) -> dict[str, Operation]:
+        """Return one operation of each kind that was not applied before."""
+        return {operation.kind: operation for operation in operations if operation.kind not in self._rehearsed}
+
+    def rehearse(self, connection: Connection, operations: dict[str, Operation]) -> None:
+        """Apply operations to a copy, so that compilation does not block other writers."""
+        copy = self.copy()
+        for kind, operation in operations.items():
+            with contextlib.suppress(EvenhandError):
+                number = getattr(operation.ticket, "id", operation.ticket)
+                if kind != "ask" and type(number) is int:
+                    OpenTickets(copy, self.log, 0).fetch(connection, [number], self.sequence)
+                apply(copy, kind, operation.ticket, revive(self.arguments.checked(kind, operation.given)))
+        self._rehearsed.update(operations)
+
+    def bytes(self) -> bytes:
+        """Return the policy's state as a saved file, without the tickets that the log holds."""
+        with alone(self.policy, self.tickets.held):
+            return to_bytes(self.policy)
+
+    def copy(self) -> Any:
+        """Return an independent copy of the policy, without the tickets that the log holds."""
+        return from_bytes(self.bytes())
+
+    def whole_copy(self, connection: Connection) -> Any:
+        """Return an independent copy of the policy, with all open tickets."""
+        copy = self.copy()
+        if getattr(copy, "apart", False):
+            for ask in self.log.open_asks(connection, self.tickets.floor, LAST, at=self.sequence):
+                if not copy.remembers(ask.ticket):
+                    take_up(copy, ask)
+        return copy

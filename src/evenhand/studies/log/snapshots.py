@@ -1,0 +1,180 @@
+"""Snapshots: stored states, from which a replay continues instead of starting over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+from sqlalchemy import Connection
+
+from evenhand.errors import EvenhandError, StateFileError
+from evenhand.registry import register
+from evenhand.saving.state import from_bytes, to_bytes
+from evenhand.studies.log.log import Log
+from evenhand.studies.log.open_tickets import alone
+from evenhand.studies.log.replay import Replay
+from evenhand.studies.log.subjects import has_subjects
+from evenhand.studies.store.statements import change, read
+
+__all__ = [
+    "Snapshot",
+    "first_replay",
+    "latest_replay",
+    "mark_version",
+    "only_snapshot",
+    "replay_at",
+    "same_state",
+    "snapshots",
+    "take_resting_place",
+    "take_snapshot",
+    "write_snapshot",
+]
+
+KEPT = 2
+"""How many recent snapshots are kept beside the first of each version."""
+
+
+class Snapshot(NamedTuple):
+    """A stored state: after which entry it was taken, by which version of the policy's code, and when."""
+
+    sequence: int
+    version: str
+    at: int
+    digest: str
+    state: bytes
+
+
+FOUND = f"SELECT {', '.join(Snapshot._fields)} FROM snapshots WHERE study = ? "
+WRITE = f"INSERT INTO snapshots ({', '.join(Snapshot._fields)}, study) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+DROP = (
+    "DELETE FROM snapshots WHERE study = ? AND sequence NOT IN "
+    "(SELECT MIN(sequence) FROM snapshots WHERE study = ? GROUP BY version) AND sequence NOT IN "
+    f"(SELECT sequence FROM snapshots WHERE study = ? ORDER BY sequence DESC LIMIT {KEPT})"
+)
+
+
+@register("studies/state", kind="part")
+class State:
+    """The content of a snapshot: the policy without the tickets that the log holds, and the number before the first."""
+
+    def __init__(self, policy: Any, floor: int) -> None:
+        self.policy, self.floor = policy, floor
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return everything that `restored` needs."""
+        return {"policy": self.policy, "floor": self.floor}
+
+    @classmethod
+    def restored(cls, snapshot: dict[str, Any]) -> Self:
+        """Return the state that `snapshot` was taken of."""
+        return cls(snapshot["policy"], int(snapshot["floor"]))
+
+    @classmethod
+    def read(cls, state: bytes, source: str) -> State:
+        """Return the state from the contents of a snapshot; older versions wrote the policy with all its tickets.
+
+        Raises
+        ------
+        StateFileError
+            If it is damaged.
+        """
+        found = from_bytes(state, source)
+        return found if isinstance(found, State) else State(found, 0)
+
+
+def take_snapshot(replay: Replay, connection: Connection, study: int, at: int) -> None:
+    """Write a snapshot of where a replay is now."""
+    _leave_resting_place(replay, connection, study)
+    replay.tickets.rise(connection)
+    state = _state_of(replay)
+    write_snapshot(connection, study, replay.sequence, replay.digest, at, replay.version, state)
+    replay.reset_work()
+
+
+def take_resting_place(replay: Replay, connection: Connection, study: int, at: int) -> None:
+    """Write a snapshot that lasts until the next one of this process, and takes the place of no other."""
+    _leave_resting_place(replay, connection, study)
+    change(connection, WRITE, replay.sequence, replay.version, at, replay.digest, _state_of(replay), study)
+    replay.resting = replay.sequence
+
+
+def _leave_resting_place(replay: Replay, connection: Connection, study: int) -> None:
+    if replay.resting:
+        change(connection, "DELETE FROM snapshots WHERE study = ? AND sequence = ?", study, replay.resting)
+        replay.resting = 0
+
+
+def _state_of(replay: Replay) -> bytes:
+    with alone(replay.policy, replay.tickets.held):
+        state = to_bytes(State(replay.policy, replay.tickets.floor))
+    replay.size = len(state)
+    return state
+
+
+def mark_version(replay: Replay, connection: Connection, study: int, at: int) -> None:
+    """Take a snapshot if other code wrote the last entry: the first state of this code."""
+    if replay.writer != replay.version:
+        if not read(connection, "SELECT 1 FROM snapshots WHERE study = ? AND version = ?", study, replay.version):
+            take_snapshot(replay, connection, study, at)
+        replay.writer = replay.version
+
+
+def only_snapshot(replay: Replay, connection: Connection, study: int, at: int) -> None:
+    """Take a snapshot, and delete all others but the first: they may hold the contexts of open tickets."""
+    take_snapshot(replay, connection, study, at)
+    others = "DELETE FROM snapshots WHERE study = ? AND sequence > 0 AND sequence != ?"
+    change(connection, others, study, replay.sequence)
+
+
+def write_snapshot(
+    connection: Connection, study: int, sequence: int, digest: str, now: int, version: str, state: bytes
+) -> None:
+    """Store a state; of earlier ones, keep each version's first and the last few."""
+    change(connection, WRITE, sequence, version, now, digest, state, study)
+    change(connection, DROP, study, study, study)
+
+
+def snapshots(connection: Connection, log: Log, rest: str, *values: Any) -> list[Snapshot]:
+    """Return snapshots of a log; the rest of the statement says which, and in which order."""
+    return list(map(Snapshot._make, read(connection, FOUND + rest, log.study, *values)))
+
+
+def latest_replay(connection: Connection, log: Log) -> Replay:
+    """Return the replay at the last snapshot."""
+    replay = replay_at(log, snapshots(connection, log, "ORDER BY sequence DESC, at DESC LIMIT 1"))
+    replay.settle(log.setting(connection, replay.sequence))
+    replay.moved = log.segments.last(connection) > 0
+    replay.sealed = has_subjects(connection, log.study)
+    return replay
+
+
+def first_replay(connection: Connection, log: Log) -> Replay:
+    """Return the replay before the first entry."""
+    return replay_at(log, snapshots(connection, log, "ORDER BY sequence, at LIMIT 1"))
+
+
+def replay_at(log: Log, found: Sequence[Snapshot]) -> Replay:
+    """Return the replay that begins at the first of these snapshots.
+
+    Raises
+    ------
+    StateFileError
+        If it is damaged.
+    """
+    if not found:
+        raise StateFileError("the study has no snapshot left, not even its first: the store was tampered with")
+    snapshot = found[0]
+    state = State.read(snapshot.state, f"snapshot {snapshot.sequence}")
+    return Replay(state.policy, log, int(snapshot.sequence), snapshot.digest, snapshot.version, floor=state.floor)
+
+
+def same_state(policy: Any, state: bytes) -> bool:
+    """Return whether a stored state is that of a policy that remembers all its open tickets."""
+    try:
+        stored = State.read(state, "snapshot")
+        tickets = stored.policy.open_tickets if getattr(policy, "apart", False) else ()
+        with alone(policy, tickets):
+            same = to_bytes(policy) == to_bytes(stored.policy)
+        return same and all(number > stored.floor for number in getattr(policy, "open_tickets", ()))
+    except EvenhandError:
+        return False

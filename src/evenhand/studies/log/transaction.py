@@ -1,0 +1,305 @@
+"""One transaction of a study: operations become entries of the log and outcomes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from sqlalchemy import Connection
+
+from evenhand.arguments import whole
+from evenhand.errors import (
+    ArgumentError,
+    ClosedTicketError,
+    ContradictionError,
+    ErasedError,
+    EvenhandError,
+    StoreError,
+    wanted,
+)
+from evenhand.protocol import composed
+from evenhand.studies.log.chain import Entry, digest_of
+from evenhand.studies.log.codec import (
+    arguments_of,
+    by_arm,
+    decision_from,
+    first_random_state,
+    now,
+    revive,
+    to_text,
+)
+from evenhand.studies.log.expiry import duration
+from evenhand.studies.log.log import Log, record_of
+from evenhand.studies.log.operations import CHANGES, Operation, apply, decision_text, returned_text
+from evenhand.studies.log.replay import Replay
+from evenhand.studies.log.request_keys import LONGEST, texts_of
+from evenhand.studies.log.subjects import Subjects, sealed_under
+
+__all__ = ["Transaction"]
+
+LAST = 2**63 - 1
+MANY = 1_000
+"""The most subjects that one entry says to be erased."""
+DONE = {"tell": "told", "forget": "forgotten"}
+
+
+class Transaction:
+    """The operations of one transaction, on a replay that is up to date while other writers wait."""
+
+    def __init__(self, connection: Connection, log: Log, replay: Replay, number_of: Callable[[Any], int]) -> None:
+        self._connection, self._log, self._replay, self._read_number = connection, log, replay, number_of
+        self._numbers: dict[str, int] = {}
+        """The numbers of signed tickets that were read."""
+        self._entries: list[Entry] = []
+        self._subjects = Subjects(connection, log.study)
+        self._named: dict[str, tuple[dict[str, Any], Any]] = {}
+        """The arguments and decisions of earlier asks, by the keys of these operations."""
+
+    def done(self, operations: Sequence[Operation]) -> list[Any]:
+        """Perform the operations; return the outcome or the refusal of each. `commit` writes the log."""
+        self._prepare(operations)
+        outcomes: list[Any] = []
+        for operation in operations:
+            try:
+                outcomes.append(self._done(operation))
+            except EvenhandError as refusal:
+                outcomes.append(refusal)
+        self._replay.tickets.asked(sum(operation.kind == "ask" for operation in operations))
+        return outcomes
+
+    def commit(self) -> None:
+        """Write the log; nothing else can be done in this transaction."""
+        self._log.append(self._connection, self._entries, commit=True)
+
+    def set(self, setting: dict[str, Any]) -> None:
+        """Change a setting of the study, and write it to the log."""
+        self._replay.settle(setting)
+        self._enter("set", None, to_text(setting), time.perf_counter())
+        self._flush()
+
+    def erase(self, ids: Sequence[str]) -> int:
+        """Forget the open tickets of subjects, and delete their keys; return how many tickets were open.
+
+        Parameters
+        ----------
+        ids : of the subjects' keys.
+        """
+        replay, gone = self._replay, set(ids)
+        asks = self._log.open_asks(self._connection, replay.tickets.floor, LAST)
+        numbers = [ask.ticket for ask in asks if ask.ticket is not None and sealed_under(ask) in gone]
+        replay.tickets.fetch_blind(self._connection, numbers, replay.sequence)
+        for number in numbers:
+            started, drawn_from = time.perf_counter(), replay.streams.text()
+            apply(replay.policy, "forget", number, {})
+            self._enter("forget", number, "{}", started, random_state=drawn_from)
+        for start in range(0, len(ids), MANY):
+            self._enter("erase", None, to_text({"subjects": list(ids[start : start + MANY])}), time.perf_counter())
+        self._subjects.drop(ids)
+        return len(numbers)
+
+    def move(self, given: dict[str, Any]) -> None:
+        """Write to the log which entries left the store, and for which file."""
+        self._enter("move", None, to_text(given), time.perf_counter())
+        self._replay.moved = True
+
+    def take_in(self, peers: dict[str, Any]) -> None:
+        """Have the policy learn from the reports of other workers, and write them to the log as they are."""
+        given = to_text({"peers": peers})
+        started, drawn_from = time.perf_counter(), self._replay.streams.text()
+        apply(self._replay.policy, "take", None, arguments_of(given))
+        self._enter("take", None, given, started, random_state=drawn_from)
+
+    def _prepare(self, operations: Sequence[Operation]) -> None:
+        """Read from the log what the operations need, and close the tickets that have expired."""
+        texts: list[str] = []
+        numbers: list[int] = []
+        for operation in operations:
+            if operation.key is None and operation.ticket is None:
+                continue
+            with suppress(ArgumentError, StoreError):  # it is refused in its turn, and the others are not
+                texts += self._texts(operation)
+                if operation.kind != "ask" and operation.ticket is not None:
+                    numbers.append(self._number_of(operation.ticket))
+        if texts:
+            for text, event in self._log.of_keys(self._connection, texts, moved=self._replay.moved).items():
+                self._named[text] = event.given, decision_from(event.decision or {})
+        replay, at = self._replay, now()
+        replay.tickets.fetch(self._connection, numbers, replay.sequence)
+        after = replay.expire_after
+        if after is not None:
+            due = replay.tickets.expired(self._connection, at, after)
+            for ask in [*due, *self._log.late(self._connection, numbers, at - after)]:
+                with suppress(ClosedTicketError):
+                    self._expire(ask, after)
+
+    def _expire(self, ask: Entry, after: int) -> None:
+        started = time.perf_counter()
+        drawn_from = self._replay.streams.text()
+        apply(self._replay.policy, "expire", ask.ticket, {})
+        self._enter("expire", ask.ticket, to_text({"after": after / 1e6}), started, random_state=drawn_from)
+
+    def _number_of(self, ticket: Any) -> int:
+        """Return the number of a ticket; the signature of a text is checked once."""
+        if not isinstance(ticket, str):
+            return self._read_number(ticket)
+        if ticket not in self._numbers:
+            self._numbers[ticket] = self._read_number(ticket)
+        return self._numbers[ticket]
+
+    def _done(self, operation: Operation) -> Any:
+        kind, ticket, given, key, actor, _, subject = operation
+        replay = self._replay
+        if actor is not None:
+            _check_name("actor", actor, 100)
+        texts = () if key is None and subject is None else self._texts(operation)
+        if subject is not None:
+            self._subjects.check(subject)
+        given = replay.arguments.checked(kind, given)
+        free = kind in ("ask", *CHANGES) or (ticket is None and kind == "tell")
+        number = None if free else self._number_of(ticket)
+        if key is not None and kind != "ask":
+            raise ArgumentError(wanted("key", f"none: {kind} counts once without one", key))
+        before = next((self._named[text] for text in texts if text in self._named), None) if texts else None
+        if kind == "tell" and number is not None and isinstance(given.get("reward"), dict):
+            given = given | {"reward": self._in_order(number, given["reward"])}
+        if before is not None:
+            if before[0] != given:
+                raise ContradictionError(f"key {key!r} was used before, for another ask; take a new key")
+            return before[1]
+        if kind in CHANGES:
+            return self._changed(kind, given, actor)
+        begun = getattr(replay.policy, "dimension", 0) is not None
+        drawn_from, text = replay.streams.text(), to_text(given)
+        started = time.perf_counter()
+        try:
+            told = revive(given) if "$" in text else given
+            decided = apply(replay.policy, kind, ticket if hasattr(ticket, "id") else number, told)
+        except ClosedTicketError as closed:
+            assert number is not None
+            return self._closed_before(closed, kind, number, given)
+        if kind != "ask":
+            self._enter(kind, number, text, started, random_state=drawn_from, actor=actor)
+            return DONE[kind]
+        if not begun:
+            drawn_from = first_random_state(replay.policy)
+        name = texts[0] if texts else None
+        if subject is not None:
+            replay.sealed = True
+            text = self._subjects.seal(subject, given)
+            name = None if key is None else self._subjects.hide(subject, _texts(operation)[0])
+        words = decision_text(replay.policy, decided)
+        self._enter(kind, decided.id, text, started, decision=words, random_state=drawn_from, key=name, actor=actor)
+        if name is not None:
+            self._named[name] = given, decided
+        return decided
+
+    def _changed(self, kind: str, given: dict[str, Any], actor: str | None) -> Any:
+        """Change the policy's promise; a copy goes first, so that a refusal leaves no trace."""
+        replay, started = self._replay, time.perf_counter()
+        apply(replay.copy(), kind, None, revive(given))
+        drawn_from = replay.streams.text()
+        returned = apply(replay.policy, kind, None, revive(given))
+        words = returned_text(returned)
+        self._enter(kind, None, to_text(given), started, decision=words, random_state=drawn_from, actor=actor)
+        return returned
+
+    def _in_order(self, number: int, reward: dict[str, Any]) -> Any:
+        """Return rewards by arm as a list in the order of the decision's arms, as they are where they do not fit."""
+        self._flush()
+        events = self._log.of_ticket(self._connection, number)
+        arms = (events[0].decision or {}).get("arms") if events else None
+        return reward if arms is None else by_arm(reward, arms)
+
+    def _enter(
+        self,
+        kind: str,
+        ticket: int | None,
+        given: str,
+        started: float,
+        *,
+        decision: str | None = None,
+        random_state: str | None = None,
+        key: str | None = None,
+        actor: str | None = None,
+    ) -> None:
+        """Add an entry to the log for an operation that the policy has just applied."""
+        replay = self._replay
+        about = ticket, now(), given, decision, replay.version, random_state, key, actor
+        fields = replay.sequence + 1, kind, *about
+        entry = Entry(*fields, digest_of(replay.digest, (*fields, "")))
+        replay.advance_to(entry, started)
+        self._entries.append(entry)
+
+    def _closed_before(self, closed: ClosedTicketError, kind: str, number: int, given: dict[str, Any]) -> str:
+        """Return that the same was told before, or refuse another report."""
+        self._flush()
+        try:
+            events = self._log.of_ticket(self._connection, number)
+        except StoreError as error:
+            raise ClosedTicketError(
+                f"ticket {number} was closed before, and its entries cannot be read: {error}"
+            ) from error
+        if not events:
+            raise ClosedTicketError(f"ticket {number} was told or forgotten before the study began") from closed
+        record = record_of(events)
+        if record.status == "open":
+            raise ErasedError(
+                f"the contexts of ticket {number} cannot be read, and nothing can be learned from a report on it: "
+                "restore the row of its subject, or erase the subject, which forgets the ticket"
+            ) from closed
+        if kind == "forget" and record.status in ("forgotten", "expired"):
+            return "already forgotten"
+        if kind == "tell" and record.told is not None:
+            if record.told == given:
+                return "already told"
+            was, says = (", ".join(f"{k} {_short(v)}" for k, v in each.items()) for each in (record.told, given))
+            raise ContradictionError(f"ticket {number} was told before: {was}, not {says}; nothing has changed")
+        if record.expired_at is not None:
+            after = duration(events[-1].given["after"])
+            raise ClosedTicketError(
+                f"ticket {number} expired at {record.expired_at:%Y-%m-%d %H:%M:%S} UTC, {after} after it was handed "
+                "out; nothing has changed"
+            ) from closed
+        raise ClosedTicketError(f"ticket {number} was {record.status} before; nothing has changed") from closed
+
+    def _texts(self, operation: Operation) -> tuple[str, ...]:
+        """Return the keys under which the log may hold the decision; those of a subject say nothing of it."""
+        subject, texts = operation.subject, _texts(operation)
+        if subject is None:
+            return texts
+        if operation.kind != "ask":
+            raise ArgumentError(wanted("subject", f"none: {operation.kind} shows nothing of one", subject))
+        _check_name("subject", subject, LONGEST)
+        return tuple(self._subjects.hidden(subject, texts[0])) if texts else ()
+
+    def _flush(self) -> None:
+        self._log.append(self._connection, self._entries)
+        self._entries.clear()
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _texts(operation: Operation) -> tuple[str, ...]:
+    """Return the keys under which the log may hold the decision, first the one to write; none without a key."""
+    key, number = operation.key, operation.number
+    if key is None:
+        return ()
+    _check_name("key", key, LONGEST)
+    whole("number", number, low=0)
+    texts = texts_of(composed(key), number)
+    if composed(key) != key:
+        texts += texts_of(key, number)
+    if len(texts[0]) > LONGEST:
+        mend = f"decision {number} under it needs {len(texts[0])}, shorten it"
+        raise ArgumentError(wanted("key", f"a text that fits {LONGEST} characters with its number", key, mend))
+    return texts
+
+
+def _check_name(name: str, text: Any, most: int) -> None:
+    if text is not None and not (isinstance(text, str) and 0 < len(text) <= most and text.isprintable()):
+        raise ArgumentError(wanted(name, f"a text of up to {most} printable characters", text))

@@ -1,0 +1,1 @@
+"""Figures of a study that are watched, and its present state."""

@@ -1,0 +1,145 @@
+"""The present state of a study as plain data, for the shell and the service alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from evenhand.errors import ArgumentError
+from evenhand.policy.traits import traits_of
+from evenhand.studies.log.codec import moment
+from evenhand.studies.statistics.statistics import RECENT, Statistics
+
+if TYPE_CHECKING:
+    from evenhand.studies.study import Study
+
+__all__ = ["outline", "summarize"]
+
+
+def outline(study: Study, statistics: Statistics) -> dict[str, Any]:
+    """Return a study in a line: `name`, `policy`, `created`, `decisions`, `told`, `open`, and whether its `promise` is
+    "kept" or "broken", None where that is not said."""
+    promise = {True: "kept", False: "broken", None: None}[statistics.kept]
+    return {**_counts(study, statistics), "promise": promise}
+
+
+def _counts(study: Study, statistics: Statistics) -> dict[str, Any]:
+    return {
+        "name": study.name,
+        "policy": study.policy_name,
+        "created": study.created,
+        "decisions": statistics.rounds,
+        "told": statistics.told,
+        "open": len(statistics.open),
+    }
+
+
+def summarize(study: Study, statistics: Statistics | None = None) -> dict[str, Any]:
+    """Return a study's counts, arms, promise, reward, learned bias and groups.
+
+    `statistics` are the study's, where the caller has them. `feedback` is what its decisions are told: "reward", "rows"
+    or "samples".
+
+    Of each arm: `label`, `group` (where there are groups), `decisions`, `share`, `promised`, `owed` (r_i t - N_i now),
+    `reward` (mean), `last_owed_round`; None where there is none. `promise`: `when`, `kept`, `tolerance` (None
+    beside `behind`), `broken_from` (the shortfall that breaks it, None where arms differ), `worst_shortfall`,
+    `worst_arm`, `worst_round`, `rounds_in_violation`, and where there are any `plays` (above one), `behind` (`label`,
+    `behind`), `caps` (`label`, `cap`), `sets` (`arms`, `share`), `windows` (`label`, or the `arms` of a set, `plays`,
+    `rounds`), `retired`, and `history`: the shares from each change on (`round`, `at`, `kind`, `shares`: `label`,
+    `share`). `reward`: `mean`, `recent`, `window`. `bias`: rows of `group`, `reference`, `feature`, `bias`, `low`,
+    `high`. `groups`: `label`, `share`.
+    """
+    statistics = study.statistics() if statistics is None else statistics
+    traits = traits_of(study.bare_policy)
+    return {
+        **_counts(study, statistics),
+        "sequence": statistics.sequence,
+        "forgotten": statistics.forgotten,
+        "feedback": traits.feedback,
+        "arms": _arms(statistics, traits.membership),
+        "promise": _promise(statistics),
+        "reward": None
+        if statistics.reward is None
+        else {"mean": statistics.reward[0], "recent": statistics.reward[1], "window": RECENT},
+        "bias": _bias(traits.bias),
+        "groups": _groups(statistics),
+    }
+
+
+def _arms(statistics: Statistics, membership: Any) -> list[dict[str, Any]]:
+    promised = None if statistics.promise is None else statistics.promise.floats()
+    owed = statistics.owed
+    rows = []
+    for i, label in enumerate(statistics.labels):
+        told = int(statistics.rewarded[i])
+        row = {
+            "label": label,
+            **({} if membership is None else {"group": membership.names[membership.codes[i]]}),
+            "decisions": int(statistics.counts[i]),
+            "share": int(statistics.counts[i]) / statistics.rounds if statistics.rounds else None,
+            "promised": None if promised is None else float(promised[i]),
+            "owed": None if owed is None else float(owed[i]),
+            "reward": float(statistics.rewards[i]) / told if told else None,
+            "last_owed_round": int(statistics.last_owed[i]) or None,
+        }
+        rows.append(row)
+    return rows
+
+
+def _promise(statistics: Statistics) -> dict[str, Any] | None:
+    if statistics.when is None:
+        return None
+    promise = statistics.promise
+    tolerance = None if promise is None or promise.behind is not None else promise.tolerance
+    stated = {"when": statistics.when, "kept": statistics.kept, "tolerance": tolerance}
+    stated["broken_from"] = None if promise is None else promise.breaks_at
+    return stated | statistics.worst_case() | _beyond_shares(statistics)
+
+
+def _beyond_shares(statistics: Statistics) -> dict[str, Any]:
+    """Return what is promised beside shares of single arms that stay as they are."""
+    promise = statistics.promise
+    given = statistics.windows.items()
+    windows: list[tuple[Any, Any]] = [(key, {"plays": n, "rounds": length}) for key, (n, length) in given]
+    found: dict[str, Any] = {
+        "windows": [
+            {"arms": [*key], **told} if isinstance(key, tuple) else {"label": key, **told} for key, told in windows
+        ],
+        "retired": statistics.retired,
+    }
+    if promise is not None:
+        behind = zip(promise.arms, promise.behind or (), strict=False)
+        found["behind"] = [{"label": arm, "behind": float(most)} for arm, most in behind]
+        caps = zip(promise.arms, promise.caps or (), strict=False)
+        found["plays"] = promise.plays if promise.plays > 1 else None
+        found["caps"] = [{"label": arm, "cap": float(cap)} for arm, cap in caps if cap is not None]
+        found["sets"] = [{"arms": list(arms), "share": float(share)} for arms, share in promise.sets]
+    if len(statistics.epochs) > 1:
+        found["history"] = [
+            {
+                "round": epoch.round,
+                "at": None if epoch.at is None else moment(epoch.at),
+                "kind": epoch.kind,
+                "shares": [{"label": arm, "share": share} for arm, share in epoch.shares.items()],
+            }
+            for epoch in statistics.epochs
+        ]
+    return {name: value for name, value in found.items() if value}
+
+
+def _bias(bias: Callable[[], Any] | None) -> list[dict[str, Any]] | None:
+    """Return the learned bias; None for policies that learn none, or have been told nothing yet."""
+    if bias is None:
+        return None
+    try:
+        rows: list[dict[str, Any]] = bias().to_dict("records")
+    except ArgumentError:
+        return None
+    return rows
+
+
+def _groups(statistics: Statistics) -> list[dict[str, Any]] | None:
+    return [
+        {"label": name, "share": float(count) / statistics.rounds if statistics.rounds else None}
+        for name, count in zip(statistics.groups, statistics.group_counts, strict=True)
+    ] or None

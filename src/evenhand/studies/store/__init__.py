@@ -1,0 +1,1 @@
+"""The store: tables, connections, transactions, and who may write when."""

@@ -1,0 +1,409 @@
+"""Stores: one database with many studies, in a file, in memory, or on a PostgreSQL server.
+
+Writing is serialised: on SQLite by `BEGIN IMMEDIATE`, first come, first served; on PostgreSQL by a lock on the study's
+row. A commit is on disk when it returns (SQLite: write-ahead log with `synchronous = FULL`).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from sqlalchemy import Connection, Engine, Table, create_engine, delete, event, insert, inspect, make_url, text
+from sqlalchemy.exc import ArgumentError as BadURL
+from sqlalchemy.exc import DisconnectionError, IntegrityError, OperationalError
+from sqlalchemy.pool import StaticPool
+
+from evenhand.errors import ArgumentError, StoreError, UnreachableError, wanted
+from evenhand.extras import optional
+from evenhand.studies.store.connections import BEGIN, USED, Connections, Use
+from evenhand.studies.store.outages import is_outage, said_by
+from evenhand.studies.store.schema import KEYS, METADATA, REVISION, REVISIONS, USABLE
+from evenhand.studies.store.server import BEGIN_WRITING, PATIENCE, execute
+from evenhand.studies.store.statements import read
+from evenhand.studies.store.storage import Storage
+from evenhand.studies.store.turns import wait_turn
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
+
+__all__ = ["Store"]
+
+MEMORY = (None, "", ":memory:")
+DRIVERS = {
+    "sqlite": "sqlite",
+    "postgres": "postgresql+psycopg",
+    "postgresql": "postgresql+psycopg",
+    "postgresql+psycopg": "postgresql+psycopg",
+}
+BEGINNINGS = {
+    "sqlite": ("BEGIN", "BEGIN IMMEDIATE"),
+    "postgresql": ("BEGIN ISOLATION LEVEL REPEATABLE READ", BEGIN_WRITING),
+}
+"""The first statement of a transaction that reads, and of one that writes."""
+BRIEF = 2_000
+"""Milliseconds for which clearing deleted rows waits for those who read."""
+LOCKED = "55P03"
+"""The state in which PostgreSQL says that a lock was not to be had in time."""
+IDLE = 1.0
+"""Seconds after which an idle connection to a server is tested before it is used."""
+ROOM = 2**14
+"""Bytes that must fit into a file for it to count as writable."""
+KINDS = "a path such as ads.evenhand, sqlite:///ads.evenhand, sqlite:// (in memory) or postgresql://user@host/database"
+
+
+class Store:
+    """A database that holds studies.
+
+    Made by `Store.at`; every method may be called from any thread. A store is created with its first study.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = self._idle = engine
+        """Its connections begin no transaction by themselves."""
+        self._begin_reading, self._begin_writing = BEGINNINGS[engine.dialect.name]
+        self.url = _shown(engine.url)
+        self.in_memory = engine.dialect.name == "sqlite" and engine.url.database in MEMORY
+        turn = threading.RLock() if self.in_memory else None
+        self._turn: AbstractContextManager[Any] = turn or nullcontext()
+        self._file = os.path.abspath(str(engine.url.database)) if self.serial and not self.in_memory else None
+        self._connections = Connections(engine, turn, self._file, self._refused)
+        self._there: set[str] = set()
+        self.named_turn = threading.Lock()
+        """Held by the thread that excludes others from some names; see `excluding`."""
+
+    @classmethod
+    def at(cls, where: Storage | str | os.PathLike[str], *, create: bool = False, older: bool = False) -> Store:
+        """Return the store at a path or URL; a store, also one of your own, is returned as it is.
+
+        Parameters
+        ----------
+        where : a path such as `ads.evenhand` (an SQLite file), `sqlite:///ads.evenhand`, `sqlite://` or `:memory:` (in
+            memory, gone with the process), or `postgresql://user@host/database`.
+        create : create the tables if missing; otherwise a place without a store is refused.
+        older : accept a store that an older version wrote, for `upgrade`.
+
+        Raises
+        ------
+        ArgumentError
+            If `where` is neither a path nor a URL of a known kind.
+        StoreError
+            If it does not exist, cannot be reached, is not a store, or was written by another version.
+        MissingExtraError
+            If the driver for PostgreSQL is not installed.
+        """
+        if isinstance(where, Storage):
+            return cast(Store, where)  # studies use no more of it than `Storage` lists: test_storage.py plays on one
+        url = _url(where)
+        if url.get_backend_name() == "sqlite":
+            _check_file(url.database, create)
+        store = cls(_engine(url))
+        try:
+            store._settle(create, older)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """Provide a connection that sees one state of the store."""
+        return Use(self._connections, self._begin_reading, IDLE)
+
+    def writing(self, *, begin: bool = True) -> AbstractContextManager[Connection]:
+        """Provide a connection; its changes are saved when the block ends, and undone if it raises.
+
+        Parameters
+        ----------
+        begin : False if the block executes BEGIN itself, together with its first statement.
+        """
+        return Use(self._connections, self._begin_writing if begin else None, IDLE, PATIENCE)
+
+    @cached_property
+    def serial(self) -> bool:
+        """Whether a writing transaction excludes all others, so that rows need no locks."""
+        return self._engine.dialect.name == "sqlite"
+
+    def names(self) -> list[str]:
+        """Return the names of the studies, oldest first."""
+        studies = "SELECT name FROM studies WHERE replace(name, '/', '') = name ORDER BY id"  # not the logs of workers
+        with self.reading() as connection:
+            return [name for (name,) in read(connection, studies)]
+
+    @property
+    def file(self) -> str | None:
+        """The path of an SQLite file; None for other stores."""
+        return self._file
+
+    def check_writable(self) -> None:
+        """Write to the store and undo it at once.
+
+        Raises
+        ------
+        StoreError
+            If that cannot be done, such as on a full disk or a server that only reads.
+        """
+        note = "x" * (ROOM if self.serial else 1)
+        row = {"id": "writable?", "role": "none", "digest": "", "note": note, "created_at": 0, "revoked_at": 0}
+        with self.writing() as connection:
+            connection.execute(insert(KEYS), row)
+            connection.execute(delete(KEYS).where(KEYS.c.id == row["id"]))
+
+    def has(self, connection: Connection, table: Table) -> bool:
+        """Say whether a table is there: a store of an older version lacks those that came later."""
+        if table.name not in self._there and inspect(connection).has_table(table.name):
+            self._there.add(table.name)
+        return table.name in self._there
+
+    def provide(self, table: Table) -> None:
+        """Upgrade the store if it lacks a table."""
+        if table.name in self._there:
+            return
+        with self.reading() as connection:
+            there = self.has(connection, table)
+        if not there:
+            self.upgrade()
+
+    def upgrade(self) -> tuple[str | None, str]:
+        """Upgrade the tables to this version, all or nothing; return the revisions before and after.
+
+        Raises
+        ------
+        StoreError
+            If the store was written by a newer version.
+        """
+        command = optional("alembic.command", "a store of studies")
+        config = optional("alembic.config", "a store of studies").Config
+        with self.writing() as connection:
+            if not self.serial:
+                connection.execute(text("SELECT pg_advisory_xact_lock(20211121)"))
+            before = _revision(connection)
+            self._known(before)
+            if before != REVISION:
+                settings = config(attributes={"connection": connection})
+                settings.set_main_option("script_location", "evenhand:studies/store/migrations")
+                command.upgrade(settings, "head")
+        self._there.update(METADATA.tables)
+        if self.serial and not self.in_memory:
+            self._engine.dispose()
+        return before, REVISION
+
+    def purge(self, *tables: Table) -> bool:
+        """Clear deleted rows of these tables from the files of the database; return whether that could be done.
+
+        An SQLite file overwrites what is deleted with zeros, and its write-ahead log is emptied here. A PostgreSQL
+        server writes the tables anew. Neither waits long for those who read: others would wait behind it.
+        """
+        with self.reached(), self._turn, self._idle.connect() as connection:
+            run = connection.exec_driver_sql
+            if self.serial:
+                run(f"PRAGMA busy_timeout = {BRIEF}")
+                busy = run("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
+                run(f"PRAGMA busy_timeout = {PATIENCE * 1000}")
+                return not busy
+            run(f"SET lock_timeout = {BRIEF}")
+            try:
+                for table in tables:
+                    run(f"VACUUM FULL {table.name}")
+            except OperationalError as error:
+                if getattr(error.orig, "sqlstate", None) != LOCKED:
+                    raise
+                return False
+            finally:
+                run("RESET lock_timeout")
+        return True
+
+    def shrink(self, table: Table) -> None:
+        """Give the space of rows that were deleted from a table back, as far as that can be done now: a file that is
+        more than half empty is written anew; a server uses the space for new rows."""
+        queue = nullcontext() if self._file is None else wait_turn(self._file, PATIENCE)
+        with suppress(StoreError), self.reached(), self._turn, queue, self._idle.connect() as connection:
+            run = connection.exec_driver_sql
+            if not self.serial:
+                run(f"VACUUM {table.name}")
+            elif 2 * run("PRAGMA freelist_count").scalar_one() > run("PRAGMA page_count").scalar_one():
+                run("VACUUM")
+                run("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    def __repr__(self) -> str:
+        return f"Store({self.url!r})"
+
+    @contextmanager
+    def reached(self) -> Iterator[None]:
+        """Raise errors of the database in the block as a StoreError."""
+        try:
+            yield
+        except Exception as error:
+            refusal = self._refused(error)
+            if refusal is None:
+                raise
+            raise refusal from error
+
+    def _refused(self, error: BaseException) -> StoreError | None:
+        """Return what to raise in place of an error of the database; None for others."""
+        if isinstance(error, IntegrityError):
+            return None
+        said = said_by(error, self._engine.dialect.loaded_dbapi.Error)
+        if said is not None and "readonly database" in said:
+            said += "; to read it too, its folder must be writable: copy all its files to one that is"
+        if said is None:
+            return None
+        kind = UnreachableError if is_outage(error) else StoreError
+        return kind(f"{self.url}: {said}")
+
+    # ------------------------------------------------------------------ inside
+
+    def _settle(self, create: bool, older: bool) -> None:
+        with self.reading() as connection:
+            revision = _revision(connection)
+            self._there.update(METADATA.tables if revision == REVISION else ())
+            tables = bool(inspect(connection).get_table_names()) if revision is None else True
+        if revision is None and tables:
+            raise StoreError(f"{self.url}: a database, but no store of evenhand; name another place")
+        if revision is None and not create:
+            raise StoreError(
+                f"{self.url}: no store is there yet; `evenhand new`, `serve --create` and Study.create make one"
+            )
+        if revision is None:
+            self.upgrade()
+        elif revision not in USABLE:
+            self._known(revision)
+            if not older:
+                raise StoreError(
+                    f"{self.url}: written by an older version; `evenhand upgrade` brings it to this one's form"
+                )
+
+    def _known(self, revision: str | None) -> None:
+        if revision is not None and revision > REVISION:
+            raise StoreError(f"{self.url}: written by a newer version (revision {revision}); upgrade evenhand")
+
+
+def _url(where: str | os.PathLike[str]) -> URL:
+    if isinstance(where, os.PathLike):
+        where = os.fspath(where)
+    if not isinstance(where, str) or not where.strip():
+        raise ArgumentError(wanted("store", KINDS, where))
+    if where == ":memory:":
+        where = "sqlite://"
+    if "://" not in where:
+        return make_url("sqlite://").set(database=where)
+    try:
+        url = make_url(where)
+    except (BadURL, ValueError):
+        shown = where.split("://", 1)[0] + "://..."
+        raise ArgumentError(wanted("store", KINDS, shown, "escape the special characters of a password")) from None
+    if url.drivername not in DRIVERS:
+        raise ArgumentError(wanted("store", KINDS, _shown(url)))
+    url = url.set(drivername=DRIVERS[url.drivername])
+    if url.drivername == "sqlite" and (url.host or url.query):
+        mend = "a file takes three slashes" if url.host else "remove everything after the ?"
+        raise ArgumentError(wanted("store", KINDS, _shown(url), mend))
+    return url
+
+
+def _shown(url: URL) -> str:
+    """Return a URL without its password."""
+    hidden = {name: "..." for name in url.query if "pass" in name}
+    plain = url.set(drivername=url.get_backend_name())
+    return plain.update_query_dict(hidden).render_as_string(hide_password=True)
+
+
+def _check_file(database: str | None, create: bool) -> None:
+    if database in MEMORY:
+        return
+    path = Path(str(database))
+    try:
+        if "\0" in str(path):
+            raise ValueError("embedded null byte")
+        if path.is_dir():
+            raise StoreError(f"{path}: a folder; wanted a file for the store")
+        if not path.exists() and not create:
+            raise StoreError(
+                f"{path}: no store is there yet; `evenhand new`, `serve --create` and Study.create make one"
+            )
+        if not path.parent.is_dir():
+            raise StoreError(f"{path}: its folder is not there; make it first")
+        if path.exists() and path.stat().st_size:
+            with open(path, "rb") as file:
+                if file.read(16) != b"SQLite format 3\x00":
+                    raise StoreError(f"{path}: no store of evenhand; name another file")
+        if not path.exists():
+            begin_file(path)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", error)
+        raise UnreachableError(f"{str(path)[:200]!r}: cannot be reached: {why}") from error
+
+
+def begin_file(path: Path) -> None:
+    """Create an empty file that only its owner may read; SQLite gives the files beside it the same mode."""
+    with suppress(OSError):  # SQLite says what is wrong
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+
+
+def _engine(url: URL) -> Engine:
+    if url.get_backend_name() == "postgresql":
+        optional("psycopg", "a store in PostgreSQL")
+        engine = create_engine(url, isolation_level="AUTOCOMMIT")
+        _ping_idle(engine)
+        _begin_by_hand(engine)
+        return engine
+    in_memory = url.database in MEMORY
+    pool: dict[str, Any] = {"poolclass": StaticPool} if in_memory else {}
+    settings = {"check_same_thread": False, "timeout": PATIENCE}
+    engine = create_engine(url, connect_args=settings, pool_reset_on_return=None, **pool)
+
+    @event.listens_for(engine, "connect")
+    def _connected(connection: Any, record: Any) -> None:
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        for pragma in ("synchronous = FULL", "foreign_keys = ON", "secure_delete = ON"):
+            cursor.execute(f"PRAGMA {pragma}")
+        if cursor.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (REVISIONS,)).fetchone():
+            cursor.execute("PRAGMA journal_mode = WAL")
+        cursor.close()
+
+    _begin_by_hand(engine)
+    return engine
+
+
+def _begin_by_hand(engine: Engine) -> None:
+    """Begin transactions with the statement of a connection's use, which is faster than the drivers' own way."""
+
+    @event.listens_for(engine, "begin")
+    def _begun(connection: Connection) -> None:
+        statement, driver = connection.info.get(BEGIN), connection.connection.driver_connection
+        if statement is not None and isinstance(driver, sqlite3.Connection):
+            driver.execute(statement)
+        elif statement is not None and driver is not None:
+            execute(driver, statement)
+
+
+def _ping_idle(engine: Engine) -> None:
+    """Test connections that were idle before they are used again."""
+
+    @event.listens_for(engine, "checkout")
+    def _taken(connection: Any, record: Any, proxy: Any) -> None:
+        if time.monotonic() - record.info.get(USED, math.inf) > IDLE:
+            try:
+                engine.dialect.do_ping(connection)
+            except engine.dialect.loaded_dbapi.Error as error:
+                raise DisconnectionError from error
+
+
+def _revision(connection: Connection) -> str | None:
+    there = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+    if connection.dialect.name != "sqlite":
+        there = "SELECT 1 WHERE to_regclass(?) IS NOT NULL"
+    found = read(connection, there, REVISIONS) and read(connection, f"SELECT version_num FROM {REVISIONS}")
+    return found[0][0] if found else None

@@ -1,0 +1,1 @@
+"""Studies that several processes decide for at the same time."""
