@@ -63,7 +63,7 @@ def test_a_key_opens_the_routes_of_its_role_and_no_other(one, template, method, 
 def test_without_a_good_key_nothing_is_told(one, template, method, role, header):
     headers = {} if header is None else {"Authorization": header}
     answer = one.http.request(method, path_of(template), headers=headers)
-    assert (answer.status_code, answer.json()["error"]["name"]) == (401, "KeyError")
+    assert (answer.status_code, answer.json()["error"]["name"]) == (401, "AuthenticationError")
     assert answer.headers["WWW-Authenticate"].startswith("Bearer")
 
 

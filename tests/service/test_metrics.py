@@ -38,7 +38,7 @@ def test_requests_decisions_tells_and_refusals_are_counted(served):
     assert found["evenhand_worst_shortfall", "ads"] == pytest.approx(
         served.read("/studies/ads")["promise"]["worst_shortfall"]
     )
-    for name in ("TicketError", "ContradictionError", "KeyError", "UnknownStudyError"):
+    for name in ("TicketError", "ContradictionError", "AuthenticationError", "UnknownStudyError"):
         assert found["evenhand_refusals_total", name] == 1
     assert found["evenhand_requests_total", "/studies/{name}/tell", "200", "POST"] == 2
     assert found["evenhand_requests_total", "/studies/{name}/tell", "409", "POST"] == 1

@@ -39,6 +39,11 @@ def postgres():
 @pytest.fixture
 def database(postgres):
     """The URL of an empty PostgreSQL database."""
+    return empty_database(postgres)
+
+
+def empty_database(postgres):
+    """Make a database on a server, and return its URL."""
     name = f"store{next(NUMBERS)}"
     engine = create_engine(
         postgres.format(database="postgres").replace("postgresql:", "postgresql+psycopg:"),

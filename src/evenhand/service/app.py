@@ -18,7 +18,6 @@ from evenhand.service.middleware import Middleware
 from evenhand.service.readiness import Readiness
 from evenhand.service.routes.admin_routes import ADMIN_ENDPOINTS
 from evenhand.service.routes.read_routes import READ_ENDPOINTS
-from evenhand.service.routes.routing import Router
 from evenhand.service.routes.system_routes import SYSTEM_ENDPOINTS
 from evenhand.service.routes.write_routes import WRITE_ENDPOINTS
 from evenhand.service.scheduler import Hook, Scheduler
@@ -97,7 +96,7 @@ def create_app(
     admission = Admission(
         Guard(store, page_key), Buckets(rate, burst), Buckets(max(1.0, rate / 100), max(10.0, burst / 100))
     )
-    app.middleware_stack = Middleware(Router(app.router, endpoints), admission, metrics, log)
+    app.middleware_stack = Middleware(app.router, admission, metrics, log)
     app.state.sessions, app.state.metrics, app.state.admission = sessions, metrics, admission
     app.state.endpoints, app.state.readiness = endpoints, Readiness(store)
     for name, lane in lanes.items():

@@ -34,7 +34,7 @@ STATUS: dict[type[EvenhandError], int] = {
 
 NAMES: dict[int, str] = {
     400: "BadRequestError",
-    401: "KeyError",
+    401: "AuthenticationError",
     403: "RoleError",
     404: "NotFoundError",
     405: "MethodError",

@@ -12,6 +12,7 @@ from evenhand import registry
 from evenhand.errors import ArgumentError, wanted
 from evenhand.policy.traits import traits_of
 from evenhand.saving.state import to_bytes
+from evenhand.studies.store.storage import Storage
 from evenhand.studies.store.store import Store
 
 __all__ = ["NAME", "name_of_new", "open_store", "state_of_new"]
@@ -39,7 +40,7 @@ def state_of_new(policy: Any) -> bytes:
     return to_bytes(policy)
 
 
-def name_of_new(name: str | None, store: Store | str | os.PathLike[str]) -> str:
+def name_of_new(name: str | None, store: Storage | str | os.PathLike[str]) -> str:
     """Return the name of a new study: the one that is given, else the store's file's, else "study".
 
     Raises
@@ -55,7 +56,7 @@ def name_of_new(name: str | None, store: Store | str | os.PathLike[str]) -> str:
 
 
 @contextmanager
-def open_store(store: Store | str | os.PathLike[str], *, create: bool = False) -> Iterator[Store]:
+def open_store(store: Storage | str | os.PathLike[str], *, create: bool = False) -> Iterator[Store]:
     """Open the store at a place; close it again if the block fails."""
     place = Store.at(store, create=create)
     try:
@@ -66,8 +67,8 @@ def open_store(store: Store | str | os.PathLike[str], *, create: bool = False) -
         raise
 
 
-def _default(store: Store | str | os.PathLike[str]) -> str:
-    text = store.url if isinstance(store, Store) else os.fspath(store)
+def _default(store: Storage | str | os.PathLike[str]) -> str:
+    text = os.fspath(store) if isinstance(store, str | os.PathLike) else store.url
     stem = os.path.basename(text).split(".", 1)[0]
     on_disk = "://" not in text or text.startswith("sqlite:///")
     return stem if on_disk and not text.endswith(":memory:") and stem else "study"

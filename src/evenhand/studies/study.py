@@ -58,6 +58,7 @@ from evenhand.studies.log.versions import policy_version
 from evenhand.studies.signing import new_secret, number_of, sign_ticket
 from evenhand.studies.store.schema import SNAPSHOTS, STUDIES, SUBJECTS
 from evenhand.studies.store.statements import read
+from evenhand.studies.store.storage import Storage
 from evenhand.studies.store.store import Store
 from evenhand.studies.table import WORKER_COLUMNS
 
@@ -123,7 +124,7 @@ class Study:
     @classmethod
     def create(
         cls,
-        store: Store | str | os.PathLike[str],
+        store: Storage | str | os.PathLike[str],
         policy: Any,
         *,
         name: str | None = None,
@@ -183,7 +184,7 @@ class Study:
     @classmethod
     def open(
         cls,
-        store: Store | str | os.PathLike[str],
+        store: Storage | str | os.PathLike[str],
         name: str | None = None,
         *,
         worker: str | None = None,

@@ -234,7 +234,7 @@ class Fake:
         if key == REPORT:
             return 403, problem("RoleError", "this key may report; reading needs a key with the role read")
         if key not in self.keys:
-            return 401, problem("KeyError", "the key is unknown, or was revoked")
+            return 401, problem("AuthenticationError", "the key is unknown, or was revoked")
         _, *parts = map(unquote, path.strip("/").split("/"))
         if not parts and self.unlisted:
             return 503, problem("StoreError", "the store cannot be reached; try again")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from evenhand.errors import ArgumentError, UnknownStudyError, wanted
 from evenhand.service import arrow
@@ -30,7 +30,7 @@ from evenhand.service.responses import JSON, LARGE, as_json, compress, send_json
 from evenhand.service.schemas.request_schemas import StudyPath
 from evenhand.studies.keys import Key, Role
 
-__all__ = ["Endpoint", "Router", "off_loop", "parse", "unlimited"]
+__all__ = ["Endpoint", "off_loop", "parse", "unlimited"]
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -152,32 +152,6 @@ class Endpoint:
         if not isinstance(raw, dict):
             raise ArgumentError(wanted("body", "a JSON object", raw))
         return parse(models[-1] if "batch" in raw else models[0], raw)
-
-
-class Router:
-    """Finds the endpoint of a path such as /studies/NAME/ask by its last part; a slower router finds all others."""
-
-    def __init__(self, others: ASGIApp, endpoints: Sequence[Endpoint]) -> None:
-        self._others = others
-        prefix = "/studies/{name}/"
-        self._last = {one.path.removeprefix(prefix): one for one in endpoints if one.method == "POST"}
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        endpoint = self._find(scope)
-        await (self._others if endpoint is None else endpoint)(scope, receive, send)
-
-    def _find(self, scope: Scope) -> Endpoint | None:
-        """Return the endpoint of such a path, and note it in the scope; None for any other."""
-        if scope["type"] != "http" or scope["method"] != "POST" or scope.get("root_path"):
-            return None
-        before, _, last = scope["path"].rpartition("/")
-        start, _, name = before.rpartition("/")
-        endpoint = self._last.get(last)
-        if endpoint is None or start != "/studies" or not name:
-            return None
-        scope["endpoint"], scope["path_params"] = endpoint, {"name": name}
-        return endpoint
 
 
 async def _reach(request: Request) -> Any:

@@ -9,7 +9,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from evenhand.studies.store.server import BEGIN_WRITING, PATIENCE, driver_of, execute
-from evenhand.studies.store.store import Store, begin_file
+from evenhand.studies.store.storage import Storage
+from evenhand.studies.store.store import begin_file
 
 __all__ = ["excluding"]
 
@@ -20,7 +21,7 @@ FIRST = 7_310_000_000
 
 
 @contextmanager
-def excluding(store: Store, names: Iterable[str]) -> Iterator[None]:
+def excluding(store: Storage, names: Iterable[str]) -> Iterator[None]:
     """Keep out all others who exclude one of these names in a store, until the block ends.
 
     On a server each name is locked by itself; beside a file, all names together, by a lock on another file; it holds

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from sqlalchemy import Connection, Engine, Table, create_engine, delete, event, insert, inspect, make_url, text
 from sqlalchemy.exc import ArgumentError as BadURL
@@ -29,6 +29,7 @@ from evenhand.studies.store.outages import is_outage, said_by
 from evenhand.studies.store.schema import KEYS, METADATA, REVISION, REVISIONS, USABLE
 from evenhand.studies.store.server import BEGIN_WRITING, PATIENCE, execute
 from evenhand.studies.store.statements import read
+from evenhand.studies.store.storage import Storage
 from evenhand.studies.store.turns import wait_turn
 
 if TYPE_CHECKING:
@@ -80,8 +81,8 @@ class Store:
         """Held by the thread that excludes others from some names; see `excluding`."""
 
     @classmethod
-    def at(cls, where: Store | str | os.PathLike[str], *, create: bool = False, older: bool = False) -> Store:
-        """Return the store at a path or URL; a store is returned as it is.
+    def at(cls, where: Storage | str | os.PathLike[str], *, create: bool = False, older: bool = False) -> Store:
+        """Return the store at a path or URL; a store, also one of your own, is returned as it is.
 
         Parameters
         ----------
@@ -99,8 +100,8 @@ class Store:
         MissingExtraError
             If the driver for PostgreSQL is not installed.
         """
-        if isinstance(where, Store):
-            return where
+        if isinstance(where, Storage):
+            return cast(Store, where)  # studies use no more of it than `Storage` lists: test_storage.py plays on one
         url = _url(where)
         if url.get_backend_name() == "sqlite":
             _check_file(url.database, create)

@@ -1,0 +1,241 @@
+"""The contract of a storage, run by anybody over their own.
+
+whole            a block that raises leaves nothing behind
+kept             what a block wrote is there when the place is opened again, and a closed storage reconnects
+one state        a reader sees one state while others write, and holds no writer up
+refusals         what the database refuses is a StoreError, and the next block works
+tables           an upgrade is repeatable, and a table is known to be there or not
+same decisions   a study decides as it does in memory, and goes on after it is opened again
+threads          threads with one storage and with their own take every round once, and the log verifies
+names excluded   of those who exclude one name, one at a time works
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from typing import Any
+
+from sqlalchemy import Column, Connection, Integer, MetaData, Table
+
+from evenhand.checks.contract import Check
+from evenhand.checks.play import Skip
+from evenhand.errors import ArgumentError, ContractError, StoreError, wanted
+from evenhand.quotas import FairUCB
+from evenhand.studies.store.exclusion import excluding
+from evenhand.studies.store.schema import KEYS, METADATA, REVISION
+from evenhand.studies.store.statements import change, read
+from evenhand.studies.store.storage import Storage
+from evenhand.studies.store.store import Store
+from evenhand.studies.study import Study
+
+__all__ = ["check_store"]
+
+Opener = Callable[[str], Storage]
+ROUNDS, THREADS = 12, 4
+KEY = "INSERT INTO keys (id, role, digest, note, created_at) VALUES (?, 'read', ?, '', 1)"
+
+
+def check_store(opened: Opener) -> list[Check]:
+    """Run the contract of `Storage` over a storage of your own.
+
+    Parameters
+    ----------
+    opened : name -> the storage of that name, made if it is not there. The same name is the same place, except in
+        memory. Each check uses a name of its own, of letters, and closes what it opens.
+
+    Returns
+    -------
+    list of Check
+        One entry per check, skipped ones with the reason.
+
+    Raises
+    ------
+    ContractError
+        At the first check that fails, with what was seen.
+    ArgumentError
+        If what was opened lacks a member of `Storage`.
+
+    Examples
+    --------
+    >>> from evenhand.studies import Store, check_store
+    >>> [check.name for check in check_store(lambda name: Store.at(":memory:", create=True)) if not check.skipped]
+    ['whole', 'refusals', 'tables', 'same decisions', 'threads', 'names excluded']
+    """
+    checks: dict[str, Callable[[Opener, str], None]] = {
+        "whole": _whole,
+        "kept": _kept,
+        "one state": _one_state,
+        "refusals": _refusals,
+        "tables": _tables,
+        "same decisions": _same_decisions,
+        "threads": _threads,
+        "names excluded": _names_excluded,
+    }
+    done = []
+    for name, check in checks.items():
+        try:
+            check(opened, name.replace(" ", ""))
+            done.append(Check(name))
+        except Skip as skip:
+            done.append(Check(name, str(skip)))
+        except (AssertionError, StoreError) as error:
+            raise ContractError(f"the storage breaks the contract, {name}: {error}") from error
+    return done
+
+
+@contextlib.contextmanager
+def _using(opened: Opener, name: str, *, lasting: bool = False) -> Iterator[Storage]:
+    storage = opened(name)
+    if not isinstance(storage, Storage):
+        raise ArgumentError(wanted("opened", "a function that returns an evenhand.studies.Storage", storage))
+    try:
+        if lasting and storage.in_memory:
+            raise Skip("gone with the process")
+        yield storage
+    finally:
+        storage.close()
+
+
+def _keys(storage: Storage) -> list[str]:
+    with storage.reading() as connection:
+        return [id for (id,) in read(connection, "SELECT id FROM keys ORDER BY id")]
+
+
+def _add_key(storage: Storage, id: str) -> None:
+    with storage.writing() as connection:
+        change(connection, KEY, id, id)
+
+
+def _whole(opened: Opener, name: str) -> None:
+    with _using(opened, name) as storage:
+        with contextlib.suppress(ZeroDivisionError), storage.writing() as connection:
+            change(connection, KEY, "undone", "undone")
+            raise ZeroDivisionError
+        found = _keys(storage)
+        assert not found, f"a block that raised left {found}"
+        storage.check_writable()
+        assert not _keys(storage), "check_writable left a row behind"
+
+
+def _kept(opened: Opener, name: str) -> None:
+    with _using(opened, name, lasting=True) as storage:
+        _add_key(storage, "first")
+        storage.close()
+        _add_key(storage, "later")
+    with _using(opened, name) as storage:
+        found = _keys(storage)
+        assert found == ["first", "later"], f"of the rows 'first' and 'later', the place opened again holds {found}"
+
+
+def _one_state(opened: Opener, name: str) -> None:
+    with _using(opened, name, lasting=True) as storage, _using(opened, name) as other:
+        with storage.reading() as connection, ThreadPoolExecutor(1) as elsewhere:
+            before = read(connection, "SELECT id FROM keys")
+            # In a thread: a reader that holds writers up would otherwise wait for itself until the patience ends.
+            elsewhere.submit(_add_key, other, "late").result()
+            after = read(connection, "SELECT id FROM keys")
+        assert before == after, f"a reader saw {before}, and {after} in the same block"
+        assert _keys(storage) == ["late"], "what another opening wrote is not seen by a later block"
+
+
+def _refusals(opened: Opener, name: str) -> None:
+    with _using(opened, name) as storage:
+        for block in (storage.reading, storage.writing):
+            refusal = _refused(block)
+            kind = type(refusal).__name__
+            assert isinstance(refusal, StoreError), f"a refused statement raised {kind}, not StoreError"
+            assert storage.url in str(refusal), f"the error {refusal} does not name {storage.url}"
+        _add_key(storage, "next")
+        assert _keys(storage) == ["next"], "the block after a refusal did not work"
+
+
+def _refused(block: Callable[[], AbstractContextManager[Connection]]) -> Exception | None:
+    try:
+        with block() as connection:
+            read(connection, "SELECT * FROM no_such_table")
+    except Exception as error:
+        return error
+    return None
+
+
+def _tables(opened: Opener, name: str) -> None:
+    absent = Table("no_such_table", MetaData(), Column("id", Integer))
+    with _using(opened, name) as storage:
+        revisions = storage.upgrade()
+        assert revisions == (REVISION, REVISION), f"an upgrade of a new storage returned {revisions}"
+        storage.provide(KEYS)
+        with storage.reading() as connection:
+            missing = [table.name for table in METADATA.tables.values() if not storage.has(connection, table)]
+            assert not missing, f"the tables {missing} are missing"
+            assert not storage.has(connection, absent), "a table that was never made is said to be there"
+
+
+def _policy() -> FairUCB:
+    return FairUCB({"a": 0.2, "b": 0.3}, seed=1)
+
+
+def _play(study: Any, rounds: int) -> list[int]:
+    """Take and report decisions; return their tickets."""
+    tickets = []
+    for _ in range(rounds):
+        decision = study.ask()
+        study.tell(decision, float(decision.arm == "a"))
+        tickets.append(decision.id)
+    return tickets
+
+
+def _arms(storage: Storage, halves: Callable[[Any], Any]) -> list[Any]:
+    study = Study.create(storage, _policy(), name="ads")
+    _play(study, ROUNDS)
+    study = halves(study)
+    _play(study, ROUNDS)
+    study.verify()
+    return list(study.frame()["arm"])
+
+
+def _same_decisions(opened: Opener, name: str) -> None:
+    with _using(opened, name) as storage, _using(lambda _: Store.at(":memory:", create=True), name) as memory:
+        wished = _arms(memory, lambda study: study)
+        found = _arms(storage, lambda study: Study.open(storage, study.name))
+        assert found == wished, f"decided {found}, in memory {wished}"
+        assert storage.names() == ["ads"], f"names() is {storage.names()} after the study 'ads' was created"
+
+
+def _threads(opened: Opener, name: str) -> None:
+    with contextlib.ExitStack() as stack:
+        storage = stack.enter_context(_using(opened, name))
+        Study.create(storage, _policy(), name="ads")
+        places = [storage] * THREADS
+        if not storage.in_memory:
+            places[: THREADS // 2] = [stack.enter_context(_using(opened, name)) for _ in range(THREADS // 2)]
+        with ThreadPoolExecutor(THREADS) as pool:
+            tickets = pool.map(lambda place: _play(Study.open(place, "ads"), ROUNDS), places)
+            found = sorted(id for each in tickets for id in each)
+        assert found == list(range(1, THREADS * ROUNDS + 1)), f"{THREADS} threads got the tickets {found}"
+        Study.open(storage, "ads").verify()
+
+
+def _names_excluded(opened: Opener, name: str) -> None:
+    with contextlib.ExitStack() as stack:
+        storage = stack.enter_context(_using(opened, name))
+        other = storage if storage.in_memory else stack.enter_context(_using(opened, name))
+        inside, most, counting = 0, 0, threading.Lock()
+
+        def work(place: Storage) -> None:
+            nonlocal inside, most
+            with excluding(place, ["key"]):
+                with counting:
+                    inside += 1
+                    most = max(most, inside)
+                time.sleep(0.01)
+                with counting:
+                    inside -= 1
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            list(pool.map(work, [storage, other] * (THREADS // 2)))
+        assert most == 1, f"{most} threads excluded one name at once"

@@ -1,0 +1,99 @@
+"""What a study needs of the place in which it is kept, so that an outsider can bring his own."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, runtime_checkable
+
+from sqlalchemy import Connection, Table
+
+__all__ = ["Storage"]
+
+
+@runtime_checkable
+class Storage(Protocol):
+    """A database that holds studies; `Store` is ours, and `Study.create` and `Study.open` take any other.
+
+    It gives connections of SQLAlchemy to a database that speaks as SQLite or PostgreSQL does, through `sqlite3` or
+    psycopg: studies send short statements to the driver itself. `check_store` runs all that is said here.
+
+    **Threads.** Every method may be called from any thread, and several at once. A connection belongs to the thread
+    that entered its block, until the block ends. Blocks of one thread are not nested, except in `excluding`.
+
+    **Ownership.** `Study.close` closes its storage, also one that was handed to it and that other studies use. So
+    `close` only ends connections: it may be called twice, and a later block opens new ones. In memory the data end
+    with it.
+
+    **Transactions.** A block is one transaction. `reading` sees one state of the database, whatever is committed
+    meanwhile, and makes no writer wait. `writing` is saved as a whole when its block ends, is on disk then, and leaves
+    nothing behind where the block raises. Where `serial` holds, at most one writing block is open in all processes;
+    elsewhere studies lock the rows that they change.
+
+    **Errors.** What the database refuses is a `StoreError` outside the block, an `UnreachableError` where it may
+    succeed later; an `IntegrityError` of SQLAlchemy and errors that are not the database's pass unchanged.
+
+    Attributes
+    ----------
+    url : the address without its password, for messages.
+    in_memory : whether it is gone with the process, and one thread at a time uses it.
+    serial : whether a writing block excludes all others, so that rows need no locks.
+    file : the path beside which files of locks may lie; None for a server and in memory.
+    named_turn : a lock of `threading`, held by the thread that excludes others from some names.
+    """
+
+    url: str
+    in_memory: bool
+    named_turn: Any
+
+    @property
+    def serial(self) -> bool: ...
+
+    @property
+    def file(self) -> str | None: ...
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """Provide a connection that sees one state of the database."""
+        ...
+
+    def writing(self, *, begin: bool = True) -> AbstractContextManager[Connection]:
+        """Provide a connection whose changes are saved when the block ends.
+
+        Without `begin` the block itself executes BEGIN, in one round trip with its first statement.
+        """
+        ...
+
+    def reached(self) -> AbstractContextManager[None]:
+        """Raise what the database refuses in the block as a StoreError."""
+        ...
+
+    def names(self) -> list[str]:
+        """Return the names of the studies, oldest first."""
+        ...
+
+    def has(self, connection: Connection, table: Table) -> bool:
+        """Return whether a table is there."""
+        ...
+
+    def provide(self, table: Table) -> None:
+        """Upgrade the tables if this one is missing."""
+        ...
+
+    def upgrade(self) -> tuple[str | None, str]:
+        """Bring the tables to this version, all or nothing; return the revisions before and after."""
+        ...
+
+    def check_writable(self) -> None:
+        """Raise a StoreError if nothing can be written; leave nothing behind."""
+        ...
+
+    def purge(self, *tables: Table) -> bool:
+        """Clear deleted rows of tables from the disk; return False where readers prevent it."""
+        ...
+
+    def shrink(self, table: Table) -> None:
+        """Give back the space of deleted rows, as far as that can be done now."""
+        ...
+
+    def close(self) -> None:
+        """Close all connections."""
+        ...

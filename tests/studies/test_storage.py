@@ -1,0 +1,186 @@
+"""Whoever brings a storage of their own learns from `check_store` whether studies can be kept in it."""
+
+import contextlib
+import functools
+from contextlib import contextmanager
+
+import pytest
+
+from evenhand.errors import ArgumentError, ContractError
+from evenhand.studies import Storage, Store, Study, check_store
+from evenhand.studies.store.statements import change
+from tests.studies.conftest import empty_database
+from tests.studies.test_store import policy
+
+ALL = ["whole", "kept", "one state", "refusals", "tables", "same decisions", "threads", "names excluded"]
+
+
+class Outsider:
+    """A storage that shares no base with `Store`, and has what `Storage` lists and nothing else."""
+
+    def __init__(self, place):
+        self._inner = Store.at(place, create=True)
+        self.url, self.in_memory = self._inner.url, self._inner.in_memory
+        self.named_turn = self._inner.named_turn
+
+    @property
+    def serial(self):
+        return self._inner.serial
+
+    @property
+    def file(self):
+        return self._inner.file
+
+    def reading(self):
+        return self._inner.reading()
+
+    def writing(self, *, begin=True):
+        return self._inner.writing(begin=begin)
+
+    def reached(self):
+        return self._inner.reached()
+
+    def names(self):
+        return self._inner.names()
+
+    def has(self, connection, table):
+        return self._inner.has(connection, table)
+
+    def provide(self, table):
+        self._inner.provide(table)
+
+    def upgrade(self):
+        return self._inner.upgrade()
+
+    def check_writable(self):
+        self._inner.check_writable()
+
+    def purge(self, *tables):
+        return self._inner.purge(*tables)
+
+    def shrink(self, table):
+        self._inner.shrink(table)
+
+    def close(self):
+        self._inner.close()
+
+
+class Half(Outsider):
+    """Saves what a block wrote before it raised."""
+
+    @contextmanager
+    def writing(self, *, begin=True):
+        failed = None
+        with self._inner.writing(begin=begin) as connection:
+            try:
+                yield connection
+            except ZeroDivisionError as error:
+                failed = error
+        if failed is not None:
+            raise failed
+
+
+class Forgetful(Outsider):
+    """Undoes what a block wrote."""
+
+    @contextmanager
+    def writing(self, *, begin=True):
+        with contextlib.suppress(ZeroDivisionError), self._inner.writing(begin=begin) as connection:
+            yield connection
+            raise ZeroDivisionError
+
+
+class Fickle(Outsider):
+    """Lets a reader see what is committed while it reads."""
+
+    @contextmanager
+    def reading(self):
+        with self._inner.reached(), self._inner._engine.connect() as connection:
+            connection.info["evenhand_begin"] = None
+            yield connection
+
+
+class Leaky(Outsider):
+    """Hands on errors of the driver."""
+
+    @contextmanager
+    def reading(self):
+        with self._inner._engine.connect() as connection:
+            connection.info["evenhand_begin"] = "BEGIN"
+            yield connection
+
+
+class Sure(Outsider):
+    """Says of every table that it is there."""
+
+    def has(self, connection, table):
+        return True
+
+
+class Nameless(Outsider):
+    """Lists no studies."""
+
+    def names(self):
+        return []
+
+
+class Open(Outsider):
+    """Excludes nobody: it has neither a file to lock nor a lock."""
+
+    def __init__(self, place):
+        super().__init__(place)
+        self.in_memory, self.named_turn = True, contextlib.nullcontext()
+
+
+def places(kind, request, tmp_path):
+    """Return name -> a place of this kind, the same for the same name."""
+    if kind == "postgresql":
+        server = request.getfixturevalue("postgres")
+        return functools.cache(lambda name: empty_database(server))
+    return (lambda name: ":memory:") if kind == "memory" else lambda name: tmp_path / f"{name}.evenhand"
+
+
+@pytest.mark.parametrize("kind", ["memory", "file", "postgresql"])
+@pytest.mark.parametrize("made", [lambda place: Store.at(place, create=True), Outsider], ids=["ours", "outsider"])
+def test_stores_keep_the_contract(made, kind, request, tmp_path):
+    place = places(kind, request, tmp_path)
+    checks = check_store(lambda name: made(place(name)))
+    assert [check.name for check in checks] == ALL
+    skipped = ["kept", "one state"] if kind == "memory" else []
+    assert [check.name for check in checks if check.skipped] == skipped
+
+
+@pytest.mark.parametrize(
+    ("broken", "check"),
+    [
+        (Half, "whole: a block that raised left \\['undone'\\]"),
+        (Forgetful, "kept: of the rows 'first' and 'later', the place opened again holds \\[\\]"),
+        (Fickle, "one state: a reader saw \\[\\], and \\[\\('late',\\)\\] in the same block"),
+        (Leaky, "refusals: a refused statement raised OperationalError, not StoreError"),
+        (Sure, "tables: a table that was never made is said to be there"),
+        (Nameless, "same decisions: names\\(\\) is \\[\\] after the study 'ads' was created"),
+        (Open, "names excluded: [2-4] threads excluded one name at once"),
+    ],
+)
+def test_a_storage_that_breaks_the_contract_is_named(broken, check, tmp_path):
+    with pytest.raises(ContractError, match=f"^the storage breaks the contract, {check}"):
+        check_store(lambda name: broken(tmp_path / f"{name}.evenhand"))
+
+
+def test_what_is_no_storage_is_refused(tmp_path):
+    with pytest.raises(ArgumentError, match=r"opened: wanted a function that returns an evenhand\.studies\.Storage"):
+        check_store(lambda name: tmp_path)
+
+
+def test_a_study_lives_in_a_storage_from_outside(tmp_path):
+    storage = Outsider(tmp_path / "ads.evenhand")
+    assert isinstance(storage, Storage)
+    study = Study.create(storage, policy())
+    study.tell(study.ask(), 1.0)
+    assert (study.name, study.store) == ("ads", storage)
+    study.close()
+    with storage.writing() as connection:
+        assert change(connection, "UPDATE studies SET name = 'news' WHERE name = 'ads'") == 1
+    again = Study.open(storage, "news")
+    assert again.sequence == 2
+    again.close()
