@@ -308,8 +308,8 @@ class Members(Base):
         and nothing else is known of it); `holder`, the machine and process that opened it last; `rounds` that it has
         decided; `surplus`: by how many pulls the arm that is nearest to its limit may still fall behind in its log, of
         a cap be ahead, of a window how many rounds it may still do without (None without a promise, and of a worker
-        that has left); `heard`, when its log or its claim last changed, UTC; `exchanged`, when it last reported to the others; `lag`, how many rounds of the others it has
-        not been told of.
+        that has left); `heard`, when its log or its claim last changed, UTC; `exchanged`, when it last reported to the
+        others; `lag`, how many rounds of the others it has not been told of.
         """
         import pandas as pd
 
