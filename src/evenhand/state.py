@@ -11,5 +11,6 @@ def __getattr__(name: str) -> Any:
 
     if name.startswith("__") or not hasattr(state, name):
         raise AttributeError(f"module 'evenhand.state' has no attribute {name!r}")
-    warnings.warn(f"evenhand.state.{name} is evenhand.{name} now", DeprecationWarning, stacklevel=2)
+    now = f"evenhand.{name}" if name in ("load", "save") else f"evenhand.saving.state.{name}"
+    warnings.warn(f"evenhand.state.{name} is {now} now", DeprecationWarning, stacklevel=2)
     return getattr(state, name)

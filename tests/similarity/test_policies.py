@@ -8,6 +8,7 @@ import evenhand as eh
 from evenhand.checks import check_policy, check_world, examples
 from evenhand.errors import ArgumentError, ContextError, RewardError, TableError, VerdictError
 from evenhand.rng import child
+from evenhand.saving.state import to_bytes
 from evenhand.similarity import (
     EllipsoidDistance,
     KnownDistance,
@@ -168,10 +169,10 @@ def test_many_draws_are_told_a_reward_each():
 def test_rounds_that_would_take_minutes_with_projected_volume_are_refused_by_name():
     learner = ProjectedVolumeDistance(seed=1)
     policy = LipschitzUCB(2, metric=learner, select="many", seed=1)
-    before = eh.state.to_bytes(policy)
+    before = to_bytes(policy)
     with pytest.raises(ContextError, match=r"at most 200 pairs for ProjectedVolumeDistance, got '?21 with 210 pairs"):
         policy.ask(np.zeros((21, 2)))
-    assert eh.state.to_bytes(policy) == before
+    assert to_bytes(policy) == before
     policy.prepare(20, 2)
     LipschitzUCB(2, metric=ProjectedVolumeDistance(most_pairs=None, seed=1), select="many").prepare(21, 2)
     kept = learner.snapshot()
@@ -270,10 +271,10 @@ def test_a_contradiction_in_tell_changes_nothing():
     decision = next(d for d in (policy.ask(x) for _ in range(20)) if abs(np.subtract(*d.probabilities)) > 0)
     gap = abs(np.subtract(*decision.probabilities))
     policy.metric.verdict(*x, min(1.0, gap + 0.01), unfair=False)
-    before = eh.state.to_bytes(policy)
+    before = to_bytes(policy)
     with pytest.raises(VerdictError, match=r"pair \(0, 1\): .*no metric calls a gap"):
         policy.tell(decision, 0.1 if decision.index >= 0 else None, [(0, 1)])
-    assert eh.state.to_bytes(policy) == before
+    assert to_bytes(policy) == before
 
 
 @pytest.mark.parametrize("metric", [MomentDistance(), EllipsoidDistance(), ProjectedVolumeDistance(seed=1)], ids=named)
@@ -317,10 +318,10 @@ def test_the_number_of_individuals_may_change_from_round_to_round():
 )
 def test_bad_contexts_are_refused(contexts, says):
     policy = LipschitzUCB(2, seed=1)
-    before = eh.state.to_bytes(policy)
+    before = to_bytes(policy)
     with pytest.raises(ContextError, match=says):
         policy.ask(contexts)
-    assert eh.state.to_bytes(policy) == before
+    assert to_bytes(policy) == before
 
 
 @pytest.mark.parametrize(

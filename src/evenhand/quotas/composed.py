@@ -50,11 +50,6 @@ def _ranked_wish(params: Any, state: Any, contexts: Floats, round: int, waiting:
 
 
 @kernel
-def _given_wish(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
-    return _best_on_offer(state), LOT
-
-
-@kernel
 def _no_wish(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     return -1, LOT
 
