@@ -1,0 +1,51 @@
+"""The rooms of the house: a reader finds the place of a thing by the names of folders and files alone."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import evenhand as eh
+
+HOME = Path(eh.__file__).parent
+PLACES = {
+    "where is it decided whether a wish is granted?": ("promises/pick.py", "grant"),
+    "where is a promise refused that cannot be kept?": ("promises/feasible.py", "check_sums"),
+    "how is what workers are owed divided among them?": ("promises/workers.py", "endow"),
+    "how are plays counted against clauses?": ("promises/counting.py", "play"),
+    "how long may a ticket stay open?": ("studies/log/expiry.py", "read_expiry"),
+    "how are the entries of a log chained?": ("studies/log/chain.py", "digest_of"),
+    "when do workers tell each other what they learned?": ("studies/workers/exchanging.py", "Exchanging"),
+    "who may write to a store next?": ("studies/store/turns.py", "wait_turn"),
+    "how often may a key send requests?": ("service/limits/limits.py", "Buckets"),
+    "what is the body of a request that changes shares?": ("service/schemas/request_schemas.py", "ChangeBody"),
+    "how is a log of another system audited against shares?": ("audit/promises.py", "audit"),
+    "which item is labelled next?": ("sampling/labelling/label_queue.py", "LabelQueue"),
+    "how is a policy written to a file?": ("saving/state.py", "save"),
+    "what does a policy say of itself?": ("policy/traits.py", "Traits"),
+}
+TRUNK = {
+    "arguments", "errors", "extras", "frames", "labels", "online", "parameters", "protocol", "registry", "rng", "state",
+    "threads", "version",
+}  # fmt: skip
+"""The modules that belong to no room; what is new belongs into one."""
+
+
+def defined(path):
+    return {getattr(node, "name", None) for node in ast.parse((HOME / path).read_text()).body}
+
+
+@pytest.mark.parametrize("question", PLACES)
+def test_the_name_of_a_place_answers_a_question(question):
+    path, name = PLACES[question]
+    assert name in defined(path)
+
+
+def test_only_what_all_need_stands_outside_the_rooms():
+    assert {file.stem for file in HOME.glob("[a-z]*.py")} == TRUNK
+
+
+def test_no_room_holds_more_than_a_reader_can_survey():
+    """At most 50 modules lie flat in one folder, rooms inside it not counted."""
+    for folder in {file.parent for file in HOME.rglob("*.py")}:
+        assert len(list(folder.glob("[a-z]*.py"))) <= 50, folder
