@@ -129,7 +129,7 @@ def test_the_document_describes_every_refusal_with_the_one_envelope(one):
 def test_the_manual_needs_no_key_and_nothing_from_elsewhere(one):
     text = one.http.get("/docs").text
     named_in_html = re.findall(r'(?:src|href)="([^"#]+)"', text)
-    assert len(named_in_html) == 5
+    assert len(named_in_html) == 7
     for name in named_in_html:
         answer = one.http.get(f"/{name}")
         assert answer.status_code == 200, name

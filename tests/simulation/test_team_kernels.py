@@ -68,6 +68,9 @@ CASES = {
     "deadline-learn, windows": (DeadlineLearn(UCB1(), eh.Promise([0.0] * 4, windows={0: 60, 1: (2, 90)})), FRACTIONS),
 }
 
+ALIKE = ("deadline-learn, a set", "deadline-learn, windows")
+"""Played by the kernels of the one before them, which take a minute to compile; as plain Python alone."""
+
 
 def same(name, workers, every, delay, rounds=150, compiled=False):
     """Say whether kernels and asks and tells leave the same trace."""
@@ -93,7 +96,7 @@ def test_they_do_so_at_once_and_alone(name, every, delay):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [name for name in CASES if name not in ALIKE])
 def test_the_compiled_loop_plays_what_asks_and_tells_play(name):
     for workers, every, delay in ((3, 5, None), (11, 4, ("geometric", 9)), (3, None, 2)):
         assert same(name, workers, every, delay, rounds=1000, compiled=True), (workers, every)
