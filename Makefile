@@ -8,13 +8,14 @@ FIRST ?= 0
 LOWEST_TESTS := tests/service tests/client/test_client.py tests/studies/test_study.py tests/studies/test_store.py
 EXTRAS := all client dask docs fairlearn gymnasium openfeature peers postgresql ray service test
 
-.PHONY: help demo test test-long test-all test-lowest lint lines check figures evaluation docs bench fuzz durability kill-workers simulate coverage clients wheels lock clean
+.PHONY: help demo test test-quick test-long test-all test-rest test-lowest lint lines check figures evaluation docs bench fuzz durability kill-workers simulate coverage clients wheels lock clean
 
 help:
 	@echo "make demo                  decide on real data under guaranteed shares, and see that the promise held"
 	@echo "make test                  style, types, layers, tests, documentation"
 	@echo "make test-long             the tests that take long: clusters, many processes, repeated simulations"
 	@echo "make test-all              every test; with EVENHAND_NO_SKIPS=1 none may skip"
+	@echo "make test-rest             every test that has not passed in this checkout before"
 	@echo "make test-lowest           the service, its clients and studies with the lowest versions that pyproject.toml names"
 	@echo "make lines                 how many lines of code there are, without blanks, comments and docstrings"
 	@echo "make check POLICY=NAME     the contract over one registered policy, such as quotas/fair-ucb"
@@ -24,7 +25,7 @@ help:
 	@echo "make bench                 the benchmarks, ratios in one run"
 	@echo "make fuzz                  the property tests with fifty times as many examples, new ones each time"
 	@echo "make durability            studies killed 200 times, 10,000 conversations by four processes"
-	@echo "make kill-workers          16 workers killed at random for ten minutes, on files and on PostgreSQL"
+	@echo "make kill-workers          16 workers killed 1,000 times, on files and on PostgreSQL"
 	@echo "make simulate SEEDS=1000   workers and the service under a seeded scheduler: messages, clocks, disks, faults"
 	@echo "make coverage              line coverage, kernels as plain Python"
 	@echo "make clients               the TypeScript client's types, from the service's routes (needs node)"
@@ -34,7 +35,11 @@ help:
 demo: .venv/ready
 	@$(BIN)/evenhand demo --out $(OUT)/demo
 
-test: lint
+# The checks of style and types need one core alone, so they run beside the tests.
+test: .venv/ready
+	@$(MAKE) --no-print-directory --output-sync=target -j 2 lint test-quick
+
+test-quick: .venv/ready
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
 test-long: .venv/ready
@@ -42,6 +47,9 @@ test-long: .venv/ready
 
 test-all: .venv/ready
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+test-rest: .venv/ready
+	$(BIN)/python -m pytest -n 2 --dist loadfile --rest
 
 # What else these versions need is taken as new as it comes, so that warnings of what changes one day say nothing.
 test-lowest: .venv/lowest/ready
@@ -59,9 +67,9 @@ test-lowest: .venv/lowest/ready
 	@touch $@
 
 lint: .venv/ready
+	$(BIN)/mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 lines:
@@ -90,10 +98,10 @@ fuzz: .venv/ready
 	EVENHAND_FUZZ=50 $(BIN)/python -m pytest tests -n 2 -m "not slow"
 
 durability: .venv/ready
-	EVENHAND_KILLS=200 EVENHAND_CONVERSATIONS=10000 $(BIN)/python -m pytest tests/studies/test_processes.py --durations=0
+	EVENHAND_KILLS=200 EVENHAND_CONVERSATIONS=10000 PYTEST_TIMEOUT=3600 $(BIN)/python -m pytest tests/studies/test_processes.py --durations=0
 
 kill-workers: .venv/ready
-	EVENHAND_WORKERS=16 EVENHAND_SECONDS=600 $(BIN)/python -m pytest tests/studies/test_worker_processes.py --durations=0
+	EVENHAND_WORKERS=16 EVENHAND_KILLS=1000 PYTEST_TIMEOUT=3600 $(BIN)/python -m pytest tests/studies/test_worker_processes.py --durations=0
 
 simulate: .venv/ready
 	$(BIN)/python -m tests.studies.simulated --seeds $(SEEDS) --first $(FIRST)
@@ -117,10 +125,12 @@ lock:
 		--generate-hashes --no-header --no-annotate --no-emit-index-url --quiet --output-file requirements.lock
 
 .venv/ready: requirements.lock pyproject.toml
-	@echo "Setting up .venv from requirements.lock: once, about two minutes."
+	@echo "Setting up .venv from requirements.lock: once, about half a minute."
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@awk '/^[a-z]/ {on = /^uv==/} on' requirements.lock > .venv/uv.txt
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r .venv/uv.txt
+	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes --requirement requirements.lock
+	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
 	$(BIN)/python -m compileall -q src
 	@touch $@
 

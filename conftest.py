@@ -1,8 +1,13 @@
-"""Tests that need an extra that is not installed skip, and say so; with EVENHAND_NO_SKIPS=1, a skip is a failure."""
+"""Tests that need an extra that is not installed skip, and say so; with EVENHAND_NO_SKIPS=1, a skip is a failure.
+
+With `--rest`, tests are left out that have passed in this checkout before; with `--shuffle SEED`, files come in another
+order.
+"""
 
 import doctest
 import importlib.util
 import os
+import random
 
 import pytest
 
@@ -62,3 +67,40 @@ def missing(error):
             return module if module in EXTRA_OF and importlib.util.find_spec(module) is None else None
         error = error.__cause__
     return None
+
+
+PASSED = "evenhand/passed"
+"""Where pytest's cache keeps the names of the tests that have passed."""
+passed: set[str] = set()
+failed: set[str] = set()
+
+
+def pytest_addoption(parser):
+    parser.addoption("--rest", action="store_true", help="leave out what has passed in this checkout before")
+    parser.addoption("--shuffle", metavar="SEED", help="take the files in another order, which SEED decides")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("rest"):
+        done = set(config.cache.get(PASSED, []))
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in done])
+        items[:] = [item for item in items if item.nodeid not in done]
+    if config.getoption("shuffle") is not None:
+        files = sorted({item.path for item in items})
+        random.Random(config.getoption("shuffle")).shuffle(files)
+        items.sort(key=lambda item: files.index(item.path))
+
+
+def pytest_runtest_logreport(report):
+    """Take note of what passes: with several processes, in the one that hands out the tests."""
+    if report.when == "call" and report.passed and not hasattr(report, "wasxfail"):
+        passed.add(report.nodeid)
+    elif report.failed:
+        failed.add(report.nodeid)
+
+
+def pytest_sessionfinish(session):
+    cache = getattr(session.config, "cache", None)  # None with -p no:cacheprovider
+    if cache is not None and not hasattr(session.config, "workerinput"):
+        cache.set(PASSED, sorted((passed | set(cache.get(PASSED, []))) - failed))

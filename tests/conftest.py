@@ -1,6 +1,7 @@
 """What every test shares: Hypothesis without chance, and the folder of real data sets."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,15 @@ def scratch_registry(monkeypatch):
     registry.entries()
     monkeypatch.setattr(registry, "_entries", dict(registry._entries))
     return lambda cls: registry.register("quotas/broken")(cls)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_processes_left():
+    """End the processes that joblib keeps for later: they hold what the module's tests have imported and compiled."""
+    yield
+    loky = sys.modules.get("joblib.externals.loky.reusable_executor")
+    if loky is not None and loky._executor is not None:
+        loky._executor.shutdown(wait=True, kill_workers=True)
 
 
 LONG = {line.split()[1] for line in Path(__file__).with_name("long.txt").read_text().splitlines() if line[0] != "#"}

@@ -39,6 +39,7 @@ def test_what_the_trunk_and_quotas_bring_is_registered():
     }
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", [timed(name) for name in NAMES])
 def test_what_is_registered_keeps_the_contract(name):
     outcome = check_registered(name)

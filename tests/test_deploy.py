@@ -7,10 +7,8 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -18,6 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from evenhand.service.settings import KINDS, read_settings
+from tests.waiting import until
 
 ROOT = Path(__file__).parent.parent
 DEPLOY = ROOT / "deploy"
@@ -138,13 +137,8 @@ def test_systemd_finds_no_fault_with_the_unit(tmp_path):
     assert subprocess.run(["systemd-analyze", "verify", spoiled], capture_output=True, text=True).stderr
 
 
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_what_the_image_is_made_of_serves_and_its_first_key_makes_others(tmp_path):
     context, place = tmp_path / "context", tmp_path / "installed"
     for one in copied():
@@ -158,10 +152,9 @@ def test_what_the_image_is_made_of_serves_and_its_first_key_makes_others(tmp_pat
     subprocess.run(install, cwd=context, env=clean, check=True)
     settings = tmp_path / "service.toml"
     settings.write_text((DEPLOY / "service.toml").read_text().replace("/var/lib/evenhand", str(tmp_path)))
-    port = free_port()
     more = {
         "EVENHAND_SETTINGS": str(settings),
-        "EVENHAND_PORT": str(port),
+        "EVENHAND_PORT": "0",
         "NUMBA_CACHE_DIR": str(tmp_path / "compiled"),
     }
     command = [str(place / "bin" / json.loads(told("CMD")[0])[0]), *json.loads(told("CMD")[0])[1:]]
@@ -169,12 +162,15 @@ def test_what_the_image_is_made_of_serves_and_its_first_key_makes_others(tmp_pat
         process = subprocess.Popen(command, cwd=tmp_path, env=clean | more, stdout=printed, stderr=printed)
     try:
         check = json.loads(told("HEALTHCHECK")[0].split("CMD ", 1)[1])
+
+        def port():
+            printed = (tmp_path / "printed").read_text()
+            assert process.poll() is None, printed
+            return re.search(r"http://\S+:(\d+)", printed)
+
+        port = until(port, 0.1).group(1)
         check[-1] = check[-1].replace(":8000", f":{port}")
-        end = time.monotonic() + 120
-        while subprocess.run(check, capture_output=True).returncode:
-            assert process.poll() is None, (tmp_path / "printed").read_text()
-            assert time.monotonic() < end
-            time.sleep(0.2)
+        until(lambda: subprocess.run(check, capture_output=True).returncode == 0, 0.2)
         admin = (tmp_path / "admin.key").read_text().strip()
         headers = {"Authorization": f"Bearer {admin}", "Content-Type": "application/json"}
         request = urllib.request.Request(f"http://127.0.0.1:{port}/admin/keys", b'{"role": "decide"}', headers)

@@ -35,6 +35,7 @@ PROBLEM = eh.interventions.Problem(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_all_that_pip_installs_alone_is_enough_for_all_that_is_promised_of_it():
     script = REPOSITORY / "tests" / "base_install.py"
     done = subprocess.run([sys.executable, str(script), "--block"], capture_output=True, text=True)
@@ -94,6 +95,7 @@ def test_the_home_of_the_project_is_one_everywhere():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_every_link_on_pypi_is_absolute_and_names_a_file_that_is_there(tmp_path):
     import hatch_fancy_pypi_readme  # noqa: F401
 

@@ -82,6 +82,31 @@ def test_what_fails_for_another_reason_fails(name, outcomes):
     assert set(found) <= {"failed", "errors"}
 
 
+def test_what_has_passed_here_is_left_out_of_the_rest(pytester):
+    pytester.makeconftest(CONFTEST.read_text())
+    pytester.makepyfile(test_one="def test_a(): pass\ndef test_b(): assert False\ndef test_c(): pass")
+    assert pytester.runpytest_inprocess("-k", "not test_c").parseoutcomes() == {
+        "passed": 1,
+        "failed": 1,
+        "deselected": 1,
+    }
+    pytester.makepyfile(test_one="def test_a(): assert False\ndef test_b(): pass\ndef test_c(): pass")
+    assert pytester.runpytest_inprocess("--rest").parseoutcomes() == {"passed": 2, "deselected": 1}
+    assert pytester.runpytest_inprocess().parseoutcomes() == {"passed": 2, "failed": 1}
+    assert pytester.runpytest_inprocess("--rest").parseoutcomes() == {"failed": 1, "deselected": 2}
+
+
+def test_files_come_in_another_order_with_their_tests_together(pytester):
+    pytester.makeconftest(CONFTEST.read_text())
+    pytester.makepyfile(**{f"test_{name}": "def test_1(): pass\ndef test_2(): pass" for name in "abcdef"})
+    orders = set()
+    for seed in ("1", "1", "2"):
+        found = pytester.runpytest_inprocess("--shuffle", seed, "--collect-only", "-q").stdout.lines[:12]
+        assert found[::2] == [line.replace("test_2", "test_1") for line in found[1::2]]
+        orders.add(tuple(found))
+    assert len(orders) == 2
+
+
 def imported(statements):
     """What a module imports as soon as it is imported itself."""
     for statement in statements:

@@ -7,7 +7,6 @@ import logging
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ import pytest
 import evenhand as eh
 from evenhand.client import AsyncClient, Client
 from evenhand.errors import ArgumentError
+from tests.waiting import until, until_async
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:::(litellm|pydantic|aiohttp)")]
 
@@ -61,11 +61,7 @@ def model_of(response):
 
 def settle(study, told):
     """Wait until so many outcomes are told: LiteLLM reports them in the background."""
-    for _ in range(200):
-        if len(study.latest(told)) >= told and all(one.status == "told" for one in study.latest(told)):
-            return
-        time.sleep(0.05)
-    raise AssertionError([one.status for one in study.latest(told)])
+    until(lambda: [one.status for one in study.latest(told)] == ["told"] * told)
 
 
 def owed(models, shares=SHARES):
@@ -98,10 +94,7 @@ def test_async(routed):
         together = await asyncio.gather(*(router.acompletion("chat", ASKED) for _ in range(20)))
         stream = await router.acompletion("chat", ASKED, stream=True)
         assert [part async for part in stream]
-        for _ in range(100):
-            if study.statistics().told == 61:
-                break
-            await asyncio.sleep(0.05)
+        await until_async(lambda: study.statistics().told == 61)
         return [model_of(one) for one in answers], len(together)
 
     models, _ = asyncio.run(talk())
@@ -144,7 +137,7 @@ def test_a_deployment_that_cools_down_is_not_on_offer_async(routed):
                 await router.acompletion("chat", ASKED)
             except litellm.RateLimitError:
                 failed += 1
-            await asyncio.sleep(0.02)
+            await until_async(lambda: study.latest(1)[0].status == "told")
         return failed
 
     assert asyncio.run(talk()) == 1
@@ -185,10 +178,7 @@ def test_rewards_of_latency_and_cost_and_those_that_come_later(routed):
     router = routed(study, reward=reward)
     for _ in range(10):
         router.completion("chat", ASKED)
-    for _ in range(200):
-        if len(seen) == 10:
-            break
-        time.sleep(0.05)
+    until(lambda: len(seen) == 10)
     assert all(one.ok and one.cost > 0 and one.seconds >= 0 and one.response.choices for one in seen)
     later = [one for one in seen if one.arm == SMALL]
     assert {study.tell(one.decision, 0.5) for one in later} == {"told"}
@@ -201,10 +191,7 @@ def test_a_study_of_a_service(routed, served):
         study = client.create("chat", policy)
         router = routed(study)
         models = [model_of(router.completion("chat", ASKED)) for _ in range(12)]
-        for _ in range(200):
-            if study.state()["told"] == 12:
-                break
-            time.sleep(0.05)
+        until(lambda: study.state()["told"] == 12)
         assert owed(models) <= 0
         assert study.state()["told"] == 12
         assert study.verify()["ok"]
@@ -238,10 +225,7 @@ def test_a_reward_that_is_refused_is_logged_and_the_answer_returned(routed, capl
     router = routed(policy, reward=lambda outcome: 7.0)
     with caplog.at_level(logging.WARNING, "evenhand.client.litellm"):
         assert router.completion("chat", ASKED).choices
-        for _ in range(200):
-            if caplog.records:
-                break
-            time.sleep(0.05)
+        until(lambda: caplog.records)
     assert "scale rewards" in caplog.text
 
 

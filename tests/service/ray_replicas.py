@@ -5,10 +5,11 @@ python -m tests.service.ray_replicas KEY
 
 import json
 import sys
-import time
 from pathlib import Path
 
 import httpx
+
+from tests.waiting import until
 
 DOCS = Path(__file__).parents[2] / "docs" / "workers.md"
 ADDRESS = "http://127.0.0.1:8000/studies/ads"
@@ -37,21 +38,22 @@ def main(key: str) -> None:
     serve.start(logging_config={"log_level": "ERROR", "enable_access_log": False})
     exec(compile(example(), str(DOCS), "exec"), {"__name__": "__main__"})
     client = httpx.Client(headers={"Authorization": f"Bearer {key}"}, timeout=60)
-    acknowledged, killed, until = [], [], time.monotonic() + PATIENCE
+    acknowledged, killed = [], []
 
     def decide(more: int) -> None:
         wanted = len(acknowledged) + more
-        while len(acknowledged) < wanted:
-            assert time.monotonic() < until, "no decisions"
+
+        def decided() -> bool:
             try:
                 answer = client.post(f"{ADDRESS}/ask", json={})
             except httpx.TransportError:
-                continue
+                return False
             if answer.is_success:
                 acknowledged.append(answer.json()["id"])
                 client.post(f"{ADDRESS}/tell", json={"ticket": answer.json()["ticket"], "reward": 0.5})
-            else:
-                time.sleep(0.05)
+            return len(acknowledged) >= wanted
+
+        until(decided, 0.0)
 
     decide(60)
     for _ in range(2):
@@ -59,9 +61,7 @@ def main(key: str) -> None:
         for name in killed[-2:]:
             ray.kill(ray.get_actor(name, namespace="serve"))
         decide(60)
-    while len(set(replicas()) - set(killed)) < REPLICAS:
-        assert time.monotonic() < until, replicas()
-        time.sleep(0.2)
+    until(lambda: len(set(replicas()) - set(killed)) == REPLICAS, 0.2)
     decide(20)
     print(json.dumps({"acknowledged": acknowledged, "killed": killed, "replicas": replicas()}))
 

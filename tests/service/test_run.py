@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from contextlib import contextmanager
 
 import httpx
@@ -23,6 +22,7 @@ from evenhand.service.run import serve
 from evenhand.studies import Store, Study
 from evenhand.studies.keys import list_keys, new_key
 from tests.service.conftest import POLICY
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -66,15 +66,15 @@ def started(tmp_path, workers=1):
 
 def _wait(url, process):
     """Return once the service answers."""
-    end = time.monotonic() + 120
-    while time.monotonic() < end:
+
+    def answers():
         assert process.poll() is None
         try:
-            if get(f"{url}/healthz").status_code == 200:
-                return
+            return get(f"{url}/healthz").status_code == 200
         except httpx.TransportError:
-            time.sleep(0.05)
-    raise AssertionError("no answer within two minutes")
+            return False
+
+    until(answers, 0.05)
 
 
 def get(url, **given):

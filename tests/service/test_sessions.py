@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 
 import pytest
 from sqlalchemy import select
@@ -18,6 +17,7 @@ from evenhand.service.sessions import Session, Sessions, warm_up
 from evenhand.studies import Operation, Store, Study
 from evenhand.studies.specification import policy_from
 from evenhand.studies.store.schema import SNAPSHOTS
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -93,8 +93,7 @@ def test_reading_many_studies_leaves_no_thread(store):
         Study.create(store, FairUCB({"a": 0.2, "b": 0.3}, seed=1), name=f"n{number}")
     sessions, before = Sessions(store), threading.active_count()
     assert len(asyncio.run(gauges_of(sessions))) == 20
-    while threading.active_count() > before:
-        time.sleep(0.01)
+    until(lambda: threading.active_count() <= before)
     asyncio.run(sessions.open("n3").writer.perform([Operation("ask")]))
     assert threading.active_count() == before + 1
     sessions.stop()

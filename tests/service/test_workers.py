@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import threading
 
 import pytest
 
@@ -12,6 +12,7 @@ from evenhand.service import leases
 from evenhand.studies import Operation, Store, Study
 from evenhand.studies.keys import add_key
 from tests.service.conftest import Served
+from tests.waiting import until
 
 POLICY = {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "shares": {"a": 0.2, "b": 0.3}, "tolerance": 5}
 
@@ -124,6 +125,8 @@ def test_a_process_whose_worker_was_claimed_takes_another(tmp_path, monkeypatch)
 
 
 def test_a_worker_is_not_let_go_while_it_decides(monkeypatch):
+    tried = threading.Event()
+
     class Slow:
         def __init__(self):
             self.worker, self.busy, self.renewed = None, False, []
@@ -133,12 +136,13 @@ def test_a_worker_is_not_let_go_while_it_decides(monkeypatch):
 
         def perform(self, operations):
             self.busy = True
-            time.sleep(0.3)
+            tried.wait(0.3)
             self.busy = False
             return ["a" for _ in operations]
 
         def renew(self):
             self.renewed.append(self.busy)
+            tried.set()
 
         def release(self):
             self.worker = None
@@ -147,8 +151,7 @@ def test_a_worker_is_not_let_go_while_it_decides(monkeypatch):
     study = Slow()
     leasing = leases.Leasing(study)
     assert leasing.perform([Operation("ask")]) == ["a"]
-    while not study.renewed:
-        time.sleep(0.01)
+    until(lambda: study.renewed)
     leasing.stop()
     assert not any(study.renewed)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -15,6 +14,7 @@ import evenhand as eh
 from evenhand.service.arrow import MEDIA_TYPE
 from evenhand.studies import Store, Study
 from tests.service.conftest import POLICY
+from tests.waiting import until
 
 ARROW = {"Content-Type": MEDIA_TYPE, "Accept": MEDIA_TYPE}
 SEEN = {"policy": "groups/linear-thompson", "groups": {"a": "F", "b": "M"}, "seed": 1}
@@ -398,17 +398,10 @@ def test_a_client_that_asks_for_10000_at_a_time_holds_up_no_other(served, monkey
     with ThreadPoolExecutor(4) as pool:
         batches = [pool.submit(served.ask, json={"count": 10_000}) for _ in range(3)]
         begun.wait(60)
-        wait_until(lambda: writer._waiting >= 29_000)
+        until(lambda: writer._waiting >= 29_000)
         one = pool.submit(served.ask)
-        wait_until(lambda: any(len(waiting.left) == 1 for waiting in writer._queue))
+        until(lambda: any(len(waiting.left) == 1 for waiting in writer._queue))
         go.set()
         assert one.result().json()["id"] <= 2000
         ids = [row["id"] for batch in batches for row in batch.result().json()["decisions"]]
     assert sorted([*ids, one.result().json()["id"]]) == list(range(1, 30_002))
-
-
-def wait_until(there):
-    end = time.monotonic() + 60
-    while not there():
-        assert time.monotonic() < end
-        time.sleep(0.005)

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -132,7 +131,7 @@ def test_ctrl_c_is_heard_by_threads_and_the_old_handler_comes_back():
         with interruptible() as halt:
             try:
                 os.kill(os.getpid(), signal.SIGINT)
-                time.sleep(5)
+                threading.Event().wait(60)
             finally:
                 heard.append(halt.is_set())
 
@@ -161,9 +160,20 @@ import sys
 import evenhand as eh
 from evenhand.errors import SimulationInterrupted
 from evenhand.quotas import BernoulliArms, FairUCB
+from evenhand.simulation import tasks
+replicate, said = tasks.replicate, []
+
+def announced(*given, stop, **named):
+    def first(rounds):
+        if not said:
+            said.append(print("in the loop", flush=True))
+        stop(rounds)
+    return replicate(*given, stop=first, **named)
+
 world, settings = BernoulliArms([0.7, 0.5]), dict(replications=500, seed=1, checkpoints=4, jobs=2)
 eh.simulate(FairUCB([0.2, 0.3]), world, rounds=100, seed=1)
 print("ready", flush=True)
+tasks.replicate = announced
 try:
     eh.simulate(FairUCB([0.2, 0.3]), world, rounds=10**8, **settings)
 except SimulationInterrupted as stopped:
@@ -180,7 +190,7 @@ def test_a_real_ctrl_c_stops_compiled_loops_in_threads_within_seconds(tmp_path):
     )
     try:
         assert running.stdout.readline().strip() == "ready"
-        time.sleep(1.0)
+        assert running.stdout.readline().strip() == "in the loop"
         running.send_signal(signal.SIGINT)
         said, complaint = running.communicate(timeout=60)
     finally:

@@ -96,6 +96,7 @@ def test_they_do_so_at_once_and_alone(name, every, delay):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", [name for name in CASES if name not in ALIKE])
 def test_the_compiled_loop_plays_what_asks_and_tells_play(name):
     for workers, every, delay in ((3, 5, None), (11, 4, ("geometric", 9)), (3, None, 2)):
@@ -103,6 +104,7 @@ def test_the_compiled_loop_plays_what_asks_and_tells_play(name):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_simulation_is_the_same_compiled_and_stepped(monkeypatch, tmp_path):
     """Also when it goes on, compiled, from what was played in Python, and on threads."""
     policies = {"ucb1": UCB1(), "fair": CASES["deadline-learn+ucb1"][0]}
@@ -115,6 +117,7 @@ def test_a_simulation_is_the_same_compiled_and_stepped(monkeypatch, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("backend", ["dask", "ray"])
 def test_a_cluster_plays_the_same_workers(backend, monkeypatch):

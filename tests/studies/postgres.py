@@ -9,6 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+PLACE = os.environ.get("EVENHAND_GATE", "/tmp")
+"""Where servers keep their data: the way to a socket may only be short."""
+UNSAFE = "-c fsync=off -c full_page_writes=off -c synchronous_commit=off"
+"""For a server that nobody kills: nothing is read from its disk again, and waiting for it takes most of the time."""
+
 __all__ = ["binaries", "primary_and_standby", "server"]
 
 
@@ -29,7 +34,7 @@ class Server:
     def __init__(self) -> None:
         programs = binaries()
         assert programs is not None
-        self.programs, self.home = programs, Path(tempfile.mkdtemp(prefix="eh-pg-", dir="/tmp"))
+        self.programs, self.home = programs, Path(tempfile.mkdtemp(prefix="eh-pg-", dir=PLACE))
         self.data = self.home / "data"
         self.as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
         if self.as_user:
@@ -45,14 +50,14 @@ class Server:
         """Start, stop or promote it."""
         self.do("pg_ctl", "-D", str(self.data), "-l", str(self.home / "log"), "-w", *arguments)
 
-    def start(self) -> None:
+    def start(self, settings: str = "") -> None:
         """Start it, so that only its socket leads to it."""
-        self.control("-o", f"-k {self.home} -c listen_addresses='' -c max_connections=50", "start")
+        self.control("-o", f"-k {self.home} -c listen_addresses='' -c max_connections=50 {settings}", "start")
 
-    def make(self) -> None:
+    def make(self, settings: str = "") -> None:
         """Make an empty server and start it."""
         self.do("initdb", "-D", str(self.data), "-U", "postgres", "-A", "trust", "--no-sync")
-        self.start()
+        self.start(settings)
 
     def copy(self, primary: "Server") -> None:
         """Begin as a standby of another server that runs."""
@@ -75,10 +80,10 @@ class Server:
 
 @contextmanager
 def server() -> Iterator[str]:
-    """Start a server; yield its URL, the database left open."""
+    """Start a server that is never killed; yield its URL, the database left open."""
     one = Server()
     try:
-        one.make()
+        one.make(UNSAFE)
         try:
             yield f"postgresql://postgres@/{{database}}?host={one.home}"
         finally:

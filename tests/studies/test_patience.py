@@ -1,12 +1,13 @@
 """A writer that hangs holds up the others for as long as is said, and not for twice as long."""
 
-import time
+from types import SimpleNamespace
 
 import pytest
 
 import evenhand as eh
 from evenhand.errors import UnreachableError
 from evenhand.studies import Store, Study
+from evenhand.studies.store import connections
 from evenhand.studies.store.server import PATIENCE
 
 SHARES = {"a": 0.2, "b": 0.3}
@@ -16,14 +17,24 @@ def test_who_waits_for_a_turn_and_then_for_the_lock_waits_once(tmp_path, monkeyp
     monkeypatch.setattr("evenhand.studies.store.store.PATIENCE", 3)
     study = Study.create(tmp_path / "ads.evenhand", eh.quotas.FairUCB(SHARES, seed=1))
     study.ask()
-    with Store.at(tmp_path / "ads.evenhand").writing():
-        began = time.monotonic()
+    clock, set_to, driver_of = [0.0], [], connections.driver_of
+
+    def turn(*given):
+        clock[0] += 2.5  # this long, the others took their turns
+        return
+
+    def recording(connection):
+        driver = driver_of(connection)
+        return SimpleNamespace(execute=lambda statement: (set_to.append(statement), driver.execute(statement))[1])
+
+    with monkeypatch.context() as patched, Store.at(tmp_path / "ads.evenhand").writing():
+        patched.setattr(connections, "take_turn", turn)
+        patched.setattr(connections.time, "monotonic", lambda: clock[0])
+        patched.setattr(connections, "driver_of", recording)
         with pytest.raises(UnreachableError, match="database is locked"):
             study.ask()
-        assert 2.5 < time.monotonic() - began < 5.0
-    began = time.monotonic()
+    assert set_to == ["PRAGMA busy_timeout = 500", "PRAGMA busy_timeout = 3000"]
     assert study.ask().id == 2
-    assert time.monotonic() - began < 2.0
     with study.store.reading() as connection:
         assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 3_000, "as it was"
 

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from fractions import Fraction
 
 import pytest
@@ -13,11 +12,11 @@ from evenhand.studies import Study
 from tests.studies.postgres import binaries, primary_and_standby
 from tests.studies.test_worker_processes import said
 from tests.studies.worker import nursery
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
 SHARES, TOLERANCE = {"a": "1/5", "b": "3/10"}, 20
-PATIENCE = 300
 
 
 @pytest.fixture
@@ -28,13 +27,20 @@ def pair():
         yield servers
 
 
+def opened(place, worker):
+    """Return the study, None while its store cannot be reached."""
+    try:
+        return Study.open(place, "ads", worker=worker)
+    except StoreError:
+        return None
+
+
 def work(place, worker, journal):
     """Decide as a worker for ever; where the store is lost, open it anew until it is there again."""
     file = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    study = None
+    study = until(lambda: opened(place, worker), 0.1)
     while True:
         try:
-            study = study or Study.open(place, "ads", worker=worker)
             decision = study.ask()
             os.write(file, f'{{"ask": {decision.id}, "arm": "{decision.arm}"}}\n'.encode())
             study.tell(decision, 0.5)
@@ -42,8 +48,7 @@ def work(place, worker, journal):
         except FencedError:
             return
         except StoreError:
-            study = None
-            time.sleep(0.1)
+            study = until(lambda: opened(place, worker), 0.1)
 
 
 def lines(folder):
@@ -52,13 +57,14 @@ def lines(folder):
 
 def wait_for_lines(folder, more, processes):
     """Wait until every journal has so many lines more than now."""
-    before, until = lines(folder), time.monotonic() + PATIENCE
-    while len(before) < len(processes) or any(n < before[name] + more for name, n in lines(folder).items()):
-        assert time.monotonic() < until, [process.exitcode for process in processes]
+
+    def all_there():
         assert all(process.exitcode is None for process in processes)
-        time.sleep(0.05)
-        if len(before) < len(processes):
-            before = lines(folder)
+        return len(lines(folder)) == len(processes)
+
+    until(all_there, 0.05)
+    before = lines(folder)
+    until(lambda: all_there() and all(n >= before[name] + more for name, n in lines(folder).items()), 0.05)
 
 
 def test_a_promoted_standby_has_all_that_was_acknowledged(pair, tmp_path):

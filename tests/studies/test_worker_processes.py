@@ -4,7 +4,6 @@ import json
 import os
 import random
 import signal
-import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,12 +13,12 @@ import evenhand as eh
 from evenhand.errors import FencedError
 from evenhand.studies import Study
 from tests.studies.worker import nursery
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
 WORKERS = int(os.environ.get("EVENHAND_WORKERS", "4"))
-SECONDS = float(os.environ.get("EVENHAND_SECONDS", "8"))
-PATIENCE = 300
+KILLS = int(os.environ.get("EVENHAND_KILLS", "12"))
 SHARES = {"a": "1/5", "b": "3/10", "c": "1/10"}
 TOLERANCE = 20
 
@@ -69,16 +68,11 @@ def test_workers_killed_at_any_moment_lose_nothing(shared, tmp_path):
     folder.mkdir()
     running = {f"w{n}": started(shared, f"w{n}", folder / f"w{n}-0") for n in range(1, WORKERS + 1)}
     journals = {name: folder / f"{name}-0" for name in running}
-    begun, kills = time.monotonic(), 0
-    while time.monotonic() < begun + SECONDS or kills < WORKERS:
-        name = chance.choice(sorted(running))
-        while not (journals[name].exists() and journals[name].stat().st_size > 200):
-            assert time.monotonic() < begun + SECONDS + PATIENCE, running[name].exitcode
-            time.sleep(0.01)
-        time.sleep(chance.uniform(0.0, 0.5))
+    for kills in range(1, KILLS + 1):
+        name, size = chance.choice(sorted(running)), chance.randrange(200, 20_000)
+        until(lambda one=journals[name], size=size: one.exists() and one.stat().st_size >= size, 0.01)
         os.kill(running[name].pid, signal.SIGKILL)
         running[name].join()
-        kills += 1
         journals[name] = folder / f"{name}-{kills}"
         running[name] = started(shared, name, journals[name])
     for process in running.values():

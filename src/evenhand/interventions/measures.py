@@ -13,6 +13,7 @@ from evenhand.interventions.draws import Draws
 from evenhand.interventions.search import Search
 from evenhand.policy.conversation import untaught
 from evenhand.rng import Seed, draw_seed, generator
+from evenhand.simulation.tasks import run_all
 
 __all__ = ["replay", "simulated_searches"]
 
@@ -56,7 +57,6 @@ def simulated_searches(
     (20, True)
     """
     import pandas as pd
-    from joblib import Parallel, delayed
 
     if not is_whole(replications) or replications < 1:
         raise ArgumentError(wanted("replications", "a number >= 1", replications))
@@ -69,11 +69,11 @@ def simulated_searches(
     base = draw_seed(seed)
     blocks = np.array_split(np.arange(replications), max(1, min(replications, 4 * abs(jobs))))
     work = [
-        delayed(_block)(name, search.fresh(), [int(i) for i in block], base, number)
+        (name, search.fresh(), [int(i) for i in block], base, number)
         for number, (name, search) in enumerate(searches.items())
         for block in blocks
     ]
-    return pd.DataFrame([row for rows in Parallel(n_jobs=jobs)(work) for row in rows])
+    return pd.DataFrame([row for rows in run_all(_block, work, jobs) for row in rows])
 
 
 def _block(name: str, search: Search, replications: list[int], seed: int, number: int) -> list[dict[str, Any]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from evenhand.errors import ArgumentError, wanted
@@ -19,7 +20,7 @@ from evenhand.simulation.given import Given, check_given
 from evenhand.simulation.history import Variables, variables
 from evenhand.simulation.loop import replicate
 
-__all__ = ["chunks", "interruptible", "parallel_jobs", "run_chunk"]
+__all__ = ["chunks", "interruptible", "parallel_jobs", "run_all", "run_chunk"]
 
 IN_PROCESS = ("threading", "sequential")
 
@@ -98,8 +99,29 @@ def parallel_jobs(jobs: int, backend: str) -> Iterator[Any]:
     except ValueError as error:
         raise ArgumentError(wanted("backend", "a joblib backend that is ready to run", backend, str(error))) from error
     as_they_come: Any = {"return_as": "list" if backend == "ray" else "generator_unordered"}
-    with context, joblib.Parallel(**as_they_come) as parallel:
+    with context, restarts_unreported(), joblib.Parallel(**as_they_come) as parallel:
         yield parallel
+
+
+def run_all(call: Callable[..., Any], arguments: Iterable[tuple[Any, ...]], jobs: int) -> list[Any]:
+    """Return what the call returns for each tuple of arguments, in their order, from so many processes."""
+    from joblib import Parallel, delayed
+
+    with restarts_unreported():
+        return list(Parallel(n_jobs=jobs)(delayed(call)(*given) for given in arguments))
+
+
+@contextlib.contextmanager
+def restarts_unreported() -> Iterator[None]:
+    """Keep joblib from warning that it replaced a process.
+
+    It replaces a process whose memory has grown, and warns of it in the thread that hands out the tasks. Where
+    warnings are errors (`python -W error`, pytest), this thread ends, no task is handed out any more, and the call
+    never returns.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="A worker stopped while some jobs", category=UserWarning)
+        yield
 
 
 @contextlib.contextmanager

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests.waiting import until
 
 
 class File:
@@ -21,9 +22,5 @@ def downloaded(visitor, folder: Path) -> Iterator[File]:
     visitor.driver.execute_cdp_cmd("Browser.setDownloadBehavior", allow)
     file = File()
     yield file
-    deadline = time.monotonic() + 20
-    while not (saved := [path for path in folder.iterdir() if path.suffix not in (".crdownload", ".tmp")]):
-        assert time.monotonic() < deadline, "nothing was saved"
-        time.sleep(0.05)
-    (path,) = saved
+    (path,) = until(lambda: [path for path in folder.iterdir() if path.suffix not in (".crdownload", ".tmp")], 0.05)
     file.name, file.content = path.name, path.read_bytes()

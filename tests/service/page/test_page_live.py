@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import socket
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import httpx
 from selenium.webdriver.common.keys import Keys
@@ -104,8 +103,12 @@ def serving(store: str, port: int):
         [sys.executable, "-c", SERVE, store, str(port)], stdout=subprocess.PIPE, text=True
     ) as process:
         try:
-            assert process.stdout.readline().startswith("evenhand serves")
-            yield
+            printed = ""
+            while not (port := re.search(r"http://127\.0\.0\.1:(\d+)", printed)):
+                line = process.stdout.readline()
+                assert line, printed
+                printed += line
+            yield int(port.group(1))
         finally:
             process.kill()
 
@@ -117,12 +120,11 @@ def test_a_stranger_watches_the_service_which_is_killed_and_started_again(chromi
         {"Authorization": f"Bearer {add_key(store, role)}"} for role in ("decide", "report", "read")
     )
     store.close()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    visitor = Visitor(chromium, f"http://127.0.0.1:{port}")
-    visitor.complaints()
-    with serving(place, port), httpx.Client(base_url=visitor.address, trust_env=False, timeout=30) as client:
+    with ExitStack() as first:
+        port = first.enter_context(serving(place, 0))
+        visitor = Visitor(chromium, f"http://127.0.0.1:{port}")
+        visitor.complaints()
+        client = first.enter_context(httpx.Client(base_url=visitor.address, trust_env=False, timeout=30))
         policy = {"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "<b>": 0.3}, "seed": 1}
         assert client.post("/studies", json={"name": "ads", "policy": policy}, headers=decide).status_code == 201
         visitor.visit(f"key={read['Authorization'].removeprefix('Bearer ')}&study=ads")

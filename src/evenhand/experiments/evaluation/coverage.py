@@ -23,6 +23,7 @@ from evenhand.evaluation.diagnosis import known_weight
 from evenhand.evaluation.logged import Logged
 from evenhand.experiments.framework import Claim, Report, Runner, experiment
 from evenhand.kernels.arrays import Bools, Floats, Ints
+from evenhand.simulation.tasks import run_all
 
 __all__ = ["coverage"]
 
@@ -161,16 +162,14 @@ def _learned(draws: Floats, pays: Bools) -> Floats:
 def coverage(settings: Settings, runner: Runner) -> Report:
     """Count the streams that each interval misses."""
     import pandas as pd
-    from joblib import Parallel, delayed
 
     parts = np.array_split(np.arange(settings.streams), max(1, settings.streams // 50))
     rows = []
     for rounds in settings.rounds:
         for number, name in enumerate(worlds()):
             seed = settings.seed + 1_000_000 * number
-            found = Parallel(n_jobs=runner.jobs)(
-                delayed(_looks_of)(name, [seed + int(one) for one in part], rounds) for part in parts
-            )
+            work = ((name, [seed + int(one) for one in part], rounds) for part in parts)
+            found = run_all(_looks_of, work, runner.jobs)
             one = pd.DataFrame([row for part in found for row in part])
             short = one.groupby("interval", sort=False).agg(missed=("missed", "mean"), width=("width", "median"))
             rows.append(short.reset_index().assign(log=name, rounds=rounds))

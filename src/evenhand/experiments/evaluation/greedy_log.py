@@ -15,6 +15,7 @@ import numpy as np
 
 from evenhand.evaluation import Evaluation, evaluate
 from evenhand.experiments.framework import Claim, Report, Runner, experiment
+from evenhand.simulation.tasks import run_all
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,11 +74,9 @@ def log_of(rounds: int, random: np.random.Generator) -> pd.DataFrame:
 def greedy_log(settings: Settings, runner: Runner) -> Report:
     """Evaluate the arm on every log by every estimator."""
     import pandas as pd
-    from joblib import Parallel, delayed
 
-    found = Parallel(n_jobs=runner.jobs)(
-        delayed(_values)(settings.rounds, settings.seed + number) for number in range(settings.replications)
-    )
+    seeds = range(settings.seed, settings.seed + settings.replications)
+    found = run_all(_values, ((settings.rounds, seed) for seed in seeds), runner.jobs)
     table = pd.DataFrame([row for rows in found for row in rows])
     truth = MEANS[ARM]
     summary = []

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
@@ -22,6 +21,7 @@ from evenhand.experiments.interventions.instances import instance
 from evenhand.interventions import CausalModel, Problem
 from evenhand.interventions.measures import simulated_searches
 from evenhand.rng import child
+from evenhand.simulation.tasks import run_all
 
 __all__ = ["confidence", "near_the_tolerance"]
 
@@ -96,10 +96,11 @@ def confidence(settings: dict[str, Any], runner: Runner) -> Report:
         for name, conditions in PAPER.items()
     }
     cells = list(product(problems, range(settings["instances"]), settings["budgets"]))
-    done = Parallel(n_jobs=runner.jobs)(
-        delayed(_cell)(name, problems[name][1](settings["seed"] + number), problems[name][0], number, budget, settings)
+    work = (
+        (name, problems[name][1](settings["seed"] + number), problems[name][0], number, budget, settings)
         for name, number, budget in cells
     )
+    done = run_all(_cell, work, runner.jobs)
     by = ["problem", "search", "budget"]
     shares = pd.concat(done).groupby(by, sort=False)[["runs", "wrong", "answered", "trials"]].sum().reset_index()
     shares["trials"] /= shares["answered"].clip(lower=1)

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import pandas as pd
-from joblib import Parallel, delayed
 
 from evenhand.experiments.framework import Runner
 from evenhand.interventions import CSR, SRIS, OneShot, Problem, TwoStageCSR
@@ -17,6 +16,7 @@ from evenhand.interventions.search import Search
 from evenhand.plots.interventions import plot_errors
 from evenhand.plots.style import figure
 from evenhand.rng import child
+from evenhand.simulation.tasks import run_all
 
 __all__ = ["SEARCHES", "drawn", "error_at", "error_curves", "standard_error", "wilson"]
 
@@ -57,10 +57,11 @@ def error_curves(
     """
     cells = [(number, budget) for number in range(len(problems)) for budget in settings["budgets"]]
     key = hashlib.sha256(repr((settings, tolerance, list(names))).encode()).hexdigest()[:12]
-    done = Parallel(n_jobs=runner.jobs)(
-        delayed(_cell)(problems[number], tolerance, budget, settings, names, runner, f"{key}-{number}-{budget}", number)
+    work = (
+        (problems[number], tolerance, budget, settings, names, runner, f"{key}-{number}-{budget}", number)
         for number, budget in cells
     )
+    done = run_all(_cell, work, runner.jobs)
     counts = pd.concat(done).groupby(["search", "budget"], sort=False)[["runs", "wrong", "none"]].sum().reset_index()
     counts["error"] = counts["wrong"] / counts["runs"]
     counts["error_low"], counts["error_high"] = wilson(counts["wrong"], counts["runs"])

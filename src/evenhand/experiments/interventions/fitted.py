@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from evenhand.experiments.framework import Claim, Report, Runner, experiment
@@ -22,6 +21,7 @@ from evenhand.interventions.means import group_means
 from evenhand.plots.interventions import plot_errors
 from evenhand.plots.style import DASHED, figure, place_legend
 from evenhand.rng import child
+from evenhand.simulation.tasks import run_all
 
 __all__ = ["ASKED", "EDGES", "NODES", "intervals", "logs", "sampled", "with_all_states", "world"]
 
@@ -76,9 +76,8 @@ def world(random: np.random.Generator) -> Problem:
 )
 def intervals(settings: dict[str, Any], runner: Runner) -> Report:
     """Fit models to samples of random worlds; compare intervals and answers with the truth."""
-    done = Parallel(n_jobs=runner.jobs)(
-        delayed(_fit_once)(rows, number, settings) for rows in settings["rows"] for number in range(settings["runs"])
-    )
+    work = ((rows, number, settings) for rows in settings["rows"] for number in range(settings["runs"]))
+    done = run_all(_fit_once, work, runner.jobs)
     runs = pd.DataFrame(done)
     shares = runs.groupby("rows")[["posterior", "bootstrap", "answered", "wrong"]].mean()
     kept = bool(shares["posterior"].between(0.92, 0.98).all())
@@ -102,7 +101,7 @@ def intervals(settings: dict[str, Any], runner: Runner) -> Report:
 )
 def logs(settings: dict[str, Any], runner: Runner) -> Report:
     """Estimate every candidate's outcome from three logs of equal size, in four ways."""
-    done = Parallel(n_jobs=runner.jobs)(delayed(_log_once)(number, settings) for number in range(settings["runs"]))
+    done = run_all(_log_once, ((number, settings) for number in range(settings["runs"])), runner.jobs)
     errors = pd.concat(done, ignore_index=True)
     found = (errors**2).mean() ** 0.5
     ways = ("fitted tables", "mixture", "precision-weighted", "best log")

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 
 from evenhand.experiments.framework import Claim, Report, Runner, experiment
 from evenhand.experiments.interventions.fitted import ASKED, EDGES, NODES, sampled, with_all_states, world
 from evenhand.interventions import CSR, CausalModel, Problem
 from evenhand.interventions.draws import Draws
 from evenhand.rng import child
+from evenhand.simulation.tasks import run_all
 
 __all__ = ["fitted_trials"]
 
@@ -49,7 +49,7 @@ BEFORE = Claim(
 def fitted_trials(settings: dict[str, Any], runner: Runner) -> Report:
     """Run a trial of each form in every world; compare its answer with the truth."""
     cells = product(settings["rows"], range(settings["worlds"]), TOLERANCES)
-    done = Parallel(n_jobs=runner.jobs)(delayed(_run)(rows, number, kind, settings) for rows, number, kind in cells)
+    done = run_all(_run, ((rows, number, kind, settings) for rows, number, kind in cells), runner.jobs)
     runs = pd.DataFrame([row for rows in done for row in rows])
     by = ["form", "tolerance", "rows"]
     shares = runs.groupby(by, sort=False).agg(

@@ -37,6 +37,7 @@ from evenhand.sampling import OptimisticSampler, TorchModel, collect, group_erro
 from evenhand.sampling.models.torch_model import torch_module
 from evenhand.sampling.pools.rows import Rows
 from evenhand.saving.state import load, save, write
+from evenhand.simulation.tasks import run_all
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,7 +137,6 @@ def expected_seconds(settings: Images, task: Task, schemes: int) -> float:
 def _run(settings: Images, runner: Runner, task_for: TaskFor) -> Report:
     """Collect by every scheme in every trial, the schemes of the first trial first, and report."""
     import pandas as pd
-    from joblib import Parallel, delayed
 
     _claim_folder(settings, runner.store)
     first = shortened(task_for(child(settings.seed, 0)), settings)
@@ -151,9 +151,8 @@ def _run(settings: Images, runner: Runner, task_for: TaskFor) -> Report:
     else:
         remarks = [_expectation(settings, first, len(names))]
         print(f"{settings.data}: {remarks[0]} Interrupted, the same command continues.", file=sys.stderr)
-    parts = Parallel(n_jobs=1 if runner.finished_only else runner.jobs)(
-        delayed(_one)(settings, runner.store, task_for, *job) for job in jobs
-    )
+    work = ((settings, runner.store, task_for, *job) for job in jobs)
+    parts = run_all(_one, work, 1 if runner.finished_only else runner.jobs)
     report = image_report(pd.concat(parts, ignore_index=True), settings)
     report.remarks += remarks
     return report

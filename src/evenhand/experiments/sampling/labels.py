@@ -13,6 +13,7 @@ from evenhand.experiments.sampling.settings import Labels
 from evenhand.plots.style import DASHED, SHADES, figure, finish
 from evenhand.rng import child, generator
 from evenhand.sampling import Draw, LabelQueue, LogisticModel, SyntheticModel1
+from evenhand.simulation.tasks import run_all
 
 __all__ = ["labels"]
 
@@ -57,9 +58,8 @@ LOOK: dict[str, Any] = {"medianprops": {"color": SHADES[1], "linewidth": 1.6}}
 def labels(settings: Labels, runner: Runner) -> Report:
     """Label pools of two Gaussian groups by a queue, and compare what it sees with the risks over whole pools."""
     import pandas as pd
-    from joblib import Parallel, delayed
 
-    found = Parallel(n_jobs=runner.jobs)(delayed(_trial)(settings, trial) for trial in range(settings.trials))
+    found = run_all(_trial, ((settings, trial) for trial in range(settings.trials)), runner.jobs)
     frame = pd.DataFrame(found)
     drawn, (bias, share) = figure(9.5, 3.6, columns=2)
     names = {"fixed_bias": "fixed before", "left_bias": "left over", "chosen_bias": "half of the chosen"}

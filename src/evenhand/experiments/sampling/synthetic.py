@@ -22,6 +22,7 @@ from evenhand.sampling import (
     SyntheticModel2,
     UniformSampler,
 )
+from evenhand.simulation.tasks import run_all
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -280,7 +281,6 @@ def _below(first: Any, second: Any) -> bool:
 def reweighting(settings: Synthetic, runner: Runner) -> Report:
     """Compare uniform and adaptive collection, with plain training and with minimax reweighting at the end."""
     import pandas as pd
-    from joblib import Parallel, delayed
 
     from evenhand.rng import child
     from evenhand.sampling.labelling.collection import collect
@@ -298,7 +298,7 @@ def reweighting(settings: Synthetic, runner: Runner) -> Report:
 
     report, tables = Report(), []
     for instance in INSTANCES:
-        found = Parallel(n_jobs=runner.jobs)(delayed(one)(instance, t) for t in range(settings.trials))
+        found = run_all(one, ((instance, t) for t in range(settings.trials)), runner.jobs)
         frame = pd.DataFrame([row for rows in found for row in rows])
         tables.append(frame)
         risks = {name: part.set_index("trial")["worst_risk"] for name, part in frame.groupby("scheme", sort=False)}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.rng import child
 from evenhand.sampling.labelling.collection import Test, collect
+from evenhand.simulation.tasks import run_all
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +37,6 @@ def run_trials(
     worlds.
     """
     import pandas as pd
-    from joblib import Parallel, delayed
 
     def one(trial: int) -> pd.DataFrame:
         parts = []
@@ -47,7 +47,7 @@ def run_trials(
             parts.append(history.assign(scheme=name, trial=trial))
         return pd.concat(parts)
 
-    found = Parallel(n_jobs=jobs)(delayed(one)(trial) for trial in range(trials))
+    found = run_all(one, ((trial,) for trial in range(trials)), jobs)
     return pd.concat(found, ignore_index=True)
 
 

@@ -14,6 +14,7 @@ from evenhand.experiments.framework import Claim, Report, Runner, experiment
 from evenhand.experiments.sampling.settings import UniformLabels
 from evenhand.rng import child, generator
 from evenhand.sampling import LabelQueue, LogisticModel, TablePool, group_errors
+from evenhand.simulation.tasks import run_all
 
 __all__ = ["adult_labels", "digits_labels"]
 
@@ -73,9 +74,8 @@ def _report(
     name: str, split: Callable[[int], tuple[Part, Part]], settings: UniformLabels, runner: Runner, full: UniformLabels
 ) -> Report:
     import pandas as pd
-    from joblib import Parallel, delayed
 
-    found = Parallel(n_jobs=runner.jobs)(delayed(_trial)(split, settings, t) for t in range(settings.trials))
+    found = run_all(_trial, ((split, settings, t) for t in range(settings.trials)), runner.jobs)
     frame = pd.DataFrame([row for rows in found for row in rows])
     frame["gain"] = frame["uniform"] - frame["queue"]
     means = frame.groupby("labels").agg(

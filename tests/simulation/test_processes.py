@@ -1,0 +1,37 @@
+"""Processes of joblib that are replaced while they work, as it does with those whose memory has grown."""
+
+import subprocess
+import sys
+
+import pytest
+
+REPLACED = """
+from joblib.externals.loky import process_executor
+from evenhand.simulation.tasks import parallel_jobs, run_all
+from joblib import delayed
+
+def work(number):
+    '''Have the process count as one whose memory has grown: joblib looks at it after every task.'''
+    process_executor._MEMORY_LEAK_CHECK_DELAY = 0.0
+    process_executor._MAX_MEMORY_LEAK_SIZE = -1
+    return number
+
+if __name__ == "__main__":
+    if "{way}" == "run_all":
+        found = run_all(work, ((number,) for number in range(12)), 2)
+    else:
+        with parallel_jobs(2, "loky") as parallel:
+            found = list(parallel(delayed(work)(number) for number in range(12)))
+    print(sorted(found))
+"""
+
+
+@pytest.mark.parametrize("way", ["run_all", "parallel_jobs"])
+def test_a_process_that_is_replaced_ends_nothing_where_warnings_are_errors(way, tmp_path):
+    """The warning of it, raised in the thread that hands out the tasks, let every call wait for ever."""
+    script = tmp_path / "script.py"
+    script.write_text(REPLACED.format(way=way))
+    ended = subprocess.run([sys.executable, "-W", "error::UserWarning", script], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.split("\n")[0] == str(list(range(12)))
+    assert "A worker stopped" not in ended.stderr
