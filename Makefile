@@ -3,19 +3,21 @@
 PYTHON ?= python3
 BIN := .venv/bin
 OUT ?= out
+TESTS := $(BIN)/python -m pytest -n 2 --dist loadfile
+PLAIN := NUMBA_DISABLE_JIT=1 $(TESTS)
 SEEDS ?= 1000
 FIRST ?= 0
 LOWEST_TESTS := tests/service tests/client/test_client.py tests/studies/test_study.py tests/studies/test_store.py
 EXTRAS := all client dask docs fairlearn gymnasium openfeature peers postgresql ray service test
 
-.PHONY: help demo test test-quick test-long test-all test-rest test-lowest lint lines check figures evaluation docs bench fuzz durability kill-workers simulate coverage clients wheels lock clean
+.PHONY: help demo test test-quick test-long test-rest nightly test-lowest lint lines check figures evaluation docs bench fuzz durability kill-workers simulate coverage clients wheels lock clean
 
 help:
 	@echo "make demo                  decide on real data under guaranteed shares, and see that the promise held"
 	@echo "make test                  style, types, layers, tests, documentation"
 	@echo "make test-long             the tests that take long: clusters, many processes, repeated simulations"
-	@echo "make test-all              every test; with EVENHAND_NO_SKIPS=1 none may skip"
-	@echo "make test-rest             every test that has not passed in this checkout before"
+	@echo "make test-rest             both, without those that have passed in this checkout; EVENHAND_NO_SKIPS=1: none skips"
+	@echo "make nightly               every test there is, all kernels compiled, every planted bug found"
 	@echo "make test-lowest           the service, its clients and studies with the lowest versions that pyproject.toml names"
 	@echo "make lines                 how many lines of code there are, without blanks, comments and docstrings"
 	@echo "make check POLICY=NAME     the contract over one registered policy, such as quotas/fair-ucb"
@@ -37,19 +39,22 @@ demo: .venv/ready
 
 # The checks of style and types need one core alone, so they run beside the tests.
 test: .venv/ready
-	@$(MAKE) --no-print-directory --output-sync=target -j 2 lint test-quick
+	@$(MAKE) --no-print-directory -j 2 lint test-quick
 
+# Kernels run as plain Python in most tests: compiling them takes longer than the tests, and gigabytes.
 test-quick: .venv/ready
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
+	$(PLAIN) -m "not slow and not compiled and not nightly"
+	$(TESTS) -m "compiled and not slow and not nightly" $$(grep -rl 'mark\.compiled' tests --include='test_*.py')
 
 test-long: .venv/ready
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m slow
-
-test-all: .venv/ready
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(TESTS) -m "slow and not nightly"
 
 test-rest: .venv/ready
-	$(BIN)/python -m pytest -n 2 --dist loadfile --rest
+	$(PLAIN) --rest -m "not compiled and not nightly and (plain or not slow)"
+	$(TESTS) --rest -m "not nightly"
+
+nightly: .venv/ready
+	$(TESTS)
 
 # What else these versions need is taken as new as it comes, so that warnings of what changes one day say nothing.
 test-lowest: .venv/lowest/ready

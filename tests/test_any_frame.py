@@ -1,5 +1,7 @@
 """A table of polars, pyarrow or DuckDB leads to the very decisions of the pandas frame with the same values."""
 
+import itertools
+
 import duckdb
 import numpy as np
 import pandas as pd
@@ -16,6 +18,9 @@ from evenhand.quotas import DeadlineLearn, FairUCB, LoggedArms
 from evenhand.sampling import ArrayPool, LabelQueue, TablePool, UniformSampler
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import LipschitzUCB, MahalanobisOracle, TableIndividuals
+from tests.naming import spread
+
+pytestmark = pytest.mark.plain
 
 
 def duck(frame):
@@ -156,8 +161,7 @@ DOORS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(("door", "kind"), spread(itertools.product(DOORS, KINDS), 3))
 def test_every_door_takes_every_frame_and_decides_alike(door, kind):
     frame, use = DOORS[door]
     assert use(KINDS[kind](frame)) == use(frame)

@@ -9,7 +9,7 @@ import pytest
 
 import evenhand as eh
 from evenhand import registry
-from evenhand.checks import check_registered, check_world, examples
+from evenhand.checks import check_policy, check_registered, check_world, examples
 from evenhand.errors import (
     ArgumentError,
     ClosedTicketError,
@@ -39,6 +39,7 @@ def test_what_the_trunk_and_quotas_bring_is_registered():
     }
 
 
+@pytest.mark.plain
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", [timed(name) for name in NAMES])
 def test_what_is_registered_keeps_the_contract(name):
@@ -50,6 +51,16 @@ def test_what_is_registered_keeps_the_contract(name):
             stepped = name.split("/")[0] in ("interventions", "sampling", "similarity")
             may_skip = {"promise", *OF_KERNELS} if stepped else {"promise", "learns", "numbers"}
             assert {check.name for check in checks if check.skipped} <= may_skip
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith(("learners/", "quotas/", "groups/"))])
+def test_one_example_keeps_it_in_machine_code_too(name):
+    """The others share most of its kernels, and take their turn at night."""
+    if registry.get(name).kind == "policy":
+        assert check_policy(*examples(registry.get(name).cls)[0])
 
 
 @pytest.mark.parametrize("name", [entry.name for entry in registry.entries()])

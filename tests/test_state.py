@@ -40,6 +40,7 @@ def talk(policy, world, rounds):
     return said
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize("rounds", [0, 1, 37])
 def test_a_loaded_policy_continues_exactly(name, rounds, tmp_path):

@@ -69,6 +69,10 @@ def test_every_target_and_file_that_it_names_exists(workflow):
 
 
 def test_what_runs_on_windows_is_what_make_runs(workflow):
-    recipes = (ROOT / "Makefile").read_text().replace("$(BIN)/", "")
+    recipes = (ROOT / "Makefile").read_text()
+    variables = dict(re.findall(r"^(\w+) := (.*)$", recipes, re.MULTILINE))
+    while re.search(r"\$\((BIN|TESTS|PLAIN)\)", recipes):
+        recipes = re.sub(r"\$\((BIN|TESTS|PLAIN)\)", lambda found: variables[found[1]], recipes)
+    recipes = recipes.replace(".venv/bin/", "")
     tests = next(command for command in commands(workflow) if "pytest" in command)
     assert tests in recipes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ import pytest
 from evenhand.cli.command import COMMANDS, command_of
 from evenhand.errors import EvenhandError
 from tests.cli.shell import call
+from tests.naming import long
 
 OF_PROGRAMS = re.compile(
     r"Traceback|Errno|NoneType|C error|\bNone\b|<class|object has no attribute|universal-newline|codec|\bnumpy\b"
@@ -47,21 +49,30 @@ READING = {
 """Every command that reads a table, with the place of the file."""
 
 
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """The files that every case finds in its folder, made once."""
+    folder = tmp_path_factory.mktemp("files")
     rows = np.arange(40)
     table = {"arm": np.where(rows % 2, "a", "b"), "reward": rows % 3 % 2, "sex": np.where(rows % 3 % 2, "f", "m")}
-    pd.DataFrame(table | {"id": rows, "x": rows % 7, "label": rows // 2 % 2}).to_csv("log.csv", index=False)
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "empty.csv").write_bytes(b"")
-    (tmp_path / "header.csv").write_text("arm,reward,share\n")
-    (tmp_path / "bytes.csv").write_bytes(bytes(range(128, 256)) + b"\r\x00\n" + bytes(range(256)))
-    (tmp_path / "book.xlsx").write_bytes(b"PK\x03\x04\x14\x00\x06\x00" + bytes(range(256)))
-    (tmp_path / "ragged.csv").write_text("arm,reward\na,1\nb,0\na,1,2,3\n")
-    (tmp_path / "unclosed.csv").write_text('arm,reward\na,1\n"b,0\na,1\n')
-    (tmp_path / "c.json").write_text('{"as now": null}')
-    assert call("new", "s.evenhand", "-p", "fair-ucb", "--shares", "a=0.2,b=0.3").exit_code == 0
+    pd.DataFrame(table | {"id": rows, "x": rows % 7, "label": rows // 2 % 2}).to_csv(folder / "log.csv", index=False)
+    (folder / "folder").mkdir()
+    (folder / "empty.csv").write_bytes(b"")
+    (folder / "header.csv").write_text("arm,reward,share\n")
+    (folder / "bytes.csv").write_bytes(bytes(range(128, 256)) + b"\r\x00\n" + bytes(range(256)))
+    (folder / "book.xlsx").write_bytes(b"PK\x03\x04\x14\x00\x06\x00" + bytes(range(256)))
+    (folder / "ragged.csv").write_text("arm,reward\na,1\nb,0\na,1,2,3\n")
+    (folder / "unclosed.csv").write_text('arm,reward\na,1\n"b,0\na,1\n')
+    (folder / "c.json").write_text('{"as now": null}')
+    made = call("new", str(folder / "s.evenhand"), "-p", "fair-ucb", "--shares", "a=0.2,b=0.3", "--name", "s")
+    assert made.exit_code == 0
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def here(files, tmp_path, monkeypatch):
+    shutil.copytree(files, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
 
 
 def refusal(*arguments):
@@ -84,8 +95,10 @@ def test_every_command_that_reads_tables_is_tried():
     assert set(READING) == set(TABLE_COMMANDS) - {"init"}
 
 
-@pytest.mark.parametrize("command", READING)
-@pytest.mark.parametrize("kind", FILES)
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [(command, kind) for command in READING for kind in FILES if command == "evaluate" or kind in ("none", "bytes")],
+)
 def test_a_file_that_cannot_be_read_is_named_with_the_reason(command, kind):
     file, reason = FILES[kind]
     words = refusal(command, *(file if one == "FILE" else one for one in READING[command]))
@@ -164,7 +177,7 @@ def numeric(command):
 
 
 @pytest.mark.parametrize("command", BASES)
-@pytest.mark.parametrize("value", ["-1", "nan", "1e400", "many"])
+@pytest.mark.parametrize("value", ["-1", long("nan"), long("1e400"), "many"])
 def test_a_number_that_cannot_be_is_refused_by_its_option(command, value):
     """Of every option that takes a number: either it is taken, or the refusal names the option and the value."""
     for option in numeric(command):

@@ -1,6 +1,7 @@
 """The value of a policy from the log of another: the estimators' formulas, intervals, replays, refusals."""
 
 import importlib
+import itertools
 import math
 import re
 
@@ -13,6 +14,7 @@ import evenhand as eh
 from evenhand.errors import ArgumentError, ContextError, ModelError, TableError, UnknownArmError
 from evenhand.learners import UCB1, EpsilonGreedy, Thompson
 from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, FairUCB
+from tests.naming import spread
 
 MEANS = {"a": 0.2, "b": 0.5, "c": 0.7}
 CHANCES = {"a": 0.5, "b": 0.3, "c": 0.2}
@@ -205,8 +207,9 @@ def changing(rows, before, after, seed=0, split=None):
     return pd.DataFrame({"arm": arms, "reward": (random.random(rows) < means) * 1.0, "p": 0.5})
 
 
-@pytest.mark.parametrize("estimator", ["dr", "ips", "snips", "adaptive"])
-@pytest.mark.parametrize("split", [500, 2000, 3500])
+@pytest.mark.parametrize(
+    ("split", "estimator"), spread(itertools.product([500, 2000, 3500], ["dr", "ips", "snips", "adaptive"]), 5)
+)
 def test_an_interval_is_of_the_running_mean_and_never_empty(estimator, split):
     """The mean changes once from 0.7 to 0.3. The chance that any of these 12 cases misses is at most 0.05 each and far
     less in truth; the seed is fixed."""
@@ -551,6 +554,7 @@ def test_a_chance_that_rounding_puts_above_one_is_one():
         eh.evaluate(log, POLICY, **COLUMNS)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("seed", [2, 4])
 def test_our_own_propensities_are_never_above_one(seed):
     """Thompson's chances sum to 1 but for 1e-12, and a rule that overrules them adds them up: with these seeds they

@@ -56,6 +56,7 @@ def test_a_bound_is_not_above_the_mean_of_its_values():
         assert lower_bound([book], 0.9, 0.0, 100.0) <= values.mean() + 1e-7
 
 
+@pytest.mark.compiled
 def test_no_interval_misses_the_running_mean_more_often_than_it_may_however_rewards_drift():
     """8 streams of each of 10 logs, up to 60 looks: of 80 at most 80 x 0.05 + 4 standard deviations = 11 may be missed
     by each interval; the normal one misses far more."""
@@ -68,6 +69,7 @@ def test_no_interval_misses_the_running_mean_more_often_than_it_may_however_rewa
     assert max(missed.values()) <= 11
 
 
+@pytest.mark.compiled
 def test_the_truth_of_a_stream_is_the_mean_that_its_policies_were_to_expect():
     """The means of 20,000 weighted rewards are within five standard errors of it."""
     for name, world in coverage.worlds().items():

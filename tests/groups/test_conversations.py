@@ -9,7 +9,6 @@ import pytest
 from scipy.stats import binom, norm
 
 import evenhand as eh
-from evenhand.checks import check_registered
 from evenhand.groups import (
     BiasedLinearArms,
     GroupFairTopInterval,
@@ -20,15 +19,9 @@ from evenhand.groups import (
 )
 from evenhand.learners import KLUCB, UCB1, Adapter
 from evenhand.quotas import DeadlineLearn, FairLearn
-from evenhand.registry import entries
 from evenhand.saving.state import from_bytes, to_bytes
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.mark.parametrize("name", [e.name for e in entries(prefix="groups/")])
-def test_contract(name):
-    assert check_registered(name)
 
 
 def test_membership_of_the_round_decides_who_learns():

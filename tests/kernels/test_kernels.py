@@ -13,6 +13,8 @@ from evenhand.kernels.ties import untried
 from evenhand.learners import UCB1
 from evenhand.rng import child, generator, stream
 
+pytestmark = pytest.mark.compiled
+
 inner = OPEN
 OFFSET = 3
 

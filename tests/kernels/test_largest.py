@@ -7,6 +7,8 @@ from scipy import special, stats
 from evenhand.kernels.compose import interpreted
 from evenhand.kernels.largest import _walker, beta_density, largest_beta, largest_normal, prepare_beta
 
+pytestmark = pytest.mark.compiled
+
 
 def slow(a, b):
     """The integral on a fine grid of Gauss panels on the logit scale, with scipy's incomplete Beta function."""

@@ -51,7 +51,9 @@ def test_every_slate_that_can_be_played_may_be_and_the_best_is(words):
     Walk(SMALL[words]).rounds(many(12), generator(1))
 
 
-@pytest.mark.parametrize("kinds", TOGETHER, ids=name)
+@pytest.mark.parametrize(
+    "kinds", [pytest.param(kinds, id=name(kinds), marks=[pytest.mark.slow] * (len(kinds) != 2)) for kinds in TOGETHER]
+)
 def test_any_clauses_together_are_kept_as_the_game_says(kinds):
     """Promises are drawn; each that is accepted can be kept from its start, and is walked against the game."""
     rng, walked = generator(name(kinds)), 0

@@ -85,14 +85,18 @@ def careless(promise, rng, rounds=60):
     return log
 
 
-@pytest.fixture(params=KINDS)
-def promise(request):
-    return eh.Promise(**KINDS[request.param])
+DRAWN = ("set", "slates", "all")
+"""Kinds that are kept by a lottery as well, which sees of a promise only what may be played."""
 
 
-@pytest.fixture(params=[None, 0.5], ids=["forced", "drawn"])
-def lottery(request):
-    return request.param
+def pytest_generate_tests(metafunc):
+    """Give a test that takes a `promise` one of every kind, and one that takes a `lottery` some by lottery too."""
+    if "lottery" in metafunc.fixturenames:
+        cases = [pytest.param(eh.Promise(**KINDS[kind]), None, id=f"{kind}-forced") for kind in KINDS]
+        cases += [pytest.param(eh.Promise(**KINDS[kind]), 0.5, id=f"{kind}-drawn") for kind in DRAWN]
+        metafunc.parametrize(("promise", "lottery"), cases)
+    elif "promise" in metafunc.fixturenames:
+        metafunc.parametrize("promise", [pytest.param(eh.Promise(**KINDS[kind]), id=kind) for kind in KINDS])
 
 
 def played(study_or_policy, promise, rounds=60, told=True):
@@ -202,7 +206,18 @@ def test_it_is_saved(promise, lottery, tmp_path):
     assert [d.arms for d in played(again, promise, 20)[1]] == [d.arms for d in played(policy, promise, 20)[1]]
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize("kind", ["set", "all"])
+def test_it_is_simulated_in_machine_code_too(kind):
+    simulated(eh.Promise(**KINDS[kind]), 0.5)
+
+
 def test_it_is_simulated(promise, lottery):
+    simulated(promise, lottery)
+
+
+def simulated(promise, lottery):
+    """Simulate it, and see that no clause was broken."""
     policy = DeadlineLearn(UCB1(), promise, lottery=lottery, seed=1)
     world = eh.quotas.BernoulliArms({"a": 0.2, "b": 0.4, "c": 0.5, "d": 0.9})
     history = eh.simulate(policy, world, rounds=80, seed=1, jobs=1)

@@ -19,7 +19,7 @@ from evenhand.promises.promise import read_promise
 from evenhand.promises.rule import RuleState
 from evenhand.quotas import BernoulliArms, DeadlineLearn
 from evenhand.quotas.older_states import NESTED, as_now
-from tests.naming import long
+from tests.naming import long, spread
 from tests.promises.walked import begun
 from tests.reference.promises import Sets
 from tests.states.forms import FORMS
@@ -155,7 +155,7 @@ def test_sets_that_cannot_be_promised_are_refused_by_name(shares, more, words):
         DeadlineLearn(UCB1(), shares, **more)
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape", spread([(shape,) for shape in SHAPES], 3), ids=str)
 def test_in_segments_too_the_arm_is_the_best_that_may_be_played(shape):
     """What was refused inside one segment is no reason to refuse it in another."""
     for shares in promises(shape):

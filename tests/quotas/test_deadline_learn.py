@@ -239,6 +239,7 @@ def test_what_is_promised_can_be_kept_from_the_start():
     assert not slow.can_be_kept([F(1, 2), F(1, 2), F(1, 100)], 0, [0, 0, 0], 0)
 
 
+@pytest.mark.compiled
 def test_a_rule_that_may_look_far_ahead_is_compiled_at_once():
     """As plain Python a walk over a million deadlines takes minutes."""
     near, far = ([0.1] * 10, [1e-6, 0.499999, 0.5])

@@ -164,10 +164,15 @@ def drawn(rng, rows, plays, offers):
     return frame.assign(offered=offered, where=rng.choice(["x", "10", "9"], rows))
 
 
-@pytest.mark.parametrize("ending", ["parquet", "csv"])
-@pytest.mark.parametrize("promised", PROMISED)
-@pytest.mark.parametrize("beside", [(), ("plays",), ("available",), ("plays", "available", "segment")], ids="+".join)
+BESIDE = ["", "plays", "available", "plays+available+segment"]
+
+
+@pytest.mark.parametrize(
+    ("promised", "beside", "ending"),
+    [(a, b, ("parquet", "csv")[(i + j) % 2]) for i, a in enumerate(PROMISED) for j, b in enumerate(BESIDE)],
+)
 def test_every_kind_of_clause_is_found_as_in_a_data_frame(tmp_path, monkeypatch, promised, beside, ending):
+    beside = beside.split("+")
     monkeypatch.setattr(file_rows, "FRAME", 64)
     promised, rows = PROMISED[promised], 400
     frame = drawn(np.random.default_rng(3), rows, 2 if "plays" in beside else 1, "available" in beside)

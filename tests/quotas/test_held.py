@@ -304,6 +304,7 @@ def test_the_contract_holds():
     assert eh.check_policy(DeadlineLearn(Exp3(0.4), [0.3, 0, 0.4], seed=1), BernoulliArms([0.2, 0.9, 0.4]), rounds=200)
 
 
+@pytest.mark.compiled
 def test_regret_is_that_of_the_learner_alone_and_an_end_effect():
     """Theorem: E r-regret(T) <= regret of the learner alone + (n_+ - 1) max gap; told of every play it is linear.
 

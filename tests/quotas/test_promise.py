@@ -119,6 +119,7 @@ def test_deadline_learn_keeps_its_promise_against_a_stubborn_learner(shares, tol
     kept_throughout(quietly(DeadlineLearn, Stubborn(arm % len(shares)), shares, tolerance), 500)
 
 
+@pytest.mark.compiled
 @settings(max_examples=many(40))
 @given(seed=st.integers(0, 10**9), k=st.integers(2, 12), tolerance=tolerances, full=st.booleans())
 def test_deadline_learn_keeps_its_promise_for_shares_without_a_small_denominator(seed, k, tolerance, full):

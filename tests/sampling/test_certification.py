@@ -23,6 +23,8 @@ from evenhand.sampling import (
 )
 from evenhand.saving.state import from_bytes, to_bytes
 
+pytestmark = pytest.mark.compiled
+
 
 def test_the_interval_is_where_the_mixture_likelihood_ratio_is_small():
     from scipy.special import betaln

@@ -30,6 +30,8 @@ from evenhand.sampling.models.recipes import made, recipe
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Study
 
+pytestmark = pytest.mark.compiled
+
 
 def begun(seed=1):
     world = SyntheticModel1(instance="I")

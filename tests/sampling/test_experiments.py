@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from evenhand.experiments.framework import Runner, find
 from evenhand.sampling import ArrayPool
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.compiled]
 
 
 @pytest.fixture

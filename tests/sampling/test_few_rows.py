@@ -14,6 +14,8 @@ from evenhand.registry import register
 from evenhand.sampling import LabelQueue, OptimisticSampler, UniformSampler
 from evenhand.saving.state import from_bytes, to_bytes
 
+pytestmark = pytest.mark.compiled
+
 NEEDING = {
     "PCA(3)": (lambda: make_pipeline(PCA(3), LogisticRegression()), 3),
     "five neighbours": (lambda: KNeighborsClassifier(5), 5),

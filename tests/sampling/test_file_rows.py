@@ -12,6 +12,8 @@ from evenhand.sampling import ArrayPool, ImageFolder, MappedRows, ParquetRows, U
 from evenhand.sampling.pools import file_rows
 from evenhand.saving.state import from_bytes, to_bytes
 
+pytestmark = pytest.mark.compiled
+
 
 @pytest.fixture
 def table():

@@ -6,6 +6,8 @@ import pytest
 from evenhand.errors import ArgumentError
 from evenhand.sampling import ArrayPool, LabelQueue, UniformSampler, collect, forecast
 
+pytestmark = pytest.mark.compiled
+
 
 def collected(rounds, *, dimension, seed=0):
     """Two groups with linear labels in many dimensions: the risk falls for long where there are many of them."""

@@ -13,6 +13,8 @@ from evenhand import errors
 from evenhand.sampling import LabelQueue
 from tests.sampling.test_label_queue import TRUE, made
 
+pytestmark = pytest.mark.compiled
+
 
 def as_csv(path, rows):
     with path.open("w", newline="") as file:

@@ -12,6 +12,8 @@ import evenhand as eh
 from evenhand import errors
 from evenhand.sampling import EstimatorModel, GreedySampler, LabelledItems, LabelQueue, OptimisticSampler
 
+pytestmark = pytest.mark.compiled
+
 WORLD = LabelledItems(items=240, seed=3)
 TRUE = dict(zip(WORLD.ids, WORLD.labels.tolist(), strict=True))
 

@@ -20,6 +20,8 @@ from evenhand.sampling import (
 from evenhand.sampling.pools.labels import checked_labels
 from evenhand.saving.state import from_bytes, to_bytes
 
+pytestmark = pytest.mark.compiled
+
 X = np.array([[0.0, 1.0], [1.0, 0.0]])
 
 

@@ -11,6 +11,8 @@ from evenhand.sampling import LogisticModel
 from evenhand.sampling.pools.rows import Rows
 from tests.fuzzing import many
 
+pytestmark = pytest.mark.compiled
+
 
 def exact(X, y, C=1.0, weight=None):
     model = LogisticRegression(C=C, solver="newton-cholesky", tol=1e-12, max_iter=1000)

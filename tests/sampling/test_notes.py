@@ -5,6 +5,8 @@ import pytest
 
 from evenhand.sampling import ArrayPool, LabelQueue, LogisticModel, UniformSampler, collect
 
+pytestmark = pytest.mark.compiled
+
 DRY = "the pool of 'v' is dry after 3 rows"
 
 

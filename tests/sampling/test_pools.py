@@ -20,6 +20,8 @@ from evenhand.sampling import (
 )
 from evenhand.saving.state import from_bytes, to_bytes
 
+pytestmark = pytest.mark.compiled
+
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(
     {"sex": ["f", "m"] * 30, "job": ["x", "y", "z"] * 20, "age": np.arange(60.0), "hired": [0, 1, 1, 0] * 15}

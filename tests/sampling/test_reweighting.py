@@ -10,6 +10,8 @@ from evenhand.errors import ArgumentError, ContextError
 from evenhand.sampling import ArrayPool, LogisticModel, UniformSampler, collect, minimax_reweighting
 from evenhand.sampling.models.losses import row_losses
 
+pytestmark = pytest.mark.compiled
+
 NAMED = ["zero_one", "log", "false_negative", "false_positive"]
 
 

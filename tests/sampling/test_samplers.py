@@ -39,6 +39,8 @@ from evenhand.saving.state import from_bytes, load, save, to_bytes
 from tests.fuzzing import many
 from tests.reference import sampling as slow
 
+pytestmark = pytest.mark.compiled
+
 SCHEMES = [
     lambda **more: OptimisticSampler(["u", "v"], **more),
     lambda **more: OptimisticSampler(["u", "v"], trend=0.1, **more),

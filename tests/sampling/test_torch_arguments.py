@@ -13,6 +13,8 @@ from evenhand.sampling.pools.rows import Rows
 from evenhand.saving.state import from_bytes, to_bytes
 from tests.naming import named
 
+pytestmark = pytest.mark.compiled
+
 torch = pytest.importorskip("torch")
 nn = torch.nn
 

@@ -9,6 +9,8 @@ from evenhand.sampling import OptimisticSampler, TorchModel
 from evenhand.sampling.models.modules import mini_batches
 from evenhand.saving.state import from_bytes, to_bytes
 
+pytestmark = pytest.mark.compiled
+
 torch = pytest.importorskip("torch")
 
 

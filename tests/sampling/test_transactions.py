@@ -24,6 +24,8 @@ from evenhand.sampling import (
 from evenhand.sampling.models.losses import row_losses
 from evenhand.saving.state import to_bytes
 
+pytestmark = pytest.mark.compiled
+
 
 def begun(seed=1):
     world = SyntheticModel1(instance="I")

@@ -11,6 +11,8 @@ from evenhand.sampling.models.gram import GramFactor
 from evenhand.sampling.pools.rows import Rows
 from evenhand.saving.state import from_bytes, to_bytes
 
+pytestmark = pytest.mark.compiled
+
 
 def embedded(rng, count, d, scale=1.0):
     y = rng.integers(0, 2, count)

@@ -5,9 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from evenhand.checks import check_registered
 from evenhand.errors import ArgumentError, TableError
-from evenhand.registry import entries
 from evenhand.sampling import (
     ArrayPool,
     Draw,
@@ -22,12 +20,9 @@ from evenhand.sampling import (
     minimax_reweighting,
 )
 
+pytestmark = pytest.mark.compiled
+
 THREE = {"a": [[0.0, 1.0], [1.0, 0.0]], "b": [[1.0, 0.0], [3.0, 1.0]], "c": [[-1.0, 1.0], [1.0, 2.0]]}
-
-
-@pytest.mark.parametrize("name", [e.name for e in entries(prefix="sampling/")])
-def test_the_contract(name):
-    assert check_registered(name)
 
 
 @pytest.mark.parametrize("world", [SyntheticModel1(instance="I"), SyntheticModel1(THREE), SyntheticModel2()])

@@ -23,6 +23,7 @@ def people(tmp_path):
     return [str(file), "--features", "age, income", "--reward", "repaid", "--seed", "3"]
 
 
+@pytest.mark.compiled
 def test_verdicts_are_taken_kept_and_taken_up_again(people, tmp_path):
     state = tmp_path / "policy.eh"
     first = RUN.invoke(

@@ -84,6 +84,7 @@ def test_plain_python_and_machine_code_decide_and_learn_the_very_same(metric, ro
     assert round_kernels(metric.cut, metric.plain_work).ask._compiled is not None
 
 
+@pytest.mark.compiled
 def test_a_call_that_would_take_long_is_compiled_at_once():
     class Entered:
         uncompiled = type("Kernel", (), {"function": staticmethod(lambda x: "plain")})

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.checks import check_policy, check_world, examples
 from evenhand.errors import ArgumentError, ContextError, RewardError, TableError, VerdictError
 from evenhand.rng import child
 from evenhand.saving.state import to_bytes
@@ -41,34 +40,29 @@ def run(policy, place, rounds, **given):
     return history.isel(policy=0, replication=0)
 
 
-@pytest.mark.parametrize("cls", [LipschitzUCB, KnownRewardLipschitz])
-def test_the_contract(cls):
-    for policy, place in examples(cls):
-        check_policy(policy, place, rounds=60)
-
-
-@pytest.mark.parametrize("cls", [LinearContexts, TableIndividuals])
-def test_the_contract_of_worlds(cls):
-    for place in examples(cls):
-        check_world(place, rounds=50)
-
-
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("policy", "place"),
     [
         (LipschitzUCB(2), world()),
-        (LipschitzUCB(2, metric=EllipsoidDistance(shared=False), individuals=4, margin=False), world(contexts="ball")),
+        pytest.param(
+            LipschitzUCB(2, metric=EllipsoidDistance(shared=False), individuals=4, margin=False),
+            world(contexts="ball"),
+            marks=pytest.mark.nightly,
+        ),
         (
             LipschitzUCB(2, metric=ProjectedVolumeDistance(seed=2), select="many"),
             world(select="many", contexts="clustered"),
         ),
-        (
+        pytest.param(
             LipschitzUCB(2, metric=MomentDistance(error_rate=0.1)),
             world(oracle=MahalanobisOracle(A, error_rate=0.1, seed=3), contexts="adversarial"),
+            marks=pytest.mark.nightly,
         ),
-        (
+        pytest.param(
             KnownRewardLipschitz(THETA, silence="acceptable unless another is named"),
             world(oracle=MahalanobisOracle(A, names="one", seed=3)),
+            marks=pytest.mark.nightly,
         ),
     ],
     ids=["moments", "one learner a pair", "many", "adversary and errors", "one pair named"],

@@ -12,6 +12,7 @@ from evenhand.similarity import LipschitzUCB, MahalanobisOracle, PairQueue, Post
 from evenhand.similarity.line_walk import Answers, Metrics, log_weights, start, walk, wrong_under
 from evenhand.similarity.misfit import ALARM, misfit, regions
 from evenhand.similarity.posterior import last_renewal
+from tests.naming import long
 from tests.reference.similarity_belief import evidence, grid
 
 TURNED = np.array([[0.6, 0.1], [-0.2, 0.5]])
@@ -115,7 +116,7 @@ def test_the_evidence_against_a_metric_is_that_of_the_slow_twin():
     assert np.log(found.e) == pytest.approx(min(values), abs=1e-9)
 
 
-@pytest.mark.parametrize("rate", [0.05, 0.2])
+@pytest.mark.parametrize("rate", [0.05, long(0.2)])
 def test_intervals_hold_the_truth_whatever_share_of_answers_is_wrong(rate):
     """Seeds are fixed, and 5 % of pairs is what is quoted, in the mean over metrics."""
     found = []
@@ -253,7 +254,7 @@ def test_an_auditor_who_is_lenient_is_noticed():
     assert learner.bounds([0.3, 0.1], [0.0, 0.0])[::2] == (0.0, 1.0)
 
 
-@pytest.mark.parametrize("rate", [0.05, 0.35])
+@pytest.mark.parametrize("rate", [long(0.05), 0.35])
 def test_errors_at_random_raise_no_alarm(rate):
     for seed in range(6):
         learner = told(PosteriorDistance(radius=2.0, seed=seed), 150, seed, rate)

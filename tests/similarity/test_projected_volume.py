@@ -38,6 +38,7 @@ def corners(learner):
     return vertices(s.cuts[0, :, :n].T, s.limits[0, :n], low, np.full(low.size, s.radius[0]))
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("structure", ["diagonal", "symmetric"])
 @pytest.mark.parametrize("thin", [0.0, 0.02])
 def test_the_centre_is_the_centroid_of_the_cylinder(structure, thin):

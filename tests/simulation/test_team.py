@@ -25,6 +25,7 @@ def test_the_promise_holds_over_all_workers_at_every_round(workers, shares, tole
     assert (pulls >= due).all()
 
 
+@pytest.mark.compiled
 def test_one_worker_in_turn_is_the_policy_itself_and_exchange_pays():
     """Regret is over 12 replications: alone, 8 workers lose more than twice what they do with exchange."""
     named = {"ucb": UCB1()}

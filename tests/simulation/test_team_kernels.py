@@ -27,6 +27,7 @@ from evenhand.simulation.delay import read_delay
 from evenhand.simulation.exchange import derive_kernel
 from evenhand.simulation.loop import replicate
 from evenhand.simulation.team import Team
+from tests.naming import at_night
 from tests.reference.stepped import Stepped
 
 simulation = importlib.import_module("evenhand.simulation.simulate")
@@ -68,6 +69,8 @@ CASES = {
     "deadline-learn, windows": (DeadlineLearn(UCB1(), eh.Promise([0.0] * 4, windows={0: 60, 1: (2, 90)})), FRACTIONS),
 }
 
+OFTEN = ("ucb1", "thompson", "group-fair", "deadline-learn+ucb1", "deadline-learn, a cap by lottery")
+"""Compiled whenever the whole test runs, one case for each family of kernels; the others are compiled at night."""
 ALIKE = ("deadline-learn, a set", "deadline-learn, windows")
 """Played by the kernels of the one before them, which take a minute to compile; as plain Python alone."""
 
@@ -96,8 +99,9 @@ def test_they_do_so_at_once_and_alone(name, every, delay):
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", [name for name in CASES if name not in ALIKE])
+@pytest.mark.parametrize("name", [name if name in OFTEN else at_night(name) for name in CASES if name not in ALIKE])
 def test_the_compiled_loop_plays_what_asks_and_tells_play(name):
     for workers, every, delay in ((3, 5, None), (11, 4, ("geometric", 9)), (3, None, 2)):
         assert same(name, workers, every, delay, rounds=1000, compiled=True), (workers, every)
