@@ -8,8 +8,11 @@ import doctest
 import importlib.util
 import os
 import random
+import sys
 
 import pytest
+
+sys.setrecursionlimit(4_000)  # as high as compiling puts it, which inside a test of Hypothesis would be a warning
 
 EXTRAS = {
     "dask": ["dask", "distributed"],
