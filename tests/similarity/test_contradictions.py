@@ -17,8 +17,6 @@ from evenhand.similarity import (
     ProjectedVolumeDistance,
 )
 
-pytestmark = pytest.mark.plain
-
 A = np.array([[0.4, 0.1], [0.0, 0.3]])
 ORIGIN = [0.0, 0.0]
 STATE = ("centre", "factor", "radius", "counts", "doublings", "thin", "tally", "stream")
