@@ -112,10 +112,12 @@ def test_the_service_itself_saves_audits_and_takes_an_acknowledgement(chromium, 
     visitor.sees("The log is sound.", "#record")
     visitor.until("document.querySelector('#alerts [data-action=askToAcknowledge]') !== null")
     click(visitor, "askToAcknowledge", "#alerts")
+    visitor.sees("Acknowledge an alert", "dialog[open]")
     dialog = visitor.all("dialog")[0]
     dialog.find_element(By.NAME, "note").send_keys("on it")
     dialog.find_element(By.NAME, "key").send_keys(admin)
     dialog.find_element(By.CSS_SELECTOR, "button.primary").click()
+    visitor.until("!document.querySelector('dialog').open")
     visitor.sees("on it", "#alerts")
     assert monitors.alerts(study)[0].note == "on it"
     assert visitor.complaints() == []

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from selenium.common.exceptions import TimeoutException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.service.page.fake import READ
+
+PATIENCE = 60
+"""Seconds after which something will not be seen any more: a busy machine may take ten."""
 
 
 class Visitor:
@@ -30,12 +34,15 @@ class Visitor:
         return self.driver.execute_script("return document.querySelector(arguments[0])?.innerText ?? ''", selector)
 
     def sees(self, text: str, selector: str = "main") -> None:
-        WebDriverWait(self.driver, 10, 0.05).until(
-            lambda _: text in self.text(selector), f"{text!r} in {selector}: {self.text(selector)!r}"
-        )
+        try:
+            WebDriverWait(self.driver, PATIENCE, 0.05).until(lambda _: text in self.text(selector))
+        except TimeoutException:
+            raise AssertionError(f"{text!r} is not in {selector}: {self.text(selector)!r}") from None
 
     def until(self, script: str) -> None:
-        WebDriverWait(self.driver, 10, 0.05).until(lambda driver: driver.execute_script(f"return {script}"), script)
+        WebDriverWait(self.driver, PATIENCE, 0.05).until(
+            lambda driver: driver.execute_script(f"return {script}"), script
+        )
 
     def press(self, *keys: str) -> None:
         for key in keys:
