@@ -25,9 +25,9 @@ def spread(cases: Iterable[Any], every: int) -> list[Any]:
     return [pytest.param(*value) if number % every == 0 else long(*value) for number, value in enumerate(values)]
 
 
-def timed(name: str) -> Any:
-    """Return a registered name as a parameter; all but a few are in the long tests."""
-    return name if name in QUICK else long(name)
+def timed(name: str, *more: Any) -> Any:
+    """Return a registered name, and what belongs to it, as parameters; all but a few are in the long tests."""
+    return pytest.param(name, *more) if name in QUICK else long(name, *more)
 
 
 def at_night(*values: Any) -> Any:

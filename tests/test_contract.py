@@ -22,7 +22,7 @@ from evenhand.errors import (
 from evenhand.policy.conversation import Lock, locked
 from evenhand.protocol import Decision
 from evenhand.quotas import BernoulliArms, FairLearn, FairUCB, Promise
-from tests.naming import timed
+from tests.naming import at_night, timed
 from tests.strategies import Stubborn
 
 NAMES = [entry.name for entry in registry.entries()]
@@ -39,18 +39,33 @@ def test_what_the_trunk_and_quotas_bring_is_registered():
     }
 
 
+EXAMPLES = [(name, number) for name in NAMES for number in range(len(examples(registry.get(name).cls)))]
+MOST = 3
+"""How many examples of a class are tried whenever the whole test runs; further ones vary what the same kernels do."""
+
+
 @pytest.mark.plain
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", [timed(name) for name in NAMES])
-def test_what_is_registered_keeps_the_contract(name):
-    outcome = check_registered(name)
-    assert outcome
-    for checks in outcome.values():
-        if registry.get(name).kind == "policy":
-            assert [check.name for check in checks] == CHECKS
-            stepped = name.split("/")[0] in ("interventions", "sampling", "similarity")
-            may_skip = {"promise", *OF_KERNELS} if stepped else {"promise", "learns", "numbers"}
-            assert {check.name for check in checks if check.skipped} <= may_skip
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [at_night(*case) if case[1] >= MOST else timed(*case) for case in EXAMPLES],
+)
+def test_what_is_registered_keeps_the_contract(name, number):
+    entry = registry.get(name)
+    example = examples(entry.cls)[number]
+    if entry.kind == "policy":
+        checks = check_policy(*example)
+        assert [check.name for check in checks] == CHECKS
+        stepped = name.split("/")[0] in ("interventions", "sampling", "similarity")
+        may_skip = {"promise", *OF_KERNELS} if stepped else {"promise", "learns", "numbers"}
+        assert {check.name for check in checks if check.skipped} <= may_skip
+    elif entry.kind == "world":
+        assert check_world(example)
+
+
+def test_everything_that_is_registered_is_checked_by_name():
+    found = check_registered("quotas/fair-ucb")
+    assert list(found) == ["quotas/fair-ucb #0", "quotas/fair-ucb #1"]
+    assert [[check.name for check in checks] for checks in found.values()] == [CHECKS] * 2
 
 
 @pytest.mark.slow

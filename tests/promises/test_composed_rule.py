@@ -8,7 +8,7 @@ import pytest
 from evenhand.errors import SharesError
 from evenhand.promises.promise import Promise, read_promise
 from tests.fuzzing import many
-from tests.naming import long
+from tests.naming import at_night
 from tests.promises.walked import Walk, begun, drawn, game_of, generator
 
 KINDS = ("floors", "sets", "caps", "windows", "plays", "offers")
@@ -69,7 +69,9 @@ def test_any_clauses_together_are_kept_as_the_game_says(kinds):
             break
 
 
-@pytest.mark.parametrize("seed", [long(seed) for seed in range(4)])
+@pytest.mark.slow
+@pytest.mark.plain
+@pytest.mark.parametrize("seed", [0, *(at_night(seed) for seed in (1, 2, 3))])
 def test_many_drawn_promises_are_kept_as_the_game_says(seed):
     rng = generator(seed)
     for _ in range(many(300)):

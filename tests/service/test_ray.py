@@ -12,7 +12,7 @@ import evenhand as eh
 from evenhand.studies import Store, Study
 from evenhand.studies.keys import add_key
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.nightly, pytest.mark.timeout(600)]
 
 
 def test_replicas_on_ray_that_are_killed_lose_nothing_and_are_replaced(tmp_path):

@@ -69,8 +69,8 @@ CASES = {
     "deadline-learn, windows": (DeadlineLearn(UCB1(), eh.Promise([0.0] * 4, windows={0: 60, 1: (2, 90)})), FRACTIONS),
 }
 
-OFTEN = ("ucb1", "thompson", "group-fair", "deadline-learn+ucb1", "deadline-learn, a cap by lottery")
-"""Compiled whenever the whole test runs, one case for each family of kernels; the others are compiled at night."""
+OFTEN = ("ucb1", "deadline-learn+ucb1")
+"""Compiled whenever the whole test runs; the others are compiled at night."""
 ALIKE = ("deadline-learn, a set", "deadline-learn, windows")
 """Played by the kernels of the one before them, which take a minute to compile; as plain Python alone."""
 
@@ -123,7 +123,7 @@ def test_a_simulation_is_the_same_compiled_and_stepped(monkeypatch, tmp_path):
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize("backend", ["dask", "ray"])
+@pytest.mark.parametrize("backend", ["dask", at_night("ray")])
 def test_a_cluster_plays_the_same_workers(backend, monkeypatch):
     monkeypatch.setattr(simulation, "STEPPED_ROUNDS", 0)
     call = {"rounds": 300, "replications": 4, "seed": 5, "checkpoints": 7, "workers": 3, "exchange_rounds": 10}
