@@ -38,8 +38,6 @@ from evenhand.similarity import (
 from evenhand.similarity.fitting import FittedMetric
 from evenhand.simulation.given import read_given
 
-pytestmark = pytest.mark.plain
-
 # ------------------------------------------------------------------ the function
 
 NAMED = pd.Series([1, 2, 3], index=["a", "b", "c"])
