@@ -12,6 +12,7 @@ from evenhand.labels import by_label, in_columns, in_order
 from evenhand.protocol import arm_labels
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB, HorizonFairUCB, Promise, audit
 from evenhand.sampling import OptimisticSampler, ProportionalSampler
+from evenhand.similarity import LipschitzUCB
 from evenhand.studies import Study
 from tests.naming import named
 from tests.strategies import Stubborn
@@ -78,6 +79,24 @@ def test_columns_are_read_by_the_names_that_the_first_frame_gave_them(tmp_path):
     twice = CONTEXTS.set_axis(["x", "x"], axis=1)
     with pytest.raises(ContextError, match="each column once"):
         TopInterval({"a": "F", "b": "M"}).ask(twice)
+
+
+def test_a_policy_over_individuals_reads_columns_by_name_too(tmp_path):
+    people = pd.DataFrame({"age": [0.1, 0.9, 0.2], "debts": [0.2, 0.1, 0.8]})
+    policy, turned = LipschitzUCB(2, seed=1), people[["debts", "age"]]
+    policy.forget(policy.ask(people))
+    eh.save(policy, tmp_path / "state")
+    for one in (policy, eh.load(tmp_path / "state")):
+        same = LipschitzUCB(2, seed=1)
+        same.forget(same.ask(people.to_numpy()))
+        assert one.ask(turned).probabilities.tolist() == same.ask(people.to_numpy()).probabilities.tolist()
+        one.verdict(turned.iloc[0], turned.iloc[1], 0.3, True)
+        same.verdict(people.iloc[0], people.iloc[1], 0.3, True)
+        assert one.distances(turned)[2].tolist() == same.distances(people.to_numpy())[2].tolist()
+        with pytest.raises(ContextError, match=r"the columns \['age', 'debts'\], as before"):
+            one.ask(people.rename(columns={"age": "sex"}))
+        with pytest.raises(ArgumentError, match=r"x: wanted one entry for each of \['age', 'debts'\]"):
+            one.verdict(turned.iloc[0].rename({"age": "sex"}), turned.iloc[1].rename({"age": "sex"}), 0.3, True)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from evenhand.protocol import Label, composed
 
 __all__ = [
     "as_given", "by_label", "combined_label", "combined_labels", "in_columns", "in_order", "label_texts", "numbered",
+    "order_of",
 ]  # fmt: skip
 
 
@@ -87,13 +88,24 @@ def in_order(
         named = [] if order is None else axes[axis].tolist()
         if order is None or named == list(order):
             continue
-        places = {composed(label): place for place, label in enumerate(named)}
-        if len(places) == len(named) == len(order) and all(composed(label) in places for label in order):
-            table = table.take([places[composed(label)] for label in order], axis=axis)
+        found = order_of(named, order)
+        if found is not None:
+            table = table.take(found, axis=axis)
         elif named != list(range(len(named))):
             mend = "reset_index(drop=True) has rows read by position" if axis == 0 else ""
             raise refusal(wanted(name, f"one entry for each of {list(order)}", f"the labels {named}", mend))
     return table
+
+
+def order_of(given: Sequence[Any], labels: Sequence[Any]) -> list[int] | None:
+    """Return where among the labels `given` each of `labels` stands; None unless both hold the same ones, each once.
+
+    >>> order_of(["b", "a"], ("a", "b")), order_of(["b", "b"], ("a", "b"))
+    ([1, 0], None)
+    """
+    places = {composed(label): place for place, label in enumerate(given)}
+    same = len(places) == len(given) == len(labels) and places.keys() == set(map(composed, labels))
+    return [places[composed(label)] for label in labels] if same else None
 
 
 def in_columns(table: Any, columns: list[str] | None, name: str) -> tuple[Any, list[str] | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import random
 import subprocess
 import sys
@@ -17,9 +18,10 @@ import pytest
 
 import evenhand as eh
 from evenhand import errors
-from evenhand.client import AsyncClient, AsyncRemoteStudy, Client, Decision, RemoteStudy
+from evenhand.client import AsyncClient, AsyncRemoteStudy, Client, Decision, RemoteStudy, calls
 from evenhand.errors import (
     ArgumentError,
+    ContextError,
     ContradictionError,
     EvenhandError,
     ForeignTicketError,
@@ -112,6 +114,35 @@ def test_contexts_are_rows_by_name(client, convert):
     mine = eh.learners.DiscountedLinUCB(arms=["tea", "coffee"], seed=1).ask([[1, 0, 0.5], [0, 1, 2.0]])
     assert study.ask(contexts=rows).arm == mine.arm == "coffee"
     assert [decision.arm for decision in study.ask_many([{"contexts": rows}] * 2)] == ["coffee"] * 2
+
+
+def test_a_series_is_sent_by_its_labels(client):
+    study = client.create("turned", POLICY | {"shares": pd.Series({"b": 0.2, "a": 0.7})})
+    study.ask_many(20)
+    assert study.shares()["a"] >= 0.65
+
+
+def body(call):
+    return json.loads(call.content)
+
+
+def test_a_request_keeps_the_labels_of_a_series_or_refuses_them():
+    by_arm, rows = pd.Series({"b": "m", "a": "f"}), pd.DataFrame({"x": [1, 2]}, index=["b", "a"])
+
+    def shown(contexts=None, groups=None):
+        return body(calls.ask("ads", calls.shown(contexts, groups, None, None, None), "key"))
+
+    assert shown(groups=by_arm) == {"groups": {"b": "m", "a": "f"}}
+    assert shown(groups=by_arm.reset_index(drop=True)) == {"groups": ["m", "f"]}
+    assert shown(rows.reset_index(drop=True)) == {"contexts": [{"x": 1}, {"x": 2}]}
+    assert shown(rows.iloc[:1]) == {"contexts": [{"x": 1}]}
+    told = body(calls.tell("ads", "ads.1.00", None, None, None, [[1], [2]], by_arm, None))
+    assert (told["X"], told["y"]) == ([[1], [2]], ["m", "f"])
+    with pytest.raises(ArgumentError, match=r"a Series that names a label twice, \['a', 'a'\]"):
+        shown(groups=by_arm.set_axis(["a", "a"]))
+    for ask in (shown, lambda contexts: calls.ask_many("ads", [{"contexts": contexts}], "key")):
+        with pytest.raises(ContextError, match=r"contexts: wanted rows in the order of the arms.*got \['b', 'a'\]"):
+            ask(rows)
 
 
 def test_whom_contexts_are_about_can_be_erased(served, client):

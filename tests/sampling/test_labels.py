@@ -119,12 +119,16 @@ def test_columns_decide_not_their_order():
     sampler.tell(draw, [[1.0, 2.0], [3.0, 4.0]], [0, 1])
 
 
-def test_rows_and_labels_with_different_indices_are_refused():
+def test_labels_belong_to_the_rows_that_their_index_names():
     sampler = UniformSampler(["u", "v"], classes=[0, 1], seed=0)
     draw, X = sampler.ask(), frame([[1.0, 2.0], [3.0, 4.0]], index=[7, 3])
-    with pytest.raises(ArgumentError, match="y: wanted the index of X"):
-        sampler.tell(draw, X, pd.Series([1, 0], index=[3, 7]))
-    sampler.tell(draw, X, pd.Series([0, 1], index=[7, 3]))
+    before = to_bytes(sampler)
+    for index in ([3, 8], [3, 3]):
+        with pytest.raises(ArgumentError, match="y: wanted the row labels of X, each once"):
+            sampler.tell(draw, X, pd.Series([1, 0], index=index))
+    assert to_bytes(sampler) == before
+    sampler.tell(draw, X, pd.Series([1, 0], index=[3, 7]))
+    assert (sampler.training.y[:1].tolist(), sampler.validation.y[:1].tolist()) == ([0], [1])
     sampler.tell(sampler.ask(), X, [0, 1])
 
 

@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar
 from evenhand.client.decision import Decision, decision_of
 from evenhand.client.failures import error_of
 from evenhand.client.keys import Role
-from evenhand.errors import ArgumentError, EvenhandError, TicketError, wanted
+from evenhand.errors import ArgumentError, ContextError, EvenhandError, TicketError, wanted
 
 __all__ = [
     "Call", "Label", "Told", "add", "ask", "ask_many", "change", "checked_name", "create", "forget", "label", "retire",
@@ -73,7 +73,17 @@ def shown(
 
 
 def _rows(contexts: Any) -> Any:
-    """Return a data frame of pandas, polars or pyarrow as a list of dicts, and anything else as it is."""
+    """Return a data frame of pandas, polars or pyarrow as a list of dicts, and anything else as it is.
+
+    Raises
+    ------
+    ContextError
+        If rows have labels of their own, which a request does not carry: the service would read them by position.
+    """
+    labels = _labels(contexts) if hasattr(contexts, "columns") else None
+    if labels is not None and len(contexts) > 1:
+        mend = "a request carries no row labels: sort the rows as the arms, then reset_index(drop=True)"
+        raise ContextError(wanted("contexts", "rows in the order of the arms, numbered 0, 1, 2, ...", labels, mend))
     for method, arguments in (("to_dicts", ()), ("to_pylist", ()), ("to_dict", ("records",))):
         if hasattr(contexts, "columns") and hasattr(contexts, method):
             return getattr(contexts, method)(*arguments)
@@ -103,6 +113,7 @@ def tell(
     study: str, ticket: Decision | str, reward: Any, violations: Any, acceptable: Any, X: Any, y: Any, samples: Any
 ) -> Call[Told]:
     """Return the request that tells what happened."""
+    y = y.tolist() if hasattr(y, "tolist") else y  # by position, as the rows of X, which is an array
     told = {"reward": reward, "violations": violations, "acceptable": acceptable, "X": X, "y": y, "samples": samples}
     return _post(f"/studies/{study}/tell", "report", {"ticket": _ticket(ticket), **_given(told)}, _status)
 
@@ -173,6 +184,12 @@ def _statuses(sent: Any) -> list[Told | EvenhandError]:
     return [error_of(row["error"]) if "error" in row else row["status"] for row in sent["results"]]
 
 
+def _labels(value: Any) -> list[Any] | None:
+    """Return the row labels of a pandas object, None where it has none or they are 0, 1, 2, ..."""
+    labels = value.index.tolist() if hasattr(value, "iloc") else None
+    return None if labels == list(range(len(labels or ()))) else labels
+
+
 def _status(sent: Any) -> Any:
     return sent["status"]
 
@@ -208,5 +225,8 @@ def _body(body: Mapping[str, Any]) -> bytes:
 
 def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
-        return value.tolist()
+        listed, labels = value.tolist(), _labels(value)
+        if labels is not None and len(set(labels)) < len(labels):
+            raise TypeError(f"a Series that names a label twice, {labels}")
+        return listed if labels is None else dict(zip(labels, listed, strict=True))
     raise TypeError(f"{type(value).__name__} is not a number, a text or a list")

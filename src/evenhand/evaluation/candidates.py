@@ -9,11 +9,11 @@ import numpy as np
 
 from evenhand.arguments import as_float, as_floats
 from evenhand.errors import ArgumentError, ModelError, UnknownArmError, wanted
-from evenhand.evaluation.logged import Logged
-from evenhand.frames import as_pandas, is_frame
+from evenhand.evaluation.logged import Logged, row_table
+from evenhand.frames import is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
-from evenhand.labels import by_label, in_order
-from evenhand.protocol import Label, composed
+from evenhand.labels import by_label
+from evenhand.protocol import Label
 
 __all__ = ["Candidate", "read_candidate"]
 
@@ -108,11 +108,7 @@ def _distribution(given: Any, logged: Logged, name: str) -> Floats:
 
 def _matrix(given: Any, logged: Logged, name: str) -> Floats:
     rows, arms = len(logged.codes), len(logged.arms)
-    if is_frame(given):
-        given = as_pandas(given, name)
-        given = given.rename(columns={label: composed(label) for label in given.columns})
-        given = in_order(given, [None, logged.arms], name, refusal=UnknownArmError)
-    found = as_floats(given)
+    found = as_floats(row_table(given, logged, name))
     if found is None or found.shape != (rows, arms):
         got = type(given).__name__ if found is None else f"an array of shape {found.shape}"
         raise ArgumentError(wanted(name, f"an array of shape ({rows}, {arms}), a row for each row of the log", got))

@@ -55,7 +55,8 @@ def evaluate(
 
     Parameters
     ----------
-    log : a row a decision, in the order in which they were taken.
+    log : a row a decision, in the order in which they were taken. Data frames for `policy`, `contexts` and `model` that
+        carry the log's row labels are matched by them.
     policy : a distribution: a dict arm -> probability; a dict position -> such a dict; an array (n_rows, n_arms); or a
         function of the log (of the contexts where they are named) that returns one. Or a policy that learns, such as
         every one of `eh.quotas` and `eh.learners`, which is replayed from its start. Or several, a dict name -> policy

@@ -10,18 +10,19 @@ import numpy as np
 
 from evenhand.arguments import as_floats
 from evenhand.data.contexts import feature_columns
+from evenhand.data.rows import in_step
 from evenhand.data.tables import LEAST_CHANCE, ROUNDING, column, in_natural_order, numbers
 from evenhand.data.tables import chances as read_chances
 from evenhand.errors import ContextError, TableError, UnknownArmError, wanted, wanted_one_of
-from evenhand.frames import as_pandas, frame_or_value
+from evenhand.frames import as_pandas, frame_or_value, is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
-from evenhand.labels import by_label
+from evenhand.labels import by_label, in_order
 from evenhand.protocol import Label, composed
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Logged", "positions_in", "read_logged"]
+__all__ = ["Logged", "positions_in", "read_logged", "row_table"]
 
 SUMS = 1e-6
 """By how much the chances of a row may miss 1."""
@@ -105,6 +106,7 @@ def read_logged(
         If the contexts are not numbers, a row for each row of the log.
     """
     given, frame = frame, as_pandas(frame, "log")
+    _, contexts = in_step(("log", given), ("contexts", contexts), refusal=ContextError)
     rewards = numbers(frame, reward, low=0.0, high=1.0)
     arms, codes = positions_in(frame, arm)
     if len(rewards) < 2:
@@ -149,6 +151,24 @@ def read_logged(
         given,
         position is not None,
     )
+
+
+def row_table(given: Any, logged: Logged, name: str) -> Any:
+    """Return a data frame with its rows in the order of the log's, and its columns in that of the arms; anything else
+    as it is.
+
+    Raises
+    ------
+    ArgumentError
+        If its rows carry other labels than the log's.
+    UnknownArmError
+        If its columns are not the arms.
+    """
+    if not is_frame(given):
+        return given
+    _, table = in_step(("log", logged.frame), (name, as_pandas(given, name)))
+    table = table.rename(columns={label: composed(label) for label in table.columns})
+    return in_order(table, [None, logged.arms], name, refusal=UnknownArmError)
 
 
 def positions_in(frame: pd.DataFrame, name: str) -> tuple[tuple[Label, ...], Ints]:

@@ -13,7 +13,8 @@ import numpy as np
 
 from evenhand.arguments import as_float, as_floats
 from evenhand.errors import ArgumentError, ModelError, wanted
-from evenhand.evaluation.logged import Logged
+from evenhand.evaluation.logged import Logged, row_table
+from evenhand.frames import is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.labels import by_label
 
@@ -43,7 +44,7 @@ def read_estimates(model: Any, logged: Logged, *, past_alone: bool) -> Estimates
     Parameters
     ----------
     model : None; a model with `fit` and `predict` (or `predict_proba`); a dict arm -> reward; an array (n_rows,
-        n_arms), that must not come from the rewards of the log.
+        n_arms) or a data frame with a column an arm, that must not come from the rewards of the log.
     past_alone : whether a model may see no row that comes later.
 
     Raises
@@ -54,16 +55,19 @@ def read_estimates(model: Any, logged: Logged, *, past_alone: bool) -> Estimates
         If the model fails.
     """
     rows, arms = len(logged.codes), len(logged.arms)
+    found: Floats | None
     if model is None:
         return None
     if hasattr(model, "fit"):
         return _trained(model, logged, past_alone)
-    if hasattr(model, "items"):
+    if is_frame(model):
+        found = as_floats(row_table(model, logged, "model"))
+    elif hasattr(model, "items"):
         given = dict(by_label(model, "model", "a dict arm -> expected reward"))
         lacking = [arm for arm in logged.arms if arm not in given]
         if lacking:
             raise ArgumentError(wanted("model", "an expected reward for every arm", f"none for {lacking[0]!r}"))
-        found: Floats | None = np.array([[as_float(given[arm]) for arm in logged.arms]])
+        found = np.array([[as_float(given[arm]) for arm in logged.arms]])
     else:
         found = as_floats(model)
     if found is None or found.shape not in ((1, arms), (rows, arms)):

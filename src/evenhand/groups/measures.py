@@ -16,9 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.data.rows import in_step
 from evenhand.errors import UnknownArmError, wanted_one_of
 from evenhand.groups.problem import Groups, Membership
 from evenhand.kernels.arrays import Floats, Ints
+from evenhand.labels import in_order
 from evenhand.metrics.groups import arm_share, group_share, selection_rate_ratio
 from evenhand.protocol import Label, find_label
 
@@ -34,11 +36,19 @@ def round_regrets(biased: Any, true: Any, index: Any, reward: Any) -> Floats:
     index : the arm that was pulled (...).
     reward : the reward that was received (...).
 
+    Raises
+    ------
+    ArgumentError
+        If rows or arms of data frames and Series carry different labels.
+
     Examples
     --------
     >>> round_regrets([3.0, 1.0], [3.0, 4.0], 0, 2.5).tolist()
     [0.0, 1.0, 0.5]
     """
+    biased, true, index, reward = in_step(("biased", biased), ("true", true), ("index", index), ("reward", reward))
+    if hasattr(biased, "iloc") and biased.ndim == 2:
+        true = in_order(true, [None, biased.columns.tolist()], "true")
     biased, true = np.asarray(biased, dtype=np.float64), np.asarray(true, dtype=np.float64)
     at = np.asarray(index)[..., None]
     lost = [means.max(axis=-1) - np.take_along_axis(means, at, axis=-1)[..., 0] for means in (biased, true)]
@@ -72,14 +82,18 @@ class Ledger:
         ------
         UnknownArmError
             If there is no such arm.
+        ArgumentError
+            If expected rewards are by label, and not of the arms.
         """
         index = find_label(arm, self.membership.arms)
         if index is None:
             raise UnknownArmError(wanted_one_of("arm", self.membership.arms, arm, what="one of the arms"))
-        unknown = np.full(len(self.pulls), np.nan)
-        self._regrets += round_regrets(
-            unknown if biased is None else biased, unknown if true is None else true, index, reward
+        unknown, arms = np.full(len(self.pulls), np.nan), [self.membership.arms]
+        biased, true = (
+            unknown if means is None else in_order(means, arms, name)
+            for name, means in (("biased", biased), ("true", true))
         )
+        self._regrets += round_regrets(biased, true, index, reward)
         self.pulls[index] += 1
 
     @property

@@ -26,6 +26,7 @@ from evenhand.arguments import as_float, is_whole
 from evenhand.arguments import whole as whole_number
 from evenhand.data.contexts import LARGEST, feature_columns, read_shown
 from evenhand.data.encoding import Encoder, Transformer, as_encoder
+from evenhand.data.rows import in_step
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ContextError, RewardError, wanted
 from evenhand.frames import as_pandas
@@ -43,7 +44,7 @@ from evenhand.policy.traits import traits_of
 from evenhand.policy.warm_start import columns_of, rows_of
 from evenhand.protocol import Decision, Label, arm_labels, find_label, places
 from evenhand.rng import Seed, draw_seed, stream
-from evenhand.saving.saved import fill, item, refused, whole
+from evenhand.saving.saved import column_names, fill, item, refused, whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -344,10 +345,11 @@ class KernelPolicy(Conversation):
         Raises
         ------
         ArgumentError
-            If there are not as many rewards as decisions, or a ticket is given twice.
+            If there are not as many rewards as decisions, they carry different row labels, or a ticket is given twice.
         RewardError, UnknownTicketError, ClosedTicketError, ForeignTicketError
             As `tell` does.
         """
+        decisions, rewards = in_step(("decisions", decisions), ("rewards", rewards))
         told, paid = _listed("decisions", decisions), _listed("rewards", rewards)
         if len(told) != len(paid):
             raise ArgumentError(wanted("rewards", f"{len(told)}, one for each decision", len(paid)))
@@ -700,11 +702,7 @@ class KernelPolicy(Conversation):
                 raise refused(f"state.{name}", "counts from 0", mine.tolist())
         if policy.pool is not None:
             policy.pool.restore(item(snapshot, "pool"), policy._learned)
-        policy._columns = snapshot.get("columns")
-        if policy._columns is not None and not (
-            isinstance(policy._columns, list) and all(isinstance(column, str) for column in policy._columns)
-        ):
-            raise refused("columns", "a list of names", policy._columns)
+        policy._columns = column_names(snapshot)
         if "tickets" in snapshot:
             policy._resume(snapshot["tickets"])
         else:

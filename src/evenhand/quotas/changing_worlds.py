@@ -7,18 +7,18 @@ arms with the best slate of their round.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from evenhand.arguments import array, one_of, real
 from evenhand.errors import ArgumentError, wanted
+from evenhand.frames import as_pandas, is_frame
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import uniform
 from evenhand.labels import by_label
-from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.simulation.world import KernelWorld, WorldKernels
 
@@ -107,7 +107,7 @@ class ChangingArms(MovingArms):
     Parameters
     ----------
     means : of each arm its probabilities, one for each stretch of rounds: a table with a row a stretch and a column an
-        arm, or a dict arm -> list.
+        arm, whose names are the arms' if it is a data frame, or a dict arm -> list.
     changes : the first round of each stretch but the first, in order, from 2 on.
 
     Raises
@@ -125,8 +125,9 @@ class ChangingArms(MovingArms):
 
     kernels = WorldKernels(change, toss, lose_now)
 
-    def __init__(self, means: Sequence[Sequence[float]] | Mapping[Label, Sequence[float]], changes: Any) -> None:
+    def __init__(self, means: Any, changes: Any) -> None:
         what = "a row of probabilities for each stretch of rounds, or a dict arm -> its probabilities"
+        means = as_pandas(means, "means").to_dict("list") if is_frame(means) else means
         columns = isinstance(means, Mapping)
         given = list(means.values()) if isinstance(means, Mapping) else means
         table = array("means", given, what, dimensions=2)

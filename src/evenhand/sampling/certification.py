@@ -16,6 +16,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.data.rows import in_step
 from evenhand.display.html import Table
 from evenhand.errors import (
     ArgumentError,
@@ -37,7 +38,7 @@ from evenhand.sampling.pools.file_rows import fetched
 from evenhand.sampling.pools.labels import checked_labels
 from evenhand.sampling.problem import Draw, Groups, checked_number, checked_rows, checked_whole
 from evenhand.sampling.worlds import SyntheticModel1
-from evenhand.saving.saved import fill, item, refused
+from evenhand.saving.saved import column_names, fill, item, refused
 
 __all__ = ["Certification"]
 
@@ -167,7 +168,8 @@ class Certification(Drawing):
         self._high[index] = min(self._high[index], high)
 
     def _checked(self, X: Any, y: Any, count: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        X, columns = in_columns(fetched(X), self._columns, "X")
+        X, y = in_step(("X", fetched(X)), ("y", y))
+        X, columns = in_columns(X, self._columns, "X")
         table = checked_rows(X, None, count, keep=getattr(self.model, "keeps_types", False))
         labels = checked_labels(y)
         if len(labels) != len(table):
@@ -289,8 +291,7 @@ class Certification(Drawing):
             if mine.min() < 0:
                 raise refused(name, "numbers from 0", mine.tolist())
         check._dry[:] = snapshot.get("dry", False)
-        columns = snapshot.get("columns")
-        check._columns = None if columns is None else list(map(str, columns))
+        check._columns = column_names(snapshot)
         check._resume(snapshot["tickets"])
         return check
 

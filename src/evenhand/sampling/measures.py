@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.data.rows import in_step
 from evenhand.extras import optional
 from evenhand.protocol import Label
 from evenhand.sampling.models.losses import BOUNDED, Loss
@@ -97,11 +98,14 @@ def fairness_report(
 
     Raises
     ------
+    ArgumentError
+        If labels or groups carry other row labels than X.
     MissingExtraError
         If fairlearn is not installed.
     """
     from sklearn.metrics import zero_one_loss
 
+    _, y, groups = in_step(("X", X), ("y", y), ("groups", groups))
     fairlearn = optional("fairlearn.metrics", "fairness_report")
     chosen = dict(metrics) if metrics is not None else {"error rate": zero_one_loss, "count": fairlearn.count}
     return fairlearn.MetricFrame(

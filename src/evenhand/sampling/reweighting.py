@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.data.rows import in_step
 from evenhand.sampling.models.losses import BOUNDED, Loss
 from evenhand.sampling.pools.labels import checked_labels
 from evenhand.sampling.problem import checked_number, checked_whole
@@ -70,7 +71,7 @@ def minimax_reweighting(
     Raises
     ------
     ArgumentError
-        If the lengths differ, there is a single label, a number is out of range, or the model takes no weights.
+        If lengths or row labels differ, there is a single label, a number is out of range, or the model has no weights.
 
     Examples
     --------
@@ -91,6 +92,7 @@ def minimax_reweighting(
     """
     checked_whole("rounds", rounds, 1)
     checked_number("step", step, 0.0)
+    X, y, group = in_step(("X", X), ("y", y), ("group", group))
     game = game_of(X, y, np.unique(checked_labels(group, "group"), return_inverse=True)[1], C, loss, model)
     weights = game.counts / game.counts.sum()
     average, risks = np.zeros(len(weights)), np.zeros((rounds, len(weights)))

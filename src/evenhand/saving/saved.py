@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from evenhand.errors import StateFileError, wanted
 
-__all__ = ["LOADING_DEVICE", "fill", "item", "packed", "real", "refused", "unpacked", "whole"]
+__all__ = ["LOADING_DEVICE", "column_names", "fill", "item", "packed", "real", "refused", "unpacked", "whole"]
 
 LOADING_DEVICE: ContextVar[Any] = ContextVar("LOADING_DEVICE", default=None)
 """The device that `load` was given, for what computes on one."""
@@ -35,6 +35,20 @@ def item(saved: Any, name: str) -> Any:
     if not isinstance(saved, Mapping) or name not in saved:
         raise refused(name, "a value", "nothing")
     return saved[name]
+
+
+def column_names(saved: Mapping[str, Any]) -> list[str] | None:
+    """Return the names of the columns that a saved state knows, None where it knows none.
+
+    Raises
+    ------
+    StateFileError
+        If they are no list of names.
+    """
+    names = saved.get("columns")
+    if names is not None and not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+        raise refused("columns", "a list of names", names)
+    return names
 
 
 def whole(saved: Any, name: str, low: int, high: float = math.inf) -> int:

@@ -11,9 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.arguments import one_of, real, whole, yes_or_no
+from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ContextError, VerdictError, wanted
+from evenhand.frames import frame_or_value
 from evenhand.kernels.flatten import flat
 from evenhand.kernels.flatten import names as flat_names
+from evenhand.labels import in_columns, in_order
 from evenhand.policy.conversation import Conversation, locked, untaught
 from evenhand.protocol import Decision
 from evenhand.rng import Seed, draw_seed, stream
@@ -116,6 +119,8 @@ class Lipschitz(Conversation):
         self._state = new_state(self.dimension, k, self.ridge, stream(self.seed))
         self.round = 0
         self.notes: dict[str, Any] = {}
+        self._columns: list[str] | None = None
+        """The columns of the contexts in their order, where these came as data frames."""
         self._exact: DistanceLearner | None = None
         """The learner that the policy began with, once it has gone over to a robust belief."""
         self._adopt(learner)
@@ -139,13 +144,14 @@ class Lipschitz(Conversation):
             If contexts have another shape, are not finite, or have a norm above 1 and `norms` is "refuse", or there are
             more pairs than the metric learner takes in a round.
         """
-        shown = read_contexts(contexts, self.dimension, self.individuals, self.norms)
+        shown, columns = self._read(contexts)
         k = len(shown)
         self.prepare(k, self.dimension)
         self.metric.make_room(2 * k * k)
         state, metric = flat(self._state), self.metric.arrays
         first = int(self._kernels.ask(shown, self.round + 1, self._params, state, metric))
         self.round += 1
+        self._columns = columns
         ticket = Ticket(shown, self._state.p.copy(), self._state.chosen.copy(), np.triu(self._state.undecided & 1))
         for i, j, pair in self._pairs(k):
             for _ in range(self._state.undecided[j, i]):
@@ -227,6 +233,9 @@ class Lipschitz(Conversation):
         self, x: ArrayLike, y: ArrayLike, gap: float, unfair: bool, *, auditor: str | None = None
     ) -> tuple[int, bool]:
         """Do what `verdict` does, and say beside the id whether the policy went over, instead of a warning."""
+        x, y = in_step(("x", x), ("y", y))
+        if self._columns is not None:
+            x, y = (in_order(person, [self._columns], name) for name, person in (("x", x), ("y", y)))
         try:
             return self.metric.verdict(x, y, gap, unfair, auditor=auditor), False
         except VerdictError:
@@ -271,7 +280,7 @@ class Lipschitz(Conversation):
     @locked
     def distances(self, contexts: ArrayLike) -> NDArray[np.float64]:
         """Return what the policy believes of the distances between individuals: (low, guess, high), each (k, k)."""
-        shown = read_contexts(contexts, self.dimension, self.individuals, self.norms)
+        shown, _ = self._read(contexts)
         table = np.zeros((3, len(shown), len(shown)))
         for i, j, number in self._pairs(len(shown)):
             table[:, i, j] = table[:, j, i] = self.metric.bounds(shown[i], shown[j], pair=number)
@@ -348,6 +357,7 @@ class Lipschitz(Conversation):
         gone_over = {} if self._exact is None else {"exact": self._exact}
         return {
             **gone_over,
+            **({} if self._columns is None else {"columns": self._columns}),
             "config": {**self.config(), "metric": None},
             "metric": self.metric,
             "round": self.round,
@@ -370,7 +380,7 @@ class Lipschitz(Conversation):
             raise saved.refused("metric", what, f"{learner.copies} with {learner.dimension}")
         policy._adopt(learner)
         policy._exact = exact
-        policy.notes = snapshot.get("notes", {})
+        policy.notes, policy._columns = snapshot.get("notes", {}), saved.column_names(snapshot)
         policy.round = saved.whole(snapshot, "round", 0)
         if "tickets" in snapshot:
             policy._resume(snapshot["tickets"])
@@ -464,7 +474,7 @@ class Lipschitz(Conversation):
         return {"undecided": np.argwhere(self._open[number][1].undecided).tolist()}
 
     def _logged(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
-        contexts = read_contexts(shown["contexts"], self.dimension, self.individuals, self.norms)
+        contexts, self._columns = self._read(shown["contexts"])
         k, drawn = len(contexts), decided["arm"] if self.select == "many" else [decided["index"]]
         chosen, undecided = np.zeros(k, np.int64), np.zeros((k, k), np.int64)
         chosen[[i for i in drawn if i >= 0]] = 1
@@ -479,6 +489,11 @@ class Lipschitz(Conversation):
             what = "contexts, probabilities, who was drawn and which pairs are open"
             raise saved.refused(f"ticket {number}", what, kept)
         return (round, *ticket.drawn(self.select)), ticket
+
+    def _read(self, contexts: Any) -> tuple[NDArray[np.float64], list[str] | None]:
+        """Return contexts (k, d), and the order of their columns: of data frames that of the first one."""
+        table, columns = in_columns(frame_or_value(contexts, "contexts"), self._columns, "contexts")
+        return read_contexts(table, self.dimension, self.individuals, self.norms), columns
 
     def _pairs(self, k: int) -> list[tuple[int, int, int]]:
         """Return all pairs (i, j) of k individuals, each with the number of its learner."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.arguments import array, real, yes_or_no
+from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, VerdictError, wanted
 from evenhand.policy.conversation import Configured, locked
 from evenhand.registry import register
@@ -154,7 +155,7 @@ class EmbeddedDistance(Configured):
         one."""
         read = []
         what = f"{self.basis.shape[1]} finite numbers"
-        for name, value in (("x", x), ("y", y)):
+        for name, value in zip("xy", in_step(("x", x), ("y", y)), strict=True):
             read.append(array(name, value, what, dimensions=1, largest=LARGEST_FEATURE))
             if read[-1].size != self.basis.shape[1]:
                 raise ArgumentError(wanted(name, what, read[-1].size))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.arguments import array, whole
+from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, wanted
 from evenhand.rng import Seed, draw_seed, generator
 from evenhand.similarity.reading import LARGEST_FEATURE
@@ -48,7 +49,7 @@ class FittedMetric:
         d = self.A.shape[1]
         one, other = (
             array(name, value, f"{d} finite numbers", dimensions=1, largest=LARGEST_FEATURE)
-            for name, value in (("x", x), ("y", y))
+            for name, value in zip("xy", in_step(("x", x), ("y", y)), strict=True)
         )
         for name, value in (("x", one), ("y", other)):
             if value.size != d:
@@ -92,6 +93,7 @@ def fit_metric(
     """
     from scipy.optimize import minimize
 
+    pairs, judgements, gaps = in_step(("pairs", pairs), ("judgements", judgements), ("gaps", gaps))
     x = array("pairs", pairs, "finite numbers (n, 2, d)", dimensions=3, largest=LARGEST_FEATURE)
     if x.shape[1] != 2 or x.shape[2] == 0:
         raise ArgumentError(wanted("pairs", "finite numbers (n, 2, d)", f"an array of shape {x.shape}"))

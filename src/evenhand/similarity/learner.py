@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.arguments import array, is_whole, real, whole, yes_or_no
+from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, VerdictError, wanted
 from evenhand.kernels.flatten import flat
 from evenhand.policy.conversation import Configured, locked
@@ -463,7 +464,7 @@ class DistanceLearner(Configured):
 
     def _checked_pair(self, x: ArrayLike, y: ArrayLike, pair: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         read: list[NDArray[np.float64]] = []
-        for name, value in (("x", x), ("y", y)):
+        for name, value in zip("xy", in_step(("x", x), ("y", y)), strict=True):
             size = self.dimension or (read[0].size if read else None)
             what = f"finite features, {size or 'at least one'} of them"
             read.append(array(name, value, what, dimensions=1, largest=LARGEST_FEATURE))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.arguments import array, one_of, real
+from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.random import uniform
@@ -152,8 +153,10 @@ class MahalanobisOracle:
         Raises
         ------
         ArgumentError
-            If contexts are not finite numbers of shape (k, d), or probabilities not k numbers in [0, 1].
+            If contexts are not finite numbers of shape (k, d), or probabilities not k numbers in [0, 1], or they carry
+            different row labels.
         """
+        contexts, probabilities = in_step(("contexts", contexts), ("probabilities", probabilities))
         x = self._checked(contexts)
         p = array("probabilities", probabilities, f"{len(x)} numbers, one a context", dimensions=1)
         if p.size != len(x):

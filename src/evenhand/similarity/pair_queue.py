@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.arguments import array, is_whole, real, whole
+from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ExhaustedError, UnknownTicketError, wanted
 from evenhand.frames import is_frame
 from evenhand.policy.conversation import Conversation, locked
@@ -61,7 +62,8 @@ class PairQueue(Conversation):
     Parameters
     ----------
     features : what describes each person (n, d); centred and scaled, so that the longest row has length 1.
-    rewards : what each person brings (n,).
+    rewards : what each person brings (n,); rewards and people that carry the row labels of the features are matched by
+        them.
     people : what is shown of each person, a data frame or a dict a person, each with the same names; by default the
         features, under their names where they are a data frame.
     individuals : how many people a round shows.
@@ -73,7 +75,7 @@ class PairQueue(Conversation):
     Raises
     ------
     ArgumentError
-        If the lists have different lengths or hold anything else.
+        If the lists have different lengths or row labels, or hold anything else.
 
     Examples
     --------
@@ -101,6 +103,7 @@ class PairQueue(Conversation):
         seed: Seed = None,
     ) -> None:
         super().__init__()
+        features, rewards, people = in_step(("features", features), ("rewards", rewards), ("people", people))
         self.features = array("features", features, "numbers (n, d)", dimensions=2, largest=LARGEST_FEATURE)
         n, d = self.features.shape
         self.rewards = array("rewards", rewards, f"{n} numbers, one a person", dimensions=1, largest=LARGEST_REWARD)

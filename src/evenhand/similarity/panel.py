@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.arguments import array, one_of
+from evenhand.data.rows import in_step
 from evenhand.display.html import Card, Shown, Table
 from evenhand.errors import ArgumentError, wanted
 from evenhand.similarity.auditors import UNKNOWN, Suspect
@@ -86,8 +87,9 @@ class Panel(Shown):
         VerdictError
             If an auditor returns anything but pairs of positions.
         """
+        round: Any = in_step(("contexts", contexts), ("probabilities", probabilities))
+        contexts, probabilities = round
         k, said = int(np.size(probabilities)), list[set[Pair]]()
-        round: Any = (contexts, probabilities)
         for number, auditor in enumerate(self.auditors):
             said.append(set(read_pairs(f"auditors[{number}]", auditor(*round), k)))
         if self.rule == "learned":

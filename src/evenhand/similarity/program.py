@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.arguments import array, one_of, yes_or_no
+from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.fair_program import CAPPED, Tree, prices, solve, tree
@@ -105,15 +106,16 @@ def fair_distribution(
     Parameters
     ----------
     rewards : what each of the k individuals is expected to bring, any sign, (k,).
-    distances : the largest difference of treatment each pair allows, symmetric, >= 0, inf for no limit, (k, k).
+    distances : the largest difference of treatment each pair allows, symmetric, >= 0, inf for no limit, (k, k). Labels
+        of rows and columns are matched with each other and with those of the rewards.
     select : "one" individual a round or "many".
     details : return the prices and the tight pairs as well, as a `FairProgram`.
 
     Raises
     ------
     ArgumentError
-        If shapes do not match, rewards are not finite numbers, or distances are negative, NaN or asymmetric; the
-        diagonal is read as well, and may hold any distance.
+        If shapes or labels do not match, rewards are not finite numbers, or distances are negative, NaN or asymmetric;
+        the diagonal is read as well, and may hold any distance.
 
     Examples
     --------
@@ -126,6 +128,7 @@ def fair_distribution(
     it ever pass its step cap, HiGHS solves the program instead.
     """
     one, details = checked_select(select), yes_or_no("details", details)
+    rewards, distances = _in_order(rewards, distances)
     a = _read("rewards", rewards, "a list of at least one number", 1)
     k = a.size
     table = f"a {k} x {k} table, one row and column a reward"
@@ -145,6 +148,15 @@ def fair_distribution(
         return p
     _prices_entry(a, price, scratch)
     return _described(a, p, price, scratch)
+
+
+def _in_order(rewards: Any, distances: Any) -> tuple[Any, Any]:
+    """Return rewards, and distances with rows and columns in the order of the rewards."""
+    rewards, distances = in_step(("rewards", rewards), ("distances", distances))
+    if hasattr(distances, "iloc"):
+        people = ("rewards", rewards) if hasattr(rewards, "iloc") else ("distances", distances)
+        distances = in_step(people, ("columns of distances", distances.T))[1].T
+    return rewards, distances
 
 
 def checked_select(select: str) -> bool:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenhand.arguments import array, is_whole, real
 from evenhand.errors import ContextError, RewardError, VerdictError, wanted
+from evenhand.labels import in_order
 from evenhand.similarity.metric import EQUAL
 
 __all__ = [
@@ -93,6 +94,7 @@ def read_contexts(contexts: ArrayLike, dimension: int, individuals: int | None, 
 def read_rewards(reward: Any, ticket: Ticket) -> list[float]:
     """Return a number for each individual drawn, none for nobody, where 0 is taken as well."""
     drawn = int(ticket.chosen.sum())
+    reward = in_order(reward, [np.flatnonzero(ticket.chosen).tolist()], "reward", refusal=RewardError)
     if reward is None:
         given = []
     elif isinstance(reward, (list, tuple)) or getattr(reward, "ndim", 0) == 1:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arguments import is_whole
+from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ContractError, wanted
 from evenhand.frames import as_pandas, is_frame
 from evenhand.kernels.arrays import Floats, Ints
@@ -131,11 +132,12 @@ def read_given(
     Raises
     ------
     ArgumentError
-        If there are fewer rounds than are played, a round offers no arm or an unknown one, a segment is no label, or a
-        change is not before a round from 2 to the last.
+        If there are fewer rounds than are played, offers and segments carry different row labels, a round offers no arm
+        or an unknown one, a segment is no label, or a change is not before a round from 2 to the last.
     """
     if offers is None and segments is None and changes is None:
         return None
+    offers, segments = in_step(("offers", offers), ("segments", segments))
     if offers is not None and not callable(offers):
         offers = _read_offers(offers, rounds, replications, arms)
     if segments is not None and not callable(segments):

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arguments import as_floats
+from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ExhaustedError, wanted
+from evenhand.labels import by_label
+from evenhand.protocol import Label
 from evenhand.sampling.problem import checked_whole
 
 if TYPE_CHECKING:
@@ -16,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["collect", "group_errors"]
 
-Test = Callable[[Any], NDArray[np.float64]]
+Test = Callable[[Any], Any]
 
 
 def collect(
@@ -36,7 +40,8 @@ def collect(
     sampler, world : the conversation; the sampler may be in the middle of one.
     rounds : rounds to reach.
     checkpoints : the rounds to note, or how many, evenly spaced; the last round is noted in any case.
-    test : a function from a model to its risks (m,) on held-out data.
+    test : a function from a model to the groups' risks on held-out data: (m,) in the order of the sampler's groups, or
+        by group, as a dict or Series.
     final : test the finished classifier as well (a refit on training and validation rows), at each checkpoint.
     watch : called with the sampler after each round.
 
@@ -45,6 +50,11 @@ def collect(
     pandas.DataFrame
         A row for each checkpoint and group: `round`, `labels`, `group`, `share` of the training rows, `risk` in
         validation, `test_risk`, `final_risk`.
+
+    Raises
+    ------
+    ArgumentError
+        If the test returns anything but a number for each group.
 
     Examples
     --------
@@ -87,13 +97,27 @@ def _note(sampler: Any, test: Test | None, final: bool) -> list[dict[str, Any]]:
     unknown = np.full(len(sampler.groups), np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
         columns = {"share": sampler.mixture, "risk": sums / counts}
-    columns["test_risk"] = unknown if test is None else test(sampler.model)
-    columns["final_risk"] = test(sampler.finish().model) if test is not None and final else unknown
+    columns["test_risk"] = unknown if test is None else _tested(test, sampler.model, sampler.groups)
+    columns["final_risk"] = (
+        _tested(test, sampler.finish().model, sampler.groups) if test is not None and final else unknown
+    )
     base = {"round": sampler.rounds, "labels": sampler.labels}
     return [
         {**base, "group": group, **{name: float(values[z]) for name, values in columns.items()}}
         for z, group in enumerate(sampler.groups)
     ]
+
+
+def _tested(test: Test, model: Any, groups: Sequence[Label]) -> NDArray[np.float64]:
+    """Return the risks (m,) that a test finds, in the order of the groups."""
+    what = f"a number for each of the groups {list(groups)}, in this order or by group"
+    risks = by_label(test(model), "test(...)", what)
+    if isinstance(risks, dict) and risks.keys() == set(groups):
+        risks = [risks[group] for group in groups]
+    found = as_floats(risks)
+    if found is None or found.shape != (len(groups),):
+        raise ArgumentError(wanted("test(...)", what, risks))
+    return found
 
 
 def group_errors(model: Any, X: Any, y: Any, *, groups: Any) -> NDArray[np.float64]:
@@ -102,7 +126,7 @@ def group_errors(model: Any, X: Any, y: Any, *, groups: Any) -> NDArray[np.float
     Raises
     ------
     ArgumentError
-        If there are not as many labels and groups as rows.
+        If there are not as many labels and groups as rows, or they carry other row labels.
 
     >>> class Yes:
     ...     def predict(self, X):
@@ -110,6 +134,7 @@ def group_errors(model: Any, X: Any, y: Any, *, groups: Any) -> NDArray[np.float
     >>> group_errors(Yes(), np.zeros((3, 1)), np.array([1, 0, 1]), groups=["a", "a", "b"])
     array([0.5, 0. ])
     """
+    _, y, groups = in_step(("X", X), ("y", y), ("groups", groups))
     index, labels = np.unique(np.asarray(groups), return_inverse=True)[1], np.asarray(y)
     if not len(X) == len(labels) == len(index):
         lengths = (len(X), len(labels), len(index))

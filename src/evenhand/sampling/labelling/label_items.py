@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, UnknownTicketError, wanted
+from evenhand.labels import by_label
 from evenhand.protocol import Label, composed, places
 from evenhand.rng import generator
 from evenhand.sampling.pools.file_rows import fetched
 from evenhand.sampling.problem import MOST, checked_rows
 
-__all__ = ["LABELLED", "OPEN", "PURPOSES", "REJECTED", "WAITING", "Items", "checked_content"]
+__all__ = ["LABELLED", "OPEN", "PURPOSES", "REJECTED", "WAITING", "Items"]
 
 WAITING, OPEN, LABELLED, REJECTED = range(4)
 PURPOSES = ("training", "validation")
 
 
 class Items:
-    """Items 0 .. n - 1 with ids, features (n, ...) and groups (n,) as indexes of the sorted group labels.
+    """Items 0 .. n - 1 with ids, features (n, ...), groups (n,) as indexes of the sorted group labels, and what people
+    see of them, None for the ids.
+
+    Features, groups and content that carry ids as row labels, or those of the ids, are matched by them.
 
     Within each group the items are put in random order before anything is chosen. Every second one may only validate,
     and these come in that order, so that the validation rows are a uniform sample of the group whatever is chosen
     to train.
     """
 
-    def __init__(self, ids: Any, features: Any, groups: Any, seed: int) -> None:
+    def __init__(self, ids: Any, features: Any, groups: Any, content: Any, seed: int) -> None:
         self.ids = _ids(ids)
         self.places = places(self.ids)
-        self.features = checked_rows(fetched(features), None, MOST, keep=True)
+        groups, content = (_by_id(value, self.ids, name) for name, value in (("groups", groups), ("content", content)))
+        _, features, groups, content = in_step(
+            ("ids", ids), ("features", fetched(features)), ("groups", groups), ("content", content), labels=self.ids
+        )
+        self.content = _content(content, len(self.ids))
+        self.features = checked_rows(features, None, MOST, keep=True)
         if len(self.features) != len(self.ids):
             raise ArgumentError(wanted("features", f"{len(self.ids)} rows, one for each id", len(self.features)))
         given = _labels(groups, len(self.ids))
@@ -96,14 +106,19 @@ def _labels(values: Any, rows: int | None, name: str = "groups") -> list[Label]:
     return found
 
 
-def checked_content(content: Sequence[Any] | None, rows: int) -> list[str] | None:
-    """Return what people see of each item: a text, or the path or address of a picture.
+def _by_id(values: Any, ids: Sequence[Label], name: str) -> Any:
+    """Return the values of a dict id -> value in the order of the ids, anything else as it is."""
+    if not isinstance(values, Mapping):
+        return values
+    given = dict(by_label(values, name, "a dict id -> value"))
+    if given.keys() != set(ids):
+        odd = next((f"none for {item!r}" for item in ids if item not in given), None)
+        raise ArgumentError(wanted(name, "one entry for each id", odd or next(key for key in given if key not in ids)))
+    return [given[item] for item in ids]
 
-    Raises
-    ------
-    ArgumentError
-        If it is no list of as many texts as there are items.
-    """
+
+def _content(content: Any, rows: int) -> list[str] | None:
+    """Return what people see of each item: a text, or the path or address of a picture."""
     if content is None:
         return None
     values = list(content) if hasattr(content, "__iter__") and not isinstance(content, str) else []

@@ -7,7 +7,7 @@ chosen, so that the risks the sampler looks at are those of the group and not th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -23,7 +23,7 @@ from evenhand.sampling.labelling.annotations import Annotations
 from evenhand.sampling.labelling.choosing import CHOICES, Choice
 from evenhand.sampling.labelling.label_assignment import Assignment
 from evenhand.sampling.labelling.label_files import LEFT_OPEN, read_labels, write_tasks
-from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED, Items, checked_content
+from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED, Items
 from evenhand.sampling.labelling.label_report import (
     annotations_table,
     doubts_table,
@@ -53,20 +53,23 @@ class LabelQueue(Conversation):
     Parameters
     ----------
     ids : the items' ids, text or whole numbers, each once.
-    features : what the model sees of each item (n, d), or (n, ...) for pictures.
-    groups : the group of each item (n,).
+    features : what the model sees of each item (n, d), or (n, ...) for pictures. A data frame indexed by the ids is
+        matched by them.
+    groups : the group of each item (n,), or a dict or Series id -> group.
     sampler : any sampler of these groups that has not learned yet; None for `OptimisticSampler`.
     choice : which item of the group trains: the one that the model is least sure of ("uncertainty", after ten at
         random), one at random ("uniform"), or the one farthest from those chosen before ("diverse"). Validation items
         always come at random.
     annotators : how many people label each item; the label that most of them gave counts, and a tie asks one more.
-    content : what people see of each item, a text or the path of a picture; by default the id.
+    content : what people see of each item, a text or the path of a picture, or a dict or Series id -> text; by default
+        the id.
     seed : for the items' order, and for the default sampler.
 
     Raises
     ------
     ArgumentError
-        If the lists have different lengths, an id occurs twice, or the sampler has learned or has other groups.
+        If the lists have different lengths or row labels, an id occurs twice, or the sampler has learned or has other
+        groups.
     ContextError
         If the features are no finite numbers.
 
@@ -90,15 +93,16 @@ class LabelQueue(Conversation):
     _kin = "queue"
 
     def __init__(
-        self, ids: Sequence[Label], features: Any, *, groups: Sequence[Label], sampler: Sampler | None = None,
-        choice: Choice = "uncertainty", annotators: int = 1, content: Sequence[str] | None = None, seed: Seed = None,
+        self, ids: Sequence[Label], features: Any, *, groups: Sequence[Label] | Mapping[Label, Label],
+        sampler: Sampler | None = None, choice: Choice = "uncertainty", annotators: int = 1,
+        content: Sequence[str] | Mapping[Label, str] | None = None, seed: Seed = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self.seed = draw_seed(seed)
-        self._items = Items(ids, features, groups, child(self.seed, 0))
+        self._items = Items(ids, features, groups, content, child(self.seed, 0))
         self.ids, self.features = self._items.ids, self._items.features
         self.groups = self._items.groups
-        self.content = checked_content(content, len(self.ids))
+        self.content = self._items.content
         self.choice = one_of("choice", choice, CHOICES)
         self.annotators = checked_whole("annotators", annotators, 1)
         self._assignment = Assignment(self._items, self._fresh_sampler(sampler), self.choice)

@@ -15,7 +15,7 @@ from evenhand.labels import in_columns
 from evenhand.parameters import Parameters
 from evenhand.protocol import Label
 from evenhand.sampling.pools.rows import Rows
-from evenhand.saving.saved import refused
+from evenhand.saving.saved import column_names
 
 __all__ = ["Classifier"]
 
@@ -101,10 +101,7 @@ class Classifier(Parameters, ABC):
 
     def take_names(self, snapshot: dict[str, Any]) -> None:
         """Take over the columns of a snapshot."""
-        columns = snapshot.get("columns")
-        if columns is not None and not (isinstance(columns, list) and all(isinstance(one, str) for one in columns)):
-            raise refused("columns", "a list of names", columns)
-        self.columns = columns
+        self.columns = column_names(snapshot)
 
     @property
     def classes_(self) -> NDArray[Any]:

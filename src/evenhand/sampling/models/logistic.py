@@ -14,9 +14,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ContextError, wanted
 from evenhand.kernels import logistic
 from evenhand.kernels.compose import entry
+from evenhand.labels import in_columns
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.sampling.models.classifier import Classifier
@@ -130,14 +132,16 @@ class LogisticModel(Classifier):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows X (n, d) with labels y (n,) and weights (n,) >= 0, from the present coefficients on, and
-        return the model.
+        return the model; labels and weights that carry the row labels of X are matched by them.
 
         Raises
         ------
         ContextError, ArgumentError
-            If X is no table of finite numbers, or `y` or `sample_weight` has another length or a value that does not
-            fit.
+            If X is no table of finite numbers, or `y` or `sample_weight` has another length, other row labels or a
+            value that does not fit.
         """
+        X, y, sample_weight = in_step(("X", X), ("y", y), ("sample_weight", sample_weight))
+        X, columns = in_columns(X, self.columns, "X")
         table = checked_rows(X, None, MOST).astype(np.float64, order="C", copy=False)
         self.checked(table)
         labels = checked_labels(y)
@@ -152,6 +156,7 @@ class LogisticModel(Classifier):
             raise ArgumentError(wanted("sample_weight", f"{len(labels)} numbers >= 0", sample_weight))
         classes = tuple(sorted(set(labels), key=lambda label: (isinstance(label, str), label)))
         self.begin(classes)
+        self.columns = columns
         self.fit_codes(table, np.array([classes.index(label) for label in labels]), weight)
         return self
 

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.errors import ArgumentError, ContextError, wanted
+from evenhand.data.rows import in_step
+from evenhand.errors import ContextError, wanted
 from evenhand.frames import frame_or_value
 from evenhand.protocol import Label
 from evenhand.sampling.pools.file_rows import fetched
@@ -47,17 +48,13 @@ class Examples:
         ContextError, ArgumentError
             If they are anything else.
         """
-        X = frame_or_value(fetched(X), "X")
+        X, y = in_step(("X", frame_or_value(fetched(X), "X")), ("y", y))
         names = [str(name) for name in X.columns] if hasattr(X, "columns") else []
         columns = self.columns or names
         if names:
             if len(set(names)) < len(names) or set(names) != set(columns):
                 raise ContextError(wanted("X", f"the columns {columns}, each once", names))
-            X, index = X.iloc[:, [names.index(name) for name in columns]], getattr(y, "index", None)
-            if index is not None and hasattr(index, "equals") and not index.equals(X.index):
-                raise ArgumentError(
-                    wanted("y", "the index of X", list(index), "pass y.to_numpy() if the order is right")
-                )
+            X = X.iloc[:, [names.index(name) for name in columns]]
         table = checked_rows(X, self.training.X.shape[1:] if self.training.count else None, count, keep=keep)
         return Told(table, self.classes.checked(y, len(table)), columns, (len(table) + 1) // 2)
 

@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_of
 from evenhand.frames import frame_or_value
 from evenhand.protocol import Label
@@ -37,7 +38,8 @@ class ArrayPool:
     X : features, a row an example; images may have more axes. `MappedRows`, `ParquetRows` and `ImageFolder` stay on
         disk, and `respond` returns references to their rows, which samplers and studies take.
     y : labels (n,).
-    group : the group (n,) of each row; a row belongs to one group.
+    group : the group (n,) of each row; a row belongs to one group. Labels and groups that carry the row labels of X are
+        matched by them.
     replace : draw with replacement; then pools never run dry, but the same row may train and validate.
 
     Attributes
@@ -49,7 +51,7 @@ class ArrayPool:
     Raises
     ------
     ArgumentError
-        If the lengths differ, there are no rows, or a row has several groups.
+        If the lengths or the row labels differ, there are no rows, or a row has several groups.
 
     Examples
     --------
@@ -59,7 +61,7 @@ class ArrayPool:
     """
 
     def __init__(self, X: Any, y: Any, *, group: Any, replace: bool = False) -> None:
-        X = frame_or_value(X, "X")
+        X, y, group = in_step(("X", frame_or_value(X, "X")), ("y", y), ("group", group))
         self.X, self.y = X if isinstance(X, FileRows) else np.asarray(X), _alike(checked_labels(y), "y")
         labels, self.group = np.unique(_alike(checked_labels(group, "group"), "group"), return_inverse=True)
         self.groups: tuple[Label, ...] = tuple(labels.tolist())
@@ -168,7 +170,7 @@ class ArrayPool:
 
 
 def label_pairs(
-    images: NDArray[Any], labels: NDArray[Any], pairs: Mapping[Label, tuple[Any, Any]], *, replace: bool = False
+    images: Any, labels: Any, pairs: Mapping[Label, tuple[Any, Any]], *, replace: bool = False
 ) -> ArrayPool:
     """Return a pool whose groups are pairs of classes, to be told apart: label 0 is the first of the pair, 1 the
     second.
@@ -182,7 +184,7 @@ def label_pairs(
     Raises
     ------
     ArgumentError
-        If a pair names a class that no example has, or two pairs share a class or a name.
+        If a pair names a class that no example has, two pairs share a class or a name, or lengths or row labels differ.
 
     Examples
     --------
@@ -190,6 +192,8 @@ def label_pairs(
     >>> pool.sizes.tolist(), sorted(pool.y.tolist())
     ([3], [0, 1, 1])
     """
+    images, labels = in_step(("images", frame_or_value(images, "images")), ("labels", labels))
+    images = images if isinstance(images, FileRows) else np.asarray(images)
     if len(images) != len(labels):
         raise ArgumentError(wanted("labels", f"{len(images)} classes, one for each image", len(labels)))
     parts: list[tuple[NDArray[np.int64], ...]] = []
