@@ -44,7 +44,7 @@ def collect(
     -------
     pandas.DataFrame
         A row for each checkpoint and group: `round`, `labels`, `group`, `share` of the training rows, `risk` in
-        validation, `test_risk`, `final_risk`.
+        validation, `test_risk`, `final_risk`; `attrs["notes"]` are the notes of the world and the sampler.
 
     Examples
     --------
@@ -56,6 +56,8 @@ def collect(
     [[20, 40, 'u', 0.5], [20, 40, 'v', 0.5], [40, 80, 'u', 0.5], [40, 80, 'v', 0.5]]
     """
     import pandas as pd
+
+    from evenhand.display.html import notes_of
 
     checked_whole("rounds", rounds, 1)
     noted = _rounds(rounds, checkpoints)
@@ -72,7 +74,9 @@ def collect(
             rows += _note(sampler, test, final)
     if sampler.rounds and (not rows or rows[-1]["round"] != sampler.rounds):
         rows += _note(sampler, test, final)
-    return pd.DataFrame(rows)
+    history = pd.DataFrame(rows)
+    history.attrs["notes"] = [*notes_of(world), *notes_of(sampler)]
+    return history
 
 
 def _rounds(rounds: int, checkpoints: int | Sequence[int]) -> set[int]:
