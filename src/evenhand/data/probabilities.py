@@ -66,9 +66,12 @@ def summed(rows: Floats) -> Summed:
     0
     """
     sums = rows.sum(axis=1)
-    rounding = np.minimum(rows.shape[1] * 0.5 * 10.0 ** -_decimals(rows), MOST)
-    by = np.where((np.abs(sums - 1) > EXACT) & (sums > 0), sums, 1.0)
-    return Summed(rows / by[:, None], sums, np.maximum(rounding, NEARLY) + EXACT)
+    missed = np.abs(sums - 1)
+    allowed, off = np.full(len(rows), NEARLY), missed > NEARLY
+    rounding = rows.shape[1] * 0.5 * 10.0 ** -_decimals(rows[off])
+    allowed[off] = np.clip(rounding, NEARLY, MOST) + EXACT
+    by = np.where((missed > EXACT) & (sums > 0), sums, 1.0)
+    return Summed(rows / by[:, None], sums, allowed)
 
 
 def scaled_note(what: str, missed: float) -> tuple[str, ...]:
