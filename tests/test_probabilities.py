@@ -84,8 +84,9 @@ def with_chances(row):
 
 
 def replayed(row):
+    policy = eh.quotas.FairUCB(dict.fromkeys("abc", 0.1), seed=1)
     log = LOG.assign(**dict(zip(["p_a", "p_b", "p_c"], row, strict=True)))
-    return eh.evaluate(log, eh.learners.UCB1("abc"), propensity={a: f"p_{a}" for a in "abc"}, **COLUMNS).notes
+    return eh.evaluate(log, policy, propensity={a: f"p_{a}" for a in "abc"}, **COLUMNS).notes
 
 
 STATES = {"sex": ["f", "m"], "dose": ["low", "mid", "high"], "cured": [0, 1]}
@@ -115,7 +116,7 @@ def from_bif(folder, row):
     return CausalModel.from_bif(folder / "net.bif").notes
 
 
-RIGHT = [0.2, 0.3, 0.5]
+RIGHT = [1 / 3] * 3
 DOORS = {
     "a distribution": lambda row, _: evaluated(dict(zip("abc", row, strict=True))),
     "a list": lambda row, _: evaluated(row),
