@@ -75,8 +75,8 @@ class Audit(Shown):
     timeline : the largest shortfall of any arm now, at up to 1,000 rounds: `round`, `shortfall`.
     promise : the shares and caps that were checked, the latest where they changed.
     windows : the windows that were checked, arm -> (plays, rounds).
-    enough : whether a promise could have been broken, whatever was decided; with segments in those that hold half of
-        the rounds. Where it could not, `kept` says nothing.
+    enough : False where segments in which no decision could have broken a promise hold more than half of the rounds,
+        as where the column names each row; `kept` says nothing then.
     notes : what to know before the finding is believed.
     """
 

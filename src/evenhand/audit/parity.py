@@ -25,9 +25,9 @@ __all__ = ["Parity", "parity"]
 
 FEW, TOO_FEW = 0.5, 0.1
 """Below which share of the rows that random order would compare a note says so, and nothing is found."""
-WIDE = 0.5
-"""From which width on the interval of a difference says too little: a mean in [0, 1] differs from a known one by
-something in a range of width 1, of which this is half."""
+WIDE = 2 / 3
+"""From which width on the interval of a difference says too little: a third either way remains, where a mean in [0, 1]
+differs from a known one by something in a range of width 1."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,8 +43,8 @@ class Parity(Shown):
     group : which group that is.
     pairs : how many pairs of rows were compared for it.
     enough : whether the log can say that groups do not differ: False where groups with more than half of the rows have
-        intervals of width 0.5 or more; and where fewer than a tenth of the rows could be compared that could be if the
-        groups came in random order, as in a log that is sorted by group.
+        intervals as wide as 2/3, a third either way; and where fewer than a tenth of the rows could be compared that
+        could be if the groups came in random order, as in a log that is sorted by group.
     groups : a row a group: `group`, `rows`, `mean`, `pairs`, and the interval of its difference from all others, `low`
         and `high`; all intervals hold together.
     level, tolerance : as they were given.

@@ -127,7 +127,8 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
 
 
 def _tested(owed: AuditedPromise, counts: Counts, entered: Entered) -> tuple[bool, tuple[str, ...]]:
-    """Return whether promises that were kept could have been broken, and what is to be said where they could not."""
+    """Return whether segments are long enough for promises that were kept, and what is to be said where no decision
+    could have broken them."""
     at_once = -(-int(entered.pulls.sum()) // entered.rounds)
     clocks = counts.clock.reshape(-1, len(owed.terms)).tolist()
     judged = np.array(
@@ -137,10 +138,8 @@ def _tested(owed: AuditedPromise, counts: Counts, entered: Entered) -> tuple[boo
         ]
     )
     if None in entered.keys:
-        if judged.all():
-            return True, ()
-        what = f"whatever was decided in these {entered.rounds:,} rounds, no promise could have been broken"
-        return False, (f"The log is too short to show anything: {what}.",)
+        short = f"No decision could have broken a promise: the log is too short, {entered.rounds:,} rounds."
+        return True, () if judged.all() else (short,)
     segments = Grouping(list(entered.keys), counts.tick[list(entered.keys.values())], judged)
     return segments.enough, segments.note("segments", "are too short for a promise to be broken in them")
 

@@ -59,8 +59,8 @@ def audit(
     out: Annotated[Path | None, typer.Option(help="Folder for audit.csv, timeline.csv and the picture.")] = None,
     json: JSON = False,
 ) -> None:
-    """Check a decision log against promised shares, caps and windows. Exit code 1 when one was broken, 2 when too few
-    rounds, or too short segments, could have broken any."""
+    """Check a decision log against promised shares, caps and windows. Exit code 1 when one was broken, 2 when most rows
+    lie in segments that are too short to break one."""
     given = (share_texts, cap_texts, window_texts, behind_texts)
     shares, cap, window, behind = (",".join(texts or ()) for texts in given)
     from evenhand import quotas
@@ -135,7 +135,7 @@ def audit(
             behind = f"worst shortfall {finding.worst_shortfall:.4g}, arm {finding.worst_arm}"
             when = f"{behind}, after row {finding.worst_round}"
         if not finding.enough:
-            say(f"Nothing is shown, as no decision could have broken the promise; {when}.")
+            say(f"Nothing is shown: in most segments no decision could have broken the promise; {when}.")
         elif finding.first_violation is None:
             say(f"The promise was kept after every row; {when}.")
         else:
