@@ -111,6 +111,7 @@ def test_labels_all_alike_among_the_rows_that_were_bought_are_no_failure(tmp_pat
         (POOL.assign(y=np.arange(N) % 7), [], ArgumentError, "got 'y' with 7: 0, 1, 2, 3, 4, ...; keep the rows"),
         (POOL.assign(y=[0.37, 1.37] * 60), [], TableError, "column 'y', row 1: wanted a label that is text or a whole"),
         (POOL.assign(g=range(N)), [], ArgumentError, "--group: wanted groups with rows to train and to validate, got"),
+        (POOL.assign(g=np.arange(N) // 3), [], ArgumentError, "got 40 groups in 120 rows; merge groups: cut a"),
         (POOL.assign(g="a"), [], ArgumentError, "groups: wanted at least two groups"),
         (POOL.assign(id=[f"p{i}" for i in range(N)]), [], TableError, "column 'id': wanted text with few values"),
         (POOL, ["--group", "y"], TableError, "group: wanted columns that have no other use, got 'y'; it is the label"),
@@ -120,7 +121,7 @@ def test_labels_all_alike_among_the_rows_that_were_bought_are_no_failure(tmp_pat
         (POOL, ["--budget", "nan"], ArgumentError, "budget: wanted a finite number"),
         (POOL, ["--batch", 10**30], ArgumentError, "batch: wanted at most"),
     ],
-    ids=range(12),
+    ids=range(13),
 )  # fmt: skip
 def test_what_cannot_be_meant_is_refused_before_anything_is_written(tmp_path, frame, options, error, words):
     frame.to_csv(tmp_path / "pool.csv", index=False)
@@ -130,7 +131,7 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_written(tmp_path, fr
 
 
 def test_many_groups_are_drawn_and_noted_in_few_lines(tmp_path):
-    POOL.assign(g=[f"g {i // 3}" for i in range(N)]).to_csv(tmp_path / "pool.csv", index=False)
+    POOL.assign(g=[f"g {max(i - N // 2, 0) // 3}" for i in range(N)]).to_csv(tmp_path / "pool.csv", index=False)
     usual = ["--group", "g", "--label", "y", "--budget", 100, "--seed", 1, "--out", tmp_path / "out"]
     said = answer("sample", tmp_path / "pool.csv", *usual)
     assert sum(line.startswith("- ") for line in said.splitlines()) == 11

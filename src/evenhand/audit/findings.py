@@ -75,6 +75,9 @@ class Audit(Shown):
     timeline : the largest shortfall of any arm now, at up to 1,000 rounds: `round`, `shortfall`.
     promise : the shares and caps that were checked, the latest where they changed.
     windows : the windows that were checked, arm -> (plays, rounds).
+    enough : False where segments in which no decision could have broken a promise hold more than half of the rounds,
+        as where the column names each row; `kept` says nothing then.
+    notes : what to know before the finding is believed.
     """
 
     kept: bool
@@ -90,6 +93,8 @@ class Audit(Shown):
     first_breach: Breach | None = None
     promises: pd.DataFrame = field(default=None)  # type: ignore[assignment]
     windows: dict[Label, tuple[int, int]] = field(default_factory=dict)
+    enough: bool = True
+    notes: tuple[str, ...] = ()
 
     @property
     def never_seen(self) -> tuple[Label, ...]:
@@ -99,8 +104,9 @@ class Audit(Shown):
 
     def card(self) -> Card:
         behind = f"{figure(self.worst_shortfall, 4)} plays, of {self.worst_arm!r} after round {self.worst_round}"
+        kept = "kept after every round" if self.enough else "never put to the test"
         facts: dict[str, Any] = {
-            "promises": "kept after every round" if self.kept else "broken",
+            "promises": kept if self.kept else "broken",
             "rounds": self.rounds,
             "rounds in violation": self.rounds_in_violation,
             "first broken": "never" if self.first_breach is None else self.first_breach,

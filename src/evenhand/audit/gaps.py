@@ -52,6 +52,10 @@ class Gap:
         self._fresh: list[float] = []
         self._books = Books()
 
+    def skip(self, rows: int) -> None:
+        """Pass over rows of the run that the last row is of."""
+        self._rows += rows
+
     def take(self, inside: bool, value: float) -> float | None:
         """Take in whether a row is of the group, and its value in [0, 1]; return the difference if it made a pair."""
         self._rows += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from evenhand.arguments import real, whole
 from evenhand.audit.gaps import WITHIN, Gap, wealth_of
+from evenhand.data.groupings import Grouping, least_rows
 from evenhand.data.tables import column, in_natural_order, numbers
 from evenhand.display.html import Card, Shown, Table
 from evenhand.errors import TableError, wanted
@@ -23,6 +25,9 @@ __all__ = ["Parity", "parity"]
 
 FEW, TOO_FEW = 0.5, 0.1
 """Below which share of the rows that random order would compare a note says so, and nothing is found."""
+WIDE = 2 / 3
+"""From which width on the interval of a difference says too little: a third either way remains, where a mean in [0, 1]
+differs from a known one by something in a range of width 1."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,8 +42,9 @@ class Parity(Shown):
         two groups of the group that differs most.
     group : which group that is.
     pairs : how many pairs of rows were compared for it.
-    enough : whether the log was compared at all closely: False where fewer than a tenth of the rows could be compared
-        that could be if the groups came in random order, as in a log that is sorted by group.
+    enough : whether the log can say that groups do not differ: False where groups with more than half of the rows have
+        intervals as wide as 2/3, a third either way; and where fewer than a tenth of the rows could be compared that
+        could be if the groups came in random order, as in a log that is sorted by group.
     groups : a row a group: `group`, `rows`, `mean`, `pairs`, and the interval of its difference from all others, `low`
         and `high`; all intervals hold together.
     level, tolerance : as they were given.
@@ -122,33 +128,32 @@ def parity(
     names = in_natural_order(labels.tolist())
     if len(names) < 2:
         raise TableError(wanted(f"column {group!r}", "at least two groups", names[0]))
-    compared = names if len(names) > 2 else names[:1]
-    gaps, found = [], []
-    for name in compared:
-        gap = Gap(within)
-        found.append(_pairs(gap, labels == name, values))
-        gaps.append(gap)
-    table = _table(names, compared, gaps, labels, values, 1 - level)
+    places = {name: place for place, name in enumerate(names)}
+    codes = np.array([places[label] for label in labels.tolist()], np.int64)
+    sizes = np.bincount(codes)
+    parts = np.split(np.argsort(codes, kind="stable"), np.cumsum(sizes)[:-1])
+    gaps = [Gap(within) for _ in (names if len(names) > 2 else names[:1])]
+    found = [_pairs(gap, mine, values) for gap, mine in zip(gaps, parts, strict=False)]
+    table = _table(names, sizes, np.bincount(codes, values) / sizes, gaps, 1 - level)
     first = _first(found, tolerance, 1 - level, len(values))
-    apart = np.maximum(table["low"].to_numpy(), -table["high"].to_numpy())
-    furthest = int(apart[: len(compared)].argmax())
+    furthest = int(np.maximum(table["low"], -table["high"])[: len(gaps)].argmax())
     row = table.iloc[furthest]
-    low, high = float(row["low"]), float(row["high"])
-    pairs, usual = gaps[furthest].pairs, [_usual(labels == name) for name in compared]
-    thin = [2 * gap.pairs / random for gap, random in zip(gaps, usual, strict=True)]
-    least = int(np.argmin(thin))
-    notes = (_in_runs(compared[least], 2 * gaps[least].pairs, usual[least]),) if thin[least] < FEW else ()
-    enough = first > 0 or max(thin) >= TOO_FEW
+    usual = 2 * sizes * (len(values) - sizes) / len(values) + 1
+    thin = 2 * table["pairs"].to_numpy() / usual
+    in_runs = (thin < FEW) & (np.minimum(sizes, len(values) - sizes) >= least_rows(len(gaps), 1 - level))
+    known = Grouping(names, sizes, (table["high"] - table["low"]).to_numpy() < WIDE)
+    few = known._replace(judged=known.judged | in_runs)
+    notes = few.note(f"groups of {group!r}", "have too few rows to be compared closely")
+    if in_runs.any():
+        least = int(np.where(in_runs, thin, np.inf).argmin())
+        notes = (_in_runs(names[least], 2 * int(table["pairs"][least]), usual[least]), *notes)
+    enough = first > 0 or (known.enough and bool(thin.max() >= TOO_FEW))
+    low, high, pairs = float(row["low"]), float(row["high"]), gaps[furthest].pairs
     return Parity(first > 0, first, low, high, names[furthest], pairs, table, level, tolerance, enough, notes)
 
 
-def _usual(inside: Floats) -> float:
-    """Return how many rows are the first of a run, on average, where the rows come in random order."""
-    mine = int(inside.sum())
-    return 2 * mine * (len(inside) - mine) / len(inside) + 1
-
-
 def _in_runs(group: Label, used: int, usual: float) -> str:
+    """Say that few of the rows could be used that could be if the groups came in random order."""
     return (
         f"Only {used:,} rows could be compared for group {group!r}; in random order about {usual:,.0f} could. Rows of "
         "one group follow each other, as in batches or in a log that is sorted by group. Sort the log by time. If it "
@@ -156,48 +161,41 @@ def _in_runs(group: Label, used: int, usual: float) -> str:
     )
 
 
-def _pairs(gap: Gap, inside: Floats, values: Floats) -> tuple[Floats, Ints]:
-    """Return the difference of each pair and the row, counted from 1, at which it was complete."""
-    differences, rows = [], []
-    for row, (mine, value) in enumerate(zip(inside.tolist(), values.tolist(), strict=True), 1):
-        difference = gap.take(mine, value)
+def _pairs(gap: Gap, mine: Ints, values: Floats) -> tuple[Floats, Ints]:
+    """Return the difference of each pair of the group that has the rows `mine`, and the row, counted from 1, at which
+    it was complete. The first row of each run is all that counts, so that many small groups take no time."""
+    begins, ends = np.diff(mine, prepend=-2) > 1, np.diff(mine, append=len(values) + 1) > 1
+    others = np.concatenate([[0] if mine[0] else [], mine[ends] + 1]).astype(np.int64)
+    starts = [(row, True) for row in mine[begins].tolist()]
+    starts += [(row, False) for row in others[others < len(values)].tolist()]
+    differences, rows, passed = [], [], 0
+    for row, inside in sorted(starts):
+        gap.skip(row - passed)
+        difference, passed = gap.take(inside, float(values[row])), row + 1
         if difference is not None:
             differences.append(difference)
-            rows.append(row)
+            rows.append(passed)
     return np.array(differences), np.array(rows, np.int64)
 
 
-def _table(
-    names: list[Label], compared: list[Label], gaps: list[Gap], labels: Floats, values: Floats, error: float
-) -> pd.DataFrame:
+def _table(names: list[Label], sizes: Ints, means: Floats, gaps: list[Gap], error: float) -> pd.DataFrame:
     import pandas as pd
 
-    bounds = [gap.interval(error / len(compared)) for gap in gaps]
+    least = least_rows(len(gaps), error)
+    bounds = [gap.interval(error / len(gaps)) if gap.pairs >= least else (-1.0, 1.0) for gap in gaps]
     pairs = [gap.pairs for gap in gaps]
-    if len(compared) < len(names):
+    if len(gaps) < len(names):
         bounds, pairs = [*bounds, (-bounds[0][1], -bounds[0][0])], pairs * 2
-    return pd.DataFrame(
-        {
-            "group": names,
-            "rows": [int((labels == name).sum()) for name in names],
-            "mean": [float(values[labels == name].mean()) for name in names],
-            "pairs": pairs,
-            "low": [low for low, _ in bounds],
-            "high": [high for _, high in bounds],
-        }
-    )
+    ends = {"low": [low for low, _ in bounds], "high": [high for _, high in bounds]}
+    return pd.DataFrame({"group": names, "rows": sizes, "mean": means, "pairs": pairs} | ends)
 
 
 def _first(found: list[tuple[Floats, Ints]], tolerance: float, error: float, rows: int) -> int:
     """Return the row after which the mean wealth of the groups reached 1 / error first, 0 if it never did."""
-    wealth = np.zeros((len(found), rows + 1))
-    for mine, (differences, at) in zip(wealth, found, strict=True):
-        if len(at):
-            mine[at] = np.concatenate(list(wealth_of(differences, tolerance)))
-            last = np.zeros(rows + 1, np.int64)
-            last[at] = at
-            mine[:] = mine[np.maximum.accumulate(last)]
-    most = wealth.max(axis=0)
-    mean = most + np.log(np.exp(wealth - most).mean(axis=0))
-    reached = np.flatnonzero(mean >= -np.log(error))
+    limit, gains = len(found) / error, np.zeros(rows + 1)
+    for differences, at in found:
+        if len(at):  # more wealth than the limit decides as the limit does, and does not overflow
+            wealth = np.exp(np.minimum(np.concatenate(list(wealth_of(differences, tolerance))), math.log(limit) + 1))
+            gains[at] += np.diff(wealth, prepend=1.0)
+    reached = np.flatnonzero(len(found) + np.cumsum(gains) >= limit)
     return int(reached[0]) if reached.size else 0

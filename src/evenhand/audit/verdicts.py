@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 from evenhand.audit.audited_promise import AuditedPromise, Term
 from evenhand.audit.decision_log import DecisionLog
 from evenhand.audit.findings import Audit, Breach
+from evenhand.data.groupings import Grouping
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.promises.books import Books
+from evenhand.promises.clause import Clause
 from evenhand.promises.counts import Counts, Rounds
+from evenhand.promises.stretches import position_of
 from evenhand.protocol import Label
 
 __all__ = ["Entered", "as_rounds", "finding", "looks_at", "open_books"]
@@ -93,6 +96,7 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
                         largest[i], worst_rounds[i] = worst, worst_at
                     in_violation[i] += counts.times[at]
                     left[i] += float(rate) * int(counts.clock[at]) - int(counts.plays[at])  # type: ignore[arg-type]
+    enough, notes = _tested(owed, counts, entered) if first is None else (True, ())
     on_offer, now = entered.on_offer, np.where(entered.now == -np.inf, np.nan, entered.now)
     table = {
         "arm": labels,
@@ -117,7 +121,34 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
         first_breach=first,
         promises=pd.DataFrame(rows),
         windows=owed.windows,
+        enough=enough,
+        notes=notes,
     )
+
+
+def _tested(owed: AuditedPromise, counts: Counts, entered: Entered) -> tuple[bool, tuple[str, ...]]:
+    """Return whether segments are long enough for promises that were kept, and what is to be said where no decision
+    could have broken them."""
+    at_once = -(-int(entered.pulls.sum()) // entered.rounds)
+    clocks = counts.clock.reshape(-1, len(owed.terms)).tolist()
+    judged = np.array(
+        [
+            any(_breakable(term.clause, clock, at_once) for term, clock in zip(owed.terms, clocks[key], strict=True))
+            for key in entered.keys.values()
+        ]
+    )
+    if None in entered.keys:
+        short = f"No decision could have broken a promise: the log is too short, {entered.rounds:,} rounds."
+        return True, () if judged.all() else (short,)
+    segments = Grouping(list(entered.keys), counts.tick[list(entered.keys.values())], judged)
+    return segments.enough, segments.note("segments", "are too short for a promise to be broken in them")
+
+
+def _breakable(clause: Clause, clock: int, at_once: int) -> bool:
+    """Return whether a clause can be broken in so many ticks of its clock: at worst its arms are never played, or those
+    of a cap always."""
+    plays = min(len(clause.arms), at_once) * clock if clause.kind == "cap" else 0
+    return position_of(clause, plays, clock, [0])[2] > 0
 
 
 def _row(term: Term, counts: Counts, at: int, segment: Label | None) -> dict[str, Any]:

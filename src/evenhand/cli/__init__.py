@@ -1,7 +1,7 @@
 """The command `evenhand`: each command a few lines over library calls.
 
-Exit codes: 0 done; 1 the answer is no (a promise was broken, a contract is not kept); 2 the input was refused, or the
-machine refused; 70 evenhand itself failed; 130 interrupted.
+Exit codes: 0 done; 1 the answer is no (a promise was broken, a contract is not kept); 2 nothing can be said (too few
+rows, too many groups), or the input or the machine refused; 70 evenhand itself failed; 130 interrupted.
 """
 
 from __future__ import annotations

@@ -59,7 +59,8 @@ def audit(
     out: Annotated[Path | None, typer.Option(help="Folder for audit.csv, timeline.csv and the picture.")] = None,
     json: JSON = False,
 ) -> None:
-    """Check a decision log against promised shares, caps and windows; exit code 1 when one was broken."""
+    """Check a decision log against promised shares, caps and windows. Exit code 1 when one was broken, 2 when most rows
+    lie in segments that are too short to break one."""
     given = (share_texts, cap_texts, window_texts, behind_texts)
     shares, cap, window, behind = (",".join(texts or ()) for texts in given)
     from evenhand import quotas
@@ -113,7 +114,8 @@ def audit(
         draw(out, "audit", partial(plot_audit, finding))
     if json:
         body = {
-            name: getattr(finding, name) for name in ("kept", "rounds", "worst_shortfall", "worst_arm", "worst_round")
+            name: getattr(finding, name)
+            for name in ("kept", "enough", "rounds", "worst_shortfall", "worst_arm", "worst_round")
         }
         body |= {"rounds_in_violation": finding.rounds_in_violation, "first_violation": finding.first_violation}
         body["never_seen"] = finding.never_seen
@@ -132,7 +134,9 @@ def audit(
         if finding.worst_round:
             behind = f"worst shortfall {finding.worst_shortfall:.4g}, arm {finding.worst_arm}"
             when = f"{behind}, after row {finding.worst_round}"
-        if finding.first_violation is None:
+        if not finding.enough:
+            say(f"Nothing is shown: in most segments no decision could have broken the promise; {when}.")
+        elif finding.first_violation is None:
             say(f"The promise was kept after every row; {when}.")
         else:
             row, first = finding.first_violation
@@ -143,5 +147,5 @@ def audit(
             if several:
                 say(f"First of all, {finding.first_breach}.")
         say_notes(finding)
-    if not finding.kept:
-        raise typer.Exit(1)
+    if not finding.kept or not finding.enough:
+        raise typer.Exit(2 if finding.kept else 1)

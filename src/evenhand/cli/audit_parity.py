@@ -26,7 +26,7 @@ def audit_parity(
     json: JSON = False,
 ) -> None:
     """Test whether groups have the same mean, as often as you like. Exit code 1 when they are shown to differ, 2 when
-    too few rows can be compared to say."""
+    too few rows can be compared to say, as of too many groups."""
     from evenhand.audit import parity
     from evenhand.cli.output import as_json, records, say, say_notes
     from evenhand.cli.reading.tables import read_table

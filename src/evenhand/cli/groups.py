@@ -18,9 +18,11 @@ ENOUGH = 20_000
 def table_world(frame: pd.DataFrame, arm: str, group: str, reward: str, features: str, sensitive: str) -> Any:
     """Return the arms of a user's table; `arm`, `group` and `features` are columns separated by commas."""
     from evenhand.cli.reading.inputs import names_of
+    from evenhand.data.groupings import MERGE
+    from evenhand.errors import ArgumentError
     from evenhand.groups import TableArms
 
-    return TableArms(
+    world = TableArms(
         frame,
         names_of(arm),
         group=names_of(group),
@@ -28,6 +30,10 @@ def table_world(frame: pd.DataFrame, arm: str, group: str, reward: str, features
         features=names_of(features) or None,
         sensitive=_label(frame, group, sensitive) if sensitive else None,
     )
+    if not world.enough:
+        got = f"{len(world.membership.names):,} groups in {len(frame):,} rows"
+        raise ArgumentError(f"--group: wanted groups with rows enough to be told apart, got {got}; {MERGE}")
+    return world
 
 
 def _label(frame: pd.DataFrame, group: str, sensitive: str) -> Any:

@@ -125,13 +125,13 @@ def _run(sampler: Sampler, world: TablePool, budget: float, *, quiet: bool) -> A
 
 
 def _checked_groups(world: TablePool) -> None:
-    """Refuse a column that identifies rows rather than groups."""
+    """Refuse a column that makes too many groups, such as one that identifies rows."""
+    from evenhand.data.groupings import MERGE
     from evenhand.errors import ArgumentError
 
-    single = int((world.sizes == 1).sum())
-    if 2 * single > len(world.sizes):
-        got = f"{single} of {len(world.sizes)} groups with a single row"
-        raise ArgumentError(f"--group: wanted groups with rows to train and to validate, got {got}; merge small groups")
+    if not world.enough:
+        got = f"{len(world.sizes):,} groups in {world.sizes.sum():,} rows"
+        raise ArgumentError(f"--group: wanted groups with rows to train and to validate, got {got}; {MERGE}")
 
 
 def _classes(world: TablePool, loss: str, *, multiclass: bool, reweighted: bool) -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from evenhand.arguments import as_float, as_floats
+from evenhand.data.probabilities import scaled_note, summed
 from evenhand.errors import ArgumentError, ModelError, UnknownArmError, wanted
 from evenhand.evaluation.logged import Logged, row_table
 from evenhand.frames import is_frame
@@ -17,17 +18,17 @@ from evenhand.protocol import Label
 
 __all__ = ["Candidate", "read_candidate"]
 
-SUMS = 1e-6
-"""By how much probabilities may miss 1; they are scaled to it."""
 WHAT = "probabilities that sum to 1"
 
 
 class Candidate(NamedTuple):
-    """Probabilities (n, n_arms), which of them belong to each row (n_rows,), and whether each row has its own."""
+    """Probabilities (n, n_arms), which of them belong to each row (n_rows,), whether each row has its own, and what is
+    to be known of them."""
 
     probabilities: Floats
     which: Ints
     by_row: bool = False
+    notes: tuple[str, ...] = ()
 
     def only(self, rows: Bools) -> Candidate:
         """Return the distribution of some rows alone."""
@@ -45,14 +46,13 @@ def read_candidate(policy: Any, logged: Logged) -> Candidate:
     Raises
     ------
     ArgumentError
-        If these are no probabilities, or of another shape; if they are given by position and the positions are not
-        those of the log.
+        If these are no probabilities, or of another shape; if their sum misses 1 by more than rounding explains; if
+        they are given by position and the positions are not those of the log.
     ModelError
         If the function fails.
     UnknownArmError
         If an arm of the log has no probability, or an arm that the log never tried has one above 0.
     """
-    rows = np.arange(len(logged.codes))
     if callable(policy):
         if isinstance(policy, type):
             mend = f"write {policy.__name__}()"
@@ -61,7 +61,7 @@ def read_candidate(policy: Any, logged: Logged) -> Candidate:
             found = policy(logged.frame if logged.contexts is None else logged.contexts)
         except Exception as error:
             raise ModelError(f"policy: the function failed: {error}") from error
-        return Candidate(_matrix(found, logged, "policy(...)"), rows, True)
+        return _by_row(found, logged, "policy(...)")
     if isinstance(policy, Mapping) and policy and all(isinstance(each, Mapping) for each in policy.values()):
         given = dict(by_label(policy, "policy", "a dict position -> (arm -> probability)"))
         if not logged.positions or set(given) != set(logged.places):
@@ -73,10 +73,20 @@ def read_candidate(policy: Any, logged: Logged) -> Candidate:
             what = f"a distribution for each of the positions {list(logged.places)}"
             raise ArgumentError(wanted("policy", what, list(given), "the positions must be those of the log"))
         parts = [_distribution(given[place], logged, f"policy[{place!r}]") for place in logged.places]
-        return Candidate(np.array(parts), logged.at)
+        return _candidate(np.array(parts), logged.at, lambda at: f"policy[{logged.places[at]!r}]")
     if is_frame(policy) or getattr(policy, "ndim", 1) == 2:
-        return Candidate(_matrix(policy, logged, "policy"), rows, True)
-    return Candidate(_distribution(policy, logged, "policy")[None, :], np.zeros(len(rows), np.int64))
+        return _by_row(policy, logged, "policy")
+    found = _distribution(policy, logged, "policy")[None, :]
+    return _candidate(found, np.zeros(len(logged.codes), np.int64), lambda _: "policy")
+
+
+def _candidate(found: Floats, which: Ints, name: Callable[[int], str], by_row: bool = False) -> Candidate:
+    """Return probabilities scaled to sum to 1, or refuse a row whose sum is wrong; `name` says what a row is of."""
+    read = summed(found)
+    if read.wrong is not None:
+        row = read.wrong
+        raise ArgumentError(wanted(name(row), WHAT, f"a sum of {read.sums[row]:.6g}", read.mend(row)))
+    return Candidate(read.rows, which, by_row, scaled_note("The probabilities of the policy", read.missed))
 
 
 def _distribution(given: Any, logged: Logged, name: str) -> Floats:
@@ -100,13 +110,10 @@ def _distribution(given: Any, logged: Logged, name: str) -> Floats:
     if lacking:
         mend = "give it a probability, 0 if it is never played"
         raise UnknownArmError(wanted(name, "every arm of the log", f"none for {lacking[0]!r}", mend))
-    found = np.array([named[label] for label in logged.arms])
-    if abs(found.sum() - 1) > SUMS:
-        raise ArgumentError(wanted(name, WHAT, f"a sum of {found.sum():.6g}"))
-    return np.asarray(found / found.sum(), np.float64)
+    return np.array([named[label] for label in logged.arms])
 
 
-def _matrix(given: Any, logged: Logged, name: str) -> Floats:
+def _by_row(given: Any, logged: Logged, name: str) -> Candidate:
     rows, arms = len(logged.codes), len(logged.arms)
     found = as_floats(row_table(given, logged, name))
     if found is None or found.shape != (rows, arms):
@@ -117,7 +124,4 @@ def _matrix(given: Any, logged: Logged, name: str) -> Floats:
         row, column = bad[0]
         where = f"{name}, row {row + 1}, arm {logged.arms[column]!r}"
         raise ArgumentError(wanted(where, "a probability in [0, 1]", found[row, column]))
-    off = np.flatnonzero(np.abs(found.sum(axis=1) - 1) > SUMS)
-    if off.size:
-        raise ArgumentError(wanted(f"{name}, row {off[0] + 1}", WHAT, f"a sum of {found[off[0]].sum():.6g}"))
-    return found
+    return _candidate(found, np.arange(rows), lambda row: f"{name}, row {row + 1}", True)

@@ -184,7 +184,7 @@ def weights_of(logged: Logged, candidate: Candidate | None) -> pd.DataFrame:
 def notes_on(course: Course, table: pd.DataFrame) -> tuple[str, ...]:
     """Return what to know before a value is believed, in sentences."""
     logged, n = course.logged, course.rounds
-    notes = []
+    notes = [*logged.notes, *course.candidate.notes]
     if logged.whole is not None:
         notes.append(
             f"Only the {n} of {len(logged.whole.codes)} rows are used in which every arm of the policy had a chance: "

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.arguments import as_float
+from evenhand.data.probabilities import summed
 from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_of
 from evenhand.labels import by_label
 from evenhand.promises.promise import read_promise
@@ -18,7 +19,7 @@ __all__ = ["under_shares"]
 
 def under_shares(distribution: Mapping[Label, float], shares: Any) -> dict[Label, float]:
     """Return max(r_i, c q_i), where q is the distribution, r the shares, and c makes the probabilities sum to 1: every
-    arm has its share, and the others keep their proportions.
+    arm has its share, and the others keep their proportions. Rounded probabilities are scaled to sum to 1 first.
 
     >>> under_shares({"a": 0.9, "b": 0.1, "c": 0.0}, 0.1)
     {'a': 0.8, 'b': 0.1, 'c': 0.1}
@@ -32,8 +33,12 @@ def under_shares(distribution: Mapping[Label, float], shares: Any) -> dict[Label
     """
     given = dict(by_label(distribution, "distribution", "a dict arm -> probability"))
     wish = np.array([as_float(chance) for chance in given.values()])
-    if not (wish >= 0).all() or abs(wish.sum() - 1) > 1e-6:
-        raise ArgumentError(wanted("distribution", "probabilities that sum to 1", dict(distribution)))
+    if not ((wish >= 0) & (wish <= 1)).all():
+        raise ArgumentError(wanted("distribution", "probabilities in [0, 1]", dict(distribution)))
+    read = summed(wish[None, :])
+    if read.wrong is not None:
+        raise ArgumentError(wanted("distribution", "probabilities that sum to 1", dict(distribution), read.mend(0)))
+    wish = read.rows[0]
     named = by_label(shares, "shares", "a dict arm -> share") if isinstance(shares, Mapping) else {}
     for label in named:
         if label not in given:

@@ -10,6 +10,7 @@ import numpy as np
 
 from evenhand.arguments import as_floats
 from evenhand.data.contexts import feature_columns
+from evenhand.data.probabilities import scaled_note, summed
 from evenhand.data.rows import in_step
 from evenhand.data.tables import LEAST_CHANCE, ROUNDING, column, in_natural_order, numbers
 from evenhand.data.tables import chances as read_chances
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Logged", "positions_in", "read_logged", "row_table"]
 
-SUMS = 1e-6
-"""By how much the chances of a row may miss 1."""
 UNSEEN = 1e-4
 """The probability with which arms of chances that do not sum to 1 may be missing in a log."""
 MANY = 50
@@ -62,6 +61,8 @@ class Logged:
     frame: Any
     positions: bool
     """Whether a column names the positions."""
+    notes: tuple[str, ...] = ()
+    """What is to be known of the chances."""
     whole: Logged | None = None
     """The log before rows were left out, None if none were."""
 
@@ -122,8 +123,9 @@ def read_logged(
     if position is not None:
         places, at = positions_in(frame, position)
     every: Floats | None
+    notes: tuple[str, ...] = ()
     if isinstance(propensity, Mapping):
-        every = _all_chances(frame, propensity, arms, codes)
+        every, notes = _all_chances(frame, propensity, arms, codes)
         chances = every[np.arange(len(codes)), codes]
         _check_drawn(chances, propensity[arms[codes[0]]])
         fixed = bool((every == every[0]).all())
@@ -150,6 +152,7 @@ def read_logged(
         _contexts(frame, frame_or_value(contexts, "contexts"), len(arms)),
         given,
         position is not None,
+        notes,
     )
 
 
@@ -204,7 +207,10 @@ def _check_drawn(chances: Floats, name: str) -> None:
         raise TableError(wanted(f"column {name!r}", what, "1 in every row", mend))
 
 
-def _all_chances(frame: pd.DataFrame, given: Mapping[Label, str], arms: Sequence[Label], codes: Ints) -> Floats:
+def _all_chances(
+    frame: pd.DataFrame, given: Mapping[Label, str], arms: Sequence[Label], codes: Ints
+) -> tuple[Floats, tuple[str, ...]]:
+    """Return the chances of all arms (n_rows, n_arms), scaled to sum to 1, and what is to be known of them."""
     columns = dict(by_label(given, "propensity", "a column, or a dict arm -> column"))
     for label in columns:
         if label not in arms:
@@ -213,17 +219,18 @@ def _all_chances(frame: pd.DataFrame, given: Mapping[Label, str], arms: Sequence
         if label not in columns:
             raise UnknownArmError(wanted("propensity", "a column for every arm of the log", f"none for {label!r}"))
     read = [numbers(frame, columns[label], low=0.0, high=1.0 + ROUNDING) for label in arms]
-    every = np.minimum(np.column_stack(read), 1.0)
-    off = np.flatnonzero(np.abs(every.sum(axis=1) - 1) > SUMS)
-    if off.size:
-        got = float(every[off[0]].sum())
-        raise TableError(wanted(f"propensity, row {off[0] + 1}", "chances of all arms that sum to 1", got))
+    found = summed(np.minimum(np.column_stack(read), 1.0))
+    if (wrong := found.wrong) is not None:
+        what, off = "chances of all arms that sum to 1", f"a sum of {found.sums[wrong]:.6g}"
+        raise TableError(wanted(f"propensity, row {wrong + 1}", what, off, found.mend(wrong)))
+    every = found.rows
     none = np.flatnonzero(every[np.arange(len(codes)), codes] < LEAST_CHANCE)
     if none.size:
         where = f"column {columns[arms[codes[none[0]]]]!r}, row {none[0] + 1}"
         got = float(every[none[0], codes[none[0]]])
-        raise TableError(wanted(where, "a propensity above 0, as the row has this arm", got))
-    return every
+        mend = "a chance that was rounded to 0 needs more decimals"
+        raise TableError(wanted(where, "a propensity above 0, as the row has this arm", got, mend))
+    return every, scaled_note("The chances of all arms", found.missed)
 
 
 def _fixed_chances(
@@ -249,7 +256,7 @@ def _fixed_chances(
     whole, fixed = True, True
     for place, (mine, times) in enumerate(zip(every, pulls, strict=True)):
         total, rows = float(mine.sum()), int(times.sum())
-        if abs(total - 1) <= max(SUMS, _rounding(mine[times > 0]) * (times > 0).sum()):
+        if summed(mine[times > 0][None, :]).wrong is None:
             continue
         once, twice = (times == 1).sum(), (times == 2).sum()
         missing = rows * (1 - total) > once + 6 * (once + 2 * twice) ** 0.5 - np.log(UNSEEN)  # Good and Turing's count
@@ -259,12 +266,6 @@ def _fixed_chances(
             raise TableError(wanted(where, "chances of the arms that sum to 1", f"a sum of {total:.6g}", mend))
         whole, fixed = False, fixed and total < 1
     return (every if whole else None), fixed
-
-
-def _rounding(chances: Floats) -> float:
-    """Return by how much chances may be rounded: half a unit of the last of their decimals, if these are 2 to 5."""
-    digits = next((digits for digits in range(1, 6) if np.allclose(chances, chances.round(digits), 0, 1e-12)), 1)
-    return 0.0 if digits == 1 else 0.5 * 10.0**-digits
 
 
 def _contexts(frame: pd.DataFrame, given: Any, arms: int) -> Floats | None:

@@ -122,6 +122,7 @@ def _notes(logged: Logged, settings: Settings, rounds: int, sure: int, why: str)
     notes = [
         f"The value is the mean of {settings.replays} replays, of the first {rounds} rounds; the interval is of the "
         "mean expected reward of the decisions that were taken in them.",
+        *logged.notes,
     ]
     if logged.fixed and logged.contexts is None:
         notes.append("An arm is taken to pay alike whatever is shown and whenever it is played: no contexts are named.")

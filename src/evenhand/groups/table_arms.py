@@ -14,6 +14,7 @@ import numpy as np
 
 from evenhand.arguments import real
 from evenhand.data.features import coded
+from evenhand.data.groupings import Grouping
 from evenhand.data.tables import column, in_natural_order, numbers
 from evenhand.errors import ArgumentError, TableError, wanted
 from evenhand.frames import as_pandas
@@ -92,6 +93,11 @@ class TableArms(KernelWorld):
     sensitive : the group that rewards are suspected to be biased against, kept for those who build policies.
     noise : standard deviation of noise added to each reward.
 
+    Attributes
+    ----------
+    enough : whether the groups with rows enough to say anything hold half of the rows.
+    notes : which groups have too few, where they hold more; a column of measurements makes too many groups.
+
     Raises
     ------
     TableError
@@ -158,6 +164,10 @@ class TableArms(KernelWorld):
         order = np.argsort(codes, kind="stable")
         self.table, self.rewards = np.ascontiguousarray(table[order]), rewards[order]
         self.counts = np.bincount(codes, minlength=len(arms)).astype(np.int64)
+        rows = np.bincount(np.repeat(self.membership.codes, self.counts), minlength=len(self.membership.names))
+        grouping = Grouping.of_rows(self.membership.names, rows)
+        what = f"groups of {', '.join(map(repr, group_columns))}"
+        self.enough, self.notes = grouping.enough, grouping.doubt(what, "have too few rows to be told apart")
         exact = (float(rewards.min()), float(rewards.max()))
         self.reward_range = (-math.inf, math.inf) if self.noise > 0 else exact
 

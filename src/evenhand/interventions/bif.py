@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.data.probabilities import summed
 from evenhand.errors import TableError
 from evenhand.interventions.bif_text import Block, Statement, read_blocks, read_text
 
@@ -124,10 +125,11 @@ def _table(block: Block, names: list[str], states: States) -> Table:
             missing = next(at for at in every if at not in rows)
             block.fail(f"{of}no row for {_words(missing, names, states)}")
         table = np.reshape([rows[at] if at in rows else rows["default"] for at in every], shape)
-    off = np.abs(table.sum(-1) - 1.0)
-    if (off > 1e-5).any():
-        at = tuple(int(i) for i in np.unravel_index(int(off.argmax()), off.shape))
-        block.fail(f"{of}the row for {_words(at, names, states)} sums to {table[at].sum():g}, not to one")
+    read = summed(table.reshape(-1, shape[-1]))
+    if (row := read.wrong) is not None:
+        at = tuple(int(i) for i in np.unravel_index(row, shape[:-1])) if shape[:-1] else ()
+        where = f"the row for {_words(at, names, states)}"
+        block.fail(f"{of}{where} sums to {read.sums[row]:.6g}, not to one; {read.mend(row)}")
     return table
 
 

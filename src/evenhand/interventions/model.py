@@ -15,32 +15,14 @@ from evenhand.interventions.bif import read_bif
 from evenhand.interventions.edges import read_latent
 from evenhand.interventions.fitting import fitted
 from evenhand.interventions.inference import eliminate
-from evenhand.labels import in_order
+from evenhand.interventions.tables import checked_table, rounded_tables
 from evenhand.protocol import SavedText, composed, find_label
 from evenhand.rng import Seed, draw_seed, generator
 
-__all__ = ["CausalModel", "checked_table"]
+__all__ = ["CausalModel"]
 
 State = str | int
 MOST_ROWS = 10**9
-
-
-def checked_table(name: str, table: Any, axes: Sequence[Sequence[State]]) -> NDArray[np.float64]:
-    """Return a conditional table as an array with the states of each axis in order; the last axis sums to one."""
-    shape = tuple(map(len, axes))
-    array = as_floats(in_order(table, axes, name))
-    if array is None:
-        raise ArgumentError(wanted(name, f"numbers of shape {shape}", table))
-    if array.shape != shape:
-        mend = "one axis a parent, in order, and the node's own axis last"
-        raise ArgumentError(wanted(name, f"a table of shape {shape}", array.shape, mend))
-    if not np.isfinite(array).all() or (array < 0).any():
-        raise ArgumentError(wanted(name, "probabilities >= 0", table))
-    off = np.abs(array.sum(-1) - 1.0)
-    if (off > 1e-5).any():
-        at = tuple(int(i) for i in np.unravel_index(int(off.argmax()), off.shape))
-        raise ArgumentError(wanted(name, "rows that sum to one", float(array[at].sum()), f"mend the row at {at}"))
-    return array / array.sum(-1, keepdims=True) if off.max() > 1e-12 else array
 
 
 class CausalModel:
@@ -54,6 +36,7 @@ class CausalModel:
     ----------
     states, parents, tables, order : node -> states, node -> parents, node -> table, the nodes with parents first.
     latent : pairs of nodes that share an unobserved cause.
+    notes : what is to be known of the tables, such as that rounded ones were scaled to sum to one.
     counts, smoothing : of a model fitted to data, how often each entry of each table was seen, and the prior's mass a
         row; else None.
 
@@ -90,11 +73,13 @@ class CausalModel:
                 self._known(node, name)
         self.parents = {node: self._checked_parents(node, above) for node, above in parents.items()}
         self.tables: dict[str, NDArray[np.float64]] = {}
+        missed: dict[str, float] = {}
         for node, table in tables.items():
             if node not in self.parents:
                 what = f"the parents of {node!r}, which has a table"
                 raise ArgumentError(wanted("parents", what, "nothing", "use [] for a root"))
-            self.tables[node] = checked_table(f"tables[{node!r}]", table, self.axes(node))
+            self.tables[node], missed[node] = checked_table(f"tables[{node!r}]", table, self.axes(node))
+        self.notes = rounded_tables("the model", missed)
         self.order = self._topological()
         self.latent = tuple((self._known(a, "latent"), self._known(b, "latent")) for a, b in read_latent(latent))
         self.smoothing = smoothing
@@ -117,7 +102,7 @@ class CausalModel:
         ------
         ArgumentError
             If a node is unknown, or twice among the parents of one, the graph has a cycle, or a table has another shape
-            or rows that do not sum to one.
+            or rows whose sum misses one by more than rounding explains.
         """
         return cls(states, parents, tables=tables)
 
@@ -265,7 +250,7 @@ class CausalModel:
         """Return parents and table of the nodes and of all above them, as the interventions leave them."""
         held = {self._known(node, "do"): self.code(node, state, f"do[{node!r}]") for node, state in (do or {}).items()}
         soft = {
-            self._known(node, "tables"): checked_table(f"tables[{node!r}]", table, self.axes(node))
+            self._known(node, "tables"): checked_table(f"tables[{node!r}]", table, self.axes(node))[0]
             for node, table in (tables or {}).items()
         }
         needed = self.ancestors([self._known(node, "nodes") for node in nodes], tuple(held))

@@ -94,7 +94,7 @@ class Posterior:
         label = None if none else self.problem.candidates[answer]
         found = Recommendation(label, status, self._table(verdicts, fair.mean(0), chances[:-1], level))
         found.confidence = least if shown else None
-        found.notes = (of_draws(len(named)),)
+        found.notes = (of_draws(len(named)), *self.problem.notes)
         return found
 
     def _verdicts(self, fair: Floats, level: float, answer: int | None) -> list[str]:

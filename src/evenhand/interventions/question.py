@@ -17,7 +17,7 @@ __all__ = ["Question"]
 
 
 class Question:
-    """A causal model, the nodes V, S and Y, the candidates, and the outcome's numbers."""
+    """A causal model, the nodes V, S and Y, the candidates, the outcome's numbers, and what is to be known of them."""
 
     def __init__(
         self,
@@ -27,7 +27,8 @@ class Question:
         scores: tuple[NDArray[np.float64], float, float],
     ) -> None:
         self.model, self.structure = model, structure
-        self.candidates, self.tables, self.ruled, self.own = candidates
+        self.candidates, self.tables, self.ruled, self.own, notes = candidates
+        self.notes = (*model.notes, *notes)
         self.scores, self.low, self.high = scores
 
     @property

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, wanted
-from evenhand.interventions.model import CausalModel, checked_table
+from evenhand.interventions.model import CausalModel
+from evenhand.interventions.tables import checked_table
 
 __all__ = ["is_rule", "rule_table"]
 
@@ -24,8 +25,8 @@ def is_rule(candidate: Any) -> bool:
     return callable(candidate) or isinstance(candidate, (Mapping, str)) or is_whole(candidate)
 
 
-def rule_table(name: str, rule: Any, model: CausalModel, node: str) -> Floats:
-    """Return the table of a rule.
+def rule_table(name: str, rule: Any, model: CausalModel, node: str) -> tuple[Floats, float]:
+    """Return the table of a rule, and by how much its probabilities missed a sum of one before they were scaled.
 
     Parameters
     ----------
@@ -42,12 +43,14 @@ def rule_table(name: str, rule: Any, model: CausalModel, node: str) -> Floats:
     """
     parents, own = model.parents[node], model.states[node]
     above = [model.states[parent] for parent in parents]
-    rows = []
+    rows, missed = [], 0.0
     for at in product(*above):
         given = dict(zip(parents, at, strict=True))
         decided = _called(name, rule, given) if callable(rule) else _entry(name, rule, given, model)
-        rows.append(_row(name, decided, own, f"at {given}"))
-    return np.array(rows).reshape(model.shape(node))
+        row, off = _row(name, decided, own, f"at {given}")
+        rows.append(row)
+        missed = max(missed, off)
+    return np.array(rows).reshape(model.shape(node)), missed
 
 
 def _called(name: str, rule: Callable[[dict[str, Any]], Any], given: dict[str, Any]) -> Any:
@@ -90,7 +93,7 @@ def _by_state(name: str, given: Mapping[Any, Any], states: States, what: str) ->
     return found
 
 
-def _row(name: str, decided: Any, own: States, where: str) -> Floats:
+def _row(name: str, decided: Any, own: States, where: str) -> tuple[Floats, float]:
     if isinstance(decided, Mapping):
         shares = _by_state(name, decided, own, f"probabilities by state {where}")
         return checked_table(f"{name} {where}", [shares.get(state, 0.0) for state in own], [own])
@@ -100,4 +103,4 @@ def _row(name: str, decided: Any, own: States, where: str) -> Floats:
             f"numbers of shape {(len(own),)} in a table; of a rule a state of {list(own)}, or a dict of probabilities"
         )
         raise ArgumentError(wanted(name, what, decided, where))
-    return np.eye(len(own))[texts.index(str(decided))]
+    return np.eye(len(own))[texts.index(str(decided))], 0.0

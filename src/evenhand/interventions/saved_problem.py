@@ -38,6 +38,8 @@ def problem_snapshot(question: Question, exact: bool, cells: Cells) -> dict[str,
     }
     if any(question.ruled) or any(question.own):
         kept["kinds"] = [list(question.ruled), list(question.own)]
+    if question.notes:
+        kept["notes"] = list(question.notes)
     if model.latent:
         kept["latent"] = [list(arc) for arc in model.latent]
     if model.counts is not None:
@@ -88,5 +90,8 @@ def _candidates(model: CausalModel, intervene: str, snapshot: dict[str, Any]) ->
     match kinds:
         case [list(ruled), list(own)] if all(type(kind) is bool for kind in [*ruled, *own]):
             if len(ruled) == len(own) == len(labels):
-                return checked_candidates(model, intervene, named, (ruled, own))
+                notes = snapshot.get("notes", [])
+                if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+                    raise refused("notes", "a list of texts", notes)
+                return checked_candidates(model, intervene, named, (ruled, own))._replace(notes=tuple(notes))
     raise refused("kinds", "for each candidate whether it is a rule, and whether the model's own table", kinds)

@@ -240,7 +240,7 @@ class Search(Conversation):
         label = None if number is None else self.problem.candidates[number]
         outcomes, gaps = self.ends(confidence)
         found = Recommendation(label, status, report(self.problem, outcomes, gaps, self.verdicts(), self.dropped))
-        found.notes = self.notes()
+        found.notes = (*self.notes(), *self.problem.notes)
         if self.tested and status != "not_shown":
             found.confidence = 1.0 - (self.delta or 0.0)
         return found

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from evenhand.arguments import as_float
 from evenhand.errors import ArgumentError, nearest, wanted
 from evenhand.interventions.inference import eliminate, placed
-from evenhand.interventions.model import CausalModel, checked_table
+from evenhand.interventions.model import CausalModel
 from evenhand.interventions.rules import is_rule, rule_table
+from evenhand.interventions.tables import checked_table, rounded_tables
 from evenhand.labels import by_label
 from evenhand.protocol import Label, SavedText
 
@@ -101,12 +102,13 @@ def checked_structure(model: CausalModel, intervene: str, sensitive: str | Seque
 
 class Candidates(NamedTuple):
     """The candidates: labels and tables (K, parents of V ..., V), the deployed one first; which of them are rules, and
-    which the model's own table (K,)."""
+    which the model's own table (K,); what is to be known of the tables."""
 
     labels: tuple[Label, ...]
     tables: Floats
     ruled: tuple[bool, ...]
     own: tuple[bool, ...]
+    notes: tuple[str, ...] = ()
 
 
 def checked_candidates(
@@ -129,7 +131,7 @@ def checked_candidates(
     read = [
         _table(f"candidates[{label!r}]", table, model, intervene) for label, table in zip(labels, tables, strict=True)
     ]
-    stacked = np.stack(read)
+    stacked, missed = np.stack([table for table, _ in read]), [off for _, off in read]
     plain = np.flatnonzero(~np.array(ruled))
     differs = np.argwhere((stacked[plain] > 0) != (stacked[plain[:1]] > 0)) if plain.size else np.zeros((0, 0))
     if differs.size:
@@ -140,15 +142,16 @@ def checked_candidates(
             "give it a small probability there: samples of one cannot speak about the other otherwise; or write a rule"
         )
         raise ArgumentError(wanted(f"candidates[{zero!r}]", what, 0.0, mend))
-    return Candidates(labels, stacked, ruled, own)
+    notes = rounded_tables("the candidates", dict(zip(labels, missed, strict=True)))
+    return Candidates(labels, stacked, ruled, own, notes)
 
 
-def _table(name: str, candidate: Any, model: CausalModel, node: str) -> Floats:
+def _table(name: str, candidate: Any, model: CausalModel, node: str) -> tuple[Floats, float]:
     if candidate is None:
         if model.counts is None:
             mend = "None stands for the table of a model that was fitted to data"
             raise ArgumentError(wanted(name, f"a table of shape {model.shape(node)}, or a rule", None, mend))
-        return model.tables[node]
+        return model.tables[node], 0.0
     if is_rule(candidate):
         return rule_table(name, candidate, model, node)
     return checked_table(name, candidate, model.axes(node))

@@ -107,7 +107,7 @@ def simulate(
         `regret`, `r_regret`, `shortfall`, `worst_shortfall`, `violations`, `forced`. A policy without a promise of its
         own is measured against the promise of the others, if they share one. `violations` counts every kind of
         promise: a floor of an arm or a set, a cap or a window that is broken at the end of a round counts once. The
-        attribute `notes` holds what a reader must know of a policy, where there is anything.
+        attribute `notes` holds what a reader must know of the world or a policy, where there is anything.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def simulate(
             raise ArgumentError(wanted(name, "a whole number >= 1", value))
         if value > MOST[name]:
             raise ArgumentError(wanted(name, f"at most {MOST[name]:,}", value))
-    notes = [f"{name}: {note}" for name, policy in named.items() for note in notes_of(policy)]
+    notes = [*notes_of(world), *(f"{name}: {note}" for name, policy in named.items() for note in notes_of(policy))]
     late = read_delay(delay)
     if late is not None and hasattr(world, "replicate"):
         what = f"None: {type(world).__name__} plays rounds of its own, whose answers come at once"

@@ -49,7 +49,7 @@ def collect(
     -------
     pandas.DataFrame
         A row for each checkpoint and group: `round`, `labels`, `group`, `share` of the training rows, `risk` in
-        validation, `test_risk`, `final_risk`.
+        validation, `test_risk`, `final_risk`; `attrs["notes"]` are the notes of the world and the sampler.
 
     Raises
     ------
@@ -67,6 +67,8 @@ def collect(
     """
     import pandas as pd
 
+    from evenhand.display.html import notes_of
+
     checked_whole("rounds", rounds, 1)
     noted = _rounds(rounds, checkpoints)
     rows: list[dict[str, Any]] = []
@@ -82,7 +84,9 @@ def collect(
             rows += _note(sampler, test, final)
     if sampler.rounds and (not rows or rows[-1]["round"] != sampler.rounds):
         rows += _note(sampler, test, final)
-    return pd.DataFrame(rows)
+    history = pd.DataFrame(rows)
+    history.attrs["notes"] = [*notes_of(world), *notes_of(sampler)]
+    return history
 
 
 def _rounds(rounds: int, checkpoints: int | Sequence[int]) -> set[int]:

@@ -11,7 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from evenhand.arguments import is_whole, one_of
+from evenhand.data.groupings import Grouping
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ClosedTicketError, ExhaustedError, UnknownTicketError, wanted
 from evenhand.policy.conversation import Conversation, locked, untaught
@@ -383,9 +386,12 @@ class LabelQueue(Conversation):
     @property
     @locked
     def notes(self) -> list[str]:
-        """What a careful user should know, as the sampler says it, and which groups have no item left to validate."""
+        """What a careful user should know, as the sampler says it, which groups have too few items, and which have none
+        left to validate."""
+        groups = Grouping.of_rows(self.groups, np.bincount(self._items.group))
+        few = groups.doubt("groups", "have too few items to train and to validate")
         dry = [label for z, label in enumerate(self.groups) if not len(self._items.waiting(z, "validation"))]
-        return self.sampler.notes + [f"no item of {label!r} is left to validate with" for label in dry]
+        return self.sampler.notes + [*few] + [f"no item of {label!r} is left to validate with" for label in dry]
 
     # ------------------------------------------------------------------ inside: items
 

@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.data.groupings import Grouping
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_of
 from evenhand.frames import frame_or_value
@@ -47,6 +48,8 @@ class ArrayPool:
     groups : the groups' labels, sorted.
     sizes : rows (m,) of each group.
     chosen : row numbers handed out since `reset`, in order.
+    enough : whether the groups with rows enough to say anything hold half of the rows.
+    notes : which groups have too few, where they hold more.
 
     Raises
     ------
@@ -77,6 +80,24 @@ class ArrayPool:
                 stacklevel=2,
             )
         self.reset(0)
+
+    @property
+    def enough(self) -> bool:
+        """Whether the groups with rows enough to say anything hold half of the rows."""
+        return self._grouping.enough
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Which groups have too few rows, where these hold more than half of all."""
+        return self._grouping.doubt(self._grouped, "have too few rows to train and to validate")
+
+    @property
+    def _grouping(self) -> Grouping:
+        return Grouping.of_rows(self.groups, self.sizes)
+
+    @property
+    def _grouped(self) -> str:
+        return "groups"
 
     @property
     def proportions(self) -> NDArray[np.float64]:

@@ -38,6 +38,8 @@ class TablePool(ArrayPool):
     Attributes
     ----------
     features : the encoder; `features.transform(other_frame)` encodes held-out rows alike.
+    enough, notes : whether the groups can say anything, and which have too few rows; a column of measurements makes too
+        many groups.
 
     Raises
     ------
@@ -87,6 +89,10 @@ class TablePool(ArrayPool):
                     wanted(f"columns {self.group_columns}", "groups that read differently", got, "rename one")
                 )
         return np.array([names[cell] for cell in values])
+
+    @property
+    def _grouped(self) -> str:
+        return f"groups of {', '.join(map(repr, self.group_columns))}"
 
     def _labels(self, frame: pd.DataFrame) -> NDArray[Any]:
         """Return the labels (n,) of a frame; a column of numbers must hold whole ones."""

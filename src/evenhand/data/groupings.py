@@ -1,0 +1,78 @@
+"""When does a grouping of rows say nothing?
+
+A column of ages, prices or names groups rows too: into as many groups as rows, of which none can be judged. A fair coin
+falls alike n times with a probability of 2^-n, and each of m groups may err with a probability of error / m: so fewer
+than log2(m / error) rows of a group say nothing, whatever they hold. A grouping says nothing where the groups that can
+be judged hold less than half of the rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from evenhand.kernels.arrays import Bools, Ints
+
+__all__ = ["MERGE", "Grouping", "least_rows"]
+
+NAMED = 3
+"""How many groups a note names."""
+MERGE = "merge groups: cut a column of numbers into bands, such as with pandas.cut; one that names each row makes none"
+"""What to do about too many groups."""
+
+
+def least_rows(groups: int, error: float = 0.05) -> int:
+    """Return how many rows a group needs before they can say anything.
+
+    >>> least_rows(2), least_rows(500)
+    (6, 14)
+    """
+    return max(1, math.ceil(math.log2(groups / error)))
+
+
+class Grouping(NamedTuple):
+    """Groups of rows.
+
+    Attributes
+    ----------
+    names, sizes : the groups and their rows (n_groups,).
+    judged : whether anything can be said of each (n_groups,).
+
+    Examples
+    --------
+    >>> ages = Grouping.of_rows([20.5, 21.1, 22.7], np.array([1, 2, 9]))
+    >>> ages.enough, ages.note("ages", "have too few rows")
+    (True, ('2 of 3 ages, with 25% of the rows, have too few rows (20.5, 21.1).',))
+    """
+
+    names: Sequence[object]
+    sizes: Ints
+    judged: Bools
+
+    @classmethod
+    def of_rows(cls, names: Sequence[object], sizes: Ints, error: float = 0.05) -> Self:
+        """Return groups that are judged by their own rows alone."""
+        return cls(names, sizes, sizes >= least_rows(len(sizes), error))
+
+    @property
+    def enough(self) -> bool:
+        """Whether the groups that can be judged hold half of the rows."""
+        return bool(2 * self.sizes[self.judged].sum() >= self.sizes.sum())
+
+    def doubt(self, what: str, why: str) -> tuple[str, ...]:
+        """Return the note where the grouping says nothing, none elsewhere."""
+        return () if self.enough else self.note(what, why)
+
+    def note(self, what: str, why: str) -> tuple[str, ...]:
+        """Return which groups cannot be judged and why, nothing where all can; `what` are they, and `why` a verb."""
+        few = np.flatnonzero(~self.judged)
+        if not few.size:
+            return ()
+        part = self.sizes[few].sum() / self.sizes.sum()
+        rows = "under 1%" if part < 0.01 else f"{part:.0%}"
+        named = ", ".join(repr(self.names[at]) for at in few[:NAMED]) + (", ..." if few.size > NAMED else "")
+        said = f"{few.size:,} of {len(self.sizes):,} {what}, with {rows} of the rows, {why} ({named})"
+        return (f"{said}." if self.enough or len(self.sizes) <= 2 else f"{said}; {MERGE}.",)

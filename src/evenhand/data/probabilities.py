@@ -1,0 +1,94 @@
+"""Probabilities that were written with few decimals: by how much their sum may miss 1.
+
+A number that was rounded to d decimals is off by at most half a unit of the last of them, so that k of them sum to 1 up
+to k/2 units. How many decimals were written is read from the numbers: the fewest from two on with which a row reads the
+same. What misses 1 by less is scaled to it, and said.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from evenhand.kernels.arrays import Floats, Ints
+
+__all__ = ["Summed", "scaled_note", "summed"]
+
+NEARLY = 1e-5
+"""By how much any sum may miss 1 without a word: that of single precision, or of a few numbers with six decimals."""
+MOST = 0.05
+"""By how much no sum may miss 1, however many numbers were rounded: so much may as well be one that was forgotten."""
+EXACT = 1e-12
+"""By how much a sum of floats misses 1 that is as good as can be: what was scaled once is not scaled again."""
+DECIMALS = (6, 5, 4, 3, 2)
+"""Of one decimal alone nothing follows: .3, .3 and .3 are a slip more often than three thirds."""
+PRECISION = 6e-8
+"""By how much a decimal fraction is off in single precision."""
+
+
+class Summed(NamedTuple):
+    """Rows of probabilities, scaled to sum to 1.
+
+    Attributes
+    ----------
+    rows : the probabilities (n_rows, k); of a row whose sum is wrong they are not to be used.
+    sums, allowed : what each row summed to, and by how much that may miss 1 (n_rows,).
+    """
+
+    rows: Floats
+    sums: Floats
+    allowed: Floats
+
+    @property
+    def wrong(self) -> int | None:
+        """The first row whose sum misses 1 by more than is allowed, None if none does."""
+        wrong = np.abs(self.sums - 1) > self.allowed
+        return int(wrong.argmax()) if wrong.any() else None
+
+    def mend(self, row: int) -> str:
+        """Return what to do about a row whose sum is wrong."""
+        few = f"{self.rows.shape[1]} numbers with so many decimals may miss it by {self.allowed[row]:.2g}"
+        return f"{few}; write more decimals, or correct them"
+
+    @property
+    def missed(self) -> float:
+        """By how much a row missed 1 at most."""
+        return float(np.abs(self.sums - 1).max(initial=0.0))
+
+
+def summed(rows: Floats) -> Summed:
+    """Return rows (n_rows, k) of numbers >= 0, scaled to sum to 1, with what is allowed of their sums.
+
+    >>> summed(np.array([[0.3333, 0.3333, 0.3333]])).rows.round(6).tolist()
+    [[0.333333, 0.333333, 0.333333]]
+    >>> summed(np.array([[0.3, 0.3, 0.3]])).wrong
+    0
+    """
+    sums = rows.sum(axis=1)
+    missed = np.abs(sums - 1)
+    allowed, off = np.full(len(rows), NEARLY), missed > NEARLY
+    rounding = rows.shape[1] * 0.5 * 10.0 ** -_decimals(rows[off])
+    allowed[off] = np.clip(rounding, NEARLY, MOST) + EXACT
+    by = np.where((missed > EXACT) & (sums > 0), sums, 1.0)
+    return Summed(rows / by[:, None], sums, allowed)
+
+
+def scaled_note(what: str, missed: float) -> tuple[str, ...]:
+    """Return what is to be known of probabilities that missed a sum of 1 by so much at most, nothing where that is the
+    accuracy of floats.
+
+    >>> scaled_note("The chances of all arms", 0.0001)
+    ('The chances of all arms miss a sum of 1 by up to 0.0001, as rounded ones do; they are scaled to it.',)
+    """
+    if missed <= NEARLY:
+        return ()
+    return (f"{what} miss a sum of 1 by up to {missed:.2g}, as rounded ones do; they are scaled to it.",)
+
+
+def _decimals(rows: Floats) -> Ints:
+    """Return with how many decimals each row was written, one more than six where it was with more."""
+    found = np.full(len(rows), DECIMALS[0] + 1)
+    for decimals in DECIMALS:
+        found[(np.abs(rows - rows.round(decimals)) <= PRECISION).all(axis=1)] = decimals
+    return found
