@@ -64,8 +64,9 @@ def detected(file: Path, sep: str | None = None, encoding: str | None = None) ->
     text, lines = text[above.end() :], re.split(LINE, above[0])[:-1]
     sep, doubts = (sep or above[1], ()) if sep or above[1] else _separator(text)
     header, plain = _first(text, sep), _first(text, sep, spaced=False)
-    _, is_comment, comment = lines[-1].partition("#") if lines else ("", "", "")
-    if is_comment and len(header) == sum(bool(cell.strip()) for cell in _first(comment, sep)) > 1:
+    comment = lines[-1].partition("#")[2].strip() if lines else ""
+    names = [cell for cell in _first(comment, sep) if cell.strip()]
+    if names and len(names) == len(header) and (len(names) > 1 or " " not in comment):
         mend = "take off the # if it is the header, else the whole line"
         raise TableError(f"{file}: line {len(lines)} may be a comment, or the header of the rows below; {mend}")
     spaced = len(header) > 1 and all(a != b for a, b in zip(header[1:], plain[1:], strict=False))

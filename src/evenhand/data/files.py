@@ -32,6 +32,7 @@ objects one after another, under either name."""
 ENDINGS = {
     kind: tuple(ending + packed for ending in endings for packed in ("", *OPENERS)) for kind, endings in FORMATS.items()
 }
+WORDS = {"csv": "CSV", "parquet": "Parquet", "arrow": "Arrow", "jsonl": "JSON", "json": "JSON"}
 WORKBOOKS = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """How the files of spreadsheet programs begin: .xlsx and .ods are ZIP archives, .xls is an older container."""
 
@@ -87,7 +88,7 @@ def read_table(
     except EvenhandError:
         raise
     except Exception as error:
-        words = {"csv": "CSV", "parquet": "Parquet", "arrow": "Arrow"}.get(kind or "", "a table")
+        words = WORDS.get(kind or "", "a table")
         raise TableError(f"{file}: cannot be read as {words}: {why_unreadable(error)}") from error
     if frame.empty:
         raise TableError(f"{file}: no rows; wanted at least one")
@@ -173,7 +174,7 @@ def _read_csv(file: Path, text: Container[str], given: Given, say: Callable[[str
     while rows > 1 and frame.iloc[rows - 1].isna().all():
         rows -= 1
     words = _in_words(source.form, rows, decimal, dates, len(frame) - rows, given)
-    if say is not None and words:
+    if say is not None and words and rows:
         say(f"Read {file}: {words}")
     return frame if rows == len(frame) else frame.iloc[:rows]
 

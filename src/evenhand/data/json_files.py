@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from evenhand.data.text_files import shown_encoding
@@ -16,7 +16,7 @@ BLANK = re.compile(r"[ \t\r\n]*")
 """What JSON has between values; other line separators of Unicode stand inside texts alone."""
 
 
-def each_once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+def each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the object of these names and values.
 
     Raises
@@ -24,11 +24,10 @@ def each_once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     ValueError
         If a name stands there twice.
     """
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise ValueError(f"{name!r} stands there twice")
-        found[name] = value
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} stands there twice")
     return found
 
 

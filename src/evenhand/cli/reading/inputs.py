@@ -166,7 +166,7 @@ def read_object(path: Path) -> dict[str, Any]:
     return _parse(text_of(path), str(path), each_once)
 
 
-def _parse(text: str, source: str, hook: Callable[[Pairs], dict[str, Any]]) -> dict[str, Any]:
+def _parse(text: str, source: str, hook: Callable[[list[tuple[str, Any]]], dict[str, Any]]) -> dict[str, Any]:
     try:
         body = json.loads(text, object_pairs_hook=hook)
     except SharesError:
