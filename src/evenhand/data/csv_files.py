@@ -110,7 +110,7 @@ class CsvFile(NamedTuple):
         names = self.header()
         first = next(self._read(skiprows=1, nrows=1), None)
         width = max(len(names), 0 if first is None else first.shape[1]) + 1  # one more, to see a row that is wider
-        texts = {place for place, name in enumerate(names) if name in text} | set(range(len(names), width))
+        texts = {place for place, name in enumerate(names) if name and name in text} | set(range(len(names), width))
         asked = {
             "names": range(width),
             "dtype": dict.fromkeys(texts, "str"),
@@ -160,7 +160,7 @@ class CsvFile(NamedTuple):
 
     def _more_cells(self, where: str, found: int, wide: int) -> TableError:
         mend = f"name every column, row names too; quote cells with {named(self.form.sep)}; drop lines above the header"
-        return TableError(f"{self.name}, {where}: has more cells than the header ({found}, not {wide}); {mend}")
+        return TableError(f"{self.name}: {where} has {found} cells, more cells than the header ({wide}); {mend}")
 
 
 def _name(cell: str) -> str:

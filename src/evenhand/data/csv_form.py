@@ -122,11 +122,14 @@ def legacy_encoding(file: Path) -> str:
     Raises
     ------
     TableError
-        If it is damaged UTF-8, has bytes that Windows-1252 lacks, or rows of foreign letters that it would garble.
+        If it is no text, is damaged UTF-8, has bytes that Windows-1252 lacks, or rows of foreign letters that it would
+        garble.
     """
     with opened(file) as stream:
         content = stream.read()
     mend = f"pass --encoding NAME, {TRY}"
+    if b"\0" in content:
+        raise TableError(f"{file}: is not text; wanted a table")
     try:
         content.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -128,6 +128,7 @@ def format_of(file: Path) -> str:
 
 
 def _read_parquet(file: Path) -> pd.DataFrame:
+    optional("pyarrow", "a Parquet file")
     with opened(file) as stream:
         return _numbered(optional("pyarrow.parquet", "a Parquet file").read_table(stream).to_pandas())
 

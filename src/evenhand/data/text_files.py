@@ -90,6 +90,8 @@ def text_of(file: Path, encoding: str | None = None) -> str:
     try:
         with opened(file) as stream:
             content: bytes = stream.read()
+    except FileNotFoundError as error:
+        raise TableError(f"{file}: no such file") from error
     except (OSError, EOFError, lzma.LZMAError) as error:
         raise TableError(f"{file}: cannot be read: {why_unreadable(error)}") from error
     return decoded(content, file, encoding)

@@ -71,7 +71,7 @@ def read_text(path: str | os.PathLike[str], encoding: str | None) -> tuple[Path,
     if odd := _NO_TEXT.search(text):
         line = text.count("\n", 0, odd.start()) + 1
         mend = "pass another encoding=, or save the file as UTF-8"
-        raise TableError(wanted(f"{source}, line {line}", "text", ascii(odd[0]), mend))
+        raise TableError(wanted(f"{source}, line {line}", "text", f"U+{ord(odd[0]):04X}", mend))
     return source, _SKIPPED.sub(_blank, text)
 
 
