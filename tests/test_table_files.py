@@ -153,6 +153,10 @@ def test_the_rows_of_a_frame_that_pandas_saved_are_numbered_anew(tmp_path):
     assert (plain.index.tolist(), plain["arm"].tolist()) == ([0, 1, 2], ["a", "b", "c"])
 
 
+def test_a_row_of_lists_in_an_array_is_a_row(write):
+    assert read_table(write('[{"arm": ["a", "b"]}]', name="t.json"))["arm"].tolist() == [["a", "b"]]
+
+
 def test_endings_in_upper_case_are_known(tmp_path):
     path = tmp_path / "LOG.PARQUET"
     pd.DataFrame({"arm": [1, 2]}).to_parquet(path)

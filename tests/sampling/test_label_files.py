@@ -109,7 +109,7 @@ def test_labels_come_as_a_data_frame(convert):
         ("labels.jsonl", "[1]", "row 1: wanted an object"),
         ("labels.jsonl", "{}", "line 1: wanted an id"),
         ("labels.jsonl", '{"id": "OPEN", "answer": "maybe"}', "accept, reject or ignore"),
-        ("labels.json", '{"tasks": [{}]}', "wanted an array of objects"),
+        ("labels.json", '{"tasks": [{}]}', "line 1: wanted an id"),
         ("labels.json", '[{"data": {}}]', "data with an id"),
         ("labels.csv", "id,label\nOPEN,1,0\n", "more cells than the header"),
         ("missing.csv", None, "no such file"),

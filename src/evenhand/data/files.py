@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Container
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evenhand.data.csv_cells import convert_dates, convert_numbers
 from evenhand.data.csv_files import CsvFile
@@ -152,7 +152,18 @@ def _read_json(file: Path, encoding: str | None) -> pd.DataFrame:
     """Read objects, a row each; a name that a row lacks is an empty cell."""
     import pandas as pd
 
-    return pd.DataFrame([row for _, row in rows_of(text_of(file, encoding), file)])
+    rows = rows_of(text_of(file, encoding), file)
+    if len(rows) == 1 and rows[0][0] != "row 1" and _holds_rows(rows[0][1]):
+        what = "an array of objects, [{...}, ...], or one object a line"
+        raise TableError(wanted(str(file), what, rows[0][1], "save one row per object"))
+    return pd.DataFrame([row for _, row in rows])
+
+
+def _holds_rows(row: dict[str, Any]) -> bool:
+    """Return whether an object holds rows, or columns, rather than the cells of one row."""
+    parts = list(row.values())
+    listed = any(isinstance(part, list) and part and isinstance(part[0], dict) for part in parts)
+    return listed or (bool(parts) and all(isinstance(part, (list, dict)) for part in parts))
 
 
 def _read_csv(file: Path, text: Container[str], given: Given, say: Callable[[str], None] | None) -> pd.DataFrame:

@@ -43,14 +43,11 @@ def rows_of(text: str, name: object) -> list[tuple[str, dict[str, Any]]]:
     Raises
     ------
     TableError
-        If it is not JSON, a row is no object, a name stands twice in one, or one object holds all rows.
+        If it is not JSON, a row is no object, or a name stands twice in one.
     """
     values = list(_values(text, name))
     if len(values) == 1 and isinstance(values[0][1], list):
         values = [(f"row {number}", row) for number, row in enumerate(values[0][1], 1)]
-    elif len(values) == 1 and _holds_rows(values[0][1]):
-        what = "an array of objects, [{...}, ...], or one object a line"
-        raise TableError(wanted(str(name), what, values[0][1], "save one row per object"))
     for where, row in values:
         if not isinstance(row, dict):
             raise TableError(wanted(f"{name}, {where}", "an object {...}", row))
@@ -74,10 +71,3 @@ def _values(text: str, name: object) -> Iterator[tuple[str, Any]]:
         except (ValueError, RecursionError) as error:
             raise TableError(f"{name}, line {line + 1}: cannot be read as JSON: {error}") from error
         yield f"line {line + 1}", value
-
-
-def _holds_rows(value: Any) -> bool:
-    """Return whether an object holds rows, or columns, rather than the cells of one row."""
-    parts = list(value.values()) if isinstance(value, dict) else []
-    listed = any(isinstance(part, list) and part and isinstance(part[0], dict) for part in parts)
-    return listed or (bool(parts) and all(isinstance(part, (list, dict)) for part in parts))
