@@ -35,7 +35,7 @@ KEYS = LABELS.filter(str.isprintable)
 NAMES = TEXTS.map(lambda name: name.strip().lstrip("\ufeff").strip()).filter(bool)
 """Blanks around a name are none of its own, and neither is a mark of byte order."""
 CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.filter_too_much]
-common = settings(max_examples=many(60), deadline=None, suppress_health_check=CHECKS)
+common = settings(max_examples=many(30), deadline=None, suppress_health_check=CHECKS)
 
 
 @common
@@ -67,7 +67,7 @@ def study_of(arms, keys):
     return study
 
 
-@settings(parent=common, max_examples=many(15))
+@settings(parent=common, max_examples=many(3))
 @given(arms=st.lists(LABELS, min_size=2, max_size=4, unique_by=composed), keys=st.lists(KEYS, min_size=1, max_size=4))
 def test_an_export_is_read_and_audited_in_every_format(tmp_path, arms, keys):
     with study_of(arms, keys) as study:
@@ -90,7 +90,7 @@ def test_an_export_is_read_and_audited_in_every_format(tmp_path, arms, keys):
                 assert read["key"].tolist() == frame["key"].tolist()
 
 
-@settings(parent=common, max_examples=many(15))
+@settings(parent=common, max_examples=many(8))
 @given(ids=st.lists(LABELS, min_size=4, max_size=6, unique_by=composed), texts=st.data())
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "json"])
 def test_tasks_come_back_with_their_labels(tmp_path, ending, ids, texts):
