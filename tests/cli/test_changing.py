@@ -226,4 +226,4 @@ def test_a_file_of_promises_that_is_none_is_named(tmp_path):
         "--promises",
         tmp_path / "none.toml",
     )
-    refused(TableError, f"{tmp_path}: cannot be read: Is a directory", "new", tmp_path / "s", "--promises", tmp_path)
+    refused(TableError, f"{tmp_path}: cannot be read: is a directory", "new", tmp_path / "s", "--promises", tmp_path)
