@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import evenhand as eh
-from evenhand.data.tables import read_table
+from evenhand.data.files import read_table
 from evenhand.datasets import fetching
 from evenhand.errors import EvenhandError, MissingExtraError
 from evenhand.extras import EXTRAS, optional

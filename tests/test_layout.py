@@ -20,6 +20,7 @@ PLACES = {
     "how often may a key send requests?": ("service/limits/limits.py", "Buckets"),
     "what is the body of a request that changes shares?": ("service/schemas/request_schemas.py", "ChangeBody"),
     "how is a log of another system audited against shares?": ("audit/promises.py", "audit"),
+    "how is a table in a file read?": ("data/files.py", "read_table"),
     "which item is labelled next?": ("sampling/labelling/label_queue.py", "LabelQueue"),
     "how is a policy written to a file?": ("saving/state.py", "save"),
     "what does a policy say of itself?": ("policy/traits.py", "Traits"),

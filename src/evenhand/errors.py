@@ -296,7 +296,8 @@ def why_unreadable(error: BaseException) -> str:
         wide, line, found = cells.groups()
         return f"line {line} has {found} cells, the lines before it {wide}; quote cells that hold the separator"
     if quoted := re.search(r"EOF inside string starting at row (\d+)", words):
-        return f"a quotation mark is opened in row {quoted[1]} and never closed"
+        row = f"row {quoted[1]}" if quoted[1] != "0" else "the header"
+        return f"a quotation mark is opened in {row} and never closed"
     if isinstance(error, csv.Error):
         return "it is not a text file"
     if isinstance(error, UnicodeDecodeError):

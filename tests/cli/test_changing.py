@@ -144,7 +144,7 @@ def test_a_file_of_promises_stands_alone(tmp_path, file):
     new = ("new", tmp_path / "one.evenhand", "--promises", file)
     refused(ArgumentError, "--promise", *new, "--policy", "fair-ucb")
     refused(ArgumentError, "--promise", *new, "--shares", "a=0.1")
-    refused(TableError, "cannot be read", "new", tmp_path / "one.evenhand", "--promises", tmp_path / "none.toml")
+    refused(TableError, "no such file", "new", tmp_path / "one.evenhand", "--promises", tmp_path / "none.toml")
 
 
 def test_promises_of_a_file_are_simulated(tmp_path):
@@ -220,10 +220,10 @@ def test_a_delay_that_cannot_be_is_refused(text):
 def test_a_file_of_promises_that_is_none_is_named(tmp_path):
     refused(
         TableError,
-        "none.toml: cannot be read: No such file",
+        "none.toml: no such file",
         "new",
         tmp_path / "s",
         "--promises",
         tmp_path / "none.toml",
     )
-    refused(TableError, f"{tmp_path}: cannot be read: Is a directory", "new", tmp_path / "s", "--promises", tmp_path)
+    refused(TableError, f"{tmp_path}: cannot be read: is a directory", "new", tmp_path / "s", "--promises", tmp_path)

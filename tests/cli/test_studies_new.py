@@ -106,7 +106,7 @@ def test_a_learner_that_is_named_goes_before_the_files(tmp_path):
         ([*NEW, "--set", "horizon"], ArgumentError, "--set: wanted NAME=VALUE"),
         ([*NEW, "--set", "horizon=3"], ArgumentError, "quotas/fair-ucb: wanted arguments among"),
         ([*NEW, "--name", "a b"], ArgumentError, "name: wanted up to 100 letters"),
-        (["--spec", "nowhere.json"], TableError, "nowhere.json: cannot be read as JSON"),
+        (["--spec", "nowhere.json"], TableError, "nowhere.json: no such file"),
     ],
     ids=named,
 )

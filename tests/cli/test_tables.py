@@ -10,7 +10,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from evenhand.cli.reading.tables import GIVEN, Given, checked, is_table, read_table, read_texts
+from evenhand.cli.reading.tables import GIVEN, checked, is_table, read_table, read_texts
+from evenhand.data.files import Given
 from evenhand.data.tables import cells, column, numbers
 from evenhand.errors import ArgumentError, TableError
 from tests.cli.shell import answer, call, refused
@@ -251,7 +252,7 @@ def test_the_format_of_a_file_with_another_ending_may_be_given(write, given):
     ("name", "content", "words"),
     [
         ("t.jsonl", b'{"a": 1}\n[2]\n', r"line 2: wanted an object \{...\}, got \[2\]"),
-        ("t.jsonl", b"{'a': 1}\n", "cannot be read as JSON lines"),
+        ("t.jsonl", b"{'a': 1}\n", "cannot be read as JSON: .* line 1 column 2"),
         ("t.jsonl", b"", "no rows"),
         ("t.arrow", b"ARROW1 no more", "cannot be read as Arrow"),
         ("t.parquet", b"item\na\n", "cannot be read as Parquet"),
@@ -259,8 +260,9 @@ def test_the_format_of_a_file_with_another_ending_may_be_given(write, given):
         ("t.csv.xz", b"item\na\n", "cannot be read as CSV"),
         ("t.csv", b"", "the file is empty"),
         ("t.csv", b"a;b\n", "no rows"),
-        ("t.csv", b"a;b\n1;2\n1;2;3\n", "cannot be read as CSV"),
+        ("t.csv", b"a;b\n1;2\n1;2;3\n", r"row 2 has 3 cells, more cells than the header \(2\)"),
         ("t.csv", b"a;b\n1;2;3\n1;2;3\n", "more cells than the header"),
+        ("t.csv", b'a;b\n1;"2\n', "a quotation mark is opened in row 1 and never closed"),
     ],
 )
 def test_a_file_that_is_not_what_its_name_says_is_refused(name, content, words, write):
@@ -279,7 +281,7 @@ def test_a_file_that_is_not_what_its_name_says_is_refused(name, content, words, 
         (
             "format",
             "parket",
-            "--format: wanted one of ['csv', 'parquet', 'arrow', 'jsonl'], got 'parket'; did you mean",
+            "--format: wanted one of ['csv', 'parquet', 'arrow', 'jsonl', 'json'], got 'parket'; did you mean",
         ),
     ],
 )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from evenhand.errors import TableError
+from evenhand.errors import ArgumentError, TableError
 from evenhand.interventions import CausalModel
 from tests.fuzzing import many
 from tests.interventions.examples import networks
@@ -30,10 +30,10 @@ probability ( wet | rain, sun ) {
 
 @pytest.fixture
 def read(tmp_path):
-    def reading(text):
+    def reading(text, encoding=None):
         path = tmp_path / "net.bif"
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return CausalModel.from_bif(path)
+        return CausalModel.from_bif(path, encoding=encoding)
 
     return reading
 
@@ -118,8 +118,8 @@ def test_a_broken_gzip_file_is_refused(read, data):
 
 def test_what_is_no_text_and_no_file_is_refused(read, tmp_path):
     assert read(PACKED).states["sun"] == ("yes", "no")
-    with pytest.raises(TableError, match="wanted text in UTF-8"):
-        read(BIF.encode("utf-16"))
+    with pytest.raises(TableError, match=r"line 4: wanted text, got 'U.0000'"):
+        read(BIF.replace("damp", "da\0mp"))
     for empty in (b"", b"// nothing", b"network n { }"):
         with pytest.raises(TableError, match="not a BIF network"):
             read(empty)
@@ -169,22 +169,42 @@ def _ours(table, axes):
 LATIN = BIF.replace("dry, damp", "säure, böig").replace("// half", "// à moitié")
 
 
-def test_letters_of_latin_1_are_read_and_never_replaced(read):
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "utf-8-sig"])
+def test_another_encoding_is_given_or_shown_by_its_mark(read, encoding):
     whole = read(LATIN)
     assert whole.states["wet"] == ("säure", "böig", "so aked")
-    assert read(LATIN.encode("latin-1")).states == whole.states
-    assert read(gzip.compress(LATIN.encode("latin-1"))).states == whole.states
+    given = None if encoding.startswith("utf") else encoding
+    assert read(LATIN.encode(encoding), given).states == whole.states
+    assert read(gzip.compress(LATIN.encode(encoding)), given).states == whole.states
 
 
 @pytest.mark.parametrize(
-    ("text", "got"),
+    ("encoding", "names"),
     [
-        (LATIN.replace("ä", "\ufffd").encode(), r"line 4: wanted text in UTF-8 or Latin-1, got .*ufffd"),
-        (LATIN.replace("ä", "日").encode("shift-jis", errors="ignore"), r"line 4: .*x93"),
-        (BIF.replace("dry", "\u201cdry\u201d").encode("cp1252"), r"line 4: .*x93"),
+        *(("latin-1", "säure, böig"), ("cp1250", "muž, žena")),
+        *(("gbk", "年轻, 年老"), ("gbk", "年, 老"), ("shift_jis", "若い, 老い")),
     ],
-    ids=["replaced before", "Shift JIS", "quotes of Windows"],
+    ids=str,
 )
-def test_other_encodings_are_refused_with_the_line(read, text, got):
-    with pytest.raises(TableError, match=got):
-        read(text)
+def test_names_are_never_garbled(read, encoding, names):
+    """Every text can be read as Latin-1: what it means there is nobody's guess."""
+    text = BIF.replace("dry, damp", names)
+    with pytest.raises(TableError, match=r"line 4 is not UTF-8; pass encoding=, such as cp1252, latin-1, .*gbk"):
+        read(text.encode(encoding))
+    assert read(text.encode(encoding), encoding).states == read(text).states
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "error", "got"),
+    [
+        (LATIN.replace("ä", "\ufffd"), None, TableError, r"line 4: wanted text, got 'U.FFFD'; pass another encoding="),
+        (LATIN.replace("ä", "日").encode("gbk", errors="ignore"), "utf-8", TableError, "line 4 is not UTF-8"),
+        (BIF.replace("dry", "\u201cdry").encode("cp1252"), "latin-1", TableError, r"line 4: wanted text, got 'U.0093'"),
+        (BIF, "utf9", ArgumentError, "encoding: wanted the name of an encoding, got 'utf9'; did you mean 'utf"),
+        (BIF, 7, ArgumentError, "encoding: wanted the name of an encoding, got 7"),
+    ],
+    ids=["replaced before", "another", "quotes of Windows", "unknown", "number"],
+)
+def test_other_encodings_are_refused_with_the_line(read, text, encoding, error, got):
+    with pytest.raises(error, match=got):
+        read(text, encoding)

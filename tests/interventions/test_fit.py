@@ -45,6 +45,20 @@ def test_edges_are_text_or_pairs_and_counts_stand_for_rows():
     assert fitted(counted).counts["sex"].sum() == 400
 
 
+@pytest.mark.parametrize(
+    "edges",
+    [
+        "sex -> weight; weight -> dose; dose -> cured; weight -> cured;",
+        "sex -> weight -> dose\n  dose -> cured\r\nweight -> cured\n",
+        "sex -> weight,\nweight -> dose;\ndose -> cured, weight -> cured",
+        "sex -> weight ->\n dose\n -> cured; weight\n->\ncured",
+    ],
+    ids=["semicolons", "lines", "all", "lines that end with an arrow"],
+)
+def test_a_graph_is_read_as_people_write_it(edges):
+    assert fitted(edges=edges).parents == fitted().parents
+
+
 def test_columns_of_truth_values_and_fractions_are_those_of_whole_numbers():
     frame = FRAME.assign(cured=FRAME["cured"].astype(bool), weight=FRAME["weight"].astype(float))
     candidates = {"now": None, "high": "high", "low": "low"}
@@ -94,6 +108,10 @@ def test_states_are_whole_numbers_or_texts_in_natural_order():
         ({"frame": FRAME.assign(count="many")}, "'count', row 1"),
         ({"edges": "sex, dose"}, "edges: wanted parent -> child"),
         ({"edges": "sex ->"}, "edges"),
+        ({"edges": "digraph { sex -> dose; }"}, "wanted arrows alone.* got 'digraph .*; leave out digraph, braces"),
+        ({"edges": "strict digraph G {\nsex -> dose\n}"}, "leave out digraph"),
+        ({"edges": "dag { sex -> dose }"}, "edges: wanted arrows alone"),
+        ({"latent": "graph { sex <-> dose }"}, "arrows alone"),
         ({"edges": ""}, "edges"),
         ({"edges": []}, "at least one arrow"),
         ({"edges": 3}, "edges: wanted pairs"),

@@ -65,6 +65,16 @@ def test_it_simulates_and_writes_table_and_picture(folder):
     assert "uncertified" in call(*STUDY, "--search", "sris", "--seed", "2", "--out", "out")
 
 
+def test_a_model_in_another_encoding_is_read_where_it_is_named(folder):
+    (folder / "model.bif").write_bytes(NETWORK.replace("sex", "性别").encode("gbk"))
+    asked = [*STUDY, "--seed", "1", "--json", "--sensitive", "性别"]
+    asked.remove("sex")
+    asked.remove("--sensitive")
+    with pytest.raises(TableError, match=r"model\.bif: line 2 is not UTF-8; pass --encoding, such as cp1252"):
+        call(*asked)
+    assert json.loads(call(*asked, "--encoding", "gbk"))["exact"] == "same"
+
+
 def test_a_trial_is_guided_file_by_file(folder):
     model = CausalModel.from_bif("model.bif")
     model.sample(20, seed=1).to_csv("log.csv", index=False)

@@ -99,19 +99,20 @@ def test_labels_come_as_a_data_frame(convert):
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("labels.txt", "", r"ends in \.csv"),
-        ("labels.csv", "name,label\n", "columns id and label"),
+        ("labels.txt", "", "the file is empty"),
+        ("labels.csv", "name,label\na,1\n", "columns id and label"),
         ("labels.csv", "id,label\nnobody,1\n", "label 1: wanted the id of an item"),
         ("labels.csv", "id,label\nitem 0,1\n", "not asked for"),
         ("labels.csv", "id,label\nOPEN,cat\n", "labels of one type"),
         ("labels.csv", "id,label\nOPEN,1\nOPEN,0\n", "each item once"),
-        ("labels.jsonl", "{", "line 1: no JSON"),
-        ("labels.jsonl", "[]", "line 1: wanted a JSON object"),
+        ("labels.jsonl", "{", "cannot be read as JSON: .* line 1"),
+        ("labels.jsonl", "[1]", "row 1: wanted an object"),
         ("labels.jsonl", "{}", "line 1: wanted an id"),
         ("labels.jsonl", '{"id": "OPEN", "answer": "maybe"}', "accept, reject or ignore"),
-        ("labels.json", "{}", "a list of tasks"),
+        ("labels.json", '{"tasks": [{}]}', "line 1: wanted an id"),
         ("labels.json", '[{"data": {}}]', "data with an id"),
-        ("missing.csv", None, "cannot be read"),
+        ("labels.csv", "id,label\nOPEN,1,0\n", "more cells than the header"),
+        ("missing.csv", None, "no such file"),
     ],
 )
 def test_files_that_cannot_be_meant_are_refused_and_nothing_is_told(name, text, words, tmp_path):

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import evenhand as eh
 from evenhand.cli import app
-from evenhand.data.tables import write_csv
+from evenhand.data.csv_files import write_csv
 from evenhand.errors import TableError
 from evenhand.service.history import export_log
 from evenhand.studies import Operation, Study

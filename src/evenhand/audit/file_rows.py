@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.data.tables import column, read_table
-from evenhand.errors import EvenhandError, TableError, wanted, wanted_one_of, why_unreadable
+from evenhand.data.csv_files import CsvFile
+from evenhand.data.files import ENDINGS
+from evenhand.data.tables import column
+from evenhand.errors import EvenhandError, TableError, wanted, wanted_one_of
 from evenhand.extras import optional
 from evenhand.protocol import Label
 
@@ -26,7 +28,7 @@ FRAME = 1 << 17
 """Rows of several columns, or of lists, likewise."""
 MOST_WHOLE = 1 << 12
 """Whole numbers from 0 up to this are their own dictionary."""
-PARQUET, CSV = (".parquet", ".pq"), (".csv", ".csv.gz")
+PARQUET, CSV = ENDINGS["parquet"][::4], ENDINGS["csv"]
 
 
 class Stretch(NamedTuple):
@@ -70,7 +72,7 @@ def stretches(pattern: str, columns: Sequence[str]) -> list[Stretch]:
     found: list[Stretch] = []
     for path in files_named(pattern):
         if path.lower().endswith(CSV):
-            _check(path, read_header(path), columns)
+            _check(path, CsvFile.at(Path(path)).header(), columns)
             found.append(Stretch(path, None, 1, 0))
             continue
         pa, pq = optional("pyarrow", "a Parquet file"), optional("pyarrow.parquet", "a Parquet file")
@@ -85,11 +87,6 @@ def stretches(pattern: str, columns: Sequence[str]) -> list[Stretch]:
     if not sum(one.rows for one in found):
         raise TableError(f"{pattern}: no rows")
     return [one for one in found if one.rows]
-
-
-def read_header(path: str) -> list[str]:
-    """Return the names of the columns of a CSV, refused as `read_table` refuses it."""
-    return [str(name) for name in read_table(path, rows=1).columns]
 
 
 def _check(path: str, names: list[str], columns: Sequence[str]) -> None:
@@ -125,8 +122,8 @@ def batches(stretch: Stretch, columns: Sequence[str]) -> Iterator[tuple[pd.DataF
     """Yield the columns of a stretch as data frames, those of a CSV as text, and the rows of the file before each."""
     row = stretch.before
     if stretch.groups is None:
-        for part in _parts(stretch.path, columns):
-            yield part, row
+        for part in CsvFile.at(Path(stretch.path)).batches(columns, FRAME):
+            yield part[list(columns)].reset_index(drop=True).astype("category"), row
             row += len(part)
         return
     pq = optional("pyarrow.parquet", "a Parquet file")
@@ -134,21 +131,6 @@ def batches(stretch: Stretch, columns: Sequence[str]) -> Iterator[tuple[pd.DataF
         for batch in file.iter_batches(FRAME, row_groups=stretch.groups, columns=list(columns), use_threads=False):
             yield batch.to_pandas(), row
             row += batch.num_rows
-
-
-def _parts(path: str, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-    import pandas as pd
-
-    text: dict[Any, Any] = dict.fromkeys(columns, "str")
-    try:
-        with pd.read_csv(path, dtype=text, keep_default_na=False, chunksize=FRAME) as parts:
-            for part in parts:
-                held = part[list(columns)].reset_index(drop=True)
-                yield held.mask(held == "").astype("category")
-    except UnicodeDecodeError as error:
-        raise TableError(f"{path}: is not UTF-8; save it as CSV in UTF-8") from error
-    except pd.errors.ParserError as error:
-        raise TableError(f"{path}: cannot be read as CSV: {why_unreadable(error)}") from error
 
 
 def placed(error: EvenhandError, path: str, row: int) -> EvenhandError:

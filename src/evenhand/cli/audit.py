@@ -70,7 +70,7 @@ def audit(
     from evenhand.cli.reading.inputs import changing_shares, named_shares, shares_of, windows_of
     from evenhand.cli.reading.promises import promise_in
     from evenhand.cli.reading.tables import is_large, read_table
-    from evenhand.data.tables import write_csv
+    from evenhand.data.csv_files import write_csv
 
     owed: Any = changing_shares(shares)
     named = named_shares(shares) if owed is None and shares else None

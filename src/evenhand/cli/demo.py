@@ -22,11 +22,12 @@ def demo(
 ) -> None:
     """Give away 1,000 places in a programme to 442 diabetes patients, each group with a promised share; no download."""
     from evenhand.cli.output import as_json, folder, picture, say, say_notes
+    from evenhand.data.csv_files import write_csv
     from evenhand.experiments.quotas.programme import draw, run
 
     folder(out)
     shown = run(seed=seed)
-    shown.log.to_csv(out / "decisions.csv", index=False)
+    write_csv(shown.log, out / "decisions.csv")
     path = picture(draw(shown), out, "demo")
     if json:
         body = {"kept": shown.finding.kept, "rounds": shown.finding.rounds, "seed": seed, "folder": str(out)}

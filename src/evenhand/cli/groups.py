@@ -81,7 +81,7 @@ def write_bias(found: pd.DataFrame, out: Path) -> list[Path]:
     from functools import partial
 
     from evenhand.cli.output import draw
-    from evenhand.data.tables import write_csv
+    from evenhand.data.csv_files import write_csv
     from evenhand.plots import plot_bias
 
     write_csv(found, out / "bias.csv")

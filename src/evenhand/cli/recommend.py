@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli.options import JSON
-from evenhand.cli.reading.causal_data import fitted_model, show_posterior
+from evenhand.cli.reading.causal_data import fitted_model, model_in, show_posterior
 from evenhand.cli.recommendation import compact, in_words
 from evenhand.errors import ArgumentError, TableError, wanted, why_unreadable
 
@@ -89,6 +89,7 @@ def recommend(
     """Find the best candidate among the fair ones. With --ask, --tell or --log it guides a real trial. With --edges and
     without --budget it says what observed data show; otherwise it simulates a trial."""
     from evenhand.cli.reading.tables import read_texts
+    from evenhand.data.csv_files import write_csv
     from evenhand.saving import state
     from evenhand.saving.state_file import remember
 
@@ -138,7 +139,7 @@ def recommend(
     if ask is not None and not running.finished:
         allocation = running.allocation(running.open_tickets[0]) if running.open_tickets else running.ask()
         try:
-            allocation.frame.to_csv(ask, index=False)
+            write_csv(allocation.frame, ask)
         except OSError as error:
             raise ArgumentError(
                 wanted("--ask", "a file that can be written", str(ask), why_unreadable(error))
@@ -192,7 +193,7 @@ def _problem(
     """Build the problem that the options describe; return it with the costs in the file of candidates."""
     from evenhand.cli.reading.inputs import read_object
     from evenhand.cli.reading.tables import is_table
-    from evenhand.interventions import CausalModel, Problem
+    from evenhand.interventions import Problem
 
     missing = [option for option, value in asked.items() if value is None or value in ("", [], 0)]
     if missing:
@@ -200,7 +201,7 @@ def _problem(
     if not edges and is_table(str(asked["MODEL"])):
         what = "the graph over the columns of the data, such as 'sex -> dose -> cured'"
         raise ArgumentError(wanted("--edges", what, "none"))
-    model = fitted_model(asked["MODEL"], edges, smoothing, cuts) if edges else CausalModel.from_bif(asked["MODEL"])
+    model = fitted_model(asked["MODEL"], edges, smoothing, cuts) if edges else model_in(asked["MODEL"])
     body = read_object(asked["--candidates"])
     study = body if isinstance(body.get("candidates"), dict) else {"candidates": body}
     unknown = sorted(set(study) - {"candidates", "values", "costs"})
@@ -258,7 +259,7 @@ def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None,
     found = running.recommend()
     rows = found.table.reset_index()
     if out is not None:
-        from evenhand.data.tables import write_csv
+        from evenhand.data.csv_files import write_csv
         from evenhand.plots.interventions import plot_candidates, plot_outcomes
 
         folder(out)

@@ -49,7 +49,7 @@ def sample(
     from evenhand.cli.reading.empty_cells import without_empty_cells
     from evenhand.cli.reading.inputs import named_shares, names_of
     from evenhand.cli.reading.tables import read_table
-    from evenhand.data.tables import write_csv
+    from evenhand.data.csv_files import write_csv
     from evenhand.plots.sampling import plot_collection
     from evenhand.sampling import TablePool
     from evenhand.saving.state import save
@@ -72,7 +72,7 @@ def sample(
     finished: Collected = sampler.finish(reweighted=reweighted)
 
     risks = sampler.risks.assign(share=finished.mixture).reset_index()
-    frame.iloc[world.chosen].to_csv(out / "rows.csv", index_label="row")
+    write_csv(frame.iloc[world.chosen].reset_index(names="row", allow_duplicates=True), out / "rows.csv")
     write_csv(risks, out / "mixture.csv")
     write_csv(history, out / "history.csv")
     save(sampler, out / "sampler.evenhand")

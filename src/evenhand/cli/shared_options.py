@@ -37,10 +37,10 @@ def _of_tables(
         str, typer.Option(help="The decimal sign of numbers in a CSV: '.' or ','.", rich_help_panel=TABLES)
     ] = "",
     encoding: Annotated[
-        str, typer.Option(help="How a CSV encodes text: utf-8, cp1252, utf-16, ...", rich_help_panel=TABLES)
+        str, typer.Option(help="How text is encoded: utf-8, cp1252, gbk, ...", rich_help_panel=TABLES)
     ] = "",
     format: Annotated[
-        str, typer.Option(help="csv, parquet, arrow or jsonl, whatever the name of the file.", rich_help_panel=TABLES)
+        str, typer.Option(help="csv, parquet, arrow, jsonl or json, whatever the file's name.", rich_help_panel=TABLES)
     ] = "",
 ) -> None:
     """Each is found out, and said, where it is not given."""

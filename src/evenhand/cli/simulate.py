@@ -267,7 +267,7 @@ def _write(history: xr.Dataset, summary: list[dict[str, Any]], out: Path) -> lis
 
     from evenhand import plots
     from evenhand.cli.output import draw
-    from evenhand.data.tables import write_csv
+    from evenhand.data.csv_files import write_csv
 
     written = _write_netcdf(history, out / "history.nc")
     write_csv(pd.DataFrame(summary), out / "summary.csv")

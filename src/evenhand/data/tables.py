@@ -1,22 +1,17 @@
-"""Tables from users: files read once, columns checked at the door, the offending row and column named."""
+"""Tables from users: columns checked at the door, the offending row and column named."""
 
 from __future__ import annotations
 
-import csv
-import os
 import re
-from collections.abc import Container, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from datetime import date, time, timedelta
-from functools import partial
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arguments import is_whole
-from evenhand.errors import TableError, wanted, wanted_one_of, why_unreadable
-from evenhand.extras import optional
+from evenhand.errors import TableError, wanted, wanted_one_of
 from evenhand.kernels.arrays import Floats
 from evenhand.protocol import composed
 
@@ -34,140 +29,11 @@ __all__ = [
     "levels",
     "levels_of",
     "numbers",
-    "read_table",
-    "refuse_workbook",
-    "unescaped",
-    "write_csv",
 ]
 
-FORMULA = re.compile(r"['=+\-@\t\r\n＝＋－＠]")
-"""How text begins that a spreadsheet takes for a formula, or that was kept from it."""
 UNREADABLE = "unreadable"
 """Where the attributes of a frame hold, by column, why whoever read it could not read that column."""
-WORKBOOKS = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-"""How the files of spreadsheet programs begin: .xlsx and .ods are ZIP archives, .xls is an older container."""
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-
-
-def read_table(
-    path: str | os.PathLike[str],
-    *,
-    text: Container[str] = (),
-    sep: str = ",",
-    encoding: str = "utf-8",
-    skip: int = 0,
-    rows: int | None = None,
-) -> pd.DataFrame:
-    """Read a CSV (also .gz) or Parquet file.
-
-    Parameters
-    ----------
-    path : the file; its ending says what it is.
-    text : columns that a CSV holds as text, exactly as written: 01 is not 1, and NA is a name. Only an empty cell is
-        empty.
-    sep, encoding : how a CSV separates cells and encodes text.
-    skip : how many lines of a CSV stand above the header.
-    rows : how many rows of a CSV to read, None for all.
-
-    Raises
-    ------
-    TableError
-        If there is no such file, it is empty, or it cannot be read as what its name says.
-    """
-    import pandas as pd
-
-    if not isinstance(path, (str, os.PathLike)):
-        raise TableError(wanted("path", "the path of a file", path))
-    file = Path(path)
-    if not file.is_file():
-        folder = file.is_dir()
-        raise TableError(f"{file}: is a folder; name a file in it" if folder else f"{file}: no such file")
-    kind = "Parquet" if file.suffix.lower() in (".parquet", ".pq") else "CSV"
-    if kind == "Parquet":
-        optional("pyarrow", "a Parquet file")
-    try:
-        frame = pd.read_parquet(file) if kind == "Parquet" else _read_csv(file, text, sep, encoding, skip, rows)
-    except TableError:
-        raise
-    except pd.errors.EmptyDataError as error:
-        raise TableError(f"{file}: the file is empty; as CSV it needs a header line and rows") from error
-    except UnicodeDecodeError as error:
-        name = "UTF-8" if encoding == "utf-8" else encoding
-        raise TableError(f"{file}: is not {name}; save it as CSV in UTF-8") from error
-    except Exception as error:
-        raise TableError(f"{file}: cannot be read as {kind}: {why_unreadable(error)}") from error
-    if frame.empty:
-        raise TableError(f"{file}: no rows; wanted at least one below the header")
-    return frame
-
-
-def refuse_workbook(name: object, head: bytes) -> None:
-    """Refuse a file of a spreadsheet program, by its first bytes.
-
-    Raises
-    ------
-    TableError
-        If it is one.
-    """
-    if head.startswith(WORKBOOKS):
-        mend = "save the sheet as CSV, or unpack the file if it is a ZIP archive"
-        raise TableError(f"{name}: is a workbook of a spreadsheet program, not a table; {mend}")
-
-
-def _read_csv(file: Path, text: Container[str], sep: str, encoding: str, skip: int, rows: int | None) -> pd.DataFrame:
-    import pandas as pd
-
-    with file.open("rb") as stream:
-        refuse_workbook(file, stream.read(8))
-    read: Any = partial(pd.read_csv, file, sep=sep, encoding=encoding, skiprows=skip)
-    header = read(header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0].tolist()
-    other = next((mark for mark in (";", "\t", "|") if sep == "," and len(header) == 1 and mark in header[0]), None)
-    if other is not None:
-        raise TableError(f"{file}: looks separated by {other!r}; save it with commas, or name this separator")
-    frame = read(nrows=rows)
-    if len(frame) and not isinstance(frame.index, pd.RangeIndex):
-        raise TableError(f"{file}: the rows have more cells than the header; name every column")
-    labels = [name for name in frame.columns if name in text]
-    if labels:
-        written = read(usecols=labels, dtype=str, keep_default_na=False, nrows=rows)
-        frame[labels] = written[labels].where(written[labels] != "")
-    # pandas calls a second column `x` `x.1`: under its own name it is refused where it is wanted
-    frame.columns = pd.Index([own or made for own, made in zip(header, frame.columns, strict=True)])
-    return frame
-
-
-def write_csv(frame: pd.DataFrame, out: str | os.PathLike[str] | IO[str]) -> None:
-    """Write a table as CSV of which a spreadsheet takes no cell for a formula.
-
-    Text that begins with =, +, -, @, a tab or a line break gets an apostrophe in front, and so does text that begins
-    with an apostrophe, so that `unescaped` can take it off again. Numbers stay as they are, text that is a number too.
-
-    >>> import pandas as pd, sys
-    >>> write_csv(pd.DataFrame({"arm": ["=1+1", "b"], "reward": [-1.5, 0.0]}), sys.stdout)
-    arm,reward
-    '=1+1,-1.5
-    b,0.0
-    """
-    import pandas as pd
-
-    written, broken = frame.copy(), False
-    for name in range(written.shape[1]):
-        cells = written.iloc[:, name]
-        if not (pd.api.types.is_numeric_dtype(cells) or pd.api.types.is_datetime64_any_dtype(cells)):
-            written.isetitem(name, [_escaped(cell) if isinstance(cell, str) else cell for cell in cells])
-            broken = broken or any("\r" in cell for cell in cells if isinstance(cell, str))
-    written.columns = pd.Index([_escaped(str(name)) for name in written.columns])
-    quoting: Any = csv.QUOTE_NONNUMERIC if broken else csv.QUOTE_MINIMAL  # the latter leaves a lone \r as it is
-    written.to_csv(out, index=False, lineterminator="\n", quoting=quoting)
-
-
-def _escaped(text: str) -> str:
-    return f"'{text}" if FORMULA.match(text) and not NUMBER.fullmatch(text) else text
-
-
-def unescaped(text: str) -> str:
-    """Return the text of a cell that `write_csv` wrote."""
-    return text.removeprefix("'")
 
 
 def column(frame: pd.DataFrame, name: str) -> NDArray[Any]:

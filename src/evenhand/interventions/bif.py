@@ -25,18 +25,19 @@ Table = NDArray[np.float64]
 Network = tuple[States, dict[str, tuple[str, ...]], dict[str, Table]]
 
 
-def read_bif(path: str | os.PathLike[str]) -> Network:
+def read_bif(path: str | os.PathLike[str], encoding: str | None = None) -> Network:
     """Return states, parents and tables of the network in a BIF file, which may be gzipped.
 
-    A table has one axis a parent, in the order of the file, and the variable's own axis last.
+    A table has one axis a parent, in the order of the file, and the variable's own axis last. The text is UTF-8, what
+    its byte order mark says, or in the encoding that is given.
 
     Raises
     ------
     TableError
-        If the file cannot be read or is not BIF, a block or an entry stands there twice, or numbers are not the
-        probabilities that the variables need; the message names the line.
+        If the file cannot be read, is in another encoding or not BIF, a block or an entry stands there twice, or
+        numbers are not the probabilities that the variables need; the message names the line.
     """
-    source, text = read_text(path)
+    source, text = read_text(path, encoding)
     states: States = {}
     parents: dict[str, tuple[str, ...]] = {}
     tables: dict[str, Table] = {}

@@ -11,6 +11,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
+from evenhand.data.text_files import decoded
 from evenhand.errors import TableError, wanted, why_unreadable
 
 __all__ = ["Block", "Statement", "read_blocks", "read_text"]
@@ -20,7 +21,7 @@ CUT = "not a BIF file, or cut off: "
 _SKIPPED = re.compile(
     r'"[^"\n]*"|//[^\n]*|/\*.*?\*/|(?:^|(?<=[;{}]))[ \t]*property\b(?:[^;"{}]|"[^"\n]*")*;', re.DOTALL | re.MULTILINE
 )
-_CONTROL = "[\x80-\x9f]"
+_NO_TEXT = re.compile("[\0\x80-\x84\x86-\x9f\ufffd]")
 _TOKEN = re.compile(r'"([^"]*)"|("|/\*)|([{}()\[\];|]|[^\s{}()\[\];,|"]+)')
 
 
@@ -46,13 +47,13 @@ class Block(NamedTuple):
         _fail(self.source, self.text, self.place if at is None else at.place, message)
 
 
-def read_text(path: str | os.PathLike[str]) -> tuple[Path, str]:
+def read_text(path: str | os.PathLike[str], encoding: str | None) -> tuple[Path, str]:
     """Return a file's path and text, unpacked where it is gzipped.
 
     Raises
     ------
     TableError
-        If there is no such file, or it cannot be read or unpacked.
+        If there is no such file, it cannot be read or unpacked, or it is not in this encoding.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise TableError(wanted("path", "the name of a BIF file", path))
@@ -66,24 +67,12 @@ def read_text(path: str | os.PathLike[str]) -> tuple[Path, str]:
         raise TableError(
             f"{source}: cannot be read, or the gzip file is broken or cut off ({why_unreadable(error)})"
         ) from error
-    text = _decoded(source, data)
-    if "\0" in text:
-        raise TableError(f"{source}: not a BIF file; wanted text in UTF-8")
+    text = decoded(data, source, encoding)
+    if odd := _NO_TEXT.search(text):
+        line = text.count("\n", 0, odd.start()) + 1
+        mend = "pass another encoding=, or save the file as UTF-8"
+        raise TableError(wanted(f"{source}, line {line}", "text", f"U+{ord(odd[0]):04X}", mend))
     return source, _SKIPPED.sub(_blank, text)
-
-
-def _decoded(source: Path, data: bytes) -> str:
-    """Return UTF-8, or else Latin-1, which has letters where others have control characters."""
-    try:
-        text, odd = data.decode("utf-8-sig"), "\ufffd"
-    except UnicodeDecodeError:
-        text, odd = data.decode("latin-1"), _CONTROL
-    found = re.search(odd, text)
-    if found:
-        line = text.count("\n", 0, found.start()) + 1
-        mend = "save the file as UTF-8"
-        raise TableError(wanted(f"{source}, line {line}", "text in UTF-8 or Latin-1", ascii(found[0]), mend))
-    return text
 
 
 def _blank(found: re.Match[str]) -> str:

@@ -11,11 +11,17 @@ from evenhand.errors import ArgumentError, wanted
 __all__ = ["Arcs", "parents_of", "read_edges", "read_latent"]
 
 Arcs = tuple[tuple[str, str], ...]
-ARROW = re.compile(r"(<->|->)")
+ARROW = re.compile(r"\s*(<->|->)\s*")
+BETWEEN = re.compile(r"[,;\r\n]")
+"""What stands between the parts of a graph; a line may end or begin with an arrow."""
+DRAWN = re.compile(r"[^{]*\{|\s*(?:strict\s+)?digraph\b(?!\s*<?->)")
+"""A graph in the language of a drawing program."""
 
 
 def read_edges(edges: Any) -> tuple[Arcs, Arcs]:
     """Return arrows and latent arcs from "sex -> dose -> cured, dose <-> cured", or arrows from pairs (parent, child).
+
+    The parts of a text are separated by commas, semicolons or lines.
 
     >>> read_edges("sex -> dose -> cured, dose <-> age")
     ((('sex', 'dose'), ('dose', 'cured')), (('dose', 'age'),))
@@ -27,8 +33,11 @@ def read_edges(edges: Any) -> tuple[Arcs, Arcs]:
     """
     if not isinstance(edges, str):
         return read_pairs("edges", edges), ()
+    if DRAWN.match(edges):
+        mend = "leave out digraph, braces and attributes"
+        raise ArgumentError(wanted("edges", "arrows alone, parent -> child; parent -> child", edges, mend))
     found: dict[str, list[tuple[str, str]]] = {"->": [], "<->": []}
-    for part in filter(str.strip, edges.split(",")):
+    for part in filter(str.strip, BETWEEN.split(ARROW.sub(r" \1 ", edges))):
         names = [name.strip() for name in ARROW.split(part)]
         if len(names) < 3 or not all(names):
             raise ArgumentError(wanted("edges", "parent -> child, parent -> child, or a <-> b", part.strip()))

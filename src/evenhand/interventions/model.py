@@ -107,15 +107,17 @@ class CausalModel:
         return cls(states, parents, tables=tables)
 
     @classmethod
-    def from_bif(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the model in a BIF file (plain or gzipped).
+    def from_bif(cls, path: str | os.PathLike[str], *, encoding: str | None = None) -> Self:
+        """Return the model in a BIF file (plain or gzipped), in UTF-8 unless an encoding is given.
 
         Raises
         ------
+        ArgumentError
+            If there is no such encoding.
         TableError
-            If the file is absent or is not BIF.
+            If the file is absent, in another encoding, or not BIF.
         """
-        states, parents, tables = read_bif(path)
+        states, parents, tables = read_bif(path, encoding)
         return cls(states, parents, tables=tables)
 
     @classmethod

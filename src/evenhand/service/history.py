@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
-from evenhand.data.tables import write_csv
+from evenhand.data.csv_files import write_csv
 from evenhand.service.arrow import MEDIA_TYPE
 from evenhand.studies import Study
 from evenhand.studies.export import bandit_frame

@@ -64,11 +64,11 @@ def read_password(path: str) -> str:
         If it cannot be read or is empty; the message does not show it.
     """
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        lines = Path(path).read_text(encoding="utf-8").split("\n")
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "it is no text"
         raise ArgumentError(wanted("password_file", "a file that can be read", path, why)) from error
-    if not lines or not lines[0]:
+    if not lines[0]:
         raise ArgumentError(wanted("password_file", "a file whose first line is the password", path))
     return lines[0]
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import os
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import orjson
 
-from evenhand.data.tables import unescaped
+from evenhand.data.csv_files import CsvFile
 from evenhand.errors import TableError
 
 if TYPE_CHECKING:
-    import os
-
     import pandas as pd
 
 __all__ = ["flat", "read_csv"]
@@ -50,8 +51,12 @@ def read_csv(source: str | os.PathLike[str] | IO[str]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    table = pd.read_csv(source, dtype=dict.fromkeys([*TEXTS, *NESTED], str), keep_default_na=False, na_values=[""])
-    table.columns = [unescaped(str(name)) for name in table.columns]
+    if isinstance(source, (str, os.PathLike)):
+        file = CsvFile.at(Path(source))
+    else:
+        content = source.read()
+        file = CsvFile("source", lambda: io.StringIO(content, newline=""))  # as it is read more than once
+    table = file.frame([*TEXTS, *NESTED])
     for name in table.columns:
         cells = table[name]
         try:
@@ -62,7 +67,7 @@ def read_csv(source: str | os.PathLike[str] | IO[str]) -> pd.DataFrame:
                     [None if _missing(cell) else orjson.loads(cell) for cell in cells], dtype=object
                 )
             elif not pd.api.types.is_numeric_dtype(cells):
-                table[name] = [unescaped(cell) if isinstance(cell, str) else None for cell in cells]
+                table[name] = [cell if isinstance(cell, str) else None for cell in cells]
         except (TypeError, ValueError) as error:
             raise TableError(f"column {name!r}: not as an export of evenhand writes it: {error}") from error
     return table

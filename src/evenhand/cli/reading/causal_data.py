@@ -12,10 +12,24 @@ from evenhand.errors import ArgumentError, wanted, wanted_one_of
 if TYPE_CHECKING:
     from evenhand.interventions import CausalModel, Problem
 
-__all__ = ["fitted_model", "show_posterior"]
+__all__ = ["fitted_model", "model_in", "show_posterior"]
 
 
 UNCERTAIN = "The two factors rest on the fitted tables; how uncertain these are is not in them."
+
+
+def model_in(path: str | Path) -> CausalModel:
+    """Return the model in a BIF file, in the encoding that the command is given.
+
+    Raises
+    ------
+    TableError
+        If the file is absent, in another encoding, or not BIF.
+    """
+    from evenhand.cli.reading.tables import GIVEN
+    from evenhand.interventions import CausalModel
+
+    return CausalModel.from_bif(path, encoding=GIVEN.get().encoding)
 
 
 def fitted_model(path: Path, edges: str, smoothing: float, cuts: Sequence[str]) -> CausalModel:
@@ -137,7 +151,7 @@ def _write(found: Any, rows: Any, tolerance: float, sensitive: list[Any], out: P
     from functools import partial
 
     from evenhand.cli.output import draw, folder
-    from evenhand.data.tables import write_csv
+    from evenhand.data.csv_files import write_csv
     from evenhand.plots.interventions import plot_candidates, plot_sensitivity
 
     folder(out)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from evenhand.data.json_files import each_once
+from evenhand.data.text_files import text_of
 from evenhand.errors import ArgumentError, SharesError, TableError, wanted, wanted_one_of, why_unreadable
 from evenhand.protocol import Label
 
@@ -103,7 +105,7 @@ def windows_of(text: str) -> dict[str, Any]:
 def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
     """Return the shares by the arms' names, or None where one number serves every arm.
 
-    Read are ARM=SHARE,ARM=SHARE, an object {"ARM": SHARE}, and CSV, Parquet and JSON files.
+    Read are ARM=SHARE,ARM=SHARE, an object {"ARM": SHARE}, also in a JSON file, and tables.
 
     Raises
     ------
@@ -114,8 +116,8 @@ def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
 
     if text.lstrip().startswith("{"):
         return _parse(text, option, lambda pairs: _shares(pairs, option))
-    if text.lower().endswith(".json"):
-        return _parse(_read(Path(text)), text, lambda pairs: _shares(pairs, text))
+    if text.lower().endswith(".json") and not is_table(text):
+        return _parse(text_of(Path(text)), text, lambda pairs: _shares(pairs, text))
     if "=" in text:
         pairs = []
         for part in text.split(","):
@@ -161,26 +163,10 @@ def read_object(path: Path) -> dict[str, Any]:
     TableError
         If the file cannot be read, is no JSON object, or an object in it has a name twice.
     """
-    return _parse(_read(path), str(path), _each_once)
+    return _parse(text_of(path), str(path), each_once)
 
 
-def _each_once(pairs: Pairs) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise ValueError(f"{name!r} stands there twice")
-        found[name] = value
-    return found
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise TableError(f"{path}: cannot be read as JSON: {why_unreadable(error)}") from error
-
-
-def _parse(text: str, source: str, hook: Callable[[Pairs], dict[str, Any]]) -> dict[str, Any]:
+def _parse(text: str, source: str, hook: Callable[[list[tuple[str, Any]]], dict[str, Any]]) -> dict[str, Any]:
     try:
         body = json.loads(text, object_pairs_hook=hook)
     except SharesError:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenhand.data.json_files import each_once
+from evenhand.data.text_files import text_of
 from evenhand.errors import ContextError, RewardError, UnknownArmError, VerdictError, wanted, why_unreadable
 from evenhand.frames import rows_frame
 from evenhand.policy.traits import traits_of
@@ -23,36 +25,34 @@ __all__ = ["contexts_of", "pairs_of", "read_rewards", "reward_of", "rows_of", "s
 
 
 def contexts_of(text: str, study: Study) -> Any:
-    """Read contexts as JSON, from a JSON, CSV or Parquet file, or from standard input (`-`, JSON).
+    """Read contexts as JSON, from a JSON file or a table, or from standard input (`-`, JSON).
 
     A table has a row an arm and a column a feature; where it has a column `arm`, rows may stand in any order. In JSON
     a row is a list of numbers, or an object column -> value; a single object is a row that all arms share.
     """
-    from evenhand.cli.reading.tables import is_table
+    from evenhand.cli.reading.tables import is_table, read_table
 
     if is_table(text):
-        return _table_of_contexts(text, study)
+        return _in_table(read_table(text, text=["arm"]), text, study)
     try:
         inline = text.lstrip().startswith(("[", "{"))
-        given = (
-            json.load(sys.stdin)
-            if text == "-"
-            else json.loads(text if inline else Path(text).read_text(encoding="utf-8"))
-        )
+        content = text if inline else sys.stdin.read() if text == "-" else text_of(Path(text))
+        given = json.loads(content, object_pairs_hook=each_once)
     except (OSError, ValueError) as error:
         what = (
             'rows of numbers [[1.0, 0.2], ...], objects [{"age": 30}, ...], a JSON or CSV file, or - for standard input'
         )
         raise ContextError(wanted("--contexts", what, text, why_unreadable(error))) from error
     rows = isinstance(given, list) and bool(given) and all(isinstance(row, dict) for row in given)
-    return rows_frame(given, "--contexts") if rows else given
+    if not rows:
+        return given
+    frame = rows_frame(given, "--contexts")
+    return _in_table(frame, "--contexts", study) if "arm" in frame.columns else frame
 
 
-def _table_of_contexts(path: str, study: Study) -> Any:
-    from evenhand.cli.reading.tables import read_table
+def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
     from evenhand.data.tables import column, numbers
 
-    frame = read_table(path, text=["arm"])
     policy, features = study.bare_policy, frame.drop(columns="arm", errors="ignore")
     if getattr(policy, "encoder", None) is None:
         features = features.assign(**{name: numbers(features, name) for name in features.columns})
@@ -62,7 +62,7 @@ def _table_of_contexts(path: str, study: Study) -> Any:
         rows = [str(label) for label in column(frame, "arm")]
         for label in [*rows, *arms]:
             if label not in arms or rows.count(label) != 1:
-                raise UnknownArmError(wanted(f"{path}, column 'arm'", f"each of {list(arms)} once", label))
+                raise UnknownArmError(wanted(f"{name}, column 'arm'", f"each of {list(arms)} once", label))
         order.sort(key=lambda row: arms[rows[row]])
     ordered = features.iloc[order].reset_index(drop=True)
     named = getattr(policy, "encoder", None) or getattr(policy, "context_columns", None)
@@ -143,7 +143,6 @@ def pairs_of(text: str, option: str) -> list[list[int]]:
 
 def rows_of(path: str, label: str) -> dict[str, Any]:
     """Read labelled rows: every column but `label` is a feature."""
-    import numpy as np
 
     from evenhand.cli.reading.tables import read_table
     from evenhand.data.tables import column, numbers
@@ -180,7 +179,7 @@ def read_rewards(path: str, several: bool) -> list[tuple[str, Any]]:
 
 
 def _reward_in(cell: Any, several: bool) -> Any:
-    from evenhand.cli.reading.csv_cells import with_point
+    from evenhand.data.csv_cells import with_point
 
     try:
         return reward_of(str(cell) if several else with_point(str(cell)), several)

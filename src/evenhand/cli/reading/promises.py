@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evenhand.data.text_files import text_of
 from evenhand.errors import ArgumentError, TableError, nearest, wanted, why_unreadable
 from evenhand.protocol import Label
 
@@ -76,10 +77,9 @@ def _read(path: Path) -> dict[str, Any]:
     if path.suffix.lower() == ".json":
         given = read_object(path)
     else:
+        text = text_of(path)
         try:
-            given = tomllib.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise TableError(f"{path}: cannot be read: {error.strerror}") from error
+            given = tomllib.loads(text)
         except ValueError as error:
             raise TableError(f"{path}: cannot be read as TOML: {why_unreadable(error)}") from error
     for name in given:

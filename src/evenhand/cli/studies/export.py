@@ -28,7 +28,7 @@ def export(
 ) -> None:
     """Write the decisions to a file, one per row."""
     from evenhand.cli.output import answer
-    from evenhand.data.tables import write_csv
+    from evenhand.data.csv_files import write_csv
     from evenhand.extras import optional
     from evenhand.studies import Study
     from evenhand.studies.export import bandit_frame

@@ -60,9 +60,10 @@ def label(
     from evenhand.cli.output import answer, as_json, records, say_notes
     from evenhand.cli.reading.empty_cells import without_empty_cells
     from evenhand.cli.reading.inputs import names_of
-    from evenhand.cli.reading.tables import is_table, read_table, read_texts
+    from evenhand.cli.reading.tables import read_table, read_texts
     from evenhand.cli.studies.label_session import Session
-    from evenhand.data.tables import write_csv
+    from evenhand.data.csv_files import write_csv
+    from evenhand.data.files import format_of
     from evenhand.errors import ArgumentError, wanted
     from evenhand.saving.state import save
 
@@ -80,7 +81,7 @@ def label(
         written = queue.write_tasks(tasks)
         answer({"tasks": written}, f"{written} items are in {tasks}; when they are labelled: --read FILE", json)
     elif read is not None:
-        given = read_texts(read) if is_table(str(read)) and not read.name.endswith(".jsonl") else read
+        given = read if read.is_file() and format_of(read) in ("json", "jsonl") else read_texts(read)
         counts = queue.read_labels(given, annotator=annotator)
         save(queue, state)
         words = f"{counts['told']} labels read, {counts['rejected']} items rejected, {counts['left']} left open"

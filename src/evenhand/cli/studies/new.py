@@ -153,11 +153,10 @@ def _described(path: Path) -> dict[str, Any]:
 
 def _causal_model(named: str | dict[str, Any]) -> CausalModel:
     """Return the model in a BIF file, or one fitted to a file of observations, {"data": FILE, "edges": "a -> b"}."""
-    from evenhand.cli.reading.causal_data import fitted_model
-    from evenhand.interventions import CausalModel
+    from evenhand.cli.reading.causal_data import fitted_model, model_in
 
     if isinstance(named, str):
-        return CausalModel.from_bif(named)
+        return model_in(named)
     given = {"smoothing": 1.0, "cut": [], **named}
     if set(given) != {"data", "edges", "smoothing", "cut"} or not isinstance(given["cut"], list):
         what = 'an object {"data": FILE, "edges": "a -> b", "cut": ["age=25,45"], "smoothing": 1}'

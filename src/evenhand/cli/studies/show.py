@@ -216,7 +216,7 @@ def _write(study: Study, found: dict[str, Any], out: Path) -> list[Path]:
 
     from evenhand.cli.groups import write_bias
     from evenhand.cli.output import draw
-    from evenhand.data.tables import write_csv
+    from evenhand.data.csv_files import write_csv
     from evenhand.plots.studies import plot_course, plot_owed
 
     write_csv(pd.DataFrame(found["arms"]), out / "arms.csv")

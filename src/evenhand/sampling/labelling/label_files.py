@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from evenhand.errors import ArgumentError, TableError, UnknownTicketError, wanted, why_unreadable
+from evenhand.data.csv_files import EVERY, write_csv
+from evenhand.data.files import format_of, read_table
+from evenhand.data.json_files import rows_of
+from evenhand.data.text_files import text_of
+from evenhand.errors import ArgumentError, TableError, UnknownTicketError, wanted
 from evenhand.frames import as_pandas, is_frame
 from evenhand.protocol import Label
 
@@ -16,16 +19,17 @@ __all__ = ["LEFT_OPEN", "read_labels", "write_tasks"]
 
 LEFT_OPEN: Final = object()
 """What stands for a label where an annotator gave none."""
-MOST = 10**6
 Row = tuple[Label, Any, str | None]
+Rows = list[tuple[str, dict[str, Any]]]
 
 
 def write_tasks(path: Path, tasks: list[tuple[Label, Label, str]]) -> int:
     """Write (id, group, text) of the items to a file, and return how many they are."""
     match path.suffix:
         case ".csv":
-            with path.open("w", newline="", encoding="utf-8") as file:
-                csv.writer(file).writerows([("id", "group", "text"), *tasks])
+            import pandas as pd
+
+            write_csv(pd.DataFrame(tasks, columns=["id", "group", "text"], dtype=object), path)
         case ".jsonl":
             lines = [{"id": one, "text": text, "meta": {"group": group}} for one, group, text in tasks]
             path.write_text("".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines), encoding="utf-8")
@@ -50,16 +54,13 @@ def read_labels(source: Any, items: dict[str, Label]) -> list[Row]:
         If no item has an id.
     """
     if is_frame(source):
-        return _of_items(_from_frame(source), "labels", items)
+        return _of_items(_from_frame(source, "labels"), "labels", items)
     path = Path(source)
-    readers = {".csv": _from_csv, ".jsonl": _from_lines, ".json": _from_label_studio}
-    if path.suffix not in readers:
-        raise ArgumentError(wanted("path", "a file that ends in .csv, .jsonl or .json", str(path)))
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise TableError(f"{path}: cannot be read: {why_unreadable(error)}") from error
-    return _of_items(readers[path.suffix](text, path), path.name, items)
+    if format_of(path) not in ("json", "jsonl"):
+        return _of_items(_from_frame(read_table(path, text=EVERY), path.name), path.name, items)
+    rows = rows_of(text_of(path), path.name)
+    read = _from_label_studio if rows and "data" in rows[0][1] else _from_lines
+    return _of_items(read(rows, path.name), path.name, items)
 
 
 def _of_items(lines: Iterable[tuple[Any, Any, Any]], name: str, items: dict[str, Label]) -> list[Row]:
@@ -72,46 +73,31 @@ def _of_items(lines: Iterable[tuple[Any, Any, Any]], name: str, items: dict[str,
     return rows
 
 
-def _from_csv(text: str, path: Path) -> Iterable[tuple[Any, Any, Any]]:
-    lines = csv.DictReader(text.splitlines())
-    return _from_table(lines, lines.fieldnames or (), path.name)
-
-
-def _from_frame(frame: Any) -> Iterable[tuple[Any, Any, Any]]:
-    table = as_pandas(frame, "labels")
-    cells = table.astype(object).where(table.notna(), None)
-    return _from_table(cells.to_dict("records"), list(table.columns), "labels")
-
-
-def _from_table(lines: Iterable[dict[Any, Any]], columns: Sequence[Any], name: str) -> Iterable[tuple[Any, Any, Any]]:
-    if not {"id", "label"} <= set(columns):
-        raise TableError(wanted(name, "the columns id and label", list(columns)))
-    for line in lines:
+def _from_frame(frame: Any, name: str) -> Iterable[tuple[Any, Any, Any]]:
+    table = as_pandas(frame, name)
+    if not {"id", "label"} <= set(table.columns):
+        raise TableError(wanted(name, "the columns id and label", list(table.columns)))
+    for line in table.astype(object).where(table.notna(), None).to_dict("records"):
         rejected = str(line.get("rejected") or "").strip().lower() in ("1", "true", "yes")
         yield line["id"], None if rejected else _label(line["label"]), line.get("annotator")
 
 
-def _from_lines(text: str, path: Path) -> Iterable[tuple[Any, Any, Any]]:
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip():
-            row = _object(line, f"{path.name}, line {number}")
-            if "id" not in row:
-                raise TableError(wanted(f"{path.name}, line {number}", "an id", row))
-            accepted = row.get("accept")
-            label = accepted[0] if isinstance(accepted, list) and len(accepted) == 1 else row.get("label")
-            answer = row.get("answer", "accept")
-            meaning = {"accept": _label(label), "reject": None, "ignore": LEFT_OPEN}
-            if answer not in meaning:
-                raise TableError(wanted(f"{path.name}, line {number}", "accept, reject or ignore", answer))
-            yield row["id"], meaning[answer], row.get("annotator", row.get("_annotator_id"))
+def _from_lines(rows: Rows, name: str) -> Iterable[tuple[Any, Any, Any]]:
+    for where, row in rows:
+        if "id" not in row:
+            raise TableError(wanted(f"{name}, {where}", "an id", row))
+        accepted = row.get("accept")
+        label = accepted[0] if isinstance(accepted, list) and len(accepted) == 1 else row.get("label")
+        answer = row.get("answer", "accept")
+        meaning = {"accept": _label(label), "reject": None, "ignore": LEFT_OPEN}
+        if answer not in meaning:
+            raise TableError(wanted(f"{name}, {where}", "accept, reject or ignore", answer))
+        yield row["id"], meaning[answer], row.get("annotator", row.get("_annotator_id"))
 
 
-def _from_label_studio(text: str, path: Path) -> Iterable[tuple[Any, Any, Any]]:
-    tasks = _parsed(text, path.name)
-    if not isinstance(tasks, list):
-        raise TableError(wanted(path.name, "a list of tasks, as Label Studio exports it", tasks))
-    for number, task in enumerate(tasks, 1):
-        where = f"{path.name}, task {number}"
+def _from_label_studio(tasks: Rows, name: str) -> Iterable[tuple[Any, Any, Any]]:
+    for place, task in tasks:
+        where = f"{name}, {place}"
         try:
             item = task["data"]["id"]
             for annotation in task.get("annotations", ()):
@@ -123,20 +109,6 @@ def _from_label_studio(text: str, path: Path) -> Iterable[tuple[Any, Any, Any]]:
                 yield item, label, annotation.get("completed_by")
         except (KeyError, TypeError, AttributeError) as error:
             raise TableError(wanted(where, "data with an id, and annotations with choices", task)) from error
-
-
-def _object(text: str, where: str) -> dict[str, Any]:
-    value = _parsed(text, where)
-    if not isinstance(value, dict):
-        raise TableError(wanted(where, "a JSON object", value))
-    return value
-
-
-def _parsed(text: str, where: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise TableError(f"{where}: no JSON: {error}") from error
 
 
 def _label(given: Any) -> Any:

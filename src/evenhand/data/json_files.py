@@ -1,0 +1,73 @@
+"""Rows in JSON: objects one after another, as JSON lines have them, or one array of objects."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from evenhand.data.text_files import shown_encoding
+from evenhand.errors import TableError, wanted, why_unreadable
+
+__all__ = ["each_once", "first_signs", "rows_of"]
+
+BLANK = re.compile(r"[ \t\r\n]*")
+"""What JSON has between values; other line separators of Unicode stand inside texts alone."""
+
+
+def each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of these names and values.
+
+    Raises
+    ------
+    ValueError
+        If a name stands there twice.
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} stands there twice")
+    return found
+
+
+DECODER = json.JSONDecoder(object_pairs_hook=each_once)
+
+
+def rows_of(text: str, name: object) -> list[tuple[str, dict[str, Any]]]:
+    """Return where each row stands in a file that is called `name`, such as "line 3", and its object.
+
+    >>> rows_of('{"arm": "a"}\\n{ "arm": "b"}', "log"), rows_of('[{"arm": "a"}]', "log")
+    ([('line 1', {'arm': 'a'}), ('line 2', {'arm': 'b'})], [('row 1', {'arm': 'a'})])
+
+    Raises
+    ------
+    TableError
+        If it is not JSON, a row is no object, or a name stands twice in one.
+    """
+    values = list(_values(text, name))
+    if len(values) == 1 and isinstance(values[0][1], list):
+        values = [(f"row {number}", row) for number, row in enumerate(values[0][1], 1)]
+    for where, row in values:
+        if not isinstance(row, dict):
+            raise TableError(wanted(f"{name}, {where}", "an object {...}", row))
+    return values
+
+
+def first_signs(head: bytes) -> str:
+    """Return the first two signs of a text that begins so, without blanks: "[{" is an array of objects in JSON."""
+    return "".join(head.decode(shown_encoding(head), errors="replace").removeprefix("\ufeff").split())[:2]
+
+
+def _values(text: str, name: object) -> Iterator[tuple[str, Any]]:
+    """Yield the values of a text, each with its line."""
+    line = last = at = 0
+    while (at := BLANK.match(text, at).end()) < len(text):  # type: ignore[union-attr]
+        line, last = line + text.count("\n", last, at), at
+        try:
+            value, at = DECODER.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            raise TableError(f"{name}: cannot be read as JSON: {why_unreadable(error)}") from error
+        except (ValueError, RecursionError) as error:
+            raise TableError(f"{name}, line {line + 1}: cannot be read as JSON: {error}") from error
+        yield f"line {line + 1}", value

@@ -1,0 +1,228 @@
+"""One reader of tables: what other people's files mean is read, or refused for what it is, at every door."""
+
+import gzip
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand.data.csv_files import EVERY
+from evenhand.data.files import read_table
+from evenhand.data.tables import cells, column, numbers
+from evenhand.errors import ArgumentError, TableError
+from tests.cli.shell import answer, asked, call, refused
+
+
+@pytest.fixture
+def write(tmp_path):
+    def written(text, name="t.csv", encoding="utf-8"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode(encoding))
+        return path
+
+    return written
+
+
+def test_text_is_read_exactly_as_written(write):
+    frame = read_table(write('arm,x\n01,1\n1,2\n"007",3\nNA,4\nnan,5\n1.0,NA\n'), text=["arm", "absent"])
+    assert column(frame, "arm").tolist() == ["01", "1", "007", "NA", "nan", "1.0"]
+    assert np.isnan(frame["x"].iloc[-1])
+
+
+def test_only_an_empty_cell_of_text_is_empty(write):
+    frame = read_table(write("arm,x\na,1\n,2\n"), text=["arm"])
+    with pytest.raises(TableError, match="column 'arm', row 2: the cell is empty"):
+        column(frame, "arm")
+
+
+def test_a_doubled_column_is_refused_where_it_is_wanted(write):
+    frame = read_table(write("item,item,click,\na,b,1,z\n"), text=["item"])
+    assert numbers(frame, "click").tolist() == [1.0]
+    with pytest.raises(TableError, match="column 'item': stands there 2 times"):
+        column(frame, "item")
+
+
+def test_a_column_is_one_of_texts_or_of_numbers_however_long_it_is(write):
+    """Read part by part, 1 would be a number where no other part of the column holds a text."""
+    frame = read_table(write("arm,place\n" + "a,1\n" * 200_000 + "b,1\nb,x\n"), text=["arm"])
+    assert set(column(frame, "place")) == {"1", "x"}
+
+
+ROWS = {"round": ["1", "2", "3"], "arm": ["a", "b", "a"], "reward": ["0", "1", "0.5"]}
+PLAIN = "round,arm,reward\n1,a,0\n2,b,1\n3,a,0.5\n"
+MEANT = {
+    "a comma at the end of each row": "round,arm,reward\n1,a,0,\n2,b,1,\n3,a,0.5,\n",
+    "and of the header": "round,arm,reward,\n1,a,0,\n2,b,1,\n3,a,0.5,\n",
+    "at the end of some rows": "round,arm,reward\n1,a,0\n2,b,1, \n3,a,0.5,\n",
+    "several empty columns": "round,arm,reward\n1,a,0,,,\n2,b,1,,,\n3,a,0.5,,,\n",
+    "a semicolon at the end": "round;arm;reward\n1;a;0;\n2;b;1;\n3;a;0.5;\n",
+    "a tab at the end": "round\tarm\treward\n1\ta\t0\t\n2\tb\t1\t\n3\ta\t0.5\t\n",
+    "row numbers of pandas": ",round,arm,reward\n0,1,a,0\n1,2,b,1\n2,3,a,0.5\n",
+    "row numbers of R": '"","round","arm","reward"\n"1",1,"a",0\n"2",2,"b",1\n"3",3,"a",0.5\n',
+    "comments above": "# exported 2025-12-01, by hand\n\n# in euros\nround,arm,reward\n1,a,0\n2,b,1\n3,a,0.5\n",
+    "a comment that a spreadsheet filled up": "# exported,,\nround,arm,reward\n1,a,0\n2,b,1\n3,a,0.5\n",
+    "empty rows above": ",,\n\nround,arm,reward\n1,a,0\n2,b,1\n3,a,0.5\n",
+    "comments and the line of a spreadsheet": "# a\nsep=;\n# b\nround;arm;reward\n1;a;0\n2;b;1\n3;a;0.5\n",
+    "blanks around names": " round ,arm , reward\n1,a,0\n2,b,1\n3,a,0.5\n",
+    "a blank behind each comma": 'round, arm, reward\n1, "a", 0\n2, b, 1\n3, a, 0.5\n',
+    "lines of an old Mac": "round,arm,reward\r1,a,0\r2,b,1\r3,a,0.5\r",
+    "a mark of byte order": "\ufeffround,arm,reward\n1,a,0\n2,b,1\n3,a,0.5\n",
+    "an array of objects": json.dumps([dict(zip(ROWS, row, strict=True)) for row in zip(*ROWS.values(), strict=True)]),
+    "objects with blanks": '{ "round": 1, "arm": "a", "reward": 0}\n\n{ "round": 2, "arm": "b", "reward": 1}\n'
+    '{ "round": 3, "arm": "a", "reward": 0.5}',
+    "objects over several lines": '{\n "round": 1, "arm": "a",\n "reward": 0}\n{"round": 2, "arm": "b", "reward": 1}'
+    '{"round": 3, "arm": "a", "reward": 0.5}',
+}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("text", [PLAIN, *MEANT.values()], ids=["plain", *MEANT])
+def test_what_other_programs_write_is_read_as_they_mean_it(text, encoding, write):
+    frame = read_table(write(text, name="log", encoding=encoding), text=EVERY)
+    assert list(frame.columns) == list(ROWS)
+    frame["reward"] = numbers(frame, "reward")
+    assert frame.astype({"round": str}).to_dict("list") == ROWS | {"reward": [0.0, 1.0, 0.5]}
+    assert frame.index.tolist() == [0, 1, 2]
+
+
+NOT_MEANT = {
+    "row names of R": ('"x"\t"arm"\n"1"\t1\t"a"\n', r"row 1 has 3 cells, more cells than the header \(2\)"),
+    "a fraction with a comma": ("arm,share\n1,0,5\n2,0,25\n", "row 1 has 3 cells, more cells than the header"),
+    "one wide row": ("arm,x\na,1\nb,2\nc,3,4\n", r"row 3 has 3 cells, more cells than the header \(2\); name every"),
+    "a very wide row": ("# x\narm,x\na,1\nb,2\nc,3,4,5,6\n", r"line 5 has 5 cells, more cells than the header \(2\)"),
+    "words above the header": ("Statement of May\n\narm,x\na,1\n", "drop lines above the header"),
+    "a comment that may be the header": ("# arm, x\na,1\nb,2\n", "line 1 may be a comment, or the header"),
+    "a word that may be the header": ("#x\n0.5\n1\n", "line 1 may be a comment, or the header"),
+    "columns in JSON": ('{"arm": {"0": "a"}, "x": {"0": 1}}', r"wanted an array of objects, \[\{\.\.\.\}"),
+    "rows inside an object": ('{"rows": [{"arm": "a"}], "total": 1}', "wanted an array of objects"),
+    "lists in JSON": ('[{"arm": "a"}, ["b"]]', r"row 2: wanted an object \{\.\.\.\}, got \['b'\]"),
+    "commas between lines": ('{"arm": "a"},\n{"arm": "b"}', "cannot be read as JSON: .* line 1 column 13"),
+    "half a letter": ('[{"arm": "\\ud800"}]', "cannot be read as JSON: 'utf-8' codec can't encode"),
+    "a name twice": ('{"arm": "a"}\n{"arm": "a", "arm": "b"}', "line 2: cannot be read as JSON: 'arm' stands there"),
+    "not UTF-8": ("arm,x\nJosé,1\n".encode("latin-1"), "is not UTF-8; save it as CSV in UTF-8"),
+    "JSON that is not UTF-8": ('[{"arm":\n"José"}]'.encode("latin-1"), "line 2 is not UTF-8; pass encoding="),
+    "no row": ("arm,x\n", "no rows"),
+    "nothing": ("", "the file is empty"),
+    "comments alone": ("# nothing\n", "the file is empty"),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), NOT_MEANT.values(), ids=NOT_MEANT)
+def test_what_could_mean_something_else_is_refused_for_that(text, words, write):
+    with pytest.raises(TableError, match=words):
+        read_table(write(text, name="log"), text=["arm"])
+
+
+@pytest.mark.parametrize("path", [None, 3, b"log.csv", ["log.csv"]], ids=repr)
+def test_what_is_no_path_is_refused(path):
+    with pytest.raises(TableError, match="path: wanted the path of a file, got"):
+        read_table(path)
+
+
+def test_a_column_without_a_name_is_nobodys(write):
+    """A part of a shuffled frame has such row numbers: they are no feature, and no rank."""
+    frame = read_table(write(",arm,x\n7,a,0.5\n3,b,1\n"), text=["arm"])
+    assert numbers(frame, "x").tolist() == [0.5, 1.0]
+    for features in (frame, frame.drop(columns="arm"), frame.iloc[[1, 0]].reset_index(drop=True)):
+        with pytest.raises(TableError, match="column 1 has no name in the header; name it"):
+            cells(features, "Unnamed: 0")
+
+
+@pytest.mark.parametrize("sign", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\x1e"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "json"])
+def test_a_line_ends_where_files_end_lines_alone(sign, kind, write):
+    texts = [f"one{sign}line", sign, f"{sign}a;b{sign}"]
+    buffer = io.StringIO()
+    frame = pd.DataFrame({"id": [1, 2, 3], "text": texts})
+    if kind == "csv":
+        frame.to_csv(buffer, index=False)
+    else:
+        frame.to_json(buffer, orient="records", lines=kind == "jsonl", force_ascii=False)
+    assert read_table(write(buffer.getvalue(), name=f"t.{kind}"), text=["text"])["text"].tolist() == texts
+
+
+def test_the_rows_of_a_frame_that_pandas_saved_are_numbered_anew(tmp_path):
+    frame = pd.DataFrame({"arm": ["a", "b", "c"]}, index=pd.Index([7, 3, 5], name="user"))
+    frame.to_parquet(tmp_path / "named.parquet")
+    frame.rename_axis(None).to_feather(tmp_path / "plain.feather")
+    assert read_table(tmp_path / "named.parquet").to_dict("list") == {"user": [7, 3, 5], "arm": ["a", "b", "c"]}
+    plain = read_table(tmp_path / "plain.feather")
+    assert (plain.index.tolist(), plain["arm"].tolist()) == ([0, 1, 2], ["a", "b", "c"])
+
+
+def test_a_row_of_lists_in_an_array_is_a_row(write):
+    assert read_table(write('[{"arm": ["a", "b"]}]', name="t.json"))["arm"].tolist() == [["a", "b"]]
+
+
+def test_endings_in_upper_case_are_known(tmp_path):
+    path = tmp_path / "LOG.PARQUET"
+    pd.DataFrame({"arm": [1, 2]}).to_parquet(path)
+    assert column(read_table(path), "arm").tolist() == [1, 2]
+
+
+LOG = [("a", 1), ("b", 0), ("a", 0), ("=1", 1)] * 3
+FORMS = {
+    "log.csv": "arm,reward\n" + "".join(f"{'' if arm != '=1' else chr(39)}{arm},{reward},\n" for arm, reward in LOG),
+    "log.tsv": "# of May\narm\t reward\n" + "".join(f"{arm}\t{reward}\n" for arm, reward in LOG),
+    "log.txt.gz": gzip.compress(("arm; reward;\n" + "".join(f"{arm}; {reward};\n" for arm, reward in LOG)).encode()),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_an_audit_in_batches_reads_what_one_of_the_whole_reads(name, write):
+    path = write(FORMS[name], name=name)
+    found = eh.quotas.audit(str(path), arm="arm", shares=0.2, tolerance=1)
+    expected = eh.quotas.audit(read_table(path, text=["arm"]), arm="arm", shares=0.2, tolerance=1)
+    pd.testing.assert_frame_equal(found.arms, expected.arms)
+    assert found.arms["arm"].tolist() == ["=1", "a", "b"]
+    wide = write(b"arm,reward\na,1\nb,0\na,1,z\n", name="wide.csv")
+    with pytest.raises(TableError, match=r"wide\.csv: row 3 has 3 cells, more cells than the header"):
+        eh.quotas.audit(str(wide), arm="arm", shares=0.2)
+
+
+LOGS = {
+    "log.csv": MEANT["a comma at the end of each row"],
+    "array.json": MEANT["an array of objects"].replace('"0"', "0").replace('"1"', "1").replace('"0.5"', "0.5"),
+    "blank.log": MEANT["objects with blanks"],
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_every_command_reads_the_same_table(name, write):
+    log, plain = write(LOGS[name], name=name), write(PLAIN, name="plain.csv")
+    commands = [
+        ("audit", "--shares", "0.3", "--tolerance", "1", "--json"),
+        ("audit", "--shares", "0.3", "--tolerance", "1", "--order", "round", "--json"),
+        ("audit-parity", "--group", "arm", "--value", "reward", "--json"),
+    ]
+    for command, *options in commands:
+        one, other = call(command, log, *options), call(command, plain, *options)
+        assert (one.exit_code, one.stdout) == (other.exit_code, other.stdout)
+        assert json.loads(one.stdout)
+
+
+def test_shares_and_contexts_are_tables_in_json_too(tmp_path, write):
+    shares = write('[{"arm": "a", "share": 0.25}, {"arm": "b", "share": "1/3"}]', name="shares.json")
+    from evenhand.cli.reading.inputs import named_shares
+
+    assert named_shares(str(shares)) == {"a": 0.25, "b": "1/3"}
+    assert named_shares(str(write('{"a": 0.25}', name="object.json"))) == {"a": 0.25}
+    store = tmp_path / "s.evenhand"
+    answer("new", store, "-p", "top-interval", "--groups", "ann=F,bob=M", "--seed", "2")
+    rows = [{"arm": "bob", "x": 0.0, "y": 1.0}, {"arm": "ann", "x": 1.0, "y": 0.5}]
+    for given in (write(json.dumps(rows), name="c.json"), json.dumps(rows)):
+        asked(store, "--contexts", given)
+    with eh.Study.open(store) as study:
+        assert [event.given["contexts"] for event in study.events()] == [[[1.0, 0.5], [0.0, 1.0]]] * 2
+    refused(ArgumentError, "--contexts", "ask", store, "--contexts", '{"x": 1, "x": 2}')
+
+
+def test_rewards_come_with_a_comma_at_the_end_of_each_row(tmp_path, write):
+    store = tmp_path / "ads.evenhand"
+    answer("new", store, "-p", "deadline-learn", "--shares", "a=0.25,b=0.25")
+    tickets = [one["id"] for one in asked(store, "--count", "2")]
+    told = write(f"ticket,reward\n{tickets[0]},0.5,\n{tickets[1]},1,\n", name="rewards.csv")
+    assert json.loads(call("tell", store, "--file", told, "--json").stdout)["told"] == 2
