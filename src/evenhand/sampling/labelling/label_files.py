@@ -1,23 +1,22 @@
-"""Items and labels in the files that labelling tools read and write: CSV, Prodigy's JSON lines, Label Studio's JSON."""
+"""Items and labels in files: tables, JSON lines as Prodigy and Doccano have them, Label Studio's JSON."""
 
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from evenhand.errors import ArgumentError, TableError, UnknownTicketError, wanted, why_unreadable
+from evenhand.errors import ArgumentError, TableError, wanted, why_unreadable
 from evenhand.frames import as_pandas, is_frame
 from evenhand.protocol import Label
+from evenhand.sampling.labelling.label_records import LABELS, OWN, Said, labels_of
 
-__all__ = ["LEFT_OPEN", "read_labels", "write_tasks"]
+__all__ = ["read_labels", "write_tasks"]
 
-LEFT_OPEN: Final = object()
-"""What stands for a label where an annotator gave none."""
-MOST = 10**6
-Row = tuple[Label, Any, str | None]
+Records = Iterable[tuple[str, Any]]
 
 
 def write_tasks(path: Path, tasks: list[tuple[Label, Label, str]]) -> int:
@@ -29,107 +28,65 @@ def write_tasks(path: Path, tasks: list[tuple[Label, Label, str]]) -> int:
         case ".jsonl":
             lines = [{"id": one, "text": text, "meta": {"group": group}} for one, group, text in tasks]
             path.write_text("".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines), encoding="utf-8")
-        case ".json":
-            given = [{"data": {"id": one, "text": text, "group": group}} for one, group, text in tasks]
+        case ".json":  # Label Studio writes a number of its own over `id` in its smaller exports
+            given = [{"data": {"id": one, OWN: one, "text": text, "group": group}} for one, group, text in tasks]
             path.write_text(json.dumps(given, ensure_ascii=False, indent=1), encoding="utf-8")
         case _:
             raise ArgumentError(wanted("path", "a file that ends in .csv, .jsonl or .json", str(path)))
     return len(tasks)
 
 
-def read_labels(source: Any, items: dict[str, Label]) -> list[Row]:
-    """Return (id, label, annotator) of every line: None rejects the item, `LEFT_OPEN` leaves it open.
-
-    `source` is a file or a data frame. `items` finds an id by its text, as CSV files hold text alone.
+def read_labels(source: Any, name: str) -> list[Said]:
+    """Return what a file, or a data frame called `name`, says of items, label by label.
 
     Raises
     ------
     ArgumentError, TableError
-        If the file cannot be read, or is no such file.
-    UnknownTicketError
-        If no item has an id.
+        If the file cannot be read, or holds no labels of items.
     """
     if is_frame(source):
-        return _of_items(_from_frame(source), "labels", items)
+        return labels_of(_from_frame(source, name), name)
     path = Path(source)
-    readers = {".csv": _from_csv, ".jsonl": _from_lines, ".json": _from_label_studio}
+    readers = {".csv": _from_csv, ".jsonl": _from_lines, ".json": _from_json}
     if path.suffix not in readers:
         raise ArgumentError(wanted("path", "a file that ends in .csv, .jsonl or .json", str(path)))
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise TableError(f"{path}: cannot be read: {why_unreadable(error)}") from error
-    return _of_items(readers[path.suffix](text, path), path.name, items)
+    return labels_of(readers[path.suffix](text, path.name), path.name)
 
 
-def _of_items(lines: Iterable[tuple[Any, Any, Any]], name: str, items: dict[str, Label]) -> list[Row]:
-    rows: list[Row] = []
-    for place, (given, label, annotator) in enumerate(lines, 1):
-        item = items.get(str(given))
-        if item is None:
-            raise UnknownTicketError(wanted(f"{name}, label {place}", "the id of an item of this queue", given))
-        rows.append((item, label, str(annotator) if annotator not in (None, "") else None))
-    return rows
+def _from_csv(text: str, name: str) -> Records:
+    lines = csv.DictReader(io.StringIO(text, newline=""))
+    _check_columns(lines.fieldnames or (), name)
+    return [(f"{name}, line {lines.line_num}", line) for line in lines]
 
 
-def _from_csv(text: str, path: Path) -> Iterable[tuple[Any, Any, Any]]:
-    lines = csv.DictReader(text.splitlines())
-    return _from_table(lines, lines.fieldnames or (), path.name)
-
-
-def _from_frame(frame: Any) -> Iterable[tuple[Any, Any, Any]]:
-    table = as_pandas(frame, "labels")
+def _from_frame(frame: Any, name: str) -> Records:
+    table = as_pandas(frame, name)
+    _check_columns(list(table.columns), name)
     cells = table.astype(object).where(table.notna(), None)
-    return _from_table(cells.to_dict("records"), list(table.columns), "labels")
+    return [(f"{name}, row {number}", row) for number, row in enumerate(cells.to_dict("records"), 1)]
 
 
-def _from_table(lines: Iterable[dict[Any, Any]], columns: Sequence[Any], name: str) -> Iterable[tuple[Any, Any, Any]]:
-    if not {"id", "label"} <= set(columns):
+def _check_columns(columns: Sequence[Any], name: str) -> None:
+    if not {"id", OWN} & set(columns) or not set(LABELS) & set(columns):
         raise TableError(wanted(name, "the columns id and label", list(columns)))
-    for line in lines:
-        rejected = str(line.get("rejected") or "").strip().lower() in ("1", "true", "yes")
-        yield line["id"], None if rejected else _label(line["label"]), line.get("annotator")
 
 
-def _from_lines(text: str, path: Path) -> Iterable[tuple[Any, Any, Any]]:
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip():
-            row = _object(line, f"{path.name}, line {number}")
-            if "id" not in row:
-                raise TableError(wanted(f"{path.name}, line {number}", "an id", row))
-            accepted = row.get("accept")
-            label = accepted[0] if isinstance(accepted, list) and len(accepted) == 1 else row.get("label")
-            answer = row.get("answer", "accept")
-            meaning = {"accept": _label(label), "reject": None, "ignore": LEFT_OPEN}
-            if answer not in meaning:
-                raise TableError(wanted(f"{path.name}, line {number}", "accept, reject or ignore", answer))
-            yield row["id"], meaning[answer], row.get("annotator", row.get("_annotator_id"))
+def _from_lines(text: str, name: str) -> Records:
+    lines = [(f"{name}, line {number}", line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    return [(place, _parsed(line, place)) for place, line in lines]
 
 
-def _from_label_studio(text: str, path: Path) -> Iterable[tuple[Any, Any, Any]]:
-    tasks = _parsed(text, path.name)
+def _from_json(text: str, name: str) -> Records:
+    tasks = _parsed(text, name)
+    if isinstance(tasks, dict) and "data" in tasks:  # older Label Studio writes a file for each task
+        tasks = [tasks]
     if not isinstance(tasks, list):
-        raise TableError(wanted(path.name, "a list of tasks, as Label Studio exports it", tasks))
-    for number, task in enumerate(tasks, 1):
-        where = f"{path.name}, task {number}"
-        try:
-            item = task["data"]["id"]
-            for annotation in task.get("annotations", ()):
-                results, cancelled = annotation["result"], annotation.get("was_cancelled", False)
-                choices = [choice for one in results for choice in one["value"].get("choices", ())]
-                if len(choices) > 1:
-                    raise TableError(wanted(where, "one choice an annotation", choices))
-                label = None if cancelled else _label(choices[0] if choices else "")
-                yield item, label, annotation.get("completed_by")
-        except (KeyError, TypeError, AttributeError) as error:
-            raise TableError(wanted(where, "data with an id, and annotations with choices", task)) from error
-
-
-def _object(text: str, where: str) -> dict[str, Any]:
-    value = _parsed(text, where)
-    if not isinstance(value, dict):
-        raise TableError(wanted(where, "a JSON object", value))
-    return value
+        raise TableError(wanted(name, "a list of tasks, as Label Studio exports it", tasks))
+    return [(f"{name}, task {number}", task) for number, task in enumerate(tasks, 1)]
 
 
 def _parsed(text: str, where: str) -> Any:
@@ -137,13 +94,3 @@ def _parsed(text: str, where: str) -> Any:
         return json.loads(text)
     except ValueError as error:
         raise TableError(f"{where}: no JSON: {error}") from error
-
-
-def _label(given: Any) -> Any:
-    """Return a label: whole numbers as such, as they are in a queue, and an empty one as none at all."""
-    if given is None or given == "":
-        return LEFT_OPEN
-    try:
-        return int(given) if isinstance(given, str) else given
-    except ValueError:
-        return given
