@@ -222,3 +222,63 @@ def test_a_queue_is_resumed_with_its_own_settings(begun, more):
     assert call("patients.csv", *OPTIONS, *more, "--items", 1, answers="1\n").exit_code == 0
     queue = eh.load("labels.evenhand")
     assert (queue.annotators, queue.choice, queue.seed, len(queue.annotations)) == (2, "diverse", 1, 2)
+
+
+WORKED = ("patients.csv", *OPTIONS, "--annotators", 2)
+
+
+def label_studio(tasks, *users):
+    """The export of a file of tasks that these users have labelled low."""
+    choice = {"type": "choices", "value": {"choices": ["low"]}}
+    given = [{"completed_by": user, "result": [choice]} for user in users]
+    pathlib.Path("export.json").write_text(
+        json.dumps([{**task, "annotations": given} for task in json.loads(pathlib.Path(tasks).read_text())])
+    )
+
+
+@pytest.mark.parametrize("items", [1, 4])
+def test_two_people_label_every_item_of_a_file(patients, items):
+    assert "items are in" in call(*WORKED, "--seed", 1, "--items", items, "--tasks", "t.json").output
+    label_studio("t.json", 7, {"id": 8, "email": "bob@example.org"})
+    read = call(*WORKED, "--read", "export.json")
+    assert f"{2 * items} labels read, 0 items rejected, 0 left open\n" in read.output
+    again = call(*WORKED, "--read", "export.json", "--json")
+    assert f'"repeated":{2 * items}' in again.output.replace(" ", "")
+    assert set(eh.load("labels.evenhand").annotations["annotator"]) == {"7", "bob@example.org"}
+
+
+def test_what_is_left_of_a_pool_is_written(patients):
+    pd.read_csv("patients.csv").head(30).to_csv("patients.csv", index=False)
+    out = call(*WORKED, "--seed", 1, "--items", 100, "--tasks", "t.csv")
+    assert out.exit_code == 0, out.output
+    written = pd.read_csv("t.csv")["id"]
+    assert written.is_unique
+    assert 20 < len(written) <= 30
+    assert call(*WORKED, "--items", 100, "--tasks", "t.csv").exit_code == 0
+    assert sorted(pd.read_csv("t.csv")["id"]) == sorted(written)
+
+
+def test_everybody_has_tasks_of_their_own_and_names_of_a_tool_are_theirs(patients):
+    for who in ("ann", "bob"):
+        call(*WORKED, "--seed", 1, "--items", 3, "--annotator", who, "--tasks", f"{who}.json")
+    assert pathlib.Path("ann.json").read_text() == pathlib.Path("bob.json").read_text()
+    label_studio("ann.json", 7, 8)
+    before = pathlib.Path("labels.evenhand").read_bytes()
+    refused = str(call(*WORKED, "--read", "export.json").exception)
+    assert "export.json, task 1, item 'p" in refused
+    assert "ann, bob was asked for it, not 7" in refused
+    assert "nothing was told" in refused
+    assert pathlib.Path("labels.evenhand").read_bytes() == before
+    unnamed = call(*WORKED, "--read", "export.json", "--annotator", "7=")
+    assert "wanted a name, or the names of users" in str(unnamed.exception)
+    assert "6 labels read" in call(*WORKED, "--read", "export.json", "--annotator", "7=ann, 8=bob").output
+    assert set(eh.load("labels.evenhand").annotations["annotator"]) == {"ann", "bob"}
+
+
+def test_a_refused_table_names_the_file_the_row_and_the_item(patients):
+    call("patients.csv", *OPTIONS, "--seed", 1, "--items", 2, "--tasks", "t.csv")
+    pd.read_csv("t.csv").assign(label=["low", "hihg"]).to_csv("labels.csv", index=False)
+    refused = str(call("patients.csv", *OPTIONS, "--read", "labels.csv").exception)
+    assert refused.startswith("labels.csv, row 2, item 'p")
+    assert "nothing was told" in refused
+    assert eh.load("labels.evenhand").annotations.empty

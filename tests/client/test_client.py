@@ -250,6 +250,21 @@ def test_async(served):
     assert told == ["told"] * 20
 
 
+def test_a_sticky_key_gives_its_first_decision_whatever_else_is_sent(served):
+    async def again(name):
+        async with AsyncClient(served.url, key=served.key) as client:
+            return await client.study(name).ask(available=["b"], key="ann", sticky=True)
+
+    with Client(served.url, key=served.key) as client:
+        study = client.create("pace", POLICY)
+        first = study.ask(available=["a"], key="ann", sticky=True)
+        assert study.ask(key="ann", sticky=True) == first == asyncio.run(again("pace"))
+        with pytest.raises(ContradictionError, match="ask with sticky"):
+            study.ask(available=["b"], key="ann")
+        with pytest.raises(ArgumentError, match="sticky: wanted a key beside it"):
+            study.ask(sticky=True)
+
+
 @pytest.mark.parametrize(("sync", "own"), [(Client, AsyncClient), (RemoteStudy, AsyncRemoteStudy)])
 def test_both_clients_have_the_same_methods(sync, own):
     def public(cls):

@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from openfeature import api
@@ -124,6 +125,62 @@ def test_sticky_flags_give_a_targeting_key_the_same_decision(flags):
     assert one.study.record(2)["key"] == f"openfeature/{digest}"
     missing = one.client.get_string_details(one.flag, "none")
     assert (missing.value, missing.error_code) == ("none", ErrorCode.TARGETING_KEY_MISSING)
+
+
+CONTEXTUAL = {"policy": "groups/linear-thompson", "groups": {"red": "x", "blue": "x"}, "seed": 1}
+
+
+def details(client, flag, shown):
+    return client.get_string_details(flag, "none", EvaluationContext("ann", shown))
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        {"contexts": [[21.0, 1.0], [21.0, 0.0]]},
+        {"contexts": [[9.0, 1.0]]},
+        {"contexts": [[9.0, 1.0, 3.0], [9.0, 0.0, 3.0]]},
+        {"contexts": "nonsense"},
+        {"contexts": [[float("nan"), 1.0], [9.0, 0.0]]},
+        {"contexts": [[9.0, 1.0], [9.0, 0.0]], "groups": {"red": "y", "blue": "x"}},
+        {"contexts": [[9.0, 1.0], [9.0, 0.0]], "available": ["green"]},
+        {"available": "red"},
+        {"segment": 7.5},
+        {},
+    ],
+    ids=str,
+)
+def test_a_sticky_visitor_gets_her_first_decision_in_every_other_context(flags, shown):
+    one = flags("red", "blue", sticky=True)
+    study = one.provider._client.create(f"{one.flag}-shown", CONTEXTUAL)
+    first = details(one.client, study.name, {"contexts": [[9.0, 1.0], [9.0, 0.0]]})
+    assert first.error_code is None
+    assert details(one.client, study.name, shown) == first
+    assert study.state()["decisions"] == 1
+
+
+def test_a_sticky_visitor_keeps_an_arm_that_is_off_offer_or_retired_and_others_do_not(flags):
+    one = flags("red", "blue", "green", sticky=True)
+    first = details(one.client, one.flag, {"available": ["red"]})
+    one.study.retire("red")
+    for shown in ({"available": ["blue"]}, {"available": ["none"]}, {"available": []}, {"segment": "mobile"}, {}):
+        assert details(one.client, one.flag, shown) == first
+    new = one.client.get_string_details(one.flag, "none", EvaluationContext("bob", {"available": ["red"]}))
+    assert (new.value, new.error_code) == ("none", ErrorCode.INVALID_CONTEXT)
+    assert "red" in new.error_message
+    assert one.study.state()["decisions"] == 1
+
+
+def test_a_sticky_visitor_who_comes_several_times_at_once_gets_one_decision(flags):
+    one = flags("red", "blue", sticky=True)
+    study = one.provider._client.create(f"{one.flag}-shown", CONTEXTUAL)
+    with ThreadPoolExecutor(6) as threads:
+        visits = [
+            threads.submit(details, one.client, study.name, {"contexts": [[hour, 1.0], [hour, 0.0]]})
+            for hour in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
+        ]
+        assert len({visit.result().flag_metadata["ticket"] for visit in visits}) == 1
+    assert study.state()["decisions"] == 1
 
 
 def test_booleans_numbers_and_objects(flags):

@@ -191,6 +191,21 @@ def test_the_same_key_gives_the_same_decision(served):
     assert served.read("/studies/ads")["decisions"] == 5
 
 
+def test_a_sticky_key_gives_its_first_decision_whatever_else_is_sent(served):
+    served.create("pace", {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "shares": {"a": 0.2, "b": 0}})
+    named = {"Idempotency-Key": "ann"}
+    first = served.ask("pace", json={"available": ["a"], "sticky": True}, headers=named).json()
+    offers = [{"available": ["b"]}, {"available": ["nobody"]}, {"available": []}]
+    for shown in [{}, *offers, {"segment": "mobile"}, {"contexts": [[1.0], [2.0]]}]:
+        assert served.ask("pace", json={"sticky": True, **shown}, headers=named).json() == first
+    rows = [{"key": "ann", "available": ["b"], "sticky": True}, {"key": "ann", "available": ["b"]}]
+    sticky, other = served.ask("pace", json={"batch": rows}).json()["decisions"]
+    assert sticky == first
+    assert other["error"]["name"] == "ContradictionError"
+    assert served.ask("pace", json={"sticky": True}).status_code == 422
+    assert served.read("/studies/pace")["decisions"] == 1
+
+
 def test_the_key_that_asked_and_told_is_in_the_log(served):
     ticket = served.ask().json()["ticket"]
     served.tell({"ticket": ticket, "reward": 1.0})

@@ -1,7 +1,9 @@
 """A key names the same decisions for the library, the shell and HTTP, however many are asked for at once."""
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 
+import pandas as pd
 import pytest
 
 import evenhand as eh
@@ -138,3 +140,114 @@ def test_a_decision_under_a_key_keeps_the_code_of_its_reason():
     first, again = study.ask(key="night"), study.ask(key="night")
     assert again._asdict() == first._asdict()
     assert again.reason_code == first.reason_code != "other"
+
+
+GROUPED = {"a": "m", "b": "w"}
+ONES, TWOS = [[1.0], [1.0]], [[2.0], [2.0]]
+
+
+@pytest.fixture
+def shown():
+    """A study whose rounds show contexts, and its first decision under the key "ann"."""
+    study = Study.create(":memory:", eh.groups.TopInterval(GROUPED, horizon=50, seed=1))
+    return study, study.ask(ONES, key="ann", sticky=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ((ONES,), {}),
+        ((TWOS,), {}),
+        ((), {}),
+        (([[1.0]],), {}),
+        (("nonsense",), {}),
+        ((TWOS,), {"available": ["nobody"]}),
+        ((), {"available": []}),
+        ((), {"segment": "mobile"}),
+    ],
+)
+def test_a_sticky_key_gets_its_first_decision_whatever_else_is_given(shown, given, named):
+    study, first = shown
+    assert study.ask(*given, key="ann", sticky=True, **named) == first
+    assert study.ask(*given, key="ann", sticky=True, count=1, **named) == [first]
+    assert study.sequence == 1
+    study.tell(first, 1.0)
+    assert study.ask(*given, key="ann", sticky=True, **named) == first
+    assert study.verify().ok
+
+
+def test_a_key_without_sticky_is_for_one_ask_and_the_refusal_names_the_way_out(shown):
+    study, _ = shown
+    with pytest.raises(ContradictionError, match="used before, for another ask; take a new key, or ask with sticky"):
+        study.ask(TWOS, key="ann")
+    with pytest.raises(ArgumentError, match="contexts"):
+        study.ask(key="bob", sticky=True)
+    assert study.sequence == 1
+
+
+def test_of_sticky_asks_at_the_same_moment_one_decides(shown):
+    study, _ = shown
+    bobs = [Operation("ask", given={"contexts": one}, key="bob", sticky=True) for one in (ONES, TWOS, "nonsense")]
+    assert study.perform(bobs) == [study.ask(TWOS, key="bob", sticky=True)] * 3
+    with ThreadPoolExecutor(4) as threads:
+        asks = [threads.submit(study.ask, [[x], [1.0]], key="cid", sticky=True) for x in range(8)]
+        assert len({one.result().id for one in asks}) == 1
+    assert study.sequence == 3
+
+
+def test_sticky_keys_reach_over_workers():
+    policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"ads": 0.2, "news": 0.3}, tolerance=3)
+    study = Study.create(":memory:", policy, name="ads", workers=2)
+    one, two = (Study.open(study.store, "ads", worker=name) for name in ("w1", "w2"))
+    first = one.ask(key="ann", sticky=True)
+    assert two.ask(key="ann", sticky=True, available=["news"], segment="mobile") == first
+    assert one.ask(key="ann", sticky=True, available=["nobody"]) == first
+
+
+@pytest.mark.parametrize("operation", [Operation("ask", sticky=True), Operation("forget", 1, sticky=True)])
+def test_sticky_needs_an_ask_with_a_key(study, operation):
+    (refusal,) = study.perform([operation])
+    assert isinstance(refusal, ArgumentError)
+    assert str(refusal).startswith("sticky: wanted an ask with a key")
+    assert study.sequence == 0
+
+
+def test_the_shell_has_sticky_keys(tmp_path):
+    store = tmp_path / "ads.evenhand"
+    Study.create(store, eh.quotas.DeadlineLearn(eh.learners.UCB1(), SHARES, seed=1)).close()
+    first = asked(store, "--key", "ann", "--sticky", "--available", "ads")
+    assert asked(store, "--key", "ann", "--sticky", "--available", "news") == first
+    assert asked(store, "--key", "ann", "--sticky") == first
+
+
+NAMES = ["ads", "caf\N{LATIN SMALL LETTER E WITH ACUTE}", 7]
+BOTH = NAMES[:2]
+SAME_OFFERS = [
+    [BOTH, BOTH[::-1], ["ads", *BOTH], set(BOTH), tuple(BOTH), pd.Series(BOTH, index=[4, 2])],
+    [BOTH, ["ads", "cafe\N{COMBINING ACUTE ACCENT}"]],
+    [None, NAMES, NAMES[::-1], [*NAMES, 7]],
+    ["ads", ["ads"], ["ads", "ads"]],
+]
+
+
+PAIRS = [pair for same in SAME_OFFERS for pair in itertools.product(same[:2], same)]
+
+
+@pytest.mark.parametrize(("first", "again"), PAIRS)
+def test_an_offer_is_a_set_and_all_arms_are_none_named(first, again):
+    study = Study.create(":memory:", eh.quotas.DeadlineLearn(eh.learners.UCB1(), dict.fromkeys(NAMES, 0.2), seed=1))
+    decision = study.ask(available=first, key="k")
+    assert study.ask(available=again, key="k") == decision
+    assert study.sequence == 1
+    for other in (["ads", 7], [7], ["nobody"], ["7"], []):
+        with pytest.raises(ContradictionError, match="for another ask"):
+            study.ask(available=other, key="k")
+
+
+def test_all_arms_are_those_that_were_not_retired():
+    study = Study.create(":memory:", eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"a": 0.2, "b": 0.2, "c": 0}, seed=1))
+    study.retire("c")
+    decision = study.ask(key="k")
+    assert study.ask(available=["b", "a"], key="k") == decision
+    with pytest.raises(ContradictionError):
+        study.ask(available=["b", "a", "c"], key="k")

@@ -20,7 +20,10 @@ import { EvenhandError } from "./errors.js";
 import { type Decision, type Shown, propensity } from "./study.js";
 
 export interface ProviderOptions {
-  /** Whether a targeting key always gets the same decision of a flag: it becomes the idempotency key. */
+  /**
+   * Whether a targeting key always gets its first decision of a flag, whatever the context says later: it becomes the
+   * idempotency key.
+   */
   sticky?: boolean;
   /** The flag that each tracking event rewards; an event that is not named here rewards the flag of its own name. */
   events?: Record<string, string>;
@@ -120,14 +123,17 @@ export class EvenhandProvider implements Provider {
     if (this.#options.sticky && !context.targetingKey) {
       throw new TargetingKeyMissingError("a sticky flag needs a targeting key");
     }
+    const own = this.#options.sticky ? { key: await keyOf(context.targetingKey!), sticky: true } : undefined;
     try {
-      const key = this.#options.sticky ? { key: await keyOf(context.targetingKey!) } : {};
-      return await this.#client.study(flag).ask({ ...this.#options.observe(flag, context), ...key });
+      return await this.#client.study(flag).ask({ ...this.#options.observe(flag, context), ...own });
     } catch (error) {
       if (!(error instanceof EvenhandError)) throw error;
       if (error.name === "UnknownStudyError") throw new FlagNotFoundError(error.message);
-      if (error.status === 422 || error.name === "ArgumentError") throw new InvalidContextError(error.message);
-      throw new GeneralError(error.message);
+      if (error.status !== 422 && error.name !== "ArgumentError") throw new GeneralError(error.message);
+      // Without an offer no decision is taken: it is refused again, unless the visitor has had one before.
+      const first = own && (await this.#client.study(flag).ask({ available: [], ...own }).catch(() => undefined));
+      if (first) return first;
+      throw new InvalidContextError(error.message);
     }
   }
 

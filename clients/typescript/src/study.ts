@@ -43,9 +43,14 @@ export class Study {
     this.#send = send;
   }
 
-  /** Return a decision. Asking again with the same `key` returns the same one. */
-  async ask(round: Shown & { key?: string } = {}): Promise<Decision> {
+  /**
+   * Return a decision. Asking again with the same `key` returns the same one; another ask under it is refused.
+   *
+   * With `sticky` the key alone decides: asking again returns its first decision, whatever else is given then.
+   */
+  async ask(round: Shown & { key?: string; sticky?: boolean } = {}): Promise<Decision> {
     const { key, ...body } = round;
+    if (body.sticky && key === undefined) throw new EvenhandError("ArgumentError", "sticky: wanted a key beside it");
     return (await this.#ask(body, key)) as Decision;
   }
 

@@ -67,6 +67,18 @@ test("sticky flags give a targeting key the same decision", async () => {
   assert.deepEqual([missing.value, missing.errorCode], ["none", ErrorCode.TARGETING_KEY_MISSING]);
 });
 
+test("a sticky visitor gets her first decision whatever else is sent", async () => {
+  const { study, flag, client } = await flags(["red", "blue"], { sticky: true });
+  const seen = (shown: object) => client.getStringDetails(flag, "none", { targetingKey: "ann", ...shown });
+  const first = await seen({ available: ["red"] });
+  for (const shown of [{ available: ["blue"] }, { available: ["green"] }, { available: "red" }, { segment: 7.5 }, {}]) {
+    assert.deepEqual((await seen(shown)).flagMetadata, first.flagMetadata);
+  }
+  const refused = await client.getStringDetails(flag, "none", { targetingKey: "bob", available: ["green"] });
+  assert.deepEqual([refused.value, refused.errorCode], ["none", ErrorCode.INVALID_CONTEXT]);
+  assert.equal((await study.state()).decisions, 1);
+});
+
 test("booleans, numbers and objects", async () => {
   const dark = await flags(["on", "off"]);
   assert.equal(typeof (await dark.client.getBooleanDetails(dark.flag, false)).value, "boolean");

@@ -90,9 +90,12 @@ def _rows(contexts: Any) -> Any:
     return contexts
 
 
-def ask(study: str, shown: Mapping[str, Any], key: str | None) -> Call[Decision]:
+def ask(study: str, shown: Mapping[str, Any], key: str | None, *, sticky: bool) -> Call[Decision]:
     """Return the request for one decision."""
-    return _keyed(f"/studies/{study}/ask", shown, lambda content: decision_of(json.loads(content)), key)
+    if sticky and key is None:
+        raise ArgumentError(wanted("sticky", "a key beside it", "none"))
+    body = {**shown, "sticky": True} if sticky else shown
+    return _keyed(f"/studies/{study}/ask", body, lambda content: decision_of(json.loads(content)), key)
 
 
 def ask_many(

@@ -117,14 +117,16 @@ class RemoteStudy:
         segment: Label | None = None,
         annotator: str | None = None,
         key: str | None = None,
+        sticky: bool = False,
         subject: str | None = None,
     ) -> Decision:
-        """Return a decision. Asking again with the same `key` returns the same one.
+        """Return a decision. Asking again with the same `key` returns the same one; another ask under it is refused.
 
+        With `sticky` the key alone decides: asking again returns its first decision, whatever else is given then.
         `subject` says whom the contexts are about: the service encrypts them, and can erase them.
         """
         shown = calls.shown(contexts, groups, available, segment, annotator, subject)
-        return self._client._send(calls.ask(self.name, shown, key))
+        return self._client._send(calls.ask(self.name, shown, key, sticky=sticky))
 
     def ask_many(
         self, rounds: int | Sequence[Mapping[str, Any]], *, key: str | None = None

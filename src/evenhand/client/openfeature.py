@@ -65,7 +65,8 @@ class EvenhandProvider(AbstractProvider):
     Parameters
     ----------
     client : a client whose key may decide and report; the caller closes it.
-    sticky : whether a targeting key always gets the same decision of a flag: it becomes the idempotency key.
+    sticky : whether a targeting key always gets its first decision of a flag, whatever the evaluation context says
+        later: it becomes the idempotency key.
     events : the flag that each tracking event rewards; an event that is not named rewards the flag of its own name.
     observe : makes the arguments of `ask` of the flag and the attributes of the evaluation context; by default they are
         the attributes called contexts, groups, available and segment.
@@ -153,14 +154,24 @@ class EvenhandProvider(AbstractProvider):
             raise TargetingKeyMissingError("a sticky flag needs a targeting key")
         key = _key(context.targeting_key) if self._sticky and context.targeting_key else None
         try:
+            study = self._client.study(flag)
             shown = self._observe(flag, context.attributes)
-            return self._client.study(flag).ask(
-                contexts=shown.get("contexts"),
-                groups=shown.get("groups"),
-                available=shown.get("available"),
-                segment=shown.get("segment"),
-                key=key,
-            )
+            try:
+                return study.ask(
+                    contexts=shown.get("contexts"),
+                    groups=shown.get("groups"),
+                    available=shown.get("available"),
+                    segment=shown.get("segment"),
+                    key=key,
+                    sticky=self._sticky,
+                )
+            except ArgumentError:
+                if key is None:
+                    raise
+                # without an offer no decision is taken: it is refused again, unless the visitor has had one before
+                with suppress(ArgumentError):
+                    return study.ask(available=(), key=key, sticky=True)
+                raise
         except UnknownStudyError as error:
             raise FlagNotFoundError(str(error)) from error
         except ArgumentError as error:

@@ -243,6 +243,7 @@ class Study:
         segment: Label | None = None,
         annotator: str | None = None,
         key: str | None = None,
+        sticky: bool = False,
         count: int | None = None,
         subject: str | None = None,
     ) -> Any:
@@ -254,7 +255,10 @@ class Study:
         available, segment : the arms on offer in this round, and the segment that it belongs to, for a policy whose
             `ask` takes them.
         annotator : who labels, for a queue of items.
-        key : your own name for this request: asking again with the same key returns the same decision.
+        key : your own name for this request: asking again with the same key returns the same decision. An ask for
+            something else under it is refused; the order of `available` makes no difference, and all arms named is none
+            named.
+        sticky : whether the key alone decides: asking again returns its first decision, whatever else is given then.
         count : how many decisions to take in one transaction, all or none; they are returned as a list. With the same
             key, a smaller count returns the first of them, and a larger one takes new decisions for the rest.
         subject : whom the contexts are about, such as the id of a user: they are encrypted in the log, and `erase`
@@ -270,9 +274,9 @@ class Study:
         more = {"available": available, "segment": segment, "annotator": annotator}
         given = self._arguments().named("ask", observed) | {k: v for k, v in more.items() if v is not None}
         if count is None:
-            return self._do(Operation("ask", None, given, key, subject=subject))
+            return self._do(Operation("ask", None, given, key, subject=subject, sticky=sticky))
         whole("count", count, low=1, high=MOST)
-        asks = [Operation("ask", None, given, key, None, i, subject) for i in range(count)]
+        asks = [Operation("ask", None, given, key, None, i, subject, sticky) for i in range(count)]
         return self._perform_all(asks, whole=True)
 
     def tell(

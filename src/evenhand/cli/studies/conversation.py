@@ -42,6 +42,9 @@ def ask(
         str | None,
         typer.Option(help="Your own name for this request; the same key returns the same decisions again."),
     ] = None,
+    sticky: Annotated[
+        bool, typer.Option("--sticky", help="Return the first decision of --key, whatever else is given now.")
+    ] = False,
     subject: Annotated[
         str | None,
         typer.Option(help="Whom the contexts are about: they are encrypted, and `evenhand erase` can erase them."),
@@ -64,7 +67,7 @@ def ask(
             given["available"] = labels_of(labels_in(available, "--available"), running)
         if segment is not None:
             given["segment"] = segment
-        asks = [Operation("ask", given=given, key=key, number=n, subject=subject) for n in range(count)]
+        asks = [Operation("ask", None, given, key, None, number, subject, sticky) for number in range(count)]
         outcomes = running.perform(asks)
         try:
             for outcome in outcomes:

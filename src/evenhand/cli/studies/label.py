@@ -29,7 +29,10 @@ def label(
     state: Annotated[Path, typer.Option(help="File that keeps the queue; it is saved after each answer.")] = Path(
         "labels.evenhand"
     ),
-    annotator: Annotated[str | None, typer.Option(help="Your name, where several people label.")] = None,
+    annotator: Annotated[
+        str | None,
+        typer.Option(help="Your name, where several people label; with --read also who a tool's users are: 7=ann."),
+    ] = None,
     annotators: Annotated[
         int | None, typer.Option(help="How many people label each item; 1, or as in --state.")
     ] = None,
@@ -64,7 +67,7 @@ def label(
     from evenhand.cli.studies.label_session import Session
     from evenhand.data.csv_files import write_csv
     from evenhand.data.files import format_of
-    from evenhand.errors import ArgumentError, wanted
+    from evenhand.errors import ArgumentError, ExhaustedError, wanted
     from evenhand.saving.state import save
 
     shown = names_of(show) or [id, *names_of(features)]
@@ -75,17 +78,23 @@ def label(
     frame = without_empty_cells(frame, [id, group], columns, empty)
     queue = _queue(frame, id, group, columns, allowed, shown, state, choice, annotators, seed)
     if tasks is not None:
-        while len(queue.open_items()) < items:
-            queue.ask(items - len(queue.open_items()), annotator=annotator)
+        while (missing := items - len(queue.open_items(annotator=annotator))) > 0:
+            try:
+                queue.ask(missing, annotator=annotator)
+            except ExhaustedError:
+                if missing == items:
+                    raise
+                break
         save(queue, state)
-        written = queue.write_tasks(tasks)
+        written = queue.write_tasks(tasks, annotator=annotator)
         answer({"tasks": written}, f"{written} items are in {tasks}; when they are labelled: --read FILE", json)
     elif read is not None:
         given = read if read.is_file() and format_of(read) in ("json", "jsonl") else read_texts(read)
-        counts = queue.read_labels(given, annotator=annotator)
+        counts = queue.read_labels(given, annotator=_names(annotator), name=read.name)
         save(queue, state)
         words = f"{counts['told']} labels read, {counts['rejected']} items rejected, {counts['left']} left open"
-        answer(counts, words, json)
+        again = f", {counts['repeated']} told before" if "repeated" in counts else ""
+        answer(counts, f"{words}{again}", json)
     elif items:
         Session(queue, frame.set_index(frame[id].astype(str)), shown, allowed, annotator, state).converse(items)
     if out is not None:
@@ -173,6 +182,18 @@ def _logistic() -> Any:
     from evenhand.sampling import EstimatorModel
 
     return EstimatorModel(LogisticRegression(max_iter=1000))
+
+
+def _names(annotator: str | None) -> str | dict[str, str] | None:
+    """Return the name of the annotator, or the names of a tool's users in a text such as 7=ann,8=bob."""
+    from evenhand.errors import ArgumentError, wanted
+
+    if annotator is None or "=" not in annotator:
+        return annotator
+    names = {user.strip(): name.strip() for user, _, name in (pair.rpartition("=") for pair in annotator.split(","))}
+    if not all(user and name for user, name in names.items()):
+        raise ArgumentError(wanted("--annotator", "a name, or the names of users such as 7=ann,8=bob", annotator))
+    return names
 
 
 def _label(text: str) -> Any:

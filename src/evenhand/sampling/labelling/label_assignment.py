@@ -13,7 +13,7 @@ from evenhand.sampling.labelling.label_items import LABELLED, OPEN, PURPOSES, RE
 from evenhand.sampling.sampler import Sampler
 from evenhand.saving.saved import fill, item
 
-__all__ = ["Assignment"]
+__all__ = ["Assignment", "Rehearsal"]
 
 START = 10
 """Training items of each group that come at random before the model's uncertainty counts: a model that has not met a
@@ -129,3 +129,17 @@ class Assignment:
         if self._spread is not None:
             for position in np.flatnonzero((self.items.state != WAITING) & ~self.items.validates).tolist():
                 self._spread.note(position, self.items.orders[self.items.group[position]])
+
+
+class Rehearsal(Assignment):
+    """What labels would do to the items; no model learns from them."""
+
+    def __init__(self, items: Items, sampler: Sampler) -> None:
+        super().__init__(items, sampler, "uniform")
+
+    def settle(self, position: int, label: Label) -> None:
+        """Count an item as labelled."""
+        self.items.state[position] = LABELLED
+
+    def _vacate(self, position: int, state: int) -> None:
+        self.items.state[position] = state

@@ -25,8 +25,9 @@ from evenhand.sampling.forecast import Forecast, forecast
 from evenhand.sampling.labelling.annotations import Annotations
 from evenhand.sampling.labelling.choosing import CHOICES, Choice
 from evenhand.sampling.labelling.label_assignment import Assignment
-from evenhand.sampling.labelling.label_files import LEFT_OPEN, read_labels, write_tasks
+from evenhand.sampling.labelling.label_files import write_tasks
 from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED, Items
+from evenhand.sampling.labelling.label_reading import tell_file
 from evenhand.sampling.labelling.label_report import (
     annotations_table,
     doubts_table,
@@ -134,7 +135,8 @@ class LabelQueue(Conversation):
     def ask(self, n: int | None = None, *, annotator: str | None = None) -> Any:
         """Return the ids of the next `n` items to label, or the next one as a `Task` where `n` is left out.
 
-        Fewer than `n` are returned where fewer are left. A named annotator gets no item twice.
+        Fewer than `n` are returned where fewer are left. A named annotator gets no item twice; without a name, each of
+        the `n` items is asked of as many people as it needs.
 
         Raises
         ------
@@ -146,15 +148,18 @@ class LabelQueue(Conversation):
         who = _name(annotator)
         if n is None:
             return self._task(who)
-        tasks: list[Task] = []
+        items: list[Label] = []
         for _ in range(checked_whole("n", n, 1)):
             try:
-                tasks.append(self._task(who))
+                items.append(self._task(who).item)
             except ExhaustedError:
-                if not tasks:
+                if not items:
                     raise
                 break
-        return [task.item for task in tasks]
+            position = self._items.position(items[-1])
+            while who is None and self._lacks(position) > 0:
+                self._hand_to(position, None)
+        return items
 
     @locked
     def tell(self, id: Task | Label, label: Label | None, *, annotator: str | None = None) -> None:
@@ -183,12 +188,13 @@ class LabelQueue(Conversation):
                 self._annotations.take_back(position)
                 raise
         del self._open[number]
-        if settled is None and self._lacks(position) > 0 and position not in self._again:
-            self._again.append(position)
+        if settled is None:
+            self._want_more(position)
 
     @locked
     def correct(self, id: Label, label: Label, *, annotator: str | None = None) -> None:
-        """Replace the label that an annotator gave to an item; the model is trained again if the item's label changes.
+        """Replace the label that an annotator gave to an item; the model is trained again if the item's label changes,
+        and a tie asks one more.
 
         Raises
         ------
@@ -208,6 +214,8 @@ class LabelQueue(Conversation):
         except BaseException:
             self._annotations.replace(position, who, before[1])
             raise
+        if settled is None:
+            self._want_more(position)
 
     @locked
     def forget(self, id: Task | Label) -> None:
@@ -242,50 +250,53 @@ class LabelQueue(Conversation):
                 self._again.append(position)
 
     @locked
-    def write_tasks(self, path: str | Path) -> int:
-        """Write the open items to a file for a labelling tool, and return how many they are.
+    def write_tasks(self, path: str | Path, *, annotator: str | None = None) -> int:
+        """Write the open items to a file for a labelling tool, all or one annotator's; return how many they are.
 
         A CSV file has the columns `id`, `group`, `text`; JSON lines (`.jsonl`) are `{"id", "text", "meta"}`, as
-        Prodigy reads them; a JSON file (`.json`) is a list of `{"id", "data"}`, as Label Studio does.
+        Prodigy and Doccano read them; a JSON file (`.json`) is a list of `{"data"}`, as Label Studio does.
 
         Raises
         ------
         ArgumentError
             If the file's name ends otherwise.
         """
-        positions = [self._items.position(one) for one in self.open_items()]
+        positions = [self._items.position(one) for one in self.open_items(annotator=annotator)]
         texts = self.content or [str(one) for one in self.ids]
         return write_tasks(Path(path), [(self.ids[p], self._group(p), texts[p]) for p in positions])
 
     @locked
-    def read_labels(self, path: Any, *, annotator: str | None = None) -> dict[str, int]:
+    def read_labels(
+        self, path: Any, *, annotator: str | Mapping[Any, str] | None = None, name: str = "labels"
+    ) -> dict[str, int]:
         """Tell the labels in a labelling tool's file; return how many were told, rejected and left open.
 
         A CSV file, or a data frame in place of the path, has the columns `id`, `label`, and `annotator` if several
         people labelled; an empty label leaves the item open, and a column `rejected` may be true. An item that one of
-        them rejects is rejected. JSON lines hold `{"id", "label", "answer"}` as Prodigy writes
-        them, and a JSON file is Label Studio's export with one choice an annotation. Nothing is told if any line is
-        wrong.
+        them rejects is rejected. JSON lines hold `{"id", "label", "answer"}` as Prodigy writes them, or `{"id",
+        "label"}` as Doccano does; a JSON file is Label Studio's export with one choice an annotation.
+
+        An item takes the labels of as many people as it needs. What was told before and is told again changes nothing
+        and is counted as "repeated", so that an export may hold everything so far.
+
+        Parameters
+        ----------
+        path : the file, or a data frame.
+        annotator : who gave the labels of which the file does not say it; or the annotators by the tool's names for
+            them, its numbers or emails, as {7: "ann", "bob@example.org": "bob"}. Users that are not named here are
+            annotators by their email, or their number where the file has no more.
+        name : what refusals call a data frame.
 
         Raises
         ------
-        ArgumentError, UnknownTicketError
-            If the file has another form, names an item that is not open, or a label is outside the classes.
+        ArgumentError, UnknownTicketError, ClosedTicketError
+            If the file has another form, or holds a label that cannot be told: of an item that is not open, of somebody
+            who was not asked or labelled it otherwise before, or outside the classes. Every such label is named with
+            its place, and nothing is told.
         """
-        rows = read_labels(path, {str(one): one for one in self.ids})
-        told = [(one, label, who or _name(annotator)) for one, label, who in rows if label is not LEFT_OPEN]
-        if len({(one, who) for one, _, who in told}) < len(told):
-            raise ArgumentError(wanted("path", "each item once for each annotator", "an item twice"))
-        for one, _, who in told:
-            self._found(one, who)
-        labelled = [row for row in told if row[1] is not None]
-        self.sampler.checked_labels([label for _, label, _ in labelled])
-        rejected = {one: who for one, label, who in told if label is None}
-        for one, label, who in labelled:
-            self.tell(one, label, annotator=who)
-        for one, who in rejected.items():
-            self.tell(one, None, annotator=who)
-        return {"told": len(labelled), "rejected": len(rejected), "left": len(rows) - len(told)}
+        for one in annotator.values() if isinstance(annotator, Mapping) else [annotator]:
+            _name(one)
+        return tell_file(self, path, annotator, name)
 
     @locked
     def open_items(self, *, annotator: str | None = None) -> list[Label]:
@@ -397,14 +408,21 @@ class LabelQueue(Conversation):
 
     def _task(self, annotator: str | None) -> Task:
         position, why = self._repeated(annotator) or self._new()
-        self.round += 1
-        said = (self.round, self.ids[position], self._group(position))
+        number, said = self._hand_to(position, annotator)
         shown = str(self.ids[position]) if self.content is None else self.content[position]
-        number = self._hand_out((said, position, annotator))
         task = Task(number, *said, self._items.purpose(position), why, shown, self.sampler.classes or ())
         task.token = self._token
         self._last = task.item, why
         return task
+
+    def _hand_to(self, position: int, annotator: str | None) -> tuple[int, tuple[int, Label, Label]]:
+        """Return the number of a new ticket of an item, and what it says."""
+        self.round += 1
+        said = (self.round, self.ids[position], self._group(position))
+        number = self._hand_out((said, position, annotator))
+        if position in self._again and self._lacks(position) <= 0:
+            self._again.remove(position)
+        return number, said
 
     def _new(self) -> tuple[int, str]:
         position, why = self._assignment.next_item()
@@ -417,12 +435,15 @@ class LabelQueue(Conversation):
         for position in self._again:
             known = self._annotations.by(position)
             if annotator is None or annotator not in [*known, *self._holders(position)]:
-                if self._lacks(position) <= 1:
-                    self._again.remove(position)
                 if self._items.state[position] == LABELLED:
                     return position, "asked again: its label is in doubt"
                 return position, "another label of the same item" if known else "open before, and taken back"
         return None
+
+    def _want_more(self, position: int) -> None:
+        """Have an item asked again if it needs more labels than it will get."""
+        if self._lacks(position) > 0 and position not in self._again:
+            self._again.append(position)
 
     def _drop(self, position: int) -> None:
         """Forget what was said of an item."""
@@ -455,8 +476,10 @@ class LabelQueue(Conversation):
             return (mine or free)[0]
         state = self._items.state[position]
         if state == LABELLED:
+            by = " and ".join(sorted({str(name) for name in self._annotations.by(position) if name is not None}))
             mend = "call ask_again([id]) to have it labelled once more"
-            raise ClosedTicketError(f"id {given!r}: it is labelled already; nothing has changed; {mend}")
+            already = f"it is labelled already{by and f', by {by}'}"
+            raise ClosedTicketError(f"id {given!r}: {already}; nothing has changed; {mend}")
         if state == REJECTED:
             raise ClosedTicketError(f"id {given!r}: it was rejected before; nothing has changed")
         if state == OPEN:

@@ -231,7 +231,7 @@ def _operations(
             operations += [error] * count
             continue
         operations += [
-            Operation("ask", None, dict(shown), own or key, actor, 0 if own else i, row.subject)
+            Operation("ask", None, dict(shown), own or key, actor, 0 if own else i, row.subject, row.sticky)
             for i in range(len(operations), len(operations) + count)
         ]
     check_shown(study.policy_name, (operation.given for operation in operations if isinstance(operation, Operation)))
@@ -272,7 +272,7 @@ def _ask_operation(session: Session, body: AskBody, headers: AskHeaders, actor: 
     if shown:
         _check_rows(session.study, body.contexts)
         check_shown(session.study.policy_name, [shown])
-    return Operation("ask", None, shown, headers.key, actor, 0, body.subject)
+    return Operation("ask", None, shown, headers.key, actor, 0, body.subject, body.sticky)
 
 
 async def _alone(request: Request, session: Session, operation: Operation) -> dict[str, Any]:

@@ -121,6 +121,10 @@ class AskBody(Body):
         description="Whom the contexts are about: they are encrypted in the log, and can be erased.",
         examples=["user-17"],
     )
+    sticky: bool = Field(
+        default=False,
+        description="Whether the idempotency key alone decides: its first decision comes again, whatever is shown now.",
+    )
     count: int | None = Field(default=None, ge=1, description="How many decisions to take; the answer is then a list.")
 
     def shown(self) -> dict[str, Any]:

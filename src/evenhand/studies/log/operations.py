@@ -35,6 +35,7 @@ class Operation(NamedTuple):
     actor : who does it, as the log shows it.
     number : for ask: which of the decisions under this key, 0, 1, ...; number i is the same however many are asked for.
     subject : for ask: whom the contexts are about; they are then encrypted, and can be erased.
+    sticky : for ask: whether the key alone decides: its first decision is returned, whatever is given now.
     """
 
     kind: Literal["ask", "tell", "forget", "add", "retire", "change"]
@@ -44,6 +45,7 @@ class Operation(NamedTuple):
     actor: str | None = None
     number: int = 0
     subject: str | None = None
+    sticky: bool = False
 
 
 class Arguments:

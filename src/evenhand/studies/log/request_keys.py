@@ -1,4 +1,4 @@
-"""Keys of requests: the texts under which the log keeps the decisions that a caller named.
+"""Keys of requests: the texts under which the log keeps the decisions that a caller named, and which asks are the same.
 
 Decision number i under a key is the same for the shell, the library and HTTP, however many are asked for at once.
 Number 0 is kept under the key itself, number i under the key, a tab and i; a caller's key holds no tab. Older versions
@@ -9,8 +9,13 @@ that the plain text always means what the older version wrote.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
+from typing import Any
 
-__all__ = ["LONGEST", "shown_key", "texts_of"]
+from evenhand.protocol import Label, find_label, places
+from evenhand.studies.log.codec import revive
+
+__all__ = ["LONGEST", "same_ask", "shown_key", "texts_of"]
 
 LONGEST = 200
 """Characters of the longest text."""
@@ -41,3 +46,28 @@ def shown_key(text: str | None) -> str | None:
         return text
     key, number = text.rsplit("\t", 1)
     return key if number == "0" else f"{key}#{number}"
+
+
+def same_ask(before: dict[str, Any], given: dict[str, Any], arms: Sequence[Label], retired: Collection[Label]) -> bool:
+    """Return whether two asks give a policy the same, with arguments in the log's form: an offer is a set of arms, and
+    one that names every arm is none.
+
+    >>> same_ask({"available": ["a", "b"]}, {"available": ["b", "a", "b"]}, ["a", "b", "c"], ())
+    True
+    >>> same_ask({}, {"available": ["b", "a"]}, ["a", "b", "c"], ["c"])
+    True
+    """
+    if before == given:
+        return True
+    known, every = places(arms), {place for place, arm in enumerate(arms) if arm not in retired}
+    one, other = (_offer(ask.get("available"), known, every) for ask in (before, given))
+    return one == other and before | {"available": None} == given | {"available": None}
+
+
+def _offer(available: Any, known: dict[Any, int], every: set[int]) -> set[Any]:
+    """Return the positions of the arms on offer, and what is no arm as it is written."""
+    if available is None:
+        return set(every)
+    arms = [available] if isinstance(available, (str, int)) else list(revive(available))
+    found = [(find_label(arm, known), arm) for arm in arms]
+    return {str(arm) if place is None else place for place, arm in found}

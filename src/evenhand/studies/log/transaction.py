@@ -34,7 +34,7 @@ from evenhand.studies.log.expiry import duration
 from evenhand.studies.log.log import Log, record_of
 from evenhand.studies.log.operations import CHANGES, Operation, apply, decision_text, returned_text
 from evenhand.studies.log.replay import Replay
-from evenhand.studies.log.request_keys import LONGEST, texts_of
+from evenhand.studies.log.request_keys import LONGEST, same_ask, texts_of
 from evenhand.studies.log.subjects import Subjects, sealed_under
 
 __all__ = ["Transaction"]
@@ -149,24 +149,30 @@ class Transaction:
         return self._numbers[ticket]
 
     def _done(self, operation: Operation) -> Any:
-        kind, ticket, given, key, actor, _, subject = operation
+        kind, ticket, given, key, actor, _, subject, sticky = operation
         replay = self._replay
         if actor is not None:
             _check_name("actor", actor, 100)
         texts = () if key is None and subject is None else self._texts(operation)
         if subject is not None:
             self._subjects.check(subject)
+        before = next((self._named[text] for text in texts if text in self._named), None) if texts else None
+        if sticky and (kind != "ask" or key is None):
+            raise ArgumentError(wanted("sticky", "an ask with a key", kind if key else "no key"))
+        if sticky and before is not None:
+            return before[1]
         given = replay.arguments.checked(kind, given)
         free = kind in ("ask", *CHANGES) or (ticket is None and kind == "tell")
         number = None if free else self._number_of(ticket)
         if key is not None and kind != "ask":
             raise ArgumentError(wanted("key", f"none: {kind} counts once without one", key))
-        before = next((self._named[text] for text in texts if text in self._named), None) if texts else None
         if kind == "tell" and number is not None and isinstance(given.get("reward"), dict):
             given = given | {"reward": self._in_order(number, given["reward"])}
         if before is not None:
-            if before[0] != given:
-                raise ContradictionError(f"key {key!r} was used before, for another ask; take a new key")
+            policy = replay.policy
+            if not same_ask(before[0], given, getattr(policy, "arms", None) or (), getattr(policy, "retired", ())):
+                mend = "take a new key, or ask with sticky for the decision that it has"
+                raise ContradictionError(f"key {key!r} was used before, for another ask; {mend}")
             return before[1]
         if kind in CHANGES:
             return self._changed(kind, given, actor)

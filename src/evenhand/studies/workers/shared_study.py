@@ -180,12 +180,13 @@ class SharedStudy(Exchanging, Members, Study):
             if operation.subject is not None:
                 mend = "create a study with one worker"
                 raise ArgumentError(wanted("subject", "None, with several workers", operation.subject, mend))
-            if "segment" in operation.given and self.burn_in:
+            number = self._number_with_key(operation)
+            if number < 0 and "segment" in operation.given and self.burn_in:
                 enough = least_tolerance(owned(self.promise), len(self._membership.workers))
                 mend = f"segments have none of their own; create the study with a tolerance of {enough}"
                 what = "None, in a study whose workers have a serial beginning"
                 raise ArgumentError(wanted("segment", what, operation.given["segment"], mend))
-            return self._number_with_key(operation), operation
+            return number, operation
         ticket = self._ticket(operation.ticket)
         plain = operation._replace(ticket=ticket) if isinstance(operation.ticket, str) else operation
         return self._of_ticket(ticket), plain

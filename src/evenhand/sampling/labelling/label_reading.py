@@ -1,0 +1,173 @@
+"""The labels of a file, told to a queue: all of them, or none, and then every one that is wrong is named."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from evenhand.errors import ArgumentError, ContradictionError, UnknownTicketError, wanted
+from evenhand.protocol import Label
+from evenhand.sampling.labelling.label_assignment import Rehearsal
+from evenhand.sampling.labelling.label_files import read_labels
+from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED
+from evenhand.sampling.labelling.label_records import LEFT_OPEN, Said
+
+if TYPE_CHECKING:
+    from evenhand.sampling.labelling.label_queue import LabelQueue
+
+__all__ = ["tell_file"]
+
+SHOWN = 12
+"""How many refused labels a refusal names."""
+
+
+class Row(NamedTuple):
+    """A label of one of the queue's items; None rejects the item."""
+
+    place: str
+    item: Label
+    label: Label | None
+    who: str | None
+    rejected: bool = False
+    """Whether somebody else rejects the item in the same file."""
+
+
+def tell_file(queue: LabelQueue, path: Any, annotator: str | Mapping[Any, str] | None, name: str) -> dict[str, int]:
+    """Tell what a file, or a data frame called `name`, says; return how many labels were "told" and "left" open, how
+    many items "rejected", and how many of both had been told before, as "repeated", where there are some.
+
+    Parameters
+    ----------
+    annotator : who gave the labels of which the file does not say it, or the annotators by the tool's names for them.
+
+    Raises
+    ------
+    ArgumentError
+        If one of them cannot be told, of the kind that the first one is; nothing was told then.
+    """
+    try:
+        said = read_labels(path, name)
+    except ArgumentError as refusal:
+        raise type(refusal)(f"{refusal}; nothing was told") from refusal
+    rows, refusals = _rows_of(queue, said, annotator)
+    trial, outcomes = _rehearsal(queue), Counter[str]()
+    for row in rows:
+        try:
+            _tell(trial, row)
+        except ArgumentError as refusal:
+            words = str(refusal).removeprefix(f"id {row.item!r}: ").replace("; nothing has changed", "")
+            refusals.append(type(refusal)(f"{row.place}, item {row.item!r}: {words}"))
+    if refusals:
+        listed = "; ".join(map(str, refusals[:SHOWN]))
+        more = f"; and {len(refusals) - SHOWN} more" if len(refusals) > SHOWN else ""
+        raise type(refusals[0])(f"{listed}{more}; nothing was told: mend them, or leave them out of the file")
+    outcomes.update(_tell(queue, row) for row in rows)
+    left = sum(one.label is LEFT_OPEN for one in said)
+    counts = {"told": outcomes["told"], "rejected": outcomes["rejected"], "left": left}
+    return counts | ({"repeated": outcomes["repeated"]} if outcomes["repeated"] else {})
+
+
+def _rows_of(
+    queue: LabelQueue, said: Sequence[Said], annotator: str | Mapping[Any, str] | None
+) -> tuple[list[Row], list[ArgumentError]]:
+    """Return the labels by the queue's own ids and names, then the items to reject; and what refuses the others."""
+    ids, texts, known = {str(one): one for one in queue.ids}, _texts(queue), _annotators(queue)
+    default, given = (None, annotator) if isinstance(annotator, Mapping) else (annotator, {})
+    names = {str(user): name for user, name in given.items()}
+    rows: list[Row] = []
+    refusals: list[ArgumentError] = []
+    unnamed: set[Label] = set()
+    classes: list[Label] = []
+    for one in said:
+        try:
+            item = _item(one, ids, texts)
+            if one.label is LEFT_OPEN:
+                continue
+            who = _annotator(one.users, names, known) or default
+            if who is None and item in unnamed:
+                what = "each item once for each annotator"
+                raise ArgumentError(wanted("label", what, "it twice", "say who labels, in a column annotator"))
+            if one.label is not None and one.label not in classes:
+                classes.append(queue.sampler.checked_labels([*classes, one.label])[-1])
+        except ArgumentError as refusal:
+            refusals.append(type(refusal)(f"{one.place}, item {one.item!r}: {refusal}"))
+            continue
+        unnamed |= {item} if who is None else set()
+        rows.append(Row(one.place, item, one.label, who))
+    rejected = {row.item: row for row in reversed(rows) if row.label is None}
+    labelled = [row._replace(rejected=row.item in rejected) for row in rows if row.label is not None]
+    return [*labelled, *rejected.values()], refusals
+
+
+def _tell(queue: LabelQueue, row: Row) -> str:
+    """Tell one label; return what came of it."""
+    position = queue._items.position(row.item)
+    state = queue._items.state[position]
+    if row.rejected or row.label is None:
+        if state == REJECTED:
+            return "repeated"
+        if row.rejected:  # an item that somebody rejects has no label
+            return "told"
+    else:
+        label = queue.sampler.checked_label(row.label)
+        mine = [before for who, before in queue._annotations.given.get(position, ()) if who == row.who]
+        again = mine if row.who is not None or (state == LABELLED and not queue._holders(position)) else []
+        if label in again[-1:]:
+            return "repeated"
+        if again and row.who is not None:
+            mend = "name the users, 1=ann,2=bob, if these are two people; `correct` changes a label"
+            raise ContradictionError(f"{row.who} labelled it {again[-1]!r} before, not {label!r}; {mend}")
+    waits = state in (OPEN, LABELLED) and queue._lacks(position) > 0
+    if waits and row.who is not None and not {row.who, None}.intersection(queue._holders(position)):
+        queue._hand_to(position, row.who)  # somebody who was not asked has labelled an item that needs another label
+    queue.tell(row.item, row.label, annotator=row.who)
+    return "rejected" if row.label is None else "told"
+
+
+def _rehearsal(queue: LabelQueue) -> LabelQueue:
+    """Return a queue that labels can be told on trial: it shares everything but what they change."""
+    trial = object.__new__(type(queue))
+    vars(trial).update(vars(queue))
+    trial._items = copy.copy(queue._items)
+    trial._items.state = queue._items.state.copy()
+    trial._assignment = Rehearsal(trial._items, queue.sampler)
+    trial._annotations = copy.deepcopy(queue._annotations)
+    trial._open, trial._again = dict(queue._open), list(queue._again)
+    return trial
+
+
+def _item(said: Said, ids: dict[str, Label], texts: dict[str, set[Label]]) -> Label:
+    """Return the item that a label is about; a tool's own number is not taken for an id, where that can be seen."""
+    item = ids.get(str(said.item))
+    if item is None:
+        raise UnknownTicketError("wanted the id of an item of this queue")
+    shown = set() if said.text is None else texts.get(str(said.text), set())
+    if shown and item not in shown:
+        other = f"its text is that of item {min(map(str, shown))!r}"
+        raise UnknownTicketError(f"wanted the id of an item of this queue; {other}")
+    if not (said.own or shown):
+        mend = "export as JSON, which keeps the ids of the queue"
+        raise UnknownTicketError(f"wanted the id of an item of this queue, not Label Studio's number of a task; {mend}")
+    return item
+
+
+def _texts(queue: LabelQueue) -> dict[str, set[Label]]:
+    """Return the items by what people see of them."""
+    found: dict[str, set[Label]] = {}
+    for text, item in zip(queue.content or map(str, queue.ids), queue.ids, strict=True):
+        found.setdefault(text, set()).add(item)
+    return found
+
+
+def _annotators(queue: LabelQueue) -> set[str | None]:
+    """Return everybody who has labelled or was asked."""
+    asked = {who for _, _, who in queue._open.values()}
+    return asked.union(*(queue._annotations.by(position) for position in queue._annotations.given))
+
+
+def _annotator(users: Sequence[str], names: Mapping[str, str], known: set[str | None]) -> str | None:
+    """Return the annotator that a tool's user is: as the caller names it, else a name that the queue knows."""
+    named = [names[user] for user in users if user in names] or [user for user in users if user in known]
+    return next(iter([*named, *users]), None)

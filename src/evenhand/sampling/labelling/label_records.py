@@ -1,0 +1,142 @@
+"""What one record of a labelling tool says: of which item, by whom, and which label, whatever the tool calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple
+
+from evenhand.errors import TableError, wanted
+
+__all__ = ["LABELS", "LEFT_OPEN", "OWN", "Said", "labels_of"]
+
+LEFT_OPEN: Final = object()
+"""What stands for a label where an annotator gave none."""
+OWN = "evenhand_id"
+"""The field of an item's id that no tool writes a number of its own into."""
+LABELS = ("label", "labels")
+CANCELLED = ("was_cancelled", "skipped")
+ANSWERS = (*LABELS, "accept", "answer", "rejected", *CANCELLED)
+"""The fields of a flat record that say something of its item."""
+YES = ("1", "1.0", "true", "yes")
+
+
+class Said(NamedTuple):
+    """One label, as a file has it.
+
+    Attributes
+    ----------
+    place : the file and the line, row or task.
+    item : the item's id.
+    label : the label; None rejects the item, `LEFT_OPEN` leaves it open.
+    users : the names under which the tool may know who labelled, the most telling first; () where it names nobody.
+    text : what the record shows of the item, None where it shows nothing.
+    own : whether the id is the queue's; else it may be a number that the tool gave.
+    """
+
+    place: str
+    item: Any
+    label: Any
+    users: tuple[str, ...]
+    text: str | None
+    own: bool = True
+
+
+def labels_of(records: Iterable[tuple[str, Any]], name: str) -> list[Said]:
+    """Return what the records of a file called `name` say, each with its place.
+
+    Raises
+    ------
+    TableError
+        If a record has another form, or no record says anything.
+    """
+    said: list[Said] = []
+    flat: list[dict[str, Any]] = []
+    for place, record in records:
+        if not isinstance(record, dict):
+            raise TableError(wanted(place, "a JSON object", record))
+        if "data" in record or "annotations" in record or "completions" in record:
+            said += _of_task(record, place)
+        else:
+            flat.append(record)
+            said.append(_of_record(record, place))
+    if flat and not any(field in record for record in flat for field in ANSWERS):
+        mend = 'name the control of Label Studio that chooses them "label"'
+        raise TableError(wanted(name, "a label in each record", list(flat[0]), mend))
+    return said
+
+
+def _of_task(task: dict[str, Any], place: str) -> Iterator[Said]:
+    """Yield what the annotations of a task of Label Studio say; older versions call them completions."""
+    try:
+        data = task["data"]
+        item, text = data[OWN if OWN in data else "id"], data.get("text")
+        for one in task.get("annotations") or task.get("completions") or ():
+            cancelled = any(one.get(field) for field in CANCELLED)
+            values = [result.get("value") or {} for result in one.get("result") or ()]  # a relation has none
+            choices = list(dict.fromkeys(choice for value in values for choice in value.get("choices") or ()))
+            label = None if cancelled else _one(choices, f"{place}, item {item!r}", "one choice an annotation")
+            yield Said(place, item, label, _users(one.get("completed_by"), one.get("created_username")), text)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise TableError(wanted(place, "data with an id, and annotations with choices", task)) from error
+
+
+def _of_record(record: dict[str, Any], place: str) -> Said:
+    """Return what a flat record says: a row of a table, or a line of Prodigy, Doccano or Label Studio's JSON-MIN."""
+    given = OWN if record.get(OWN) not in (None, "") else "id"
+    if given not in record:
+        raise TableError(wanted(place, "an id", record))
+    item, where = record[given], f"{place}, item {record[given]!r}"
+    answer = record.get("answer", "accept")
+    if answer not in ("accept", "reject", "ignore"):
+        raise TableError(wanted(where, "accept, reject or ignore", answer))
+    rejected = any(str(record.get(field) or "").strip().lower() in YES for field in ("rejected", *CANCELLED))
+    label: Any = LEFT_OPEN
+    if rejected or answer == "reject":
+        label = None
+    elif answer == "accept":
+        accepted = record.get("accept")
+        found = accepted if accepted is not None else record.get("label", record.get("labels"))
+        label = _one(found, where, "one label")
+    users = _users(record.get("annotator", record.get("_annotator_id")), None)
+    return Said(place, item, label, users, record.get("text"), given == OWN or "annotation_id" not in record)
+
+
+def _one(given: Any, where: str, what: str) -> Any:
+    """Return the label where a tool has it in a list or an object, as it has where several could be chosen."""
+    chosen = given.get("choices") if isinstance(given, dict) else given
+    if isinstance(chosen, str) and chosen.startswith('{"choices"'):  # of several, in a cell of a CSV
+        raise TableError(wanted(where, what, given))
+    if not isinstance(chosen, (list, tuple)):
+        return _label(chosen)
+    if len(chosen) > 1 or not all(isinstance(one, (str, int)) for one in chosen):
+        raise TableError(wanted(where, what, given))
+    return _label(chosen[0] if chosen else None)
+
+
+def _users(user: Any, account: Any) -> tuple[str, ...]:
+    """Return the names of a user: the email, number and name of an object, or the user as it is.
+
+    >>> _users({"id": 7, "email": "ann@example.org", "first_name": "Ann", "last_name": "Lee"}, None)
+    ('ann@example.org', '7', 'Ann Lee')
+    >>> _users(None, " ann@example.org, 7"), _users(7.0, None), _users("", None)
+    (('ann@example.org', '7'), ('7',), ())
+    """
+    if isinstance(user, dict):
+        both = " ".join(str(user.get(part) or "") for part in ("first_name", "last_name"))
+        names = [user.get("email"), user.get("username"), user.get("id"), both]
+    elif user in (None, "") and isinstance(account, str):
+        names = list(account.rsplit(",", 1))
+    else:
+        names = [int(user) if isinstance(user, float) and user.is_integer() else user]
+    texts = [str(name).strip() for name in names if name is not None]
+    return tuple(dict.fromkeys(text for text in texts if text))
+
+
+def _label(given: Any) -> Any:
+    """Return a label: whole numbers as such, as they are in a queue, and an empty one as none at all."""
+    if given is None or given == "":
+        return LEFT_OPEN
+    try:
+        return int(given) if isinstance(given, str) else given
+    except ValueError:
+        return given
