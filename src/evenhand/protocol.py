@@ -103,7 +103,7 @@ class Decision(_Decision):
         if own is not None or self.deferred is None:
             return own
         found = self.deferred()
-        return None if np.isnan(found[0]) else found
+        return None if np.isnan(found).any() else found
 
     @property
     def propensity(self) -> float | None:

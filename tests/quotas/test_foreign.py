@@ -4,12 +4,24 @@ import collections
 import random
 import warnings
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import evenhand as eh
 from evenhand.errors import ArgumentError
 from evenhand.groups import NaiveFair
-from evenhand.learners import UCB1, Adapter, from_river, from_sklearn
+from evenhand.learners import (
+    KLUCB,
+    UCB1,
+    Adapter,
+    DiscountedThompson,
+    EpsilonGreedy,
+    Softmax,
+    Thompson,
+    from_river,
+    from_sklearn,
+)
 from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, WindowLearn
 from evenhand.saving.state import from_bytes, to_bytes
 
@@ -86,6 +98,48 @@ def test_under_fair_learn_the_best_arm_gets_the_rounds_that_it_gets_from_ours(na
         counts.append(policy.pulls)
     assert counts[1][0] > 0.8 * counts[0][0] > 120
     assert min(counts[1].values()) >= 29
+
+
+OURS = {
+    "Thompson": Thompson,
+    "DiscountedThompson": DiscountedThompson,
+    "EpsilonGreedy": EpsilonGreedy,
+    "Softmax": Softmax,
+    "KLUCB": KLUCB,
+    "TopInterval": lambda: eh.groups.TopInterval(range(3), noise_scale=0.1),
+    "LinearThompson": lambda: eh.groups.LinearThompson(range(3), spread=0.3),
+}
+
+
+ONE_PLAY = [
+    (name, situation)
+    for name in OURS
+    for situation in SITUATIONS
+    if "two" not in situation and (name != "Softmax" or "lottery" not in situation)
+]
+
+
+@pytest.mark.parametrize(("name", "situation"), ONE_PLAY)
+def test_ours_are_heard_just_as_well(name, situation):
+    assert played(OURS[name](), situation)[1] > 0.75 * (ROUNDS - KNOWN)
+
+
+TAUGHT = pd.DataFrame({"arm": [0, 0, 0, 1, 1, 1, 2, 2, 3], "reward": [1.0, 1, 1, 1, 1, 0, 1, 0, 0], "x": 1.0})
+
+
+@pytest.mark.parametrize("make", [Thompson, lambda: EpsilonGreedy(0.5), lambda: eh.groups.LinearThompson(range(4))])
+def test_a_lottery_among_the_arms_on_offer_draws_with_the_chances_that_it_says(make):
+    policy = DeadlineLearn(make(), [0.0] * 4, lottery=0.5, seed=1)
+    policy.learn(TAUGHT, contexts=["x"] if policy.contextual else None)
+    counts, chances, rounds = np.zeros(4), np.zeros(4), 400
+    for _ in range(rounds):
+        decision = policy.ask([[1.0]] * 4 if policy.contextual else None, available=[1, 2, 3])
+        policy.forget(decision)
+        counts[decision.index] += 1
+        chances += decision.probabilities
+    deviation = np.sqrt(chances * (1 - chances / rounds))
+    assert chances[0] == counts[0] == 0
+    assert (np.abs(counts - chances) < 4 * deviation + 1e-9).all()
 
 
 # ---------------------------------------------------------------------- asked again, or ranked: the same

@@ -55,6 +55,21 @@ def _allowed(state: Any, now: int, urgent: int, wish: int, why: int) -> tuple[in
 
 
 @kernel
+def _ranked_anew(
+    params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, wish: int, why: int
+) -> tuple[int, int]:
+    """Rank again, and wish the best arm that may be played; `wish` is the most urgent."""
+    said = learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
+    arm, kind = _best_allowed(state, own_round(state, round) - 1, wish)
+    return arm, explain(kind, said)
+
+
+@kernel
+def _most_urgent(state: Any, now: int, urgent: int, wish: int, why: int) -> tuple[int, int]:
+    return urgent, why
+
+
+@kernel
 def _as_drawn(state: Any, now: int, urgent: int, wish: int, why: int) -> tuple[int, int]:
     return wish, why
 
@@ -164,7 +179,7 @@ def draw_ranked(round: int, *arrays: Any) -> int:
 def draw_for(learner: Kernels, update: Any, clock: Any, plays: int, rank_wish: Any, explain_cause: Any) -> Kernels:
     """Return the kernels of a learner under the lottery, with the promise's clock and its words for why an arm is
     played."""
-    ranking, settled = learner.rank or rank_wish, _as_drawn
+    ranking, settled, among = learner.rank or rank_wish, _as_drawn, False
     if plays > 1:
         return Kernels(bind(_choose_slate, learner_rank=ranking, own_round=clock), update, _chance)
     if learner.probability is certain:
@@ -175,6 +190,10 @@ def draw_for(learner: Kernels, update: Any, clock: Any, plays: int, rank_wish: A
         following, told = bind(_new_wish, learner_choose=learner.choose), _chances_of_learner
     else:
         first, following, told = _no_wish, bind(_new_wish, learner_choose=learner.choose), _chances_later
+        among = learner.rank is not None and (learner.chances is None or learner.chances.among)
+        if among:
+            following = bind(_ranked_anew, learner_rank=ranking, own_round=clock, explain=explain_cause)
+            settled = _most_urgent
     callees = {"own_round": clock, "allowed": settled, "tell_chances": told}
     choose = bind(_choose, first_wish=first, next_wish=following, **callees)
     if told is not _chances_later:
@@ -186,7 +205,7 @@ def draw_for(learner: Kernels, update: Any, clock: Any, plays: int, rank_wish: A
         choose,
         update,
         unknown,
-        chances=Chances(partial(_spread, learner.chances.of, clock), kept, learner.chances.waiting),
+        chances=Chances(partial(_spread, learner.chances.of, among, clock), kept, learner.chances.waiting),
     )
 
 
@@ -206,14 +225,15 @@ def _gradual(template: Any, *names: tuple[str, Any]) -> Gradual:
 
 
 def _spread(
-    of_learner: Any, clock: Any, params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
+    of_learner: Any, among: bool, clock: Any, params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
 ) -> Floats:
     """Return the chances of a round from the state before it, where the learner's own are computed now."""
     arrays = (*flat(params), *flat(state))
     packers = ("split", len(flat(params))), ("pack_params", packer(params)), ("pack_state", packer(state))
     state.chosen[:] = -1
     urgent, left = _gradual(_prepare, *packers)(clock(state, round), arrays)
-    state.chances[:] = of_learner(params.learner, state.learner, contexts, round, waiting)
+    own = params.learner, state.learner, contexts, round, waiting
+    state.chances[:] = of_learner(*own, state.open) if among else of_learner(*own)
     _gradual(_spread_over, *packers)(left, urgent, arrays)
     chances: Floats = state.chances
     return chances
