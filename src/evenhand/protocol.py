@@ -103,7 +103,7 @@ class Decision(_Decision):
         if own is not None or self.deferred is None:
             return own
         found = self.deferred()
-        return None if np.isnan(found[0]) else found
+        return None if np.isnan(found).any() else found
 
     @property
     def propensity(self) -> float | None:
@@ -165,11 +165,12 @@ class Learner(Protocol):
     """Anything that picks an arm's index and learns from its reward; contextual learners take the contexts first.
 
     One with an attribute `own_choices` that is true is told of its own choices alone: `DeadlineLearn` holds a choice
-    that its promise refuses until it can be granted.
+    that its promise refuses until it can be granted. One with an attribute `among` that is true is told, last, the
+    indices of the arms to choose among, and asked again where its choice may not be played.
     """
 
-    def choose(self, *contexts: Any) -> int:
-        """Return the index of the arm to play in this round."""
+    def choose(self, *contexts_arms: Any) -> int | Sequence[int]:
+        """Return the index of the arm to play in this round, or a ranking of indices, the best first."""
         ...
 
     def update(self, *contexts_index_reward: Any) -> None:

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 import evenhand as eh
@@ -17,6 +18,7 @@ from evenhand.errors import (
     UnknownTicketError,
     VerdictError,
 )
+from evenhand.sampling import LabelQueue
 from evenhand.studies import Study
 from tests.cli.shell import answer, asked, call, refused
 from tests.naming import named
@@ -83,6 +85,12 @@ def test_the_same_key_is_the_same_decision(store):
         (["tell", "1", "1", "--violations", "0-1"], ArgumentError, "wanted reward, got 'violations'"),
         (["tell", "1", "1", "--violations", "0:1"], VerdictError, "--violations: wanted pairs of positions"),
         (["tell", "1", "1", "--file", "x.csv"], ArgumentError, "--file: wanted alone"),
+        (["tell", "--file", "x.csv", "--annotator", "ann"], ArgumentError, "--file: wanted alone"),
+        (["tell", "1", "1", "--annotator", "ann"], ArgumentError, "tell: wanted reward, got 'annotator'"),
+        (["tell", "1", "1", "--auditor", "ann"], ArgumentError, "tell: wanted reward, got 'auditor'"),
+        (["ask", "--annotator", "ann"], ArgumentError, "ask: wanted contexts, available, segment, got 'annotator'"),
+        (["ask", "--groups", "a=x"], ArgumentError, "ask: wanted contexts, available, segment, got 'groups'"),
+        (["ask", "--groups", "x"], ArgumentError, "--groups: wanted ARM=GROUP,ARM=GROUP, or a JSON file or object"),
         (["tell", "--file", "x.csv"], TableError, "x.csv: no such file"),
         (["tell", "1", "--samples", "x.csv"], TableError, "x.csv: no such file"),
         (["tell", "1", "--rows", "x.csv"], TableError, "x.csv: no such file"),
@@ -143,6 +151,37 @@ def test_contexts_come_as_text_files_or_through_a_pipe(tmp_path):
     answer("ask", path, "--contexts", "-", stdin=json.dumps(shown))
     with Study.open(path) as study:
         assert [event.given["contexts"] for event in study.events()] == [shown] * 5
+
+
+def test_groups_of_a_round_are_read_as_those_of_the_study(tmp_path):
+    path, shown = tmp_path / "s.evenhand", [[1.0], [2.0], [3.0]]
+    spec = {"policy": "groups/linear-thompson", "groups": [1, 2, 2], "seed": 1}
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
+    answer("new", path, "--spec", tmp_path / "spec.json")
+    for groups in ("0=2,1=1", '{"0": 2, "1": 1}'):
+        asked(path, "--contexts", json.dumps(shown), "--groups", groups)
+    refused(UnknownArmError, "groups: wanted one of", "ask", path, "--contexts", json.dumps(shown), "--groups", "0=3")
+    with Study.open(path) as study:
+        assert [study.record(number).given["groups"] for number in (1, 2)] == [{"$items": [[0, 2], [1, 1]]}] * 2
+        mine = eh.groups.LinearThompson([1, 2, 2], seed=1)
+        assert [study.record(n).decision["arm"] for n in (1, 2)] == [mine.ask(shown, {0: 2, 1: 1}).arm for _ in "12"]
+        assert study.verify().ok
+
+
+def test_who_labels_and_who_audits_is_recorded(tmp_path):
+    labels, audit = tmp_path / "labels.evenhand", tmp_path / "audit.evenhand"
+    queue = LabelQueue(range(8), np.arange(8.0)[:, None], groups=["x", "y"] * 4, seed=1)
+    Study.create(labels, queue, name="labels").close()
+    task = asked(labels, "--annotator", "ann")[0]
+    assert answer("tell", labels, task["ticket"], "cat", "--annotator", "ann") == "told\n"
+    Study.create(audit, eh.similarity.LipschitzUCB(2, seed=1), name="audit").close()
+    decision = asked(audit, "--contexts", "[[0.1, 0.2], [0.3, 0.1]]")[0]
+    reward = "1.0" if decision["index"] >= 0 else "null"
+    assert answer("tell", audit, decision["ticket"], reward, "--acceptable", "0-1", "--auditor", "ann") == "told\n"
+    for path, who in ((labels, "annotator"), (audit, "auditor")):
+        with Study.open(path) as study:
+            assert study.record(1).told[who] == "ann"
+            assert study.verify().ok
 
 
 SPEC = {

@@ -99,7 +99,7 @@ def test_contexts_and_probabilities(client):
     study = client.create("loans", policy)
     decision = study.ask(contexts=np.array([[0.1, 0.2], [0.3, 0.1], [0.2, 0.2]]))
     assert decision.propensity == pytest.approx(decision.probabilities[decision.index])
-    assert study.tell(decision, 0.5, violations=[]) == "told"
+    assert study.tell(decision, 0.5, violations=[], auditor="ann") == "told"
     with pytest.raises(errors.ContextError):
         study.ask(contexts=[[0.1]])
 

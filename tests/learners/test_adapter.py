@@ -308,10 +308,39 @@ def test_what_is_no_range_is_refused(wrong):
         FairLearn(learner, [0.1, 0.1])
 
 
+@pytest.mark.parametrize("name", ["contextual", "among", "own_choices"])
 @pytest.mark.parametrize("wrong", ["yes", 1, 0.0])
-def test_contextual_is_a_yes_or_no(wrong):
-    with pytest.raises(ArgumentError, match="contextual: wanted True or False"):
-        adapter(contextual=wrong)
+def test_it_is_a_yes_or_no(name, wrong):
+    with pytest.raises(ArgumentError, match=f"{name}: wanted True or False"):
+        adapter(**{name: wrong})
+
+
+RANKINGS = [([2, 0], [2, 0]), ((1,), 1), (np.array([1, 2]), [1, 2]), (np.int64(1), 1)]
+
+
+@pytest.mark.parametrize(("ranking", "said"), RANKINGS, ids=str)
+def test_a_learner_may_rank_arms(ranking, said):
+    assert adapter(choose=lambda gambler: ranking).choose() == said
+
+
+@pytest.mark.parametrize("wrong", [[], [0.5], "1", None, {1}, {1: 2}, [[1, 2]], True], ids=str)
+def test_what_is_neither_an_arm_nor_a_ranking_is_refused(wrong):
+    with pytest.raises(ArgumentError, match="choose: wanted a function that returns an arm's index, or a list of them"):
+        adapter(choose=lambda gambler: wrong).choose()
+
+
+def test_the_arguments_are_saved():
+    given = {"arms": ["a", "b"], "among": True, "own_choices": True, "contextual": False, "reward_range": (0.0, 2.0)}
+    again = from_bytes(to_bytes(adapter(**given)))
+    assert {name: again.config()[name] for name in given} == given
+    assert again.known_arms == 2
+
+
+def test_a_refusal_recommends_fresh_only_where_there_is_one():
+    learner = Known()
+    learner.round = 3
+    with pytest.raises(ArgumentError, match=r"inner: wanted one that has not decided yet.* round 3'; make a new one"):
+        NaiveFair({"a": "f", "b": "m", "c": "m"}, inner=learner)
 
 
 @pytest.mark.parametrize("rule", [FairLearn, DeadlineLearn])

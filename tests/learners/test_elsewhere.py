@@ -138,7 +138,7 @@ def test_a_learner_of_sklearn_uses_the_context():
     right = 0
     for t in range(300):
         x = float(np.random.default_rng([3, t]).uniform(-1, 1))
-        index = learner.choose(np.array([[x, 1.0]] * 2))
+        index = learner.choose(np.array([[x, 1.0]] * 2), [0, 1])[0]
         paid = float(index == (x > 0))
         learner.update(np.array([[x, 1.0]] * 2), index, paid)
         right += paid if t >= 100 else 0.0
@@ -168,6 +168,69 @@ def test_the_bandit_that_was_given_is_left_alone():
     assert learner.learner.mab._is_initial_fit
 
 
+# ---------------------------------------------------------------------- memory that a bandit brings
+
+
+def taught(*ids, name="UCB", **settings):
+    """Return a bandit of river to which the last of these arms has paid alone."""
+    from river import bandit
+
+    theirs = getattr(bandit, name)(**(settings or BANDITS[name]), seed=1)
+    for t in range(60):
+        arm = ids[t % len(ids)]
+        theirs.pull(list(ids))
+        theirs.update(arm, float(arm == ids[-1]))
+    return theirs
+
+
+BANDITS = {"UCB": {"delta": 0.1}, "EpsilonGreedy": {"epsilon": 0.1}, "Exp3": {"gamma": 0.1}, "BayesUCB": {}}
+
+
+@pytest.mark.parametrize("name", [*BANDITS, "ThompsonSampling"])
+def test_what_a_bandit_has_learned_follows_its_labels(name):
+    from river import proba
+
+    settings = {"reward_obj": proba.Beta()} if name == "ThompsonSampling" else {}
+    learner = from_river(taught("news", "ads", name=name, **settings), arms=["ads", "news", "sport"], seed=1)
+    policy = DeadlineLearn(learner, {"ads": 0.0, "news": 0.0, "sport": 0.0}, seed=1)
+    played = []
+    for _ in range(30):
+        played.append(policy.ask(available=["ads", "news"]).arm)
+        policy.tell(policy.round, float(played[-1] == "ads"))
+    assert played.count("ads") > 20
+    again = from_bytes(to_bytes(policy))
+    assert again.learner.arms == ("ads", "news", "sport")
+    assert again.ask(available=["ads", "news"]) == policy.ask(available=["ads", "news"])
+
+
+@pytest.mark.parametrize(
+    ("ids", "arms", "words"),
+    [
+        ("ab", 2, r"^arms: wanted the labels under which the bandit has learned, \['b', 'a'\], got 2; name them"),
+        ("ab", ["b", "c"], r"^arms: wanted the labels under which the bandit has learned, .*policy.clone\(\)"),
+        ((1, 2), 2, r"^arms: wanted the labels under which the bandit has learned, \[2, 1\]"),
+    ],
+)
+def test_a_bandit_with_other_labels_is_refused_by_name(ids, arms, words):
+    with pytest.raises(ArgumentError, match=words):
+        from_river(taught(*ids), arms=arms)
+    assert from_river(taught(*ids).clone(), arms=arms).known_arms == 2
+
+
+@pytest.mark.parametrize("shares", [{"ads": 0.1, "news": 0.1}, {1: 0.1, 0: 0.1}])
+@pytest.mark.parametrize("rule", [DeadlineLearn, FairLearn, LotteryLearn])
+def test_a_rule_refuses_a_bandit_that_has_learned_under_other_labels_or_in_another_order(rule, shares):
+    learner = from_river(taught(0, 1), arms=2)
+    with pytest.raises(ArgumentError, match=r"learner: wanted one for the arms .*got .0, 1.; name the same arms"):
+        rule(learner, shares)
+    assert rule(learner, [0.1, 0.1]).ask().arm in (0, 1)
+
+
+def test_labels_of_a_learner_name_the_arms():
+    policy = FairLearn(from_river(taught("a", "b"), arms=["a", "b"]), [0.1, 0.1])
+    assert policy.arms == ("a", "b")
+
+
 # ---------------------------------------------------------------------- what is refused
 
 
@@ -192,6 +255,41 @@ def trained():
     return LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0])
 
 
+def trained_pipeline():
+    from sklearn.linear_model import LinearRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(StandardScaler(), LinearRegression()).fit([[0.0], [1.0]], [0.0, 1.0])
+
+
+def trained_step():
+    from sklearn.linear_model import LinearRegression
+    from sklearn.pipeline import make_pipeline
+
+    return make_pipeline(trained_pipeline()[0], LinearRegression())
+
+
+def frozen_step():
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.linear_model import LinearRegression
+    from sklearn.pipeline import make_pipeline
+
+    return make_pipeline(FrozenEstimator(trained_pipeline()[0]), LinearRegression())
+
+
+def test_a_frozen_step_keeps_what_it_has_learned():
+    kept = from_sklearn(frozen_step()).learner.estimator[0].estimator
+    assert kept.mean_.tolist() == [0.5]
+
+
+def test_models_of_three_arms_refuse_two_rows():
+    learner = from_sklearn(estimator("SVR")())
+    learner.update(np.zeros((3, 1)), 0, 1.0)
+    with pytest.raises(ArgumentError, match="contexts: wanted a row for each of the 3 arms that it knows, got 2"):
+        learner.choose(np.zeros((2, 1)), [0, 1])
+
+
 def estimator(name):
     from sklearn import cluster, svm
 
@@ -204,6 +302,9 @@ def estimator(name):
         (lambda: from_river(3, arms=3), r"^policy: wanted a bandit of river, got 3"),
         (lambda: from_river(river_class(), arms=3), r"^policy: wanted a bandit of river.*write UCB\(\.\.\.\)"),
         (lambda: from_river(river_class()(delta=1), arms=1), r"^arms: wanted a whole number >= 2, got 1"),
+        (lambda: from_river(river_class()(delta=1), arms="ab"), r"^arms: wanted a number of arms or a list of labels"),
+        (lambda: from_sklearn(trained_pipeline()), r"^estimator: wanted an untrained .* got 'a trained one'"),
+        (lambda: from_sklearn(trained_step()), r"^estimator: wanted .* got 'one whose standardscaler is trained'"),
         (lambda: from_mabwiser("UCB1"), r"^mab: wanted a MAB of MABWiser, got 'UCB1'"),
         (lambda: from_sklearn(3), r"^estimator: wanted an untrained classifier or regressor of scikit-learn, got 3"),
         (lambda: from_sklearn(estimator("SVR")), r"^estimator: wanted an untrained .*write SVR\(\)"),
@@ -290,5 +391,5 @@ def test_a_file_that_none_of_them_has_written_is_refused():
 
     with pytest.raises(StateFileError, match="saved object"):
         river_bandits.load(
-            {"arms": 3, "contextual": False, "pulled": False, "policy": {"root": {"at": 5}, "nodes": []}}
+            {"ids": [0, 1, 2], "contextual": False, "asked": [], "policy": {"root": {"at": 5}, "nodes": []}}
         )

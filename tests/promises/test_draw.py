@@ -59,6 +59,7 @@ LEARNERS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:learner. Foreign names an arm")
 @pytest.mark.parametrize(
     ("words", "learner"),
     [(words, "ucb1") for words in ONE]

@@ -52,6 +52,7 @@ LEARNERS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:learner. Stubborn names an arm")
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("plays", [1, 2])
 def test_floors_are_kept_on_each_arms_own_clock(learner, plays):

@@ -34,6 +34,7 @@ class Drawn:
         pass
 
 
+@pytest.mark.filterwarnings("ignore:learner. Drawn names an arm")
 @pytest.mark.parametrize("ranks", [False, True])
 def test_under_caps_the_reason_names_what_decided_and_is_the_game_s(ranks):
     game, seen = Caps(SHARES, CAPS, 0, 0), set()
@@ -66,6 +67,7 @@ def test_rounds_that_a_cap_decides_are_counted_as_forced():
     assert int(history.forced.item()) > 400
 
 
+@pytest.mark.filterwarnings("ignore:learner. Stubborn names an arm")
 def test_a_wish_that_is_not_on_offer_is_not_the_reason():
     policy = DeadlineLearn(Stubborn(1), {"a": "1/3", "b": 0, "c": 0})
     decision = policy.ask(available=["a", "c"])
@@ -77,6 +79,7 @@ def test_a_wish_that_is_not_on_offer_is_not_the_reason():
     assert ranked.ask(available=["c"]).reason_code == "untried"
 
 
+@pytest.mark.filterwarnings("ignore:learner. Stubborn names an arm")
 def test_a_slate_beyond_the_ranking_says_so():
     policy = DeadlineLearn(Stubborn(2), [F(1, 9), 0, 0], plays=2)
     decision = policy.ask()

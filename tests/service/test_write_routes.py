@@ -260,6 +260,36 @@ def test_samplers_and_searches_are_asked_and_told_too(serving):
     assert set(allocation["frame"]) >= {"candidate", "count"}
 
 
+GROUPED = {"policy": "groups/linear-thompson", "groups": {"a": ["F", "young"], "b": ["M", "young"]}, "seed": 1}
+AUDITED = {"policy": "similarity/lipschitz-ucb", "dimension": 1, "seed": 1}
+
+
+def test_groups_of_a_round_and_who_audits_are_taken_as_in_python(serving):
+    served = serving()
+    served.create("jobs", GROUPED)
+    served.create("audit", AUDITED)
+    shown, mine = [[1.0], [2.0]], eh.groups.LinearThompson({"a": ("F", "young"), "b": ("M", "young")}, seed=1)
+    for groups in ({"a": ["M", "young"]}, ["M & young", "F & young"]):
+        asked = served.ask("jobs", json={"contexts": shown, "groups": groups}).json()
+        assert asked["arm"] == mine.ask(shown, groups=groups).arm
+        assert served.read(f"/studies/jobs/decisions/{asked['id']}")["given"]["groups"] == groups
+    refused = served.ask("jobs", json={"contexts": shown, "groups": {"a": "other"}})
+    assert (refused.status_code, refused.json()["error"]["name"]) == (422, "UnknownArmError")
+    rows = pa.table({"contexts": [shown], "groups": [["M & young", "F & young"]]})
+    table_of(served.send("decide", "POST", "/studies/jobs/ask", content=stream(rows), headers=ARROW))
+    assert served.read("/studies/jobs/decisions/3")["given"]["groups"] == ["M & young", "F & young"]
+    for number, send in enumerate((lambda row: {"json": row}, lambda row: {
+        "content": stream(pa.table({name: [value] for name, value in row.items()})), "headers": ARROW,
+    }), 1):  # fmt: skip
+        decision = served.ask("audit", json={"contexts": [[0.1], [0.3]]}).json()
+        told = {"ticket": decision["ticket"], "acceptable": [[0, 1]], "auditor": "ann"}
+        told |= {"reward": 1.0} if decision["index"] >= 0 else {}
+        answer = served.send("report", "POST", "/studies/audit/tell", **send(told))
+        assert answer.status_code == 200, answer.text
+        assert served.read(f"/studies/audit/decisions/{number}")["told"]["auditor"] == "ann"
+    assert served.read("/studies/jobs/audit")["ok"]
+
+
 def test_a_batch_goes_through_arrow_and_comes_back_the_same(serving):
     served = serving()
     served.create("seen", SEEN)

@@ -19,7 +19,7 @@ export interface paths {
          * @description Without `count` and `batch` the response is the bare decision. The decision is on disk, with its reason, before the
          *     response is sent.
          *
-         *     An Arrow stream has one row per item: contexts (a list of rows of numbers), available (lists of arms), segment, count (numbers), key (text).
+         *     An Arrow stream has one row per item: contexts (a list of rows of numbers), groups (lists, a group for each arm), available (lists of arms), segment, count (numbers), annotator, subject, key (text).
          */
         post: operations["ask"];
         delete?: never;
@@ -42,7 +42,7 @@ export interface paths {
          * @description The same report again is answered `already told`; a different one is refused. In a batch each row has its own
          *     outcome.
          *
-         *     An Arrow stream has one row per item: ticket (text), reward (numbers, or lists of them), violations, acceptable (lists of pairs).
+         *     An Arrow stream has one row per item: ticket (text), reward (numbers, or lists of them), violations, acceptable (lists of pairs), label, auditor, annotator (text).
          */
         post: operations["tell"];
         delete?: never;
@@ -557,11 +557,18 @@ export interface components {
             } | null;
             /**
              * Groups
-             * @description The groups of the arms in this round, where they differ.
+             * @description The groups of the arms in this round, where they differ; a list is several attributes together.
              * @default null
+             * @example {
+             *       "a": "F",
+             *       "b": [
+             *         "M",
+             *         "under 25"
+             *       ]
+             *     }
              */
-            groups?: (string | number)[] | {
-                [key: string]: string | number;
+            groups?: (string | number | (string | number)[])[] | {
+                [key: string]: string | number | (string | number)[];
             } | null;
             /**
              * Available
@@ -633,11 +640,18 @@ export interface components {
             } | null;
             /**
              * Groups
-             * @description The groups of the arms in this round, where they differ.
+             * @description The groups of the arms in this round, where they differ; a list is several attributes together.
              * @default null
+             * @example {
+             *       "a": "F",
+             *       "b": [
+             *         "M",
+             *         "under 25"
+             *       ]
+             *     }
              */
-            groups?: (string | number)[] | {
-                [key: string]: string | number;
+            groups?: (string | number | (string | number)[])[] | {
+                [key: string]: string | number | (string | number)[];
             } | null;
             /**
              * Available
@@ -1583,6 +1597,12 @@ export interface components {
              * @default null
              */
             acceptable?: number[][] | null;
+            /**
+             * Auditor
+             * @description Who names these pairs, where several people audit.
+             * @default null
+             */
+            auditor?: string | null;
             /**
              * X
              * @description Rows of features, for policies that sample.

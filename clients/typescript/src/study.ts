@@ -15,7 +15,10 @@ export type Told = "told" | "already told";
 /** What a round shows the policy. */
 export type Shown = Pick<Schemas["AskBody"], "contexts" | "groups" | "available" | "segment" | "annotator">;
 /** What happened beside the reward. */
-export type Happened = Pick<Schemas["TellBody"], "violations" | "acceptable" | "X" | "y" | "samples">;
+export type Happened = Pick<
+  Schemas["TellBody"],
+  "violations" | "acceptable" | "auditor" | "X" | "y" | "samples"
+>;
 export type Reward = Schemas["TellBody"]["reward"];
 
 type Init = {

@@ -142,12 +142,13 @@ class AsyncRemoteStudy:
         *,
         violations: Any = None,
         acceptable: Any = None,
+        auditor: str | None = None,
         X: Any = None,
         y: Any = None,
         samples: Mapping[str, Any] | None = None,
     ) -> Told:
         """Tell what happened after a decision. The same report again is "already told", another one is refused."""
-        call = calls.tell(self.name, ticket, reward, violations, acceptable, X, y, samples)
+        call = calls.tell(self.name, ticket, reward, violations, acceptable, auditor, X, y, samples)
         return await self._client._send(call)
 
     async def label(self, ticket: Decision | str, label: Label | None, *, annotator: str | None = None) -> Told:

@@ -113,11 +113,20 @@ def ask_many(
 
 
 def tell(
-    study: str, ticket: Decision | str, reward: Any, violations: Any, acceptable: Any, X: Any, y: Any, samples: Any
+    study: str,
+    ticket: Decision | str,
+    reward: Any,
+    violations: Any,
+    acceptable: Any,
+    auditor: str | None,
+    X: Any,
+    y: Any,
+    samples: Any,
 ) -> Call[Told]:
     """Return the request that tells what happened."""
     y = y.tolist() if hasattr(y, "tolist") else y  # by position, as the rows of X, which is an array
-    told = {"reward": reward, "violations": violations, "acceptable": acceptable, "X": X, "y": y, "samples": samples}
+    audited = {"violations": violations, "acceptable": acceptable, "auditor": auditor}
+    told = {"reward": reward, **audited, "X": X, "y": y, "samples": samples}
     return _post(f"/studies/{study}/tell", "report", {"ticket": _ticket(ticket), **_given(told)}, _status)
 
 

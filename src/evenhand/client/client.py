@@ -144,12 +144,13 @@ class RemoteStudy:
         *,
         violations: Any = None,
         acceptable: Any = None,
+        auditor: str | None = None,
         X: Any = None,
         y: Any = None,
         samples: Mapping[str, Any] | None = None,
     ) -> Told:
         """Tell what happened after a decision. The same report again is "already told", another one is refused."""
-        call = calls.tell(self.name, ticket, reward, violations, acceptable, X, y, samples)
+        call = calls.tell(self.name, ticket, reward, violations, acceptable, auditor, X, y, samples)
         return self._client._send(call)
 
     def label(self, ticket: Decision | str, label: Label | None, *, annotator: str | None = None) -> Told:

@@ -14,9 +14,10 @@ import numpy as np
 from evenhand.arguments import real, whole, yes_or_no
 from evenhand.groups.pooling import RegressionPool
 from evenhand.groups.problem import Grouped, Groups, Membership
+from evenhand.groups.selection import rank_again
 from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.kernels.arrays import Bools, Floats, Ints, Words
-from evenhand.kernels.compose import kernel
+from evenhand.kernels.compose import bind, kernel
 from evenhand.kernels.largest import largest_normal
 from evenhand.kernels.least_squares import Regressions, intercept, learn, product, regressions
 from evenhand.kernels.random import draw, normal
@@ -115,24 +116,37 @@ def choose_drawn(
     return draw(state.stream, state.probabilities), DRAWN
 
 
-def probabilities(params: ThompsonParams, state: ThompsonState, contexts: Floats, round: int, waiting: Ints) -> Floats:
-    """Return the probability of each arm's sampled reward to be the highest, nan for more than two arms that share
-    their coefficients: theirs are dependent, and no formula is known."""
+def probabilities(
+    params: ThompsonParams,
+    state: ThompsonState,
+    contexts: Floats,
+    round: int,
+    waiting: Ints,
+    open: Ints | None = None,
+) -> Floats:
+    """Return the probability of each arm's sampled reward to be the highest, of those of the open arms where not all
+    are; nan for more than two arms that share their coefficients: theirs are dependent, and no formula is known."""
     spread = params.spread
     d = state.fit.coefficients.shape[1]
     if spread == 0.0:
         spread = params.noise_scale * math.sqrt(9.0 * d * math.log(round / params.delta))
     x = contexts[:, : d - intercept(state.fit)]
     x = np.column_stack([x, np.ones(len(x))]) if intercept(state.fit) else x
+    arms = np.flatnonzero(np.ones(len(x)) if open is None else open)
+    chances, x = np.zeros(len(x)), x[arms]
     if params.shared and len(x) > 2:
-        return np.full(len(x), math.nan)
-    if params.shared:
+        chances[:] = math.nan
+    elif len(x) == 1:
+        chances[arms] = 1.0
+    elif params.shared:
         gap = x[0] - x[1]
         mean, sd = state.fit.coefficients[0] @ gap, spread * np.linalg.norm(state.fit.factors[0] @ gap)
-        return largest_normal([mean, 0.0], [sd, 0.0])
-    means = np.einsum("ad,ad->a", state.fit.coefficients, x)
-    sds = spread * np.linalg.norm(np.einsum("ajd,ad->aj", state.fit.factors, x), axis=1)
-    return largest_normal(means, sds)
+        chances[arms] = largest_normal([mean, 0.0], [sd, 0.0])
+    else:
+        means = np.einsum("ad,ad->a", state.fit.coefficients[arms], x)
+        sds = spread * np.linalg.norm(np.einsum("ajd,ad->aj", state.fit.factors[arms], x), axis=1)
+        chances[arms] = largest_normal(means, sds)
+    return chances
 
 
 @kernel
@@ -179,7 +193,13 @@ class LinearThompson(Grouped, KernelPolicy):
     1/delta))) up to logarithms.
     """
 
-    kernels = Kernels(choose, update, unknown, chances=Chances(probabilities, ("fit.coefficients", "fit.factors")))
+    kernels = Kernels(
+        choose,
+        update,
+        unknown,
+        bind(rank_again, choose_eligible=choose),
+        Chances(probabilities, ("fit.coefficients", "fit.factors"), among=True),
+    )
 
     def __init__(
         self,
@@ -203,7 +223,7 @@ class LinearThompson(Grouped, KernelPolicy):
         self.draws = None if draws is None else whole("draws", draws, low=1, high=MOST_DRAWS)
         self.exploration = real("exploration", exploration, above=0, high=1)
         if self.draws is not None:
-            self.kernels = Kernels(choose_drawn, update, drawn)
+            self.kernels = Kernels(choose_drawn, update, drawn, bind(rank_again, choose_eligible=choose_drawn))
         super().__init__(self.membership.arms, seed)
 
     def new_pool(self) -> Pool:

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
-from evenhand.arguments import is_whole, one_of, yes_or_no
+from evenhand.arguments import one_of, yes_or_no
 from evenhand.errors import ArgumentError, wanted
 from evenhand.groups.intervals import group_of
 from evenhand.groups.linear_thompson import LinearThompson
@@ -28,7 +28,7 @@ from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, bind, entry, kernel
 from evenhand.kernels.random import below
-from evenhand.learners.adapter import reward_range_of
+from evenhand.learners.adapter import reward_range_of, wishes_of
 from evenhand.policy.conversation import untaught
 from evenhand.policy.policy import KernelPolicy, Kernels, Ticket, reason, unknown
 from evenhand.registry import register
@@ -214,14 +214,13 @@ class NaiveFair(Grouped, KernelPolicy):
         members = [arm for arm, own in enumerate(self.membership.codes) if own == code]
         inner = self._inside[code]
         try:
-            chosen = 0 if inner is None else inner.choose(*([shown[members]] if self.contextual else []))
-            if not is_whole(chosen) or not 0 <= chosen < len(members):
-                raise ArgumentError(wanted("inner.choose()", f"an arm's index below {len(members)}", chosen))
+            contexts, arms = [shown[members]] if self.contextual else [], range(len(members))
+            chosen = 0 if inner is None else wishes_of(inner, contexts, arms, "inner.choose()")[0]
         except BaseException:
             self._state.stream[:] = before
             raise
         self.round += 1
-        return members[int(chosen)], WISH, math.nan
+        return members[chosen], WISH, math.nan
 
     def _update(self, shown: Floats, index: int, reward: float, ticket: tuple[int, float]) -> None:
         if self.compiled:

@@ -6,6 +6,7 @@ Source: Schumann, Lang, Mattei, Dickerson (2022), Algorithm 1; Joseph, Kearns, M
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from evenhand.groups.intervals import (
     IntervalParams,
@@ -17,12 +18,12 @@ from evenhand.groups.intervals import (
     set_levels,
 )
 from evenhand.kernels.arrays import Bools, Floats, Ints, Words
-from evenhand.kernels.compose import kernel
+from evenhand.kernels.compose import OPEN, bind, kernel
 from evenhand.kernels.least_squares import learn
 from evenhand.kernels.random import below, uniform
 from evenhand.policy.policy import Kernels, reason, unknown
 
-__all__ = ["CHAIN", "CHAIN_WITHIN", "INTERVALS", "TOP", "TWO_SWEEPS", "any_of"]
+__all__ = ["CHAIN", "CHAIN_WITHIN", "INTERVALS", "TOP", "TWO_SWEEPS", "any_of", "rank_again"]
 
 EXPLORED = reason("explored at random", "explored")
 HIGHEST = reason("highest upper end of its interval", "optimistic")
@@ -31,6 +32,21 @@ CHAINED = reason("drawn from intervals that overlap in a chain", "drawn")
 TOP, CHAIN, CHAIN_WITHIN, TWO_SWEEPS = 0, 1, 2, 3
 """Who is pulled: the top interval; one of its chain; one of its chain inside its group; one of the authors' program's
 two sweeps."""
+
+
+choose_eligible = OPEN
+
+
+@kernel
+def rank_again(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, scores: Floats) -> int:
+    """Rank the arms by choosing again and again, each time among those that were not chosen yet."""
+    why = 0
+    for place in range(scores.size):
+        arm, reason_of_arm = choose_eligible(params, state, contexts, round, waiting)
+        why = reason_of_arm if place == 0 else why
+        scores[arm], state.eligible[arm] = -place, False
+    state.eligible[:] = True
+    return why
 
 
 @kernel
@@ -166,4 +182,4 @@ def update(params: IntervalParams, state: IntervalState, contexts: Floats, index
         learn(fit, arms + groups, x, reward)
 
 
-INTERVALS = Kernels(choose, update, unknown)
+INTERVALS = Kernels(choose, update, unknown, bind(rank_again, choose_eligible=choose))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import Any, Self
 
@@ -12,12 +12,15 @@ from evenhand.arguments import is_whole, whole, yes_or_no
 from evenhand.errors import ArgumentError, EvenhandError, ModelError, StateFileError, wanted
 from evenhand.learners.functions import find, know, path_of
 from evenhand.parameters import Parameters
+from evenhand.protocol import Label, arm_labels
 from evenhand.registry import register
 from evenhand.saving.saved import item, refused
 
-__all__ = ["Adapter", "read_range", "reward_range_of"]
+__all__ = ["Adapter", "asks_among", "read_range", "reward_range_of", "said_by", "wishes_of"]
 
 FUNCTIONS = ("choose", "update", "seed", "dump", "load")
+PLAIN = ("contextual", "reward_range", "arms", "among", "own_choices")
+"""The arguments of an adapter that are plain data."""
 
 
 @register("learners/adapter", kind="part")
@@ -29,7 +32,8 @@ class Adapter(Parameters):
     Parameters
     ----------
     learner : the foreign object; replications of a simulation work on deep copies of it, memory included.
-    choose : `choose(learner) -> index`, or `choose(learner, contexts)`.
+    choose : `choose(learner)`, or `choose(learner, contexts)`, which returns the index of an arm, or a list of indices,
+        the best first.
     update : `update(learner, index, reward)`, or `update(learner, contexts, index, reward)`.
     seed : `seed(learner, number)`, called with a copy and a seed before each replication; without it all replications
         share the learner's own randomness, and `simulate` warns.
@@ -39,7 +43,11 @@ class Adapter(Parameters):
     contextual : whether the learner takes contexts; None takes none under a quota, and by itself what the world shows.
     reward_range : the lowest and the highest reward that the learner takes; None leaves it to the policy around it,
         [0, 1] under a quota. Either may be infinite.
-    arms : how many arms the learner knows; None where it does not say. A quota refuses one that knows another number.
+    arms : how many arms the learner knows, or their labels; None where it does not say. A quota refuses one that knows
+        another number, other labels, or the same in another order.
+    among : whether `choose` takes, last, the list of the indices to choose among. It is then asked about the arms on
+        offer, and asked again among the others where its choice may not be played. Without it, a promise decides in
+        such rounds, and says so in a warning.
     own_choices : whether it must learn from its own choices alone, as one that weighs rewards by their probabilities:
         `DeadlineLearn` then holds a wish that it refuses.
 
@@ -47,7 +55,7 @@ class Adapter(Parameters):
     ------
     ArgumentError
         If a function cannot be called, `dump` is given without `load`, the range is none, or an index is not a whole
-        number.
+        number, nor a list of such.
     ModelError
         If a function fails; its cause is what was raised.
 
@@ -76,7 +84,8 @@ class Adapter(Parameters):
         load: Callable[[Any], Any] | None = None,
         contextual: bool | None = None,
         reward_range: Sequence[float] | None = None,
-        arms: int | None = None,
+        arms: int | Sequence[Label] | None = None,
+        among: bool = False,
         own_choices: bool = False,
     ) -> None:
         functions = dict(zip(FUNCTIONS, (choose, update, seed, dump, load), strict=True))
@@ -93,7 +102,9 @@ class Adapter(Parameters):
         self._dump, self._load = dump, load
         self.contextual = None if contextual is None else yes_or_no("contextual", contextual)
         self.reward_range = None if reward_range is None else read_range(reward_range)
-        self.known_arms = None if arms is None else whole("arms", arms, low=2)
+        self.arms = None if arms is None or is_whole(arms) else arm_labels(arms)
+        self.known_arms = len(self.arms) if self.arms else None if arms is None else whole("arms", arms, low=2)
+        self.among = yes_or_no("among", among)
         self.own_choices = yes_or_no("own_choices", own_choices)
         for function in functions.values():
             if function is not None and dump is not None:
@@ -104,12 +115,14 @@ class Adapter(Parameters):
         """A function of a seed that starts the wrapped learner's randomness anew, or None if `seed` was not given."""
         return None if self._seed is None else partial(self._seed, self.learner)
 
-    def choose(self, *contexts: Any) -> int:
-        """Return the index that the wrapped learner picks."""
-        index = self._called("choose", self._choose, *contexts)
-        if not is_whole(index):
-            raise ArgumentError(wanted("choose", "a function that returns an arm's index", index))
-        return int(index)
+    def choose(self, *contexts_arms: Any) -> int | list[int]:
+        """Return the index that the wrapped learner picks, or its ranking."""
+        given = self._called("choose", self._choose, *contexts_arms)
+        ranking = _listed(given)
+        if not ranking or not all(map(is_whole, ranking)):
+            what = "a function that returns an arm's index, or a list of them, the best first"
+            raise ArgumentError(wanted("choose", what, given))
+        return int(ranking[0]) if len(ranking) == 1 else list(map(int, ranking))
 
     def update(self, *contexts_index_reward: Any) -> None:
         """Tell the wrapped learner a reward."""
@@ -117,8 +130,7 @@ class Adapter(Parameters):
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
-        others = {"contextual": self.contextual, "reward_range": self.reward_range, "arms": self.known_arms}
-        return {"learner": self.learner, **self._functions, **others, "own_choices": self.own_choices}
+        return {"learner": self.learner, **self._functions, **self._said}
 
     @property
     def sources(self) -> list[Any]:
@@ -144,16 +156,15 @@ class Adapter(Parameters):
             )
         return {
             "functions": {name: function and path_of(name, function) for name, function in self._functions.items()},
-            "contextual": self.contextual,
-            "reward_range": self.reward_range,
             "dumped": self._called("dump", self._dump),
         } | self._said
 
     @property
     def _said(self) -> dict[str, Any]:
-        """What of the later arguments was given, as files of before know none of them."""
-        arms = {} if self.known_arms is None else {"arms": self.known_arms}
-        return arms | ({"own_choices": True} if self.own_choices else {})
+        """The arguments that are plain data."""
+        arms = self.known_arms if self.arms is None else list(self.arms)
+        own = {"arms": arms, "among": self.among, "own_choices": self.own_choices}
+        return {"contextual": self.contextual, "reward_range": self.reward_range} | own
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
@@ -175,9 +186,7 @@ class Adapter(Parameters):
         except Exception as error:
             raise StateFileError(f"load: {names['load']} failed on what the file holds: {error}") from error
         try:
-            others = {name: item(snapshot, name) for name in ("contextual", "reward_range")}
-            own = snapshot.get("own_choices", False)
-            return cls(learner, **functions, **others, arms=snapshot.get("arms"), own_choices=own)
+            return cls(learner, **functions, **{name: item(snapshot, name) for name in PLAIN})
         except ArgumentError as error:
             raise StateFileError(f"saved learner: {error}") from error
 
@@ -229,6 +238,40 @@ def read_range(given: Any) -> tuple[float, float]:
         mend = "such as (0, 5), or (-math.inf, math.inf) for any reward"
         raise ArgumentError(wanted("reward_range", "the lowest and the highest reward", given, mend))
     return low, high
+
+
+def wishes_of(learner: Any, contexts: Sequence[Any], arms: Sequence[int], name: str) -> list[int]:
+    """Return the indices of the arms that a learner from elsewhere wishes to play, the best first; one that can be
+    asked among some arms is asked among these.
+
+    Raises
+    ------
+    ArgumentError
+        If it returns anything but the index of such an arm, or a list of different ones; the message names `name`.
+    """
+    wishes = said_by(learner, contexts, arms)
+    known = set(arms)
+    if not wishes or not all(is_whole(wish) and wish in known for wish in wishes) or len(set(wishes)) < len(wishes):
+        one = f"an arm's index below {len(arms)}" if known == set(range(len(arms))) else f"one of the arms {list(arms)}"
+        got = wishes[0] if len(wishes) == 1 else wishes
+        raise ArgumentError(wanted(name, f"{one}, or a list of them, the best first", got))
+    return list(map(int, wishes))
+
+
+def said_by(learner: Any, contexts: Sequence[Any], arms: Sequence[int]) -> list[Any]:
+    """Return what a learner from elsewhere chooses, asked among these arms where it can be; one arm is a list too."""
+    return _listed(learner.choose(*contexts, *([list(arms)] if asks_among(learner) else [])))
+
+
+def asks_among(learner: Any) -> bool:
+    """Return whether a learner from elsewhere can be asked which of some arms it would play."""
+    return bool(getattr(learner, "among", False))
+
+
+def _listed(given: Any) -> list[Any]:
+    """Return a ranking as a list; one wish alone is a ranking too."""
+    ranks = hasattr(given, "__iter__") and getattr(given, "ndim", 1) == 1 and not isinstance(given, (Mapping, Set))
+    return list(given) if ranks else [given]
 
 
 def _fewest(counts: list[int]) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,7 +57,7 @@ def choose(params: GreedyParams, state: GreedyState, contexts: Floats, round: in
 
 @kernel
 def rank(params: GreedyParams, state: GreedyState, contexts: Floats, round: int, waiting: Ints, scores: Floats) -> int:
-    explores = uniform(state.stream) < params.epsilon
+    explores = untried(state.pulls, waiting) < 0 and uniform(state.stream) < params.epsilon
     why = EXPLORED if explores else BEST_MEAN
     for i in range(state.pulls.size):
         if explores:
@@ -78,13 +78,16 @@ def update(params: GreedyParams, state: GreedyState, contexts: Floats, index: in
     state.sums[index] += reward
 
 
-def probabilities(params: GreedyParams, state: GreedyState, contexts: Floats, round: int, waiting: Ints) -> Floats:
-    """Return the probability of each arm: 1 for one that must be tried first."""
-    arm, arms = untried(state.pulls, waiting), state.pulls.size
-    chances = np.full(arms, params.epsilon / arms if arm < 0 else 0.0)
+def probabilities(
+    params: GreedyParams, state: GreedyState, contexts: Any, round: Any, waiting: Ints, open: Ints | None = None
+) -> Floats:
+    """Return the probability of each arm, of the open ones where not all are: 1 for one that must be tried first."""
+    may = np.ones(state.pulls.size, np.bool_) if open is None else open == 1
+    epsilon = params.epsilon if untried(state.pulls, waiting) < 0 else 0.0
+    chances = np.where(may, epsilon / may.sum(), 0.0)
     means = state.sums / np.maximum(state.pulls, 1)
-    best = np.argmax(np.where(state.pulls > 0, means, -1.0)) if arm < 0 else arm
-    chances[best] += 1.0 - params.epsilon if arm < 0 else 1.0
+    untold = np.where(waiting > 0, -1.0 - waiting, np.inf)
+    chances[np.argmax(np.where(may, np.where(state.pulls > 0, means, untold), -np.inf))] += 1.0 - epsilon
     return chances
 
 
@@ -114,7 +117,7 @@ class EpsilonGreedy(KernelPolicy):
     Source: Sutton and Barto (1998), section 2.2.
     """
 
-    kernels = Kernels(choose, update, unknown, rank, Chances(probabilities, ("pulls", "sums"), waiting=True))
+    kernels = Kernels(choose, update, unknown, rank, Chances(probabilities, ("pulls", "sums"), True, True))
     additive = ("pulls", "sums")
 
     def __init__(self, epsilon: float = 0.1, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:

@@ -53,7 +53,8 @@ def from_sklearn(
     Parameters
     ----------
     estimator : an untrained regressor, or a classifier with `predict_proba`, which predicts the chance that the reward
-        is 1: a reward between 0 and 1 counts as 1 with that probability. A pipeline will do. It is cloned.
+        is 1: a reward between 0 and 1 counts as 1 with that probability. A pipeline will do. It is cloned, so that no
+        part of it may be trained, unless in a `FrozenEstimator`.
     epsilon : the probability of an arm drawn evenly.
     warmup : how many rewards an arm needs before its model is asked.
     reward_range : the lowest and the highest reward of a regressor; None for [0, 1] under a quota.
@@ -84,32 +85,37 @@ def from_sklearn(
     if classifies and not hasattr(estimator, "predict_proba"):
         mend = "such as SGDClassifier(loss='log_loss')"
         raise ArgumentError(wanted("estimator", "a classifier with predict_proba", estimator, mend))
-    if any(name.endswith("_") and not name.startswith("_") for name in vars(estimator)):
-        raise ArgumentError(wanted("estimator", what, "a trained one", "pass sklearn.base.clone(estimator)"))
     random = generator(draw_seed(seed))
     own, given = clone(estimator), estimator.get_params()
+    copied = {"": own, **own.get_params()}
+    lost = [name for name, one in {"": estimator, **given}.items() if _trained(one) and not _trained(copied.get(name))]
+    if lost:
+        got = f"one whose {lost[0]} is trained" if lost[0] else "a trained one"
+        raise ArgumentError(wanted("estimator", what, got, "pass sklearn.base.clone(estimator)"))
     missing = [name for name in sorted(given) if name.split("__")[-1] == "random_state" and given[name] is None]
     own.set_params(**{name: int(random.integers(2**31)) for name in missing})
     learner = SklearnLearner(
         own, real("epsilon", epsilon, low=0, high=1), whole("warmup", warmup, low=1), classifies, random
     )
     functions: dict[str, Any] = {"choose": choose, "update": update, "seed": reseed, "dump": dump, "load": load}
-    return Adapter(learner, **functions, contextual=True, reward_range=(0.0, 1.0) if classifies else reward_range)
+    pays = (0.0, 1.0) if classifies else reward_range
+    return Adapter(learner, **functions, contextual=True, reward_range=pays, among=True)
 
 
-def choose(learner: SklearnLearner, contexts: Floats) -> int:
-    """Return an arm drawn evenly, the one that was asked least often of those without a reward, or the best."""
-    arms = _arms(learner, len(contexts))
-    index, explores = int(learner.random.integers(len(arms))), learner.random.random() < learner.epsilon
-    if not explores:
-        untold = [place for place, arm in enumerate(arms) if not arm.told]
-        if untold:
-            index = min(untold, key=lambda place: arms[place].asked)
-        else:
-            worth = [_predicted(learner, arm, row) for arm, row in zip(arms, contexts, strict=True)]
-            index = worth.index(max(worth))
-    arms[index].asked += 1
-    return index
+def choose(learner: SklearnLearner, contexts: Floats, arms: list[int]) -> list[int]:
+    """Return these arms, the best first: one drawn evenly if this round explores, those without a reward, of which the
+    one asked least often first, and the others by their predictions."""
+    known = _arms(learner, len(contexts))
+    drawn, explores = arms[int(learner.random.integers(len(arms)))], learner.random.random() < learner.epsilon
+
+    def worth(arm: int) -> tuple[bool, bool, float]:
+        own = known[arm]
+        value = _predicted(learner, own, contexts[arm]) if own.told else -own.asked
+        return explores and arm == drawn, not own.told, value
+
+    ranking = sorted(arms, key=worth, reverse=True)
+    known[ranking[0]].asked += 1
+    return ranking
 
 
 def update(learner: SklearnLearner, contexts: Floats, index: int, reward: float) -> None:
@@ -156,6 +162,16 @@ def load(dumped: dict[str, Any]) -> SklearnLearner:
     return learner
 
 
+def _trained(estimator: Any) -> bool:
+    """Return whether an object is an estimator that was fitted, as scikit-learn tells it."""
+    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+        return False
+    says = getattr(estimator, "__sklearn_is_fitted__", None)
+    if callable(says):
+        return bool(says())
+    return any(name.endswith("_") and not name.startswith("_") for name in vars(estimator))
+
+
 def _untrained(learner: SklearnLearner) -> Any:
     from sklearn.base import clone
 
@@ -164,6 +180,8 @@ def _untrained(learner: SklearnLearner) -> Any:
 
 def _arms(learner: SklearnLearner, count: int) -> list[ArmModel]:
     learner.arms = learner.arms or [ArmModel() for _ in range(count)]
+    if len(learner.arms) != count:
+        raise ArgumentError(wanted("contexts", f"a row for each of the {len(learner.arms)} arms that it knows", count))
     return learner.arms
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from evenhand.arguments import real
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
-from evenhand.kernels.random import draw
+from evenhand.kernels.random import draw, uniform
 from evenhand.kernels.ties import tried, untried
 from evenhand.learners.optimism import UNSEEN, UNTRIED
 from evenhand.policy.policy import KernelPolicy, Kernels, drawn, reason
@@ -29,6 +29,8 @@ from evenhand.rng import Seed
 
 __all__ = ["Softmax"]
 
+LAST = -1e300
+"""The score of an arm with one reward on its way, its first; of one that was never handed out it is the opposite."""
 DRAWN = reason("drawn in proportion to exp(mean / temperature)", "drawn")
 
 
@@ -66,6 +68,27 @@ def choose(params: SoftmaxParams, state: SoftmaxState, contexts: Floats, round: 
 
 
 @kernel
+def rank(
+    params: SoftmaxParams, state: SoftmaxState, contexts: Floats, round: int, waiting: Ints, scores: Floats
+) -> int:
+    """Draw one arm after another in proportion to its probability, without putting it back; arms that were never told
+    about come in the order in which they would be tried.
+
+    The largest of log p_i + G_i, with standard Gumbel G_i, is drawn with probability p_i, the next largest is drawn
+    among the others, and so on: J. I. Yellott, Journal of Mathematical Psychology 15 (1977).
+    """
+    wish, why = choose(params, state, contexts, round, waiting)
+    for i in range(scores.size):
+        if state.pulls[i] > 0:
+            noise = -math.log(-math.log(max(uniform(state.stream), 1e-300)))
+            scores[i] = state.sums[i] / (state.pulls[i] * params.temperature) + noise
+        else:
+            scores[i] = LAST * waiting[i] if waiting[i] > 0 else -LAST
+    scores[wish] = math.inf
+    return why
+
+
+@kernel
 def update(params: SoftmaxParams, state: SoftmaxState, contexts: Floats, index: int, reward: float) -> None:
     state.pulls[index] += 1
     state.sums[index] += reward
@@ -97,7 +120,7 @@ class Softmax(KernelPolicy):
     Source: Sutton and Barto (1998), section 2.3.
     """
 
-    kernels = Kernels(choose, update, drawn)
+    kernels = Kernels(choose, update, drawn, rank)
 
     def __init__(
         self, temperature: float = 0.1, *, arms: int | Sequence[Label] | None = None, seed: Seed = None

@@ -68,12 +68,17 @@ def update(params: ThompsonParams, state: ThompsonState, contexts: Floats, index
         state.failures[index] += 1
 
 
-def probabilities(params: ThompsonParams, state: ThompsonState, *_: Any) -> Floats:
-    """Return the probability of each arm's sample to be the largest."""
-    return largest_beta(params.prior + state.successes, params.prior + state.failures)
+def probabilities(
+    params: ThompsonParams, state: ThompsonState, contexts: Any, round: Any, waiting: Any, open: Ints | None = None
+) -> Floats:
+    """Return the probability of each arm's sample to be the largest, of those of the open arms where not all are."""
+    arms = np.flatnonzero(np.ones(state.successes.size) if open is None else open)
+    chances = np.zeros(state.successes.size)
+    chances[arms] = largest_beta(params.prior + state.successes[arms], params.prior + state.failures[arms])
+    return chances
 
 
-CHANCES = Chances(probabilities, ("successes", "failures"))
+CHANCES = Chances(probabilities, ("successes", "failures"), among=True)
 
 
 @register("learners/thompson")

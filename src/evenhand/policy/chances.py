@@ -24,11 +24,14 @@ class Chances(NamedTuple):
     kept : the names of the state's fields that it reads, as `flatten.names` returns them, or "*" for all but an inner
         learner's, "learner.*" for all of these; the others are zero.
     waiting : whether it reads `waiting`.
+    among : whether it takes, last, `open` (n_arms,), 1 for each arm among which `rank` chooses, and then returns the
+        probability with which the first of these in a ranking is each arm.
     """
 
     of: Callable[..., Floats]
     kept: tuple[str, ...]
     waiting: bool = False
+    among: bool = False
 
     def read(self, fields: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
         """Yield those of a state's fields, each with its name, that are read."""

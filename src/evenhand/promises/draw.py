@@ -5,7 +5,8 @@ an owner (the largest of its share, its window's n / w and the sum of its childr
 
     p_i = lots_i + (rest) q_i,        lots_i = sum over the owners around i of (f rho'_Q + tickets_Q) / |Q and S|,
 
-where rho'_Q is what of rho_Q is not already its children's that are on offer, and q the learner's own distribution.
+where rho'_Q is what of rho_Q is not already its children's that are on offer, and q the learner's own distribution,
+over the arms that may be played where the learner ranks them.
 Tickets are those of one that is behind: of a floor r clamp(1 - f + (x - (a + 1 - 4)) / 2, 0, 3) with x = r A - N, of a
 token 1 / left in the last third of its window, of a set what its children's are not; they are scaled down to what f
 leaves.

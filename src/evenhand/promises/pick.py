@@ -38,6 +38,8 @@ __all__ = [
     "BY_NO_RANK",
     "PICK_SURVEYED",
     "begin_round",
+    "best_open",
+    "cause",
     "choose_ranked",
     "close_barred",
     "comes_before",

@@ -12,7 +12,7 @@ from evenhand.kernels.flatten import flat, packer
 from evenhand.policy.chances import Chances
 from evenhand.policy.policy import FORCED, Kernels, certain, drawn, unknown
 from evenhand.promises.draw import TRIES, draw_slate, finish_one, lot, prepare_one, spread
-from evenhand.promises.pick import AS_RANKED, BY_DEADLINE, BY_LOT, PICK_SURVEYED, grant
+from evenhand.promises.pick import BY_DEADLINE, BY_LOT, PICK_SURVEYED, best_open, cause, grant
 from evenhand.promises.rule import rule_parameters, rule_state
 from evenhand.quotas.under_quota import LOT, Form, Ranking
 
@@ -29,24 +29,49 @@ PLAIN_CALLS = 100
 READ = ("pulls", "whole", "rest", "cap_whole", "cap_rest", "left", "offered", "spare")
 """The fields of the rule's state on which what may be played depends."""
 
-learner_choose = learner_rank = own_round = first_wish = next_wish = tell_chances = OPEN
+learner_choose = learner_rank = own_round = first_wish = next_wish = allowed = explain = tell_chances = OPEN
 pack_params = pack_state = OPEN
 split = 0
 
 
 @kernel
-def _best_on_offer(state: Any) -> int:
-    best = -1
-    for arm in range(state.scores.size):
-        if state.offered[arm] == 1 and (best < 0 or state.scores[arm] > state.scores[best]):
-            best = arm
-    return best
+def _ranked_wish(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
+    """Fill the ranking; which arm is wished is seen when it is known which may be played."""
+    return -1, learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
 
 
 @kernel
-def _ranked_wish(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
-    why = learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
-    return _best_on_offer(state), why
+def _best_allowed(state: Any, now: int, urgent: int) -> tuple[int, int]:
+    """Return the best ranked arm that may be played, the most urgent where none is ranked, and why it is that one."""
+    wish = best_open(state)
+    state.chosen[0] = urgent if wish < 0 else wish
+    return state.chosen[0], cause(state, now, 1)
+
+
+@kernel
+def _allowed(state: Any, now: int, urgent: int, wish: int, why: int) -> tuple[int, int]:
+    wish, kind = _best_allowed(state, now, urgent)
+    return wish, explain(kind, why)
+
+
+@kernel
+def _ranked_anew(
+    params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, wish: int, why: int
+) -> tuple[int, int]:
+    """Rank again, and wish the best arm that may be played; `wish` is the most urgent."""
+    said = learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
+    arm, kind = _best_allowed(state, own_round(state, round) - 1, wish)
+    return arm, explain(kind, said)
+
+
+@kernel
+def _most_urgent(state: Any, now: int, urgent: int, wish: int, why: int) -> tuple[int, int]:
+    return urgent, why
+
+
+@kernel
+def _as_drawn(state: Any, now: int, urgent: int, wish: int, why: int) -> tuple[int, int]:
+    return wish, why
 
 
 @kernel
@@ -97,6 +122,7 @@ def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
     now = own_round(state, round) - 1
     wish, said = first_wish(params, state, contexts, round, waiting)
     urgent, left = prepare_one(params, state, now)
+    wish, said = allowed(state, now, urgent, wish, said)
     arm, why, overruled = -1, FORCED, False
     for _ in range(TRIES):
         drawn_arm, reason = lot(state), LOT
@@ -132,13 +158,13 @@ def draw_ranked(round: int, *arrays: Any) -> int:
     params, state = pack_params(*arrays[:split]), pack_state(*arrays[split:])
     if state.chosen.size > 1:
         return BY_DEADLINE if draw_slate(params, state, round - 1) else BY_LOT
-    wish = _best_on_offer(state)
     urgent, left = prepare_one(params, state, round - 1)
-    arm, overruled, cause = -1, False, AS_RANKED
+    wish, said = _best_allowed(state, round - 1, urgent)
+    arm, overruled, why = -1, False, said
     for _ in range(TRIES):
-        drawn_arm, cause = lot(state), BY_LOT
+        drawn_arm, why = lot(state), BY_LOT
         if drawn_arm < 0:
-            drawn_arm, cause = wish, AS_RANKED
+            drawn_arm, why = wish, said
         if state.open[drawn_arm] == 1:
             arm = drawn_arm
             break
@@ -147,22 +173,29 @@ def draw_ranked(round: int, *arrays: Any) -> int:
         arm, overruled = urgent, True
     _chances_of_wish(state, wish, left, urgent)
     finish_one(params, state, arm)
-    return BY_DEADLINE if overruled else cause
+    return BY_DEADLINE if overruled else why
 
 
-def draw_for(learner: Kernels, update: Any, clock: Any, plays: int, rank_wish: Any) -> Kernels:
-    """Return the kernels of a learner under the lottery, with the promise's clock."""
-    ranking = learner.rank or rank_wish
+def draw_for(learner: Kernels, update: Any, clock: Any, plays: int, rank_wish: Any, explain_cause: Any) -> Kernels:
+    """Return the kernels of a learner under the lottery, with the promise's clock and its words for why an arm is
+    played."""
+    ranking, settled, among = learner.rank or rank_wish, _as_drawn, False
     if plays > 1:
         return Kernels(bind(_choose_slate, learner_rank=ranking, own_round=clock), update, _chance)
     if learner.probability is certain:
         first, following, told = bind(_ranked_wish, learner_rank=ranking), _same_wish, _chances_of_wish
+        settled = bind(_allowed, explain=explain_cause)
     elif learner.probability is drawn:
         first = bind(_drawn_wish, learner_choose=learner.choose)
         following, told = bind(_new_wish, learner_choose=learner.choose), _chances_of_learner
     else:
         first, following, told = _no_wish, bind(_new_wish, learner_choose=learner.choose), _chances_later
-    choose = bind(_choose, own_round=clock, first_wish=first, next_wish=following, tell_chances=told)
+        among = learner.rank is not None and (learner.chances is None or learner.chances.among)
+        if among:
+            following = bind(_ranked_anew, learner_rank=ranking, own_round=clock, explain=explain_cause)
+            settled = _most_urgent
+    callees = {"own_round": clock, "allowed": settled, "tell_chances": told}
+    choose = bind(_choose, first_wish=first, next_wish=following, **callees)
     if told is not _chances_later:
         return Kernels(choose, update, _chance)
     if learner.chances is None:
@@ -172,7 +205,7 @@ def draw_for(learner: Kernels, update: Any, clock: Any, plays: int, rank_wish: A
         choose,
         update,
         unknown,
-        chances=Chances(partial(_spread, learner.chances.of, clock), kept, learner.chances.waiting),
+        chances=Chances(partial(_spread, learner.chances.of, among, clock), kept, learner.chances.waiting),
     )
 
 
@@ -192,14 +225,15 @@ def _gradual(template: Any, *names: tuple[str, Any]) -> Gradual:
 
 
 def _spread(
-    of_learner: Any, clock: Any, params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
+    of_learner: Any, among: bool, clock: Any, params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
 ) -> Floats:
     """Return the chances of a round from the state before it, where the learner's own are computed now."""
     arrays = (*flat(params), *flat(state))
     packers = ("split", len(flat(params))), ("pack_params", packer(params)), ("pack_state", packer(state))
     state.chosen[:] = -1
     urgent, left = _gradual(_prepare, *packers)(clock(state, round), arrays)
-    state.chances[:] = of_learner(params.learner, state.learner, contexts, round, waiting)
+    own = params.learner, state.learner, contexts, round, waiting
+    state.chances[:] = of_learner(*own, state.open) if among else of_learner(*own)
     _gradual(_spread_over, *packers)(left, urgent, arrays)
     chances: Floats = state.chances
     return chances

@@ -139,7 +139,6 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     divisible = True
     latest_rules = RULES
     segment_kernel = enter_stacked
-    lottery: float | None
     _partial = False
     """Whether some arms are not on offer in the round to be decided."""
     _in_segment = False
@@ -244,7 +243,8 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         if self.lottery is None:
             return super()._bound(learner)
         ranking = learner.rank or bind(rank_wish, learner_choose=learner.choose)
-        return draw_for(learner, bind(update_learner, learner_update=learner.update), self._clock, self.plays, ranking)
+        update = bind(update_learner, learner_update=learner.update)
+        return draw_for(learner, update, self._clock, self.plays, ranking, self._explained)
 
     def distribution(self, why: int) -> Floats | None:
         """Return the distribution of the decision just taken; of several plays the chance of each arm to be played.

@@ -41,6 +41,7 @@ from evenhand.policy.policy import FORCED, KernelPolicy, Kernels
 from evenhand.protocol import Label
 from evenhand.quotas.composed_chances import settle_in_place
 from evenhand.quotas.deadlines import DEADLINE_RULE, check_tolerance, look_work, warn_of_idle_arms
+from evenhand.quotas.foreign import wishes
 from evenhand.quotas.under_quota import LOT, RULES, WISH, Shares, UnderQuota, compose, promise_over, settled_each
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
@@ -291,30 +292,30 @@ class LotteryLearn(UnderQuota, KernelPolicy):
         if arm >= 0:
             chances[arm] = 1.0
         else:
-            wish = self._first_allowed(self._wishes(shown, round), round)
+            wish = self._first_allowed(wishes(self, shown), round)
             chances[wish] = 1.0
             settle_in_place(self._lots, self._params, self._state, round, chances)
-            wishes = chances.copy()
+            drawn = chances.copy()
             settle_in_place(self._each, self._params, self._state, round, chances)
             mark = interpreted(uniform)(self._state.stream.copy())
             arm = int(interpreted(draw)(self._state.stream, chances))
             why = WISH if arm == wish else LOT
-            in_place_of_others = chances[arm] > wishes[arm] <= mark - chances[:arm].sum()
+            in_place_of_others = chances[arm] > drawn[arm] <= mark - chances[:arm].sum()
             if in_place_of_others and self.rules > 1:
                 why = FORCED
         self._tell_kernel(round, arm, *self._arrays)
         self.round, self._chances = round, chances
         return arm, why, float(chances[arm])
 
-    def _first_allowed(self, wishes: list[int], round: int) -> int:
+    def _first_allowed(self, said: list[int], round: int) -> int:
         """Return the first arm of a ranking that may be played; the first of all where none may."""
-        for wish in wishes if len(wishes) > 1 else ():
+        for wish in said if len(said) > 1 else ():
             chances = np.zeros(len(self._labels))
             chances[wish] = 1.0
             settle_in_place(self._each, self._params, self._state, round, chances)
             if chances[wish]:
                 return wish
-        return wishes[0]
+        return said[0]
 
     @classmethod
     def examples(cls) -> Iterator[tuple[LotteryLearn, Any]]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from fractions import Fraction
 from functools import cached_property
@@ -29,13 +29,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
-from evenhand.arguments import is_whole
 from evenhand.arguments import whole as whole_number
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, entry, interpreted, kernel
 from evenhand.kernels.flatten import flat, packer
-from evenhand.learners.adapter import reward_range_of
+from evenhand.learners.adapter import Adapter, asks_among, reward_range_of
 from evenhand.policy.conversation import locked, untaught
 from evenhand.policy.policy import FORCED, KernelPolicy, Kernels, Ticket, certain, drawn, reason, unknown
 from evenhand.policy.pooling import Pool
@@ -44,6 +43,7 @@ from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set
 from evenhand.protocol import Label
 from evenhand.quotas.composed_chances import of_certain, under_rule
+from evenhand.quotas.foreign import asked, go_down, wishes
 from evenhand.quotas.held import CALLED_FROM_PYTHON, always, check_saved, no_wish, propose, recall, settle
 from evenhand.rng import Seed, child
 from evenhand.saving.saved import refused, whole
@@ -342,6 +342,10 @@ class UnderQuota(Base):
     """The version of the rules by which it decides and words reasons; states of earlier ones keep theirs."""
     compiled: bool
     """Whether the learner has kernels, so that the whole policy runs compiled."""
+    lottery: float | None = None
+    """The floor of a lottery over what may be played, None where there is none."""
+    _unheard_said = False
+    """Whether a warning has said that the learner was not heard."""
 
     def _set_up(self, learner: Any, promise: Promise, seed: Seed) -> None:
         self.promise, self.learner, self._pristine = promise, learner, learner
@@ -350,10 +354,11 @@ class UnderQuota(Base):
         if isinstance(learner, KernelPolicy):
             untaught("learner", learner, "pass learner.fresh()")
         self._check_free(learner)
+        if isinstance(learner, (KernelPolicy, Adapter)) and learner.arms not in (None, promise.arms):
+            mend = "name the same arms, in the same order"
+            raise ArgumentError(wanted("learner", f"one for the arms {promise.arms}", learner.arms, mend))
         if isinstance(learner, KernelPolicy):
             self.learner = self._pristine = learner.fresh()
-            if learner.arms is not None and learner.arms != promise.arms:
-                raise ArgumentError(wanted("learner", f"one for the arms {promise.arms}", learner.arms))
             self.contextual, self.reward_range = learner.contextual, learner.reward_range
             self.encoder = learner.encoder
             self.holds = self._must_hold(learner)
@@ -619,7 +624,7 @@ class UnderQuota(Base):
             return self._choose_by(shown)
         held = self._state.learner
         if not bind(recall, may_come=self._may_come)(self._state, self.round):
-            propose(held, self._wishes(shown, self.round + 1)[0], WISH, math.nan)
+            propose(held, wishes(self, shown)[0], WISH, math.nan)
         arm, why, _ = self._choose_by(shown)
         settle(held, arm)
         return arm, why, self._probability(arm)
@@ -627,48 +632,23 @@ class UnderQuota(Base):
     def _choose_by(self, shown: Floats) -> tuple[int, int, float]:
         """Decide by what a learner from elsewhere wishes."""
         round, why = self.round + 1, FORCED
-        if isinstance(self.rule, Ranking):
-            return self._go_down(self._asked(shown, round), round)
-        wish = self._ask_kernel(round, *self._arrays)
+        ranks = isinstance(self.rule, Ranking)
+        wish = -1 if ranks else int(self._ask_kernel(round, *self._arrays))
         if wish < 0:
-            wishes = self._asked(shown, round)
-            if len(wishes) > 1 and self._can_rank():
-                return self._go_down(wishes, round)
-            wish, why = wishes[0], WISH
-        arm = self._tell_kernel(round, int(wish), *self._arrays)
+            said = asked(self, shown)
+            if ranks or (len(said) > 1 and not asks_among(self.learner) and self._can_rank()):
+                cause = go_down(self, shown, said, round)
+                self.round = round
+                return int(self._state.chosen[0]), interpreted(self._explained)(cause, WISH), math.nan
+            wish, why = said[0], WISH
+        arm = int(self._tell_kernel(round, wish, *self._arrays))
         self.round = round
         return arm, why if arm == wish else FORCED, math.nan
-
-    def _go_down(self, wishes: list[int], round: int) -> tuple[int, int, float]:
-        """Decide by a ranking of the learner, the best first."""
-        self._state.scores[:] = -math.inf
-        self._state.scores[wishes] = -np.arange(len(wishes))
-        cause = self._ask_kernel(round, *self._arrays)
-        self.round = round
-        return int(self._state.chosen[0]), interpreted(self._explained)(cause, WISH), math.nan
 
     def _can_rank(self) -> bool:
         """Return whether the rule now goes down rankings, where it had not until the learner gave one. A rule that
         never overrules the learner plays the first arm of any ranking."""
         return False
-
-    def _asked(self, shown: Floats, round: int) -> list[int]:
-        """Return the wishes of the round, or the one wish that is held if it is refused."""
-        return [int(self._state.learner.wish[1])] if self.holds else self._wishes(shown, round)
-
-    def _wishes(self, shown: Floats, round: int) -> list[int]:
-        """Return the arms that a learner from elsewhere wishes to play, the best first; one alone is a ranking too."""
-        given = self.learner.choose(*([shown] if self.contextual else []))
-        ranks = hasattr(given, "__iter__") and getattr(given, "ndim", 1) == 1 and not isinstance(given, (Mapping, Set))
-        wishes = list(given) if ranks else [given]
-        arms = len(self._labels)
-        sound = all(is_whole(wish) and 0 <= wish < arms for wish in wishes)
-        if not wishes or not sound or len(set(wishes)) < len(wishes):
-            what = f"an arm's index below {arms}, or a list of them, the best first"
-            raise ArgumentError(wanted("learner.choose()", what, given))
-        if self.round + 1 != round:
-            raise ArgumentError(wanted("learner.choose()", "to decide without asking its own policy", "an ask"))
-        return [int(wish) for wish in wishes]
 
     def _update(self, shown: Floats, index: int, reward: float, ticket: tuple[int, float]) -> None:
         if self.compiled:

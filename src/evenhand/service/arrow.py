@@ -18,8 +18,10 @@ __all__ = ["MEDIA_TYPE", "decisions_stream", "read_stream", "results_stream"]
 
 MEDIA_TYPE = "application/vnd.apache.arrow.stream"
 COLUMNS = {
-    "ask": "contexts (a list of rows of numbers), available (lists of arms), segment, count (numbers), key (text)",
-    "tell": "ticket (text), reward (numbers, or lists of them), violations, acceptable (lists of pairs)",
+    "ask": "contexts (a list of rows of numbers), groups (lists, a group for each arm), available (lists of arms), "
+    "segment, count (numbers), annotator, subject, key (text)",
+    "tell": "ticket (text), reward (numbers, or lists of them), violations, acceptable (lists of pairs), label, "
+    "auditor, annotator (text)",
 }
 RECORD_BATCH = 3
 
@@ -101,25 +103,32 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
 def _check_types(schema: pa.Schema, kind: str) -> None:
     if len(set(schema.names)) != len(schema.names):
         raise TableError(wanted("columns", "each name once", schema.names))
-    fits = {
-        "contexts": lambda t: _is_list(t) and _is_list(t.value_type) and _is_number(t.value_type.value_type),
-        "available": lambda t: _is_list(t) and _is_label(t.value_type),
-        "segment": _is_label,
-        "count": pa.types.is_integer,
-        "key": _is_text,
-        "ticket": _is_text,
-        "reward": lambda t: _is_number(t) or (_is_list(t) and _is_number(t.value_type)),
-        "violations": _is_pairs,
-        "acceptable": _is_pairs,
-    }
-    asked = ("contexts", "available", "segment", "count", "key")
-    takes = {"ask": asked, "tell": ("ticket", "reward", "violations", "acceptable")}[kind]
+    names = dict.fromkeys(("annotator", "subject", "key") if kind == "ask" else ("auditor", "annotator"), _is_text)
+    takes = (
+        names
+        | {
+            "ask": {
+                "contexts": lambda t: _is_list(t) and _is_list(t.value_type) and _is_number(t.value_type.value_type),
+                "groups": _is_labels,
+                "available": _is_labels,
+                "segment": _is_label,
+                "count": pa.types.is_integer,
+            },
+            "tell": {
+                "ticket": _is_text,
+                "reward": lambda t: _is_number(t) or (_is_list(t) and _is_number(t.value_type)),
+                "violations": _is_pairs,
+                "acceptable": _is_pairs,
+                "label": _is_label,
+            },
+        }[kind]
+    )
     if not schema.names:
         raise TableError(wanted("columns", COLUMNS[kind], "none"))
     for field in schema:
         if field.name not in takes:
             raise TableError(wanted("columns", COLUMNS[kind], field.name))
-        if not fits[field.name](field.type):
+        if not takes[field.name](field.type):
             raise TableError(wanted(f"column {field.name}", COLUMNS[kind], str(field.type)))
 
 
@@ -137,6 +146,10 @@ def _is_text(kind: pa.DataType) -> bool:
 
 def _is_label(kind: pa.DataType) -> bool:
     return _is_text(kind) or pa.types.is_integer(kind)
+
+
+def _is_labels(kind: pa.DataType) -> bool:
+    return _is_list(kind) and _is_label(kind.value_type)
 
 
 def _is_pairs(kind: pa.DataType) -> bool:

@@ -170,7 +170,7 @@ class Lipschitz(Conversation):
     def tell(
         self,
         decision: Decision | int,
-        reward: float | Sequence[float] | None,
+        reward: float | Sequence[float] | None = None,
         violations: Pairs | bool = (),
         *,
         acceptable: Pairs = (),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
@@ -142,19 +143,16 @@ class PairQueue(Conversation):
         Raises
         ------
         ExhaustedError
-            If no answer would teach anything.
+            If no answer would teach anything; nothing has changed.
         ArgumentError
             If the auditor's name is no text.
         """
-        who = checked_auditor(annotator) or ""
+        who, waiting = checked_auditor(annotator) or "", self._waiting
         question = self._most_telling(who)
-        for _ in range(ROUNDS):
-            if question is not None:
-                break
-            self._decide()
-            question = self._most_telling(who)
         if question is None:
-            raise ExhaustedError("nothing is left to ask for: no answer about these people would teach anything")
+            self._waiting = waiting
+            copy.deepcopy(self)._sought(who)  # that nothing is left is known only after decisions
+            question = self._sought(who)
         self.round += 1
         one, other, gap, _ = question
         said = (self.round, f"{one}-{other}", gap)
@@ -253,6 +251,15 @@ class PairQueue(Conversation):
         shown, values = self.people[0], self.features[0]
         same = len(shown) == len(values) and all(map(_is_number, shown.values(), values))
         return list(shown) if same else []
+
+    def _sought(self, who: str) -> Question:
+        """Return a question as `_most_telling` does, after as many decisions as it takes."""
+        for _ in range(ROUNDS + 1):
+            question = self._most_telling(who)
+            if question is not None:
+                return question
+            self._decide()
+        raise ExhaustedError("nothing is left to ask for: no answer about these people would teach anything")
 
     def _decide(self) -> None:
         """Let the policy decide about a few random people; keep the questions about them that an answer teaches."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from evenhand.errors import ArgumentError, wanted
-from evenhand.learners.adapter import Adapter
+from evenhand.learners.adapter import Adapter, asks_among
 from evenhand.policy.traits import traits_of
 from evenhand.protocol import Decision
 from evenhand.simulation.loop import foreign_learner
@@ -100,10 +100,11 @@ def _check_calls(refuse: Callable[..., None], policy: Any, place: str, shown: in
     learner = foreign_learner(policy)
     if learner is not None and (learner is not policy or not calls):
         seen = shown if learner is policy else int(bool(traits_of(policy).contextual))
+        asked = seen + asks_among(learner)
         if isinstance(learner, Adapter):
-            calls |= {learner._choose: 1 + seen, learner._update: 3 + seen}
+            calls |= {learner._choose: 1 + asked, learner._update: 3 + seen}
         else:
-            calls |= {learner.choose: seen, learner.update: 2 + seen}
+            calls |= {learner.choose: asked, learner.update: 2 + seen}
     for call, count in calls.items():
         try:
             inspect.signature(call).bind(*[None] * count)

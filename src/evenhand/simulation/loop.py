@@ -14,6 +14,7 @@ from evenhand.arguments import is_whole
 from evenhand.errors import ContractError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, entry, interpreted, kernel
+from evenhand.learners.adapter import said_by
 from evenhand.metrics.limits import Limits, rounds_broken
 from evenhand.metrics.shares import Tally, count, violations, worst
 from evenhand.policy.policy import KernelPolicy, Ticket, is_forced
@@ -391,7 +392,7 @@ def _step(run: _Run, books: Books, first: int, last: int, row: int) -> int:
             given = [getattr(decision, "index", None)] if slate is None else slate[1]
             indexes = [_index(policy, decision, index, world.arms) for index in given]
         else:
-            chosen = policy.choose(*observed)
+            chosen = next(iter(said_by(policy, observed, range(len(world.arms)))), None)
             indexes = [_index(policy, chosen, chosen, world.arms)]
             decision = Decision(round, round, world.arms[indexes[0]], indexes[0], None, "")
         rewards = _rewards(world, world.respond(decision), None if slate is None else len(indexes))

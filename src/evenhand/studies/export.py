@@ -11,7 +11,7 @@ import numpy as np
 from evenhand.data.contexts import read_shown
 from evenhand.errors import ArgumentError
 from evenhand.frames import is_frame
-from evenhand.studies.log.codec import revive
+from evenhand.studies.log.codec import CHECKED, revive
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,8 +26,9 @@ def bandit_frame(study: Study) -> pd.DataFrame:
 
     Columns: `ticket`, `round`, `at`, `arm`, `action` (the arm's index), `n_actions`, `reward`, `propensity` (the
     probability with which the arm was taken, given all that had happened: 1.0 where nothing was drawn), `deterministic`
-    (whether nothing was drawn), and a column `context_<arm>_<feature>` for each number that was shown, NaN where it was
-    erased. The other decisions are left out; `attrs["left_out"]` of the table says how many, by status.
+    (whether nothing was drawn), a column `context_<arm>_<feature>` for each number that was shown, NaN where it was
+    erased, and `available`, `groups` and `segment` where some round had them. The other decisions are left out;
+    `attrs["left_out"]` of the table says how many, by status.
 
     A policy that decides without chance leaves nothing for inverse propensity weighting to correct: other arms were
     never going to be taken. Estimators on such a log need a model of the reward instead.
@@ -85,6 +86,9 @@ def bandit_frame(study: Study) -> pd.DataFrame:
         columns = [f"context_{name}_{feature}" for name in names for feature in range(features)]
         contexts = pd.DataFrame(np.stack(shown).reshape(len(shown), -1), columns=columns)
         feedback = pd.concat([feedback, contexts], axis=1)
+    for name in CHECKED:
+        if any(name in given for given in told["given"]):
+            feedback[name] = [given.get(name) for given in told["given"]]
     left_out = {**table["status"].value_counts().drop("told", errors="ignore").to_dict(), "of no single arm": several}
     feedback.attrs["left_out"] = {status: int(count) for status, count in left_out.items() if count}
     return feedback

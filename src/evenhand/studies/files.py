@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = ["flat", "read_csv"]
 
-NESTED = ("arms", "probabilities", "slate_propensity", "given", "told", "decision", "random_state")
+NESTED = (
+    *("arms", "available", "decision", "given", "groups", "probabilities", "random_state", "slate_propensity"),
+    "told",
+)
 """Columns that `frame` fills with lists and objects."""
 MIXED = ("reward",)
 """Columns that hold numbers, or lists where there are several."""

@@ -239,66 +239,67 @@ class Study:
     def ask(
         self,
         *observed: Any,
-        available: Sequence[Label] | None = None,
-        segment: Label | None = None,
-        annotator: str | None = None,
         key: str | None = None,
         sticky: bool = False,
         count: int | None = None,
         subject: str | None = None,
+        **named: Any,  # the policy's own, which nobody but the policy can list
     ) -> Any:
         """Take the next decision; it is saved with its reason before it is returned.
 
         Parameters
         ----------
-        observed : the arguments of the policy's own `ask`, such as contexts (n_arms, d).
-        available, segment : the arms on offer in this round, and the segment that it belongs to, for a policy whose
-            `ask` takes them.
-        annotator : who labels, for a queue of items.
+        observed, named : the arguments of the policy's own `ask`, by position or by name: `contexts` (n_arms, d),
+            `groups`, `available`, `segment`, `annotator`, whichever it takes.
         key : your own name for this request: asking again with the same key returns the same decision. An ask for
             something else under it is refused; the order of `available` makes no difference, and all arms named is none
             named.
         sticky : whether the key alone decides: asking again returns its first decision, whatever else is given then.
         count : how many decisions to take in one transaction, all or none; they are returned as a list. With the same
-            key, a smaller count returns the first of them, and a larger one takes new decisions for the rest.
+            key, a smaller count returns the first of them, and a larger one takes new decisions for the rest. The `n`
+            of a label queue does the same, but returns fewer tasks where fewer items are left.
         subject : whom the contexts are about, such as the id of a user: they are encrypted in the log, and `erase`
             makes them unreadable. A key then belongs to the subject.
 
         Raises
         ------
+        ArgumentError
+            If the policy's `ask` takes no such argument, or lacks one; nothing has changed.
         EvenhandError
             What the policy's `ask` raises; nothing has changed.
         StoreError
             If the store cannot be reached. Ask again with the same key: it returns the decision if it was taken.
         """
-        more = {"available": available, "segment": segment, "annotator": annotator}
-        given = self._arguments().named("ask", observed) | {k: v for k, v in more.items() if v is not None}
-        if count is None:
+        arguments = self._arguments()
+        given = arguments.named("ask", observed, named)
+        several = given.pop(arguments.several, None)
+        if several is not None and count is not None:
+            raise ArgumentError(wanted("count", f"None beside {arguments.several}={several}", count))
+        if several is None and count is None:
             return self._do(Operation("ask", None, given, key, subject=subject, sticky=sticky))
-        whole("count", count, low=1, high=MOST)
-        asks = [Operation("ask", None, given, key, None, i, subject, sticky) for i in range(count)]
-        return self._perform_all(asks, whole=True)
+        name, number = ("count", count) if several is None else (arguments.several, several)
+        number = whole(name, number, low=1, high=MOST)
+        asks = [Operation("ask", None, given, key, None, i, subject, sticky) for i in range(number)]
+        decided = self._perform_all(asks, whole=several is None)
+        taken = [one for one in decided if not isinstance(one, EvenhandError)]
+        if not taken:
+            raise decided[0]
+        return taken
 
-    def tell(
-        self,
-        ticket: Any,
-        *happened: Any,
-        violations: Any = None,
-        acceptable: Any = None,
-        annotator: str | None = None,
-    ) -> Literal["told", "already told"]:
+    def tell(self, ticket: Any = None, *happened: Any, **named: Any) -> Literal["told", "already told"]:
         """Record a decision's reward. It is saved before this returns, and counts once even if it is told again.
 
         Parameters
         ----------
-        ticket : the decision, its number, or its signed text.
-        happened : the arguments of the policy's own `tell`, such as the reward; for a decision for several arms a list
-            in the order of its `arms`, or a dict arm -> reward.
-        violations, acceptable : the pairs of an auditor, where the policy takes them.
-        annotator : who labels, for a queue of items.
+        ticket : the decision, its number, or its signed text; it may have the policy's own name for it.
+        happened, named : the arguments of the policy's own `tell`, by position or by name: `reward`, for a decision for
+            several arms a list in the order of its `arms`, or a dict arm -> reward; an auditor's `violations`,
+            `acceptable` and `auditor`; `X` and `y`; `samples`; a `label` and its `annotator`.
 
         Raises
         ------
+        ArgumentError
+            If the policy's `tell` takes no such argument, or lacks one; nothing has changed.
         ContradictionError
             If another reward was told of the ticket before.
         ForeignTicketError, UnknownTicketError, ClosedTicketError
@@ -306,9 +307,10 @@ class Study:
         EvenhandError
             What the policy's `tell` raises; nothing has changed.
         """
-        more = {"violations": violations, "acceptable": acceptable, "annotator": annotator}
-        given = self._arguments().named("tell", happened) | {k: v for k, v in more.items() if v is not None}
-        return self._do(Operation("tell", ticket, given))
+        arguments = self._arguments()
+        if ticket is None:
+            ticket = named.pop(arguments.ticket, None)
+        return self._do(Operation("tell", ticket, arguments.named("tell", happened, named)))
 
     def forget(self, ticket: Any) -> Literal["forgotten", "already forgotten"]:
         """Close a ticket whose reward will never be known."""

@@ -11,7 +11,15 @@ import numpy as np
 
 from evenhand.data.json_files import each_once
 from evenhand.data.text_files import text_of
-from evenhand.errors import ContextError, RewardError, UnknownArmError, VerdictError, wanted, why_unreadable
+from evenhand.errors import (
+    ArgumentError,
+    ContextError,
+    RewardError,
+    UnknownArmError,
+    VerdictError,
+    wanted,
+    why_unreadable,
+)
 from evenhand.frames import rows_frame
 from evenhand.policy.traits import traits_of
 
@@ -21,7 +29,17 @@ if TYPE_CHECKING:
     from evenhand.protocol import Label
     from evenhand.studies import Study
 
-__all__ = ["contexts_of", "pairs_of", "read_rewards", "reward_of", "rows_of", "samples_of", "several_of", "ticket_of"]
+__all__ = [
+    "contexts_of",
+    "groups_of",
+    "pairs_of",
+    "read_rewards",
+    "reward_of",
+    "rows_of",
+    "samples_of",
+    "several_of",
+    "ticket_of",
+]
 
 
 def contexts_of(text: str, study: Study) -> Any:
@@ -67,6 +85,19 @@ def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
     ordered = features.iloc[order].reset_index(drop=True)
     named = getattr(policy, "encoder", None) or getattr(policy, "context_columns", None)
     return ordered if named else ordered.to_numpy(np.float64).tolist()
+
+
+def groups_of(text: str, study: Study) -> dict[Label, Any]:
+    """Read the groups of some arms, a=men,b=women, or a JSON file or object."""
+    from evenhand.cli.reading.inputs import named_shares
+
+    named = named_shares(text, "--groups")
+    if named is None:
+        raise ArgumentError(wanted("--groups", "ARM=GROUP,ARM=GROUP, or a JSON file or object", text))
+    traits = traits_of(study.bare_policy)
+    arms = {str(arm): arm for arm in traits.arms or ()}
+    names = {str(name): name for name in getattr(traits.membership, "names", ())}
+    return {arms.get(arm, arm): names.get(group, group) for arm, group in named.items()}
 
 
 def ticket_of(text: str) -> int | str:

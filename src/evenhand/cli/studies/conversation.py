@@ -36,7 +36,14 @@ def ask(
             autocompletion=arms,
         ),
     ] = "",
+    groups: Annotated[
+        str,
+        typer.Option(
+            help="The groups of the arms in this round, where they differ: a=men,b=women, or a JSON file or object."
+        ),
+    ] = "",
     segment: Annotated[str | None, typer.Option(help="The segment of this round, such as mobile.")] = None,
+    annotator: Annotated[str | None, typer.Option(help="Who labels, so that nobody gets an item twice.")] = None,
     count: Annotated[int, typer.Option(help="How many decisions to take in one transaction.", min=1)] = 1,
     key: Annotated[
         str | None,
@@ -57,7 +64,7 @@ def ask(
     """Take a decision. It is saved with its reason before it is printed as one line of JSON."""
     from evenhand.cli.output import line
     from evenhand.cli.reading.inputs import labels_in
-    from evenhand.cli.reading.observations import contexts_of
+    from evenhand.cli.reading.observations import contexts_of, groups_of
     from evenhand.cli.studies.changes import labels_of
     from evenhand.studies import Operation, Study
 
@@ -65,8 +72,9 @@ def ask(
         given: dict[str, Any] = {"contexts": contexts_of(contexts, running)} if contexts else {}
         if available:
             given["available"] = labels_of(labels_in(available, "--available"), running)
-        if segment is not None:
-            given["segment"] = segment
+        if groups:
+            given["groups"] = groups_of(groups, running)
+        given |= {name: value for name, value in (("segment", segment), ("annotator", annotator)) if value is not None}
         asks = [Operation("ask", None, given, key, None, number, subject, sticky) for number in range(count)]
         outcomes = running.perform(asks)
         try:
@@ -99,6 +107,7 @@ def tell(
         str, typer.Option(help="For an allocation: CSV of its trials; logged trials need no ticket.")
     ] = "",
     annotator: Annotated[str, typer.Option(help="For an item's label: who labels it.")] = "",
+    auditor: Annotated[str, typer.Option(help="Who says which pairs are fair, where several people audit.")] = "",
     json: JSON = False,
 ) -> None:
     """Record a decision's reward. It is saved before "told" is printed, and counts once even if it is told again."""
@@ -116,24 +125,25 @@ def tell(
 
     with Study.open(store, study) as running:
         if file:
-            if ticket or reward or violations or acceptable or rows or samples:
-                raise ArgumentError(wanted("--file", "alone, without a ticket and what it brought", ticket or reward))
+            beside = ticket or reward or violations or acceptable or rows or samples or annotator or auditor
+            if beside:
+                raise ArgumentError(wanted("--file", "alone, without a ticket and what it brought", beside))
             _tell_many(running, file, json)
             return
-        if samples:
-            given: dict[str, Any] = {"samples": samples_of(samples, running)}
-        elif rows:
-            given = rows_of(rows, label)
-        elif reward and traits_of(running.first_policy).feedback == "labels":
-            given = {"label": label_of(reward)} | ({"annotator": annotator} if annotator else {})
-        elif reward:
-            given = {"reward": reward_of(reward, several_of(running))}
-            if violations:
-                given["violations"] = pairs_of(violations, "--violations")
-            if acceptable:
-                given["acceptable"] = pairs_of(acceptable, "--acceptable")
-        else:
+        given: dict[str, Any] = {"annotator": annotator} if annotator else {}
+        given |= {"auditor": auditor} if auditor else {}
+        for option, pairs in (("violations", violations), ("acceptable", acceptable)):
+            given |= {option: pairs_of(pairs, f"--{option}")} if pairs else {}
+        if not (samples or rows or reward):
             raise ArgumentError(wanted("REWARD", "what the decision brought: a reward, --rows or --samples", "nothing"))
+        if samples:
+            given["samples"] = samples_of(samples, running)
+        if rows:
+            given |= rows_of(rows, label)
+        if reward and traits_of(running.first_policy).feedback == "labels":
+            given["label"] = label_of(reward)
+        elif reward:
+            given["reward"] = reward_of(reward, several_of(running))
         if not ticket and not samples:
             raise ArgumentError(wanted("TICKET", "a decision's number or its signed ticket", ticket))
         number = ticket_of(ticket) if ticket else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -41,8 +42,22 @@ class Assignment:
         Raises
         ------
         ExhaustedError
-            If no item is left, or the budget is spent.
+            If no item is left, or the budget is spent; nothing has changed.
         """
+        if self._may_run_dry():  # which is known only after rows were dropped and groups retired
+            features = self.items.features
+            copy.deepcopy(self, {id(features): features})._next_item()
+        return self._next_item()
+
+    def _may_run_dry(self) -> bool:
+        def waits(group: int, purpose: str) -> bool:
+            return len(self.items.waiting(group, purpose)) > 0
+
+        if self.slots and waits(self._group[self.sampler.group_of(self.slots[0][0])], self.slots[0][1]):
+            return False
+        return not all(waits(group, purpose) for group in range(len(self.items.groups)) for purpose in PURPOSES)
+
+    def _next_item(self) -> tuple[int, str]:
         while True:
             if not self.slots:
                 self._draw()

@@ -131,6 +131,8 @@ class LabelQueue(Conversation):
 
     # ------------------------------------------------------------------ the conversation
 
+    asks_several = "n"
+
     @locked
     def ask(self, n: int | None = None, *, annotator: str | None = None) -> Any:
         """Return the ids of the next `n` items to label, or the next one as a `Task` where `n` is left out.

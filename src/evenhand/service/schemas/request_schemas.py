@@ -24,7 +24,8 @@ Scalar = int | float | str
 Values = Scalar | list[Scalar | list[Scalar | list[Scalar]]]
 Cell = int | float | str | bool
 Contexts = list[list[int | float]] | list[dict[str, Cell]] | dict[str, Cell]
-Groups = list[str | int] | dict[str, str | int]
+Group = str | int | list[str | int]
+Groups = list[Group] | dict[str, Group]
 Pairs = Annotated[
     Values, WithJsonSchema({"type": "array", "items": {"type": "array", "items": {"type": "integer"}}})
 ]  # fmt: skip
@@ -43,6 +44,7 @@ EXPECTED: dict[str, tuple[type[ArgumentError], str]] = {
     "available": (ArgumentError, "a list of the labels of arms"),
     "segment": (ArgumentError, "a text or a whole number"),
     "annotator": (ArgumentError, "a name"),
+    "auditor": (ArgumentError, "a name"),
     "label": (ArgumentError, "a text or a whole number, or null"),
     "arm": (ArgumentError, "a label: a text or a whole number"),
     "share": (ArgumentError, "a number from 0 to 1, or a text such as 1/3"),
@@ -108,7 +110,11 @@ class AskBody(Body):
         "is a row that all arms share. Text needs a policy with an encoder.",
         examples=[[[0.1, 2.0], [0.4, 1.0]]],
     )
-    groups: Groups | None = Field(default=None, description="The groups of the arms in this round, where they differ.")
+    groups: Groups | None = Field(
+        default=None,
+        description="The groups of the arms in this round, where they differ; a list is several attributes together.",
+        examples=[{"a": "F", "b": ["M", "under 25"]}],
+    )
     available: list[Name] | None = Field(
         default=None, description="The arms that are on offer in this round, where not all are.", examples=[["a", "b"]]
     )
@@ -175,6 +181,7 @@ class TellBody(Body):
     )
     violations: Pairs | None = Field(default=None, description="Pairs that an auditor finds treated unfairly.")
     acceptable: Pairs | None = Field(default=None, description="Pairs that an auditor finds treated fairly.")
+    auditor: str | None = Field(default=None, description="Who names these pairs, where several people audit.")
     X: Values | None = Field(default=None, description="Rows of features, for policies that sample.")
     y: Values | None = Field(default=None, description="Their labels.")
     samples: dict[str, list[Scalar]] | None = Field(default=None, description="The columns of a table of trials.")

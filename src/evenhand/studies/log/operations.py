@@ -54,11 +54,21 @@ class Arguments:
     Parameters
     ----------
     policy : a policy, or its class.
+
+    Attributes
+    ----------
+    ticket : the policy's own name for the ticket that `tell` takes first.
+    several : the argument by which `ask` hands out several tickets at once, "" where there is none; each is an
+        operation of its own.
     """
 
     def __init__(self, policy: Any) -> None:
         made: Any = policy if isinstance(policy, type) else type(policy)
-        self._takes = {"ask": _parameters(made.ask), "tell": _parameters(made.tell)[1:], "forget": []}
+        asked, told = _parameters(made.ask), _parameters(made.tell)
+        self.ticket: str = told[0].name
+        self.several: str = getattr(made, "asks_several", "")
+        self._asked = asked
+        self._takes = {"ask": [one for one in asked if one.name != self.several], "tell": told[1:], "forget": []}
         self._policy = made.__name__
         if hasattr(policy, "change"):
             self._takes |= {kind: _parameters(getattr(made, kind)) for kind in CHANGES}
@@ -68,21 +78,28 @@ class Arguments:
             for kind, defaults in self._defaults.items()
         }
 
-    def named(self, kind: str, values: Sequence[Any]) -> dict[str, Any]:
-        """Return positional arguments under their names.
+    def named(self, kind: Literal["ask", "tell"], values: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments of a call under their names, those given by position first.
+
+        None under a name that the policy does not take says nothing, and is left out.
 
         Raises
         ------
         ArgumentError
-            If there are more than the policy takes.
+            If there are more by position than the policy takes, or one is given by position and by name.
         """
-        if not values:
+        takes = self._asked if kind == "ask" else self._takes[kind]
+        if not values and not named:
             return {}
-        names = [one.name for one in self._takes[kind] if one.kind is not inspect.Parameter.KEYWORD_ONLY]
+        names = [one.name for one in takes if one.kind is not inspect.Parameter.KEYWORD_ONLY]
         if len(values) > len(names):
-            takes = f"{', '.join(names)}" if names else "nothing"
-            raise ArgumentError(wanted(kind, takes, f"{len(values)} arguments"))
-        return dict(zip(names, values, strict=False))
+            raise ArgumentError(wanted(kind, ", ".join(names) or "nothing", f"{len(values)} arguments"))
+        given = dict(zip(names, values, strict=False))
+        twice = [name for name in given if name in named]
+        if twice:
+            raise ArgumentError(wanted(twice[0], "one value", "two: one by position, one by name"))
+        known = {one.name for one in takes}
+        return given | {name: value for name, value in named.items() if value is not None or name in known}
 
     def checked(self, kind: str, given: dict[str, Any]) -> dict[str, Any]:
         """Return arguments in the log's form, without those that equal their defaults.

@@ -1,0 +1,186 @@
+"""A study's `ask` and `tell` take what its policy takes: for every registered policy, through every door."""
+
+import copy
+import inspect
+import io
+import itertools
+
+import numpy as np
+import pytest
+
+import evenhand as eh
+from evenhand import registry
+from evenhand.checks import examples
+from evenhand.cli.studies import conversation
+from evenhand.client import AsyncRemoteStudy, RemoteStudy
+from evenhand.errors import ArgumentError, EvenhandError, UnknownTicketError
+from evenhand.sampling import LabelQueue
+from evenhand.saving.state import from_bytes, to_bytes
+from evenhand.service.schemas.request_schemas import AskBody, TellBody
+from evenhand.similarity import PairQueue
+from evenhand.studies import Operation
+from evenhand.studies.export import bandit_frame
+from evenhand.studies.files import flat, read_csv
+from evenhand.studies.log.codec import as_decided
+
+POLICIES = [
+    entry.name
+    for entry in (*registry.entries("policy"), *registry.entries("part"))
+    if hasattr(entry.cls, "ask") and hasattr(entry.cls, "tell")
+]
+
+
+def parameters(name, method):
+    """Return the names of the arguments of a policy's method, the ticket of `tell` left out."""
+    names = list(inspect.signature(getattr(registry.get(name).cls, method)).parameters)
+    return names[1 if method == "ask" else 2 :]
+
+
+def example(name):
+    """Return a policy, what its world shows in the first round, and what its world tells of a decision."""
+    found = examples(registry.get(name).cls)[0]
+    policy, world = found if isinstance(found, tuple) else (found, None)
+    if not isinstance(found, tuple):
+        return policy, (), lambda task: (getattr(task, "choices", ["yes"])[0],)
+    world = copy.deepcopy(world)
+    world.reset(1)
+    return policy, world.observe(), world.respond
+
+
+def shown(policy):
+    """Return a value of each argument that an `ask` may take, by its name."""
+    labels = list(policy.arms) if getattr(policy, "arms", None) else [0, 1]
+    groups = getattr(policy, "groups", None)
+    return {
+        "groups": dict(itertools.islice(groups.items(), 2)) if isinstance(groups, dict) else {"a": "x"},
+        "available": labels,
+        "segment": "north",
+        "annotator": "ann",
+    }
+
+
+TOLD = {"violations": [(0, 1)], "acceptable": [], "auditor": "ann", "annotator": "ann"}
+"""A value of each argument that a `tell` may take beside what its world tells."""
+
+
+def outcome(call, *given, **named):
+    try:
+        return call(*given, **named)
+    except EvenhandError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def plainly(decided):
+    return {**as_decided(decided), "token": None} if not isinstance(decided, str) else decided
+
+
+def both(study, method, own, *given, **named):
+    """Call a study and a copy of its policy; return what came of either."""
+    return outcome(getattr(own, method), *given[:1], **named), outcome(getattr(study, method), *given[1:], **named)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_study_takes_what_its_policy_takes_and_records_it(name):
+    policy, observed, respond = example(name)
+    study = eh.Study.create(":memory:", policy, name="one")
+    values, first, decided = shown(policy), {"contexts": observed[0]} if observed else {}, []
+    for more in [{}, *({one: values[one]} for one in parameters(name, "ask") if one not in ("n", "contexts"))]:
+        alone = from_bytes(to_bytes(study.policy))
+        own, through = both(study, "ask", alone, **first, **more)
+        assert plainly(through) == plainly(own)
+        if not isinstance(through, str):
+            assert set(study.record(through).given) == {*first, *more}
+            decided.append(through)
+    happened = dict(zip(parameters(name, "tell"), respond(decided[0]), strict=False))
+    assert study.tell(decided[0], **happened) == "told"
+    for extra in ({one: TOLD[one]} for one in parameters(name, "tell") if one not in happened):
+        decision = study.ask(**first)
+        told = dict(zip(happened, respond(decision), strict=True)) | extra
+        alone = from_bytes(to_bytes(study.policy))
+        ticket = alone.by_number(decision.id) if hasattr(alone, "by_number") else decision.id
+        own, through = both(study, "tell", alone, ticket, decision, **told)
+        assert through == ("told" if own is None else own)
+        assert {one for one, value in extra.items() if value} <= set(study.record(decision).told or {})
+    assert study.verify().ok
+    study.close()
+
+
+def test_several_tasks_of_a_label_queue_are_tickets_of_their_own_and_fewer_where_fewer_are_left():
+    queue = LabelQueue(range(8), np.arange(8.0)[:, None], groups=["x", "y"] * 4, seed=1)
+    with eh.Study.create(":memory:", queue, name="labels") as study:
+        tasks = study.ask(3, annotator="ann")
+        assert [study.tell(task, "yes", annotator="ann") for task in tasks] == ["told"] * 3
+        assert len(study.ask(n=1_000)) == 5
+        with pytest.raises(EvenhandError, match="nothing is left"):
+            study.ask(n=2)
+        with pytest.raises(ArgumentError, match="count: wanted None beside n=2, got 3"):
+            study.ask(n=2, count=3)
+        with pytest.raises(ArgumentError, match="n: wanted a whole number"):
+            study.ask(n=0)
+        (refusal,) = study.perform([Operation("ask", given={"n": 3})])
+        assert str(refusal).startswith("ask: wanted annotator, got 'n'")
+        assert study.verify().ok
+
+
+def test_a_queue_without_questions_refuses_and_nothing_has_changed():
+    with eh.Study.create(":memory:", PairQueue([[1.0], [1.0]], [1, 1], individuals=2, seed=1), name="audit") as study:
+        with pytest.raises(EvenhandError, match="nothing is left to ask for"):
+            study.ask()
+        assert study.verify().ok
+
+
+def test_arguments_are_given_once_by_position_or_by_name():
+    groups = {"ann": "f", "bob": "m"}
+    with eh.Study.create(":memory:", eh.groups.LinearThompson(groups, seed=1), name="jobs") as study:
+        people = [[0.3, 1.0], [0.2, 2.0]]
+        decision = study.ask(contexts=people, groups=["m", "f"], available=None, annotator=None)
+        assert study.record(decision).given == {"contexts": people, "groups": ["m", "f"]}
+        assert study.statistics().group_counts.sum() == 1
+        for wrong, words in (
+            (lambda: study.ask(people, contexts=people), "contexts: wanted one value, got 'two: one by position"),
+            (lambda: study.ask(people, None, "x"), "ask: wanted contexts, groups, got '3 arguments'"),
+            (lambda: study.tell(decision, 1.0, 2.0), "tell: wanted reward, got '2 arguments'"),
+            (lambda: study.tell(decision), "reward: wanted a value, tell needs it"),
+            (lambda: study.tell(decision, decision=decision, reward=1.0), "tell: wanted reward, got 'decision'"),
+        ):
+            with pytest.raises(ArgumentError, match=words):
+                wrong()
+        with pytest.raises(UnknownTicketError):
+            study.tell(reward=1.0)
+        assert study.tell(decision=decision, reward=1.0) == "told"
+        assert study.sequence == 2
+
+
+def test_groups_of_a_round_are_in_every_export():
+    with eh.Study.create(":memory:", eh.groups.LinearThompson({"ann": "f", "bob": "m"}, seed=1), name="jobs") as study:
+        for groups in ({"ann": "m", "bob": "f"}, ["f", "m"], None):
+            study.tell(study.ask([[0.3, 1.0], [0.2, 2.0]], groups=groups), 1.0)
+        said = [{"ann": "m", "bob": "f"}, ["f", "m"], None]
+        assert [given.get("groups") for given in study.frame()["given"]] == said
+        table = bandit_frame(study)
+        assert table["groups"].tolist() == said
+        text = io.StringIO(flat(table).to_csv(index=False))
+        assert read_csv(text)["groups"].tolist() == said
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_what_a_policy_does_not_take_is_refused_by_name_and_changes_nothing(name):
+    study = eh.Study.create(":memory:", example(name)[0], name="one")
+    for call, given in ((study.ask, {"colour": "red"}), (study.tell, {"ticket": 1, "colour": "red"})):
+        with pytest.raises(ArgumentError, match=r"^(ask|tell): wanted .*, got 'colour'"):
+            call(**given)
+    assert study.sequence == 0
+    study.close()
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_door_has_a_word_for_each_argument(name):
+    shell = {"X": "rows", "y": "rows", "label": "reward", "n": "count"}
+    for method, body, words in (("ask", AskBody, conversation.ask), ("tell", TellBody, conversation.tell)):
+        options = inspect.signature(words).parameters
+        for argument in parameters(name, method):
+            assert shell.get(argument, argument) in options
+            assert ("count" if argument == "n" else argument) in body.model_fields
+            for client in (RemoteStudy, AsyncRemoteStudy) if argument != "n" else ():
+                calls = getattr(client, method), client.label
+                assert any(argument in inspect.signature(call).parameters for call in calls)
