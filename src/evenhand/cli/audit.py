@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -76,12 +77,12 @@ def audit(
     frame: Any = str(log)
     many = glob.has_magic(frame) and not log.exists()
     if many or (not order and not round and owed is None and is_large(log)):
-        known = {str(label): label for label in labels_in_files(frame, arm, named=named)}
+        kinds = labels_in_files(frame, arm, named=named)
     else:
         frame = read_table(log, text=[name for name in (arm, available) if name])
-        known = {str(label): label for label in read_plays(frame, arm, named).kinds}
+        kinds = read_plays(frame, arm, named).kinds
     if owed is None and shares:
-        owed = shares_of(shares, [*known.values(), *(name for name in named or {} if name not in known)])
+        owed = shares_of(shares, [*kinds, *_never_seen(named or {}, kinds)])
     caps = named_shares(cap, "--cap") if "=" in cap else cap or None
     limits = named_shares(behind, "--behind") if "=" in behind else behind or None
     finding = quotas.audit(
@@ -89,12 +90,12 @@ def audit(
         arm=arm,
         shares=owed,
         tolerance=tolerance,
-        behind={known.get(name, name): most for name, most in limits.items()} if isinstance(limits, dict) else limits,
+        behind=limits,
         order=order or None,
-        caps={known.get(name, name): value for name, value in caps.items()} if isinstance(caps, dict) else caps,
+        caps=caps,
         cap_tolerance=cap_tolerance,
-        windows={known.get(name, name): rounds for name, rounds in windows_of(window).items()} if window else None,
-        promise=None if promise is None else promise_in(promise, [*known.values()]),
+        windows=windows_of(window) if window else None,
+        promise=None if promise is None else promise_in(promise, kinds),
         segment=segment or None,
         available=available or None,
         round=round or None,
@@ -145,3 +146,24 @@ def audit(
         say_notes(finding)
     if not finding.kept:
         raise typer.Exit(1)
+
+
+def _never_seen(named: Iterable[str], kinds: list[Any]) -> list[str]:
+    """Return the arms that are promised something and that the log never has, unless they are numbers written otherwise
+    than those that it has.
+
+    Raises
+    ------
+    SharesError
+        If one is.
+    """
+    from evenhand.data.tables import NUMBER
+    from evenhand.errors import SharesError, wanted_one_of
+    from evenhand.protocol import find_label, places
+
+    known = places(kinds)
+    found = [name for name in named if find_label(name, known) is None]
+    for name in found:
+        if NUMBER.fullmatch(name) and all(isinstance(kind, int) for kind in kinds):
+            raise SharesError(wanted_one_of("--shares", kinds, name, what="arms among"))
+    return found

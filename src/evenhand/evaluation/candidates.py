@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import as_float, as_floats
-from evenhand.errors import ArgumentError, ModelError, UnknownArmError, wanted
+from evenhand.errors import ArgumentError, ModelError, UnknownArmError, none_for, of_one_type, wanted, wanted_one_of
 from evenhand.evaluation.logged import Logged
 from evenhand.frames import as_pandas, is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.labels import by_label, in_order
-from evenhand.protocol import Label, composed
+from evenhand.protocol import Label
 
 __all__ = ["Candidate", "read_candidate"]
 
@@ -63,7 +63,7 @@ def read_candidate(policy: Any, logged: Logged) -> Candidate:
             raise ModelError(f"policy: the function failed: {error}") from error
         return Candidate(_matrix(found, logged, "policy(...)"), rows, True)
     if isinstance(policy, Mapping) and policy and all(isinstance(each, Mapping) for each in policy.values()):
-        given = dict(by_label(policy, "policy", "a dict position -> (arm -> probability)"))
+        given = dict(by_label(policy, "policy", "a dict position -> (arm -> probability)", logged.places))
         if not logged.positions or set(given) != set(logged.places):
             if not logged.positions:
                 mend = "name the column of the positions with position="
@@ -80,26 +80,27 @@ def read_candidate(policy: Any, logged: Logged) -> Candidate:
 
 
 def _distribution(given: Any, logged: Logged, name: str) -> Floats:
-    values = by_label(given, name, "a dict arm -> probability")
+    values = by_label(given, name, "a dict arm -> probability", logged.arms)
     if isinstance(values, list):
         if len(values) != len(logged.arms):
             raise ArgumentError(wanted(name, f"a probability for each of {len(logged.arms)} arms", len(values)))
         values = dict(zip(logged.arms, values, strict=True))
-    known = {str(label): label for label in logged.arms}
     named: dict[Label, float] = {}
     for label, value in values.items():
         number = as_float(value)
         if not 0 <= number <= 1:
             raise ArgumentError(wanted(f"{name}[{label!r}]", "a probability in [0, 1]", value))
-        if str(label) in known:
-            named[known[str(label)]] = number
+        if label in logged.arms:
+            named[label] = number
+        elif not of_one_type(logged.arms, label):
+            raise UnknownArmError(wanted_one_of(name, logged.arms, label, what="the arms of the log,"))
         elif number > 0:
             mend = "its value cannot be known from this log; run an experiment that tries it"
             raise UnknownArmError(wanted(f"{name}[{label!r}]", "0 for an arm that the log never tried", value, mend))
     lacking = [label for label in logged.arms if label not in named]
     if lacking:
-        mend = "give it a probability, 0 if it is never played"
-        raise UnknownArmError(wanted(name, "every arm of the log", f"none for {lacking[0]!r}", mend))
+        got, mend = none_for(lacking[0], values), "give it a probability, 0 if it is never played"
+        raise UnknownArmError(wanted(name, "every arm of the log", got, mend))
     found = np.array([named[label] for label in logged.arms])
     if abs(found.sum() - 1) > SUMS:
         raise ArgumentError(wanted(name, WHAT, f"a sum of {found.sum():.6g}"))
@@ -110,7 +111,6 @@ def _matrix(given: Any, logged: Logged, name: str) -> Floats:
     rows, arms = len(logged.codes), len(logged.arms)
     if is_frame(given):
         given = as_pandas(given, name)
-        given = given.rename(columns={label: composed(label) for label in given.columns})
         given = in_order(given, [None, logged.arms], name, refusal=UnknownArmError)
     found = as_floats(given)
     if found is None or found.shape != (rows, arms):

@@ -34,7 +34,7 @@ def under_shares(distribution: Mapping[Label, float], shares: Any) -> dict[Label
     wish = np.array([as_float(chance) for chance in given.values()])
     if not (wish >= 0).all() or abs(wish.sum() - 1) > 1e-6:
         raise ArgumentError(wanted("distribution", "probabilities that sum to 1", dict(distribution)))
-    named = by_label(shares, "shares", "a dict arm -> share") if isinstance(shares, Mapping) else {}
+    named = by_label(shares, "shares", "a dict arm -> share", given) if isinstance(shares, Mapping) else {}
     for label in named:
         if label not in given:
             raise UnknownArmError(wanted_one_of("shares", given, label, what="shares of the arms"))

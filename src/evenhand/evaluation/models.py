@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import as_float, as_floats
-from evenhand.errors import ArgumentError, ModelError, wanted
+from evenhand.errors import ArgumentError, ModelError, none_for, wanted
 from evenhand.evaluation.logged import Logged
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.labels import by_label
@@ -59,10 +59,10 @@ def read_estimates(model: Any, logged: Logged, *, past_alone: bool) -> Estimates
     if hasattr(model, "fit"):
         return _trained(model, logged, past_alone)
     if hasattr(model, "items"):
-        given = dict(by_label(model, "model", "a dict arm -> expected reward"))
+        given = dict(by_label(model, "model", "a dict arm -> expected reward", logged.arms))
         lacking = [arm for arm in logged.arms if arm not in given]
         if lacking:
-            raise ArgumentError(wanted("model", "an expected reward for every arm", f"none for {lacking[0]!r}"))
+            raise ArgumentError(wanted("model", "an expected reward for every arm", none_for(lacking[0], given)))
         found: Floats | None = np.array([[as_float(given[arm]) for arm in logged.arms]])
     else:
         found = as_floats(model)

@@ -100,13 +100,13 @@ def tell(
 ) -> None:
     """Record a decision's reward. It is saved before "told" is printed, and counts once even if it is told again."""
     from evenhand.cli.reading.observations import (
-        label_of,
         pairs_of,
         reward_of,
         rows_of,
         samples_of,
         several_of,
         ticket_of,
+        told_label,
     )
     from evenhand.policy.traits import traits_of
     from evenhand.studies import Operation, Study
@@ -118,11 +118,11 @@ def tell(
             _tell_many(running, file, json)
             return
         if samples:
-            given: dict[str, Any] = {"samples": samples_of(samples, running)}
+            given: dict[str, Any] = {"samples": samples_of(samples)}
         elif rows:
             given = rows_of(rows, label)
         elif reward and traits_of(running.first_policy).feedback == "labels":
-            given = {"label": label_of(reward)} | ({"annotator": annotator} if annotator else {})
+            given = {"label": told_label(reward)} | ({"annotator": annotator} if annotator else {})
         elif reward:
             given = {"reward": reward_of(reward, several_of(running))}
             if violations:

@@ -64,10 +64,11 @@ def label(
     from evenhand.cli.studies.label_session import Session
     from evenhand.data.tables import write_csv
     from evenhand.errors import ArgumentError, wanted
+    from evenhand.protocol import labels_of_texts
     from evenhand.saving.state import save
 
     shown = names_of(show) or [id, *names_of(features)]
-    columns, allowed = names_of(features), [_label(one) for one in names_of(labels)]
+    columns, allowed = names_of(features), labels_of_texts(names_of(labels))
     if len(set(allowed)) < 2:
         raise ArgumentError(wanted("--labels", "at least two labels", labels))
     frame = read_table(table, text=[name for name in (id, group) if name not in columns])
@@ -172,14 +173,6 @@ def _logistic() -> Any:
     from evenhand.sampling import EstimatorModel
 
     return EstimatorModel(LogisticRegression(max_iter=1000))
-
-
-def _label(text: str) -> Any:
-    """Return a label as the queue keeps it: whole numbers as such."""
-    try:
-        return int(text)
-    except ValueError:
-        return text
 
 
 def _labelled(queue: LabelQueue) -> pd.DataFrame:

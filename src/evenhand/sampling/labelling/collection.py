@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, ExhaustedError, wanted
+from evenhand.sampling.pools.labels import as_predicted
 from evenhand.sampling.problem import checked_whole
 
 if TYPE_CHECKING:
@@ -114,5 +115,6 @@ def group_errors(model: Any, X: Any, y: Any, *, groups: Any) -> NDArray[np.float
     if not len(X) == len(labels) == len(index):
         lengths = (len(X), len(labels), len(index))
         raise ArgumentError(wanted("groups", "rows, and as many labels and groups", lengths))
-    wrong = model.predict(X) != labels
+    predicted = model.predict(X)
+    wrong = predicted != as_predicted(labels, model, predicted)
     return np.asarray(np.bincount(index, wrong) / np.bincount(index))

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from evenhand.errors import ArgumentError, TableError, UnknownTicketError, wanted, why_unreadable
 from evenhand.frames import as_pandas, is_frame
-from evenhand.protocol import Label
+from evenhand.protocol import Label, find_label, labels_of_texts, places
 
 __all__ = ["LEFT_OPEN", "read_labels", "write_tasks"]
 
@@ -37,10 +37,11 @@ def write_tasks(path: Path, tasks: list[tuple[Label, Label, str]]) -> int:
     return len(tasks)
 
 
-def read_labels(source: Any, items: dict[str, Label]) -> list[Row]:
+def read_labels(source: Any, items: Sequence[Label]) -> list[Row]:
     """Return (id, label, annotator) of every line: None rejects the item, `LEFT_OPEN` leaves it open.
 
-    `source` is a file or a data frame. `items` finds an id by its text, as CSV files hold text alone.
+    `source` is a file or a data frame, and `items` are all ids. Labels that are texts are numbers where all of them are
+    written as whole numbers.
 
     Raises
     ------
@@ -62,14 +63,17 @@ def read_labels(source: Any, items: dict[str, Label]) -> list[Row]:
     return _of_items(readers[path.suffix](text, path), path.name, items)
 
 
-def _of_items(lines: Iterable[tuple[Any, Any, Any]], name: str, items: dict[str, Label]) -> list[Row]:
+def _of_items(lines: Iterable[tuple[Any, Any, Any]], name: str, items: Sequence[Label]) -> list[Row]:
     rows: list[Row] = []
+    known = places(items)
     for place, (given, label, annotator) in enumerate(lines, 1):
-        item = items.get(str(given))
-        if item is None:
+        at = find_label(given, known)
+        if at is None:
             raise UnknownTicketError(wanted(f"{name}, label {place}", "the id of an item of this queue", given))
-        rows.append((item, label, str(annotator) if annotator not in (None, "") else None))
-    return rows
+        rows.append((items[at], label, str(annotator) if annotator not in (None, "") else None))
+    texts = [label for _, label, _ in rows if isinstance(label, str)]
+    read = dict(zip(texts, labels_of_texts(texts), strict=True))
+    return [(item, read.get(label, label) if isinstance(label, str) else label, who) for item, label, who in rows]
 
 
 def _from_csv(text: str, path: Path) -> Iterable[tuple[Any, Any, Any]]:
@@ -140,10 +144,5 @@ def _parsed(text: str, where: str) -> Any:
 
 
 def _label(given: Any) -> Any:
-    """Return a label: whole numbers as such, as they are in a queue, and an empty one as none at all."""
-    if given is None or given == "":
-        return LEFT_OPEN
-    try:
-        return int(given) if isinstance(given, str) else given
-    except ValueError:
-        return given
+    """Return a label, and an empty one as none at all."""
+    return LEFT_OPEN if given is None or given == "" else given

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, UnknownTicketError, wanted
-from evenhand.protocol import Label, composed, places
+from evenhand.protocol import Label, find_label, label_of, places
 from evenhand.rng import generator
 from evenhand.sampling.pools.file_rows import fetched
 from evenhand.sampling.problem import MOST, checked_rows
@@ -62,8 +62,7 @@ class Items:
         UnknownTicketError
             If no item has this id.
         """
-        label = composed(item.item() if isinstance(item, np.generic) else item)
-        found = self.places.get(label) if isinstance(label, (str, int)) else None
+        found = find_label(item, self.places)
         if found is None:
             raise UnknownTicketError(wanted("id", "the id of an item of this queue", item))
         return found
@@ -89,8 +88,8 @@ def _labels(values: Any, rows: int | None, name: str = "groups") -> list[Label]:
         raise ArgumentError(wanted(name, f"{rows} labels, one for each id", got))
     found: list[Label] = []
     for value in values:
-        label = composed(value.item() if isinstance(value, np.generic) else value)
-        if isinstance(label, bool) or not isinstance(label, (str, int)):
+        label = label_of(value)
+        if label is None:
             raise ArgumentError(wanted(name, "text or whole numbers", value))
         found.append(label)
     return found

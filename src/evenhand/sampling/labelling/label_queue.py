@@ -265,14 +265,15 @@ class LabelQueue(Conversation):
         ArgumentError, UnknownTicketError
             If the file has another form, names an item that is not open, or a label is outside the classes.
         """
-        rows = read_labels(path, {str(one): one for one in self.ids})
+        rows = read_labels(path, self.ids)
         told = [(one, label, who or _name(annotator)) for one, label, who in rows if label is not LEFT_OPEN]
         if len({(one, who) for one, _, who in told}) < len(told):
             raise ArgumentError(wanted("path", "each item once for each annotator", "an item twice"))
         for one, _, who in told:
             self._found(one, who)
         labelled = [row for row in told if row[1] is not None]
-        self.sampler.checked_labels([label for _, label, _ in labelled])
+        checked = self.sampler.checked_labels([label for _, label, _ in labelled])
+        labelled = [(one, label, who) for (one, _, who), label in zip(labelled, checked, strict=True)]
         rejected = {one: who for one, label, who in told if label is None}
         for one, label, who in labelled:
             self.tell(one, label, annotator=who)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_of
 from evenhand.frames import frame_or_value
+from evenhand.labels import by_label
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import generator
@@ -61,7 +62,7 @@ class ArrayPool:
     def __init__(self, X: Any, y: Any, *, group: Any, replace: bool = False) -> None:
         X = frame_or_value(X, "X")
         self.X, self.y = X if isinstance(X, FileRows) else np.asarray(X), _alike(checked_labels(y), "y")
-        labels, self.group = np.unique(_alike(checked_labels(group, "group"), "group"), return_inverse=True)
+        labels, self.group = np.unique(_alike(checked_labels(group, "group", ()), "group"), return_inverse=True)
         self.groups: tuple[Label, ...] = tuple(labels.tolist())
         lengths = (len(self.X) if len(self.X.shape) else 0, len(self.y), len(self.group))
         if not lengths[0] == lengths[1] == lengths[2] > 0:
@@ -103,10 +104,11 @@ class ArrayPool:
         UnknownArmError, ArgumentError
             If a group is not in the pool, or a count is no whole number >= 0.
         """
-        unknown = [label for label in counts if label not in self.groups]
+        given = dict(by_label(counts, "counts", "a dict group -> number of rows", self.groups))
+        unknown = [label for label in given if label not in self.groups]
         if unknown:
             raise UnknownArmError(wanted_one_of("counts", self.groups, unknown[0], what="groups among"))
-        skipped = [checked_whole(f"counts[{label!r}]", counts.get(label, 0), 0) for label in self.groups]
+        skipped = [checked_whole(f"counts[{label!r}]", given.get(label, 0), 0) for label in self.groups]
         for z, count in enumerate(skipped):
             self._position[z] += count
             self._streams[z].bit_generator.advance(count)  # type: ignore[attr-defined]
