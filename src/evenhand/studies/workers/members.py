@@ -257,10 +257,11 @@ class Members(Base):
         for entry in log.entries(after):
             if entry.kind == "ask":
                 arms, given = decision_of(entry)
-                offered = given.get("available")
-                shown = None if offered is None else [at for label in offered if (at := find_label(label, known)) is not None]
-                segment = given.get("segment")
-                balance.play(arms, shown, None if segment is None else writing(label_of(segment)))
+                offered, segment = given.get("available"), given.get("segment")
+                listed = [offered] if isinstance(offered, (str, int)) else offered or ()
+                at = [place for place in (find_label(label, known) for label in listed) if place is not None]
+                inside = None if segment is None else writing(label_of(segment))
+                balance.play(arms, None if offered is None else at, inside)
             after = entry.sequence
         self._balances[number] = after, balance
         return balance
