@@ -38,7 +38,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from itertools import islice
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 __all__ = [
@@ -311,9 +311,12 @@ def _kind(label: Any, *, several: bool = False) -> str:
     """Return the type of a label in words."""
     if isinstance(label, str):
         return "text"
-    if isinstance(label, Integral) and not isinstance(label, bool):
-        return "whole numbers" if several else "a whole number"
-    return type(label).__name__
+    name = type(label).__name__
+    if name in ("bool", "bool_"):
+        name = "truth value"
+    elif isinstance(label, Real):
+        name = "whole number" if isinstance(label, Integral) else "number"
+    return f"{name}s" if several else f"a {name}"
 
 
 def nearest(name: Any, known: Iterable[Any], most: int = 1, likeness: float = 0.6) -> list[str]:

@@ -48,6 +48,8 @@ LARGEST_LABEL = 2**63 - 1
 TRUE, FALSE = "true", "false"
 TRUTHS = {form: text for text in (TRUE, FALSE) for form in (text, text.title(), text.upper())}
 """How truth values are written."""
+WRITTEN = object()
+"""Marks a label's writing beside the labels themselves."""
 WHOLE = re.compile("0|-?[1-9][0-9]*")
 
 
@@ -327,7 +329,7 @@ def writing(label: Any) -> Any:
     if isinstance(label, tuple):
         return tuple(map(writing, label))
     read = label_of(label)
-    if read is None and not isinstance(label, (float, np.floating)):
+    if read is None and not (isinstance(label, (float, np.floating)) and label == label):
         return label
     text = str(label if read is None else read)  # columns hold fractions by their texts
     return TRUTHS.get(text) or (text if text.isascii() else unicodedata.normalize("NFC", text))
@@ -344,15 +346,16 @@ def first_named(label: Any, names: dict[Any, Any]) -> Any:
 
 
 def places(labels: Iterable[Any]) -> dict[Any, int]:
-    """Return where each label stands, for many calls of `find_label`: by itself, and by its writing where no other
-    label is written so. Where all are the numbers 0 and 1, 1 is true and 0 is false."""
+    """Return where each label stands, for many calls of `find_label`: by itself, and by its writing, marked as such,
+    where no other label is written so. Where all are the numbers 0 and 1, 1 is true and 0 is false."""
     named = list(labels)
     written = [writing(label) for label in named]
     several = Counter(written)
     found = {text: n for n, text in enumerate(written) if several[text] == 1}
-    if all(type(label) is int and label in (0, 1) for label in named):
-        found |= {TRUE if label else FALSE: n for n, label in enumerate(named)}
-    return found | {label: n for n, label in enumerate(named)}
+    if several.keys() <= {"0", "1"}:
+        found |= {TRUE if text == "1" else FALSE: n for text, n in found.items()}
+    exact: dict[Any, int] = {label: n for n, label in enumerate(named)}
+    return exact | {(WRITTEN, text): n for text, n in found.items()}
 
 
 def find_label(label: Any, labels: Sequence[Any] | dict[Any, int]) -> int | None:
@@ -367,7 +370,7 @@ def find_label(label: Any, labels: Sequence[Any] | dict[Any, int]) -> int | None
         label = label_of(label)
     try:
         place = known.get(label)
-        return known.get(writing(label)) if place is None else place
+        return known.get((WRITTEN, writing(label))) if place is None else place
     except TypeError:  # such as a list or an array, which is no label
         return None
 

@@ -17,7 +17,7 @@ from evenhand.labels import by_label
 from evenhand.promises.clause import Clause
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set, key_of
-from evenhand.protocol import Label, find_label, places
+from evenhand.protocol import Label, find_label, places, writing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,6 +102,9 @@ def read_audited(
         known = places(kinds)
         more = [label for label in named if find_label(label, known) is None]
         arms = None if by_arm else in_natural_order([*kinds, *more])
+        if not by_arm and len({writing(kind) for kind in kinds}) < len(kinds):
+            what = "shares by the arms' names, as labels of the log are the same but for how they are written"
+            raise SharesError(wanted("shares", what, kinds))
         promise = read_promise(0 if shares is None else shares, tolerance, behind=behind, arms=arms, **limits)
         floors = _singles(promise, last)
     return _stated(promise, floors, last)

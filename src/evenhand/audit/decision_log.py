@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from evenhand.data.tables import cells, column, in_natural_order, levels_of, places_in
 from evenhand.errors import TableError, UnknownArmError, wanted, wanted_label, wanted_one_of
 from evenhand.kernels.arrays import Ints
-from evenhand.protocol import Label, find_label, first_named, label_of, places
+from evenhand.protocol import Label, find_label, first_named, label_of, places, writing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -245,7 +245,7 @@ def _offers(frame: pd.DataFrame, name: str, arms: Sequence[Label]) -> NDArray[np
     """Return whether each arm was on offer in each row (n_rows, n_arms)."""
     import pandas as pd
 
-    known, numbers = places(arms), all(isinstance(arm, int) for arm in arms)
+    known, numbers = places(arms), {writing(arm) for arm in arms} <= {"0", "1"}
     given = _lists_in(cells(frame, name))
     held = given.to_numpy(dtype=object, copy=True)
     for row, cell in enumerate(held):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -71,6 +70,7 @@ def audit(
     from evenhand.cli.reading.promises import promise_in
     from evenhand.cli.reading.tables import is_large, read_table
     from evenhand.data.tables import write_csv
+    from evenhand.protocol import find_label, places
 
     owed: Any = changing_shares(shares)
     named = named_shares(shares) if owed is None and shares else None
@@ -81,10 +81,17 @@ def audit(
     else:
         frame = read_table(log, text=[name for name in (arm, available) if name])
         kinds = read_plays(frame, arm, named).kinds
-    if owed is None and shares:
-        owed = shares_of(shares, [*kinds, *_never_seen(named or {}, kinds)])
     caps = named_shares(cap, "--cap") if "=" in cap else cap or None
     limits = named_shares(behind, "--behind") if "=" in behind else behind or None
+    bounds = windows_of(window) if window else None
+    stated = None if promise is None else promise_in(promise, kinds)
+    told: dict[str, Any] = {"--shares": named, "--cap": caps, "--behind": limits, "--window": bounds}
+    told["--promise"] = {arm: 0 for clause in (stated.clauses if stated else ()) for arm in clause.arms}
+    _refuse_twins({option: list(names) for option, names in told.items() if isinstance(names, dict)}, kinds)
+    if owed is None and shares:
+        known = places(kinds)
+        never_seen = [name for name in named or () if find_label(name, known) is None]
+        owed = shares if named is None else shares_of(shares, [*kinds, *never_seen])
     finding = quotas.audit(
         frame,
         arm=arm,
@@ -94,8 +101,8 @@ def audit(
         order=order or None,
         caps=caps,
         cap_tolerance=cap_tolerance,
-        windows=windows_of(window) if window else None,
-        promise=None if promise is None else promise_in(promise, kinds),
+        windows=bounds,
+        promise=stated,
         segment=segment or None,
         available=available or None,
         round=round or None,
@@ -148,22 +155,32 @@ def audit(
         raise typer.Exit(1)
 
 
-def _never_seen(named: Iterable[str], kinds: list[Any]) -> list[str]:
-    """Return the arms that are promised something and that the log never has, unless they are numbers written otherwise
-    than those that it has.
+def _refuse_twins(named: dict[str, list[Any]], kinds: list[Any]) -> None:
+    """Refuse a name that no arm of the log has, while one that is not named is the same number, written otherwise.
 
     Raises
     ------
     SharesError
-        If one is.
+        If there is one, such as 1 where the log has 1.0: nothing would be promised to that arm.
     """
-    from evenhand.data.tables import NUMBER
     from evenhand.errors import SharesError, wanted_one_of
     from evenhand.protocol import find_label, places
 
+    names = places(dict.fromkeys(name for one in named.values() for name in one))
+    unnamed = {_number(kind): kind for kind in kinds if find_label(kind, names) is None}
     known = places(kinds)
-    found = [name for name in named if find_label(name, known) is None]
-    for name in found:
-        if NUMBER.fullmatch(name) and all(isinstance(kind, int) for kind in kinds):
-            raise SharesError(wanted_one_of("--shares", kinds, name, what="arms among"))
-    return found
+    for option, one in named.items():
+        for name in one:
+            number = _number(name)
+            if number is not None and number in unnamed and find_label(name, known) is None:
+                mend = f"did you mean {unnamed[number]!r}?"
+                raise SharesError(wanted_one_of(option, kinds, name, what="arms among", mend=mend))
+
+
+def _number(label: Any) -> float | None:
+    """Return the number that a label may mean, None where it is none."""
+    from evenhand.data.tables import NUMBER
+    from evenhand.protocol import writing
+
+    text = {"true": "1", "false": "0"}.get(writing(label), str(label))
+    return float(text) if NUMBER.fullmatch(text) else None

@@ -98,6 +98,13 @@ def _codes(policy: Any, logged: Logged) -> dict[Any, int]:
     return {arms[place]: code for code, place in reversed([*enumerate(found)]) if place is not None}
 
 
+def _code(decision: Any, known: dict[Any, int]) -> int:
+    code = find_label(decision.arm, known)
+    if code is None:
+        raise UnknownArmError(wanted("policy", "a decision for an arm of the log", decision.arm))
+    return code
+
+
 def sure_rounds(policy: Any, logged: Logged) -> int:
     """Return how many rounds every queue replay lasts, whatever the policy learns: the promise of the other arms limits
     the pulls that one arm can have."""
@@ -150,7 +157,7 @@ def _by_queues(policy: Any, logged: Logged, rows: Ints) -> Replayed:
     rewards: list[float] = []
     while True:
         decision = policy.ask()
-        reward = next(queues[known[decision.arm]], None)
+        reward = next(queues[_code(decision, known)], None)
         if reward is None:
             return Replayed(arms, np.array(rewards))
         policy.tell(decision, reward)
@@ -171,7 +178,7 @@ def _by_rejection(policy: Any, logged: Logged, taken: Ints) -> Replayed:
             round, before = policy.round, [array.copy() for array in flat(policy._state)]
             decision = policy.ask(_shown(policy, logged, row, known))
         assert decision is not None
-        if known[decision.arm] != logged.codes[row]:
+        if _code(decision, known) != logged.codes[row]:
             if looks:
                 _retract(policy, decision, round, before)
             continue
