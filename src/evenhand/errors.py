@@ -35,7 +35,7 @@ A refused call changes nothing: the check comes before the first write.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from itertools import islice
 from numbers import Integral, Real
@@ -285,13 +285,13 @@ def wanted_label(name: str, what: str, known: Iterable[Any], got: Any, mend: str
     return wanted_one_of(name, known, got, what=f"{what}, one of", mend=mend)
 
 
-def none_for(label: Any, given: Iterable[Any]) -> str:
-    """Say that nothing is given for a label, and the types where what is given is of another.
+def none_for(label: Any, given: Iterable[Any], known: Collection[Any] = ()) -> str:
+    """Say that nothing is given for a label, and the types where what is given beside `known` labels is of another.
 
-    >>> none_for("c", ["a", "b"]), none_for(1, ["01", "2"])
-    ("none for 'c'", "none for 1 (a whole number) among ['01', '2'] (text)")
+    >>> none_for("c", ["a", "b"]), none_for(1, ["01", 2], [1, 2])
+    ("none for 'c'", "none for 1 (a whole number) among ['01'] (text)")
     """
-    known = list(given)
+    known = [one for one in given if one not in known]
     if of_one_type(known, label):
         return f"none for {label!r}"
     return f"none for {label!r} ({_kind(label)}) among {_shown(known)} ({_kinds(known)})"

@@ -365,6 +365,8 @@ def find_label(label: Any, labels: Sequence[Any] | dict[Any, int]) -> int | None
     >>> [find_label(value, [1, "b"]) for value in (1, 1.0, "1", "01", "b", True)]
     [0, 0, 0, None, 1, None]
     """
+    if not isinstance(labels, dict) and type(label) in (str, int) and label in labels:  # mostly
+        return labels.index(label)
     known = labels if isinstance(labels, dict) else places(labels)
     if isinstance(label, (bool, np.bool_)):  # equal to 0 or 1 for Python
         label = label_of(label)

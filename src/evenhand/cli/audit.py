@@ -66,10 +66,12 @@ def audit(
     from evenhand.audit.decision_log import read_plays
     from evenhand.audit.file_survey import labels_in_files
     from evenhand.cli.output import as_json, draw, folder, records, say, say_notes
-    from evenhand.cli.reading.inputs import changing_shares, named_shares, shares_of, windows_of
+    from evenhand.cli.reading.inputs import changing_shares, named_shares, windows_of
     from evenhand.cli.reading.promises import promise_in
     from evenhand.cli.reading.tables import is_large, read_table
     from evenhand.data.tables import write_csv
+    from evenhand.errors import SharesError
+    from evenhand.labels import by_label
     from evenhand.protocol import find_label, places
 
     owed: Any = changing_shares(shares)
@@ -89,9 +91,11 @@ def audit(
     told["--promise"] = {arm: 0 for clause in (stated.clauses if stated else ()) for arm in clause.arms}
     _refuse_twins({option: list(names) for option, names in told.items() if isinstance(names, dict)}, kinds)
     if owed is None and shares:
-        known = places(kinds)
-        never_seen = [name for name in named or () if find_label(name, known) is None]
-        owed = shares if named is None else shares_of(shares, [*kinds, *never_seen])
+        owed = shares
+    if named is not None:
+        owed = dict(by_label(named, "--shares", "ARM=SHARE", kinds, refusal=SharesError))
+        known = places(owed)
+        owed |= {kind: 0 for kind in kinds if find_label(kind, known) is None}
     finding = quotas.audit(
         frame,
         arm=arm,
@@ -133,7 +137,9 @@ def audit(
         worst = finding.arms.sort_values("worst_shortfall", ascending=False).rename(columns=said)
         records(f"{log}: {finding.rounds} decisions", worst.to_dict("records"))
         for name in finding.never_seen:
-            say(f"ATTENTION: arm {name} is promised a share and never appears in the log.")
+            twin = _twin(name, [kind for kind in kinds if kind not in finding.never_seen])
+            more = "" if twin is None else f", which has {twin}, another label"
+            say(f"ATTENTION: arm {name} is promised a share and never appears in the log{more}.")
         if several:
             records("Promises", finding.promises.to_dict("records"), empty=False)
         when = "no arm was ever behind a share"
@@ -156,31 +162,33 @@ def audit(
 
 
 def _refuse_twins(named: dict[str, list[Any]], kinds: list[Any]) -> None:
-    """Refuse a name that no arm of the log has, while one that is not named is the same number, written otherwise.
+    """Refuse a text that is no arm of a log of numbers, but one of these numbers, written otherwise.
 
     Raises
     ------
     SharesError
-        If there is one, such as 1 where the log has 1.0: nothing would be promised to that arm.
+        If there is one, such as 01 where the log has the number 1: nothing would be promised to that arm.
     """
-    from evenhand.errors import SharesError, wanted_one_of
+    from evenhand.errors import SharesError, of_one_type, wanted_one_of
     from evenhand.protocol import find_label, places
 
-    names = places(dict.fromkeys(name for one in named.values() for name in one))
-    unnamed = {_number(kind): kind for kind in kinds if find_label(kind, names) is None}
     known = places(kinds)
     for option, one in named.items():
         for name in one:
-            number = _number(name)
-            if number is not None and number in unnamed and find_label(name, known) is None:
-                mend = f"did you mean {unnamed[number]!r}?"
+            strange = find_label(name, known) is None and not of_one_type(kinds, name)
+            if strange and (twin := _twin(name, kinds)) is not None:
+                mend = f"did you mean {twin!r}?"
                 raise SharesError(wanted_one_of(option, kinds, name, what="arms among", mend=mend))
 
 
-def _number(label: Any) -> float | None:
-    """Return the number that a label may mean, None where it is none."""
-    from evenhand.data.tables import NUMBER
-    from evenhand.protocol import writing
+def _twin(name: Any, kinds: list[Any]) -> Any:
+    """Return the label that is the same number as a name, written otherwise, None where there is none.
 
-    text = {"true": "1", "false": "0"}.get(writing(label), str(label))
-    return float(text) if NUMBER.fullmatch(text) else None
+    >>> _twin("01", [1, 2]), _twin("1", ["1.0", "01"]), _twin("a", ["1"])
+    (1, '1.0', None)
+    """
+    from evenhand.data.tables import NUMBER
+
+    numbers = [(float(str(kind)), kind) for kind in kinds if NUMBER.fullmatch(str(kind))]
+    meant = float(name) if NUMBER.fullmatch(str(name)) else None
+    return next((kind for number, kind in numbers if number == meant and str(kind) != str(name)), None)

@@ -49,7 +49,7 @@ def sample(
     from evenhand.cli.reading.empty_cells import without_empty_cells
     from evenhand.cli.reading.inputs import named_shares, names_of
     from evenhand.cli.reading.tables import read_table
-    from evenhand.data.tables import column, write_csv
+    from evenhand.data.tables import NUMBER, column, numbers, write_csv
     from evenhand.plots.sampling import plot_collection
     from evenhand.protocol import labels_of_texts
     from evenhand.sampling import TablePool
@@ -61,7 +61,9 @@ def sample(
     others = columns or [name for name in frame.columns if name not in needed]
     frame = without_empty_cells(frame, needed, others, empty)
     if list(frame.columns).count(label) == 1:
-        frame[label] = labels_of_texts(column(frame, label).tolist())
+        labels = labels_of_texts(column(frame, label).tolist())
+        measured = all(NUMBER.fullmatch(str(one)) for one in labels) and any("." in str(one) for one in labels)
+        frame[label] = numbers(frame, label) if measured else labels
     world = TablePool(frame, group=groups, label=label, features=columns)
     _checked_groups(world)
     prices = named_shares(costs, "--costs") if costs else None

@@ -99,7 +99,7 @@ def _distribution(given: Any, logged: Logged, name: str) -> Floats:
             raise UnknownArmError(wanted(f"{name}[{label!r}]", "0 for an arm that the log never tried", value, mend))
     lacking = [label for label in logged.arms if label not in named]
     if lacking:
-        got, mend = none_for(lacking[0], values), "give it a probability, 0 if it is never played"
+        got, mend = none_for(lacking[0], values, logged.arms), "give it a probability, 0 if it is never played"
         raise UnknownArmError(wanted(name, "every arm of the log", got, mend))
     found = np.array([named[label] for label in logged.arms])
     if abs(found.sum() - 1) > SUMS:

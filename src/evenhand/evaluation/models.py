@@ -62,7 +62,8 @@ def read_estimates(model: Any, logged: Logged, *, past_alone: bool) -> Estimates
         given = dict(by_label(model, "model", "a dict arm -> expected reward", logged.arms))
         lacking = [arm for arm in logged.arms if arm not in given]
         if lacking:
-            raise ArgumentError(wanted("model", "an expected reward for every arm", none_for(lacking[0], given)))
+            got = none_for(lacking[0], given, logged.arms)
+            raise ArgumentError(wanted("model", "an expected reward for every arm", got))
         found: Floats | None = np.array([[as_float(given[arm]) for arm in logged.arms]])
     else:
         found = as_floats(model)

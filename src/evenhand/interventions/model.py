@@ -140,7 +140,7 @@ class CausalModel:
         Parameters
         ----------
         frame : data frame, one row an observation, a column a node; a column `count` may say how often a row was seen.
-            Whole numbers are states as they are, everything else by its text.
+            States are labels: whole numbers as they are, truth values "true" and "false", everything else by its text.
         edges : the arrows, as text "sex -> dose -> cured" or as pairs (parent, child). Every node that is named must
             be a column. The parents of a node are in the order of their arrows.
         smoothing : the prior of each row of a table counts as much as so many observations, spread evenly over the

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.errors import ArgumentError, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, of_one_type, wanted, wanted_one_of
 from evenhand.protocol import LARGEST_LABEL, Label, find_label, label_of, places
 
 __all__ = ["Classes", "as_predicted", "checked_labels"]
@@ -88,14 +88,21 @@ def as_predicted(y: Any, model: Any, predicted: Any) -> NDArray[Any]:
 
     >>> as_predicted(np.array([True, False]), None, np.array([1, 0, 1])).tolist()
     [1, 0]
+
+    Raises
+    ------
+    ArgumentError
+        If a label is of another type than all that the model knows, so that no prediction could be right.
     """
-    told = np.asarray(y)
     classes = np.asarray(getattr(model, "classes_", np.unique(np.asarray(predicted)))).tolist()
-    at = places(classes)
-    found = [find_label(label, at) for label in told.tolist()]
-    if not classes or None in found:
-        return told
-    return np.array([classes[place] for place in found])
+    classes = list(TRUTH) if set(TRUTH).issuperset(classes) else classes
+    at, named = places(classes), []
+    for label in np.asarray(y).tolist():
+        place = find_label(label, at)
+        if place is None and not of_one_type(classes, label):
+            raise ArgumentError(wanted_one_of("y", classes, label, what="labels among"))
+        named.append(label if place is None else classes[place])
+    return np.array(named)
 
 
 def _label(plain: Any, name: str, known: Sequence[Label], at: dict[Any, int]) -> Label:

@@ -62,7 +62,7 @@ class ArrayPool:
     def __init__(self, X: Any, y: Any, *, group: Any, replace: bool = False) -> None:
         X = frame_or_value(X, "X")
         self.X, self.y = X if isinstance(X, FileRows) else np.asarray(X), _alike(checked_labels(y), "y")
-        labels, self.group = np.unique(_alike(checked_labels(group, "group", ()), "group"), return_inverse=True)
+        labels, self.group = np.unique(_alike(checked_labels(group, "group"), "group"), return_inverse=True)
         self.groups: tuple[Label, ...] = tuple(labels.tolist())
         lengths = (len(self.X) if len(self.X.shape) else 0, len(self.y), len(self.group))
         if not lengths[0] == lengths[1] == lengths[2] > 0:
