@@ -190,8 +190,8 @@ def _all_chances(frame: pd.DataFrame, given: Mapping[Label, str], arms: Sequence
             raise UnknownArmError(wanted_one_of("propensity", arms, label, what="arms of the log,"))
     for label in arms:
         if label not in columns:
-            none = none_for(label, columns, arms)
-            raise UnknownArmError(wanted("propensity", "a column for every arm of the log", none))
+            words = none_for(label, columns, arms)
+            raise UnknownArmError(wanted("propensity", "a column for every arm of the log", words))
     read = [numbers(frame, columns[label], low=0.0, high=1.0 + ROUNDING) for label in arms]
     every = np.minimum(np.column_stack(read), 1.0)
     off = np.flatnonzero(np.abs(every.sum(axis=1) - 1) > SUMS)
