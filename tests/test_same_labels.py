@@ -54,12 +54,11 @@ def test_two_labels_are_the_same_where_the_table_says_so(value, row):
         assert (find_label(value, [known, "another"]) == 0) == (row == there), (value, other)
 
 
-@pytest.mark.parametrize(
-    "value", [None, b"1", [1], {1}, np.array([1]), float("nan"), pd.NA, pd.Timestamp(0), 1j, 2.0**53]
-)
-def test_what_is_no_label_is_found_nowhere(value):
-    assert label_of(value) is None
-    assert find_label(value, [1, "1", "", "nan", "None"]) is None
+def test_what_is_no_label_is_found_nowhere():
+    no_labels = [None, b"1", [1], {1}, np.array([1]), float("nan"), pd.NA, pd.Timestamp(0), 1j, 2.0**53, 10**5000]
+    for value in no_labels:
+        assert label_of(value) is None
+        assert find_label(value, [1, "1", "", "nan", "None"]) is None
 
 
 def test_of_two_labels_of_one_writing_each_is_found_exactly():
@@ -372,6 +371,17 @@ def test_a_log_of_trials_says_the_same_in_every_type(kind):
         search.tell(None, log)
         found.append(search.recommend().table["outcome"].tolist())
     assert found[1:] == found[:1] * 2
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_value_that_was_held_is_compared_with_the_value_observed(kind):
+    search = CSR(problem(), tolerance=0.2, budget=3000)
+    allocation, types = search.ask(), TYPES[kind].dtypes
+    held = allocation.frame["do(sex)"].astype(float)
+    values = pd.DataFrame({"sex": held.fillna(0).astype(int), "dose": 0, "cured": 1}).astype(types)
+    rows = allocation.frame.drop(columns=["sex", "dose", "cured"], errors="ignore").assign(**{"do(sex)": held})
+    search.tell(allocation, rows.join(values.astype(bool).astype(str) if kind == "pandas' words" else values))
+    assert search.trials == rows["count"].sum()
 
 
 def test_a_model_of_a_column_that_met_an_empty_cell_has_whole_states():

@@ -280,7 +280,8 @@ def composed(label: Any) -> Any:
 
 
 def label_of(value: Any) -> Label | None:
-    """Return the label that a value is, None where it is none: a fraction, a gap, bytes, a date, a list.
+    """Return the label that a value is, None where it is none: a fraction, a gap, bytes, a date, a list, a whole number
+    of more than 64 bits.
 
     Text stays as it is written, in Unicode's composed form; whole numbers of any type are int, floats and decimals
     included; True and False are the texts "true" and "false".
@@ -288,14 +289,12 @@ def label_of(value: Any) -> Label | None:
     >>> label_of("01"), label_of(np.float64(1.0)), label_of(True), label_of(0.5)
     ('01', 1, 'true', None)
     """
-    if type(value) is int:
-        return value
     if isinstance(value, str):
         return str(composed(value)) if not isinstance(value, SavedText) else value
     if isinstance(value, (bool, np.bool_)):
         return TRUE if value else FALSE
     if is_whole(value):
-        return int(value)
+        return int(value) if abs(int(value)) < 2**64 else None
     if isinstance(value, Decimal):
         most, sound = LARGEST_LABEL, value.is_finite()
     elif isinstance(value, (float, np.floating)):  # beyond its digits a float may be any of several whole numbers
