@@ -62,6 +62,7 @@ def sample(
     frame = without_empty_cells(frame, needed, others, empty)
     if list(frame.columns).count(label) == 1:
         labels = labels_of_texts(column(frame, label).tolist())
+        # a column of decimals is one of numbers: its fractions are refused as labels, below
         measured = all(NUMBER.fullmatch(str(one)) for one in labels) and any("." in str(one) for one in labels)
         frame[label] = numbers(frame, label) if measured else labels
     world = TablePool(frame, group=groups, label=label, features=columns)
