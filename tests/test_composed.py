@@ -121,7 +121,7 @@ def test_a_key_is_one_key_in_both_forms():
 def older(monkeypatch):
     """As long as it is entered, labels and keys are taken in the form in which they come, as they once were."""
     with monkeypatch.context() as patched:
-        for module in (protocol, labels, eh.promises.reading, eh.groups.problem, eh.studies.log.transaction):
+        for module in (protocol, labels, eh.studies.log.transaction):
             patched.setattr(module, "composed", lambda label: label)
         yield patched
 

@@ -16,8 +16,8 @@ from tests.naming import named
         (pd.Series([3, 1, 3], dtype="category"), [3, 1, 3]),
         (pd.Series([1, 2], dtype="Int64"), [1, 2]),
         (pd.Series([2**63 + 5, 1], dtype="uint64"), [2**63 + 5, 1]),
-        (pd.Series([True, False]), ["True", "False"]),
-        (pd.Series([0.5, 1.0]), ["0.5", "1.0"]),
+        (pd.Series([True, False]), ["true", "false"]),
+        (pd.Series([0.5, 1.0]), ["0.5", 1]),
     ],
     ids=named,
 )

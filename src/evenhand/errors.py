@@ -35,9 +35,10 @@ A refused call changes nothing: the check comes before the first write.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from itertools import islice
+from numbers import Integral, Real
 from typing import Any
 
 __all__ = [
@@ -223,13 +224,15 @@ def wanted(name: str, what: str, got: Any, mend: str = "") -> str:
     >>> wanted("tolerance", "a number >= 0", -1, "use 0.0 for the strict promise")
     'tolerance: wanted a number >= 0, got -1; use 0.0 for the strict promise'
     """
+    return f"{name}: wanted {what}, got {_shown(got)}" + (f"; {mend}" if mend else "")
+
+
+def _shown(got: Any) -> str:
     try:
         shown = repr(got.item() if hasattr(got, "dtype") and getattr(got, "ndim", 1) == 0 else _beginning(got))
     except ValueError:  # Python prints no whole number of more than 4300 digits
-        shown = f"a {type(got).__name__} too long to print"
-    if len(shown) > SHOWN:
-        shown = shown[: SHOWN - 3] + "..."
-    return f"{name}: wanted {what}, got {shown}" + (f"; {mend}" if mend else "")
+        return f"a {type(got).__name__} too long to print"
+    return shown if len(shown) <= SHOWN else shown[: SHOWN - 3] + "..."
 
 
 def figure(value: float, digits: int = 6) -> str:
@@ -242,21 +245,78 @@ def figure(value: float, digits: int = 6) -> str:
 
 
 def wanted_one_of(name: str, known: Iterable[Any], got: Any, *, what: str = "one of", mend: str = "") -> str:
-    """Word the refusal of a name that is none of those known: the nearest few of them, and which was probably meant.
+    """Word the refusal of a name that is none of those known: the nearest few of them, which was probably meant, and
+    the types where these differ.
 
     >>> wanted_one_of("column", ["age", "sex"], "Sex")
     "column: wanted one of ['age', 'sex'], got 'Sex'; did you mean 'sex'?"
     >>> wanted_one_of("column", [f"x{i}" for i in range(44)], "reward")
     "column: wanted one of ['x0', 'x1', 'x2', 'x3', 'x4', 'x5', 'x6', 'x7'] and 36 more, got 'reward'"
+    >>> wanted_one_of("arm", [10, 20], "1_0")
+    "arm: wanted one of [10, 20] (whole numbers), got '1_0' (text); did you mean 10?"
     """
     known = list(known)
+    texts = {str(one): one for one in islice(known, SEARCHED)}
     shown, meant = known, nearest(got, known)
     if len(known) > NAMED:
         near = nearest(got, known, NAMED)
-        texts = set(near)
-        shown = [*near, *islice((one for one in known if str(one) not in texts), NAMED - len(near))]
+        shown = [texts[text] for text in near]
+        shown += islice((one for text, one in texts.items() if text not in near), NAMED - len(near))
     listed = f"{what} {shown}" + (f" and {len(known) - len(shown)} more" if len(known) > len(shown) else "")
-    return wanted(name, listed, got, mend or (f"did you mean {meant[0]!r}?" if meant else ""))
+    said = _shown(got)
+    if not of_one_type(known, got):
+        listed, said = f"{listed} ({_kinds(known)})", f"{said} ({_kind(got)})"
+    mend = mend or (f"did you mean {texts[meant[0]]!r}?" if meant else "")
+    return f"{name}: wanted {listed}, got {said}" + (f"; {mend}" if mend else "")
+
+
+def wanted_label(name: str, what: str, known: Iterable[Any], got: Any, mend: str = "") -> str:
+    """Word the refusal of a label that is none of those known; where it is of another type, these and both types are
+    said.
+
+    >>> wanted_label("column 'arm'", "an arm that has a share", [1, 2], 3)
+    "column 'arm': wanted an arm that has a share, got 3"
+    >>> wanted_label("column 'arm'", "an arm that has a share", [1, 2], "01")
+    "column 'arm': wanted an arm that has a share, one of [1, 2] (whole numbers), got '01' (text); did you mean 1?"
+    """
+    known = list(known)
+    if of_one_type(known, got):
+        return wanted(name, what, got, mend)
+    return wanted_one_of(name, known, got, what=f"{what}, one of", mend=mend)
+
+
+def none_for(label: Any, given: Iterable[Any], known: Collection[Any] = ()) -> str:
+    """Say that nothing is given for a label, and the types where what is given beside `known` labels is of another.
+
+    >>> none_for("c", ["a", "b"]), none_for(1, ["01", 2], [1, 2])
+    ("none for 'c'", "none for 1 (a whole number) among ['01'] (text)")
+    """
+    known = [one for one in given if one not in known]
+    if of_one_type(known, label):
+        return f"none for {label!r}"
+    return f"none for {label!r} ({_kind(label)}) among {_shown(known)} ({_kinds(known)})"
+
+
+def of_one_type(known: Sequence[Any], got: Any) -> bool:
+    """Return whether one of these labels is of the type of another."""
+    kind = _kind(got)
+    return not known or any(_kind(one) == kind for one in known)
+
+
+def _kinds(labels: Sequence[Any]) -> str:
+    return " and ".join(dict.fromkeys(_kind(one, several=True) for one in islice(labels, SEARCHED)))
+
+
+def _kind(label: Any, *, several: bool = False) -> str:
+    """Return the type of a label in words."""
+    if isinstance(label, str):
+        return "text"
+    name = type(label).__name__
+    if name in ("bool", "bool_"):
+        name = "truth value"
+    elif isinstance(label, Real):
+        name = "whole number" if isinstance(label, Integral) else "number"
+    return f"{name}s" if several else f"a {name}"
 
 
 def nearest(name: Any, known: Iterable[Any], most: int = 1, likeness: float = 0.6) -> list[str]:

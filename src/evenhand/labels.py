@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from evenhand.errors import ArgumentError, ContextError, wanted
-from evenhand.protocol import Label, composed
+from evenhand.protocol import Label, as_label, composed, find_label, label_of, places
 
 __all__ = [
     "as_given", "by_label", "combined_label", "combined_labels", "in_columns", "in_order", "label_texts", "numbered",
@@ -46,23 +48,43 @@ def as_given(
 
 
 def by_label(
-    values: Any, name: str, what: str, *, refusal: type[ArgumentError] = ArgumentError
+    values: Any, name: str, what: str, among: Iterable[Any] = (), *, refusal: type[ArgumentError] = ArgumentError
 ) -> dict[Any, Any] | list[Any]:
-    """Like `as_given`, with labels in Unicode's composed form.
+    """Like `as_given`, by the labels of `among` that the keys are, and others as they are: see `find_label`. A tuple or
+    a frozenset names several.
+
+    >>> by_label({"1": 0.2, ("2", "b"): 0.3}, "shares", "a dict arm -> share", [1, 2])
+    {1: 0.2, (2, 'b'): 0.3}
 
     Raises
     ------
     ArgumentError
-        As `as_given` does, and if two labels are the same in that form.
+        As `as_given` does, and if two keys are the same label.
     """
     given = as_given(values, name, what, refusal=refusal)
     if isinstance(given, list):
         return given
-    found = {composed(label): value for label, value in given.items()}
-    if len(found) < len(given):
-        twice = next(label for label, times in Counter(map(composed, given)).items() if times > 1)
-        raise refusal(wanted(name, "each label once", twice, "it stands there twice, in two forms of Unicode"))
-    return found
+    named = list(among)
+    known = places(named)
+
+    def known_as(key: Any) -> Any:
+        place = find_label(key, known)
+        if place is not None:
+            return named[place]
+        if isinstance(key, (tuple, frozenset)):
+            return type(key)(map(known_as, key))
+        # what is none of them is a text at least, as True is equal to 1
+        return label_of(key) if named and isinstance(key, (bool, np.bool_)) else as_label(key)
+
+    labels = {key: known_as(key) for key in given}
+    several = Counter(labels.values())
+    if len(several) < len(labels):
+        twice = next(label for label, times in several.items() if times > 1)
+        forms = [key for key, label in labels.items() if label == twice]
+        unicode = len(set(map(composed, forms))) == 1
+        how = "in two forms of Unicode" if unicode else f"as {forms[0]!r} and as {forms[1]!r}"
+        raise refusal(wanted(name, "each label once", twice, f"it stands there twice, {how}"))
+    return {labels[key]: value for key, value in given.items()}
 
 
 def in_order(
@@ -88,10 +110,12 @@ def in_order(
         named = [] if order is None else axes[axis].tolist()
         if order is None or named == list(order):
             continue
-        found = order_of(named, order)
-        if found is not None:
-            table = table.take(found, axis=axis)
-        elif named != list(range(len(named))):
+        numbered = named == list(range(len(named)))
+        known = {label: place for place, label in enumerate(order)} if numbered else places(order)
+        at = [find_label(label, known) for label in named]
+        if None not in at and len(set(at)) == len(at) == len(order):
+            table = table.take(np.argsort(np.array(at)), axis=axis)
+        elif not numbered:
             mend = "reset_index(drop=True) has rows read by position" if axis == 0 else ""
             raise refusal(wanted(name, f"one entry for each of {list(order)}", f"the labels {named}", mend))
     return table
@@ -100,12 +124,17 @@ def in_order(
 def order_of(given: Sequence[Any], labels: Sequence[Any]) -> list[int] | None:
     """Return where among the labels `given` each of `labels` stands; None unless both hold the same ones, each once.
 
-    >>> order_of(["b", "a"], ("a", "b")), order_of(["b", "b"], ("a", "b"))
-    ([1, 0], None)
+    >>> order_of(["b", "a"], ("a", "b")), order_of(["2", "1"], (1, 2)), order_of(["b", "b"], ("a", "b"))
+    ([1, 0], [1, 0], None)
     """
-    places = {composed(label): place for place, label in enumerate(given)}
-    same = len(places) == len(given) == len(labels) and places.keys() == set(map(composed, labels))
-    return [places[composed(label)] for label in labels] if same else None
+    if len(given) != len(labels):
+        return None
+    known: dict[Any, int] = {label: place for place, label in enumerate(given)}
+    if not all(label in known for label in labels):
+        known = places(given)
+    found = [find_label(label, known) for label in labels]
+    order = [place for place in found if place is not None]
+    return order if len(set(order)) == len(given) else None
 
 
 def in_columns(table: Any, columns: list[str] | None, name: str) -> tuple[Any, list[str] | None]:

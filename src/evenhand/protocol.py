@@ -1,4 +1,5 @@
-"""What ask and tell mean: the decision that is handed out, and what evenhand expects of learners, policies and worlds.
+"""What ask and tell mean: the decision that is handed out, what evenhand expects of learners, policies and worlds, and
+when two labels are the same.
 
 A *policy* decides: `ask` hands out a numbered `Decision`, `tell` brings back what happened. A *learner* is the bare
 arithmetic that problems compose (`choose`, `update`); every learner of evenhand is a policy as well. A *world* answers
@@ -7,9 +8,11 @@ decisions, in simulations and in checks.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -27,9 +30,14 @@ __all__ = [
     "SavedText",
     "World",
     "arm_labels",
+    "as_label",
     "composed",
     "find_label",
+    "first_named",
+    "label_of",
+    "labels_of_texts",
     "places",
+    "writing",
 ]
 
 Label = str | int
@@ -37,6 +45,12 @@ MOST_ARMS = 1_000_000
 """The largest number of arms that is taken: states and tables hold several numbers for each."""
 LARGEST_LABEL = 2**63 - 1
 """The largest label that is a number, as files and tables hold it."""
+TRUE, FALSE = "true", "false"
+TRUTHS = {form: text for text in (TRUE, FALSE) for form in (text, text.title(), text.upper())}
+"""How truth values are written."""
+WRITTEN = object()
+"""Marks a label's writing beside the labels themselves."""
+WHOLE = re.compile("0|-?[1-9][0-9]*")
 
 
 class _Decision(NamedTuple):
@@ -266,22 +280,112 @@ def composed(label: Any) -> Any:
     return unicodedata.normalize("NFC", label)
 
 
+def label_of(value: Any) -> Label | None:
+    """Return the label that a value is, None where it is none: a fraction, a gap, bytes, a date, a list, a whole number
+    of more than 64 bits.
+
+    Text stays as it is written, in Unicode's composed form; whole numbers of any type are int, floats and decimals
+    included; True and False are the texts "true" and "false".
+
+    >>> label_of("01"), label_of(np.float64(1.0)), label_of(True), label_of(0.5)
+    ('01', 1, 'true', None)
+    """
+    if isinstance(value, str):
+        return str(composed(value)) if not isinstance(value, SavedText) else value
+    if isinstance(value, (bool, np.bool_)):
+        return TRUE if value else FALSE
+    if is_whole(value):
+        return int(value) if abs(int(value)) < 2**64 else None
+    if isinstance(value, Decimal):
+        most, sound = LARGEST_LABEL, value.is_finite()
+    elif isinstance(value, (float, np.floating)):  # beyond its digits a float may be any of several whole numbers
+        most, sound = 2 ** (np.finfo(type(value)).nmant + 1) - 1, bool(np.isfinite(value))
+    else:
+        return None
+    return int(value) if sound and -most <= value <= most and value == int(value) else None
+
+
+def as_label(value: Any) -> Any:
+    """Return a value, or a tuple of values, as its label; what is none as it is, for the caller to judge, and so True
+    and False, which may be meant as answers rather than names.
+
+    >>> as_label((np.int64(1), 2.0, "a")), as_label(True), as_label(0.5)
+    ((1, 2, 'a'), True, 0.5)
+    """
+    if isinstance(value, tuple):
+        return tuple(map(as_label, value))
+    read = None if isinstance(value, (bool, np.bool_)) else label_of(value)
+    return value if read is None else read
+
+
+def writing(label: Any) -> Any:
+    """Return how a label, or a tuple of labels, is written: two labels are the same where their writings are.
+
+    A number is written with its digits, so that "1" is 1, while "01", "1.0", "+1" and "1_0" are texts of their own.
+
+    >>> writing(1), writing("01"), writing("True")
+    ('1', '01', 'true')
+    """
+    if isinstance(label, tuple):
+        return tuple(map(writing, label))
+    read = label_of(label)
+    if read is None and not (isinstance(label, (float, np.floating)) and label == label):
+        return label
+    text = str(label if read is None else read)  # columns hold fractions by their texts
+    return TRUTHS.get(text) or (text if text.isascii() else unicodedata.normalize("NFC", text))
+
+
+def first_named(label: Any, names: dict[Any, Any]) -> Any:
+    """Return the label by which the same one was named first; `names` remembers it by its writing.
+
+    >>> names = {}
+    >>> first_named(1, names), first_named("1", names), first_named("01", names)
+    (1, 1, '01')
+    """
+    return names.setdefault(writing(label), label)
+
+
 def places(labels: Iterable[Any]) -> dict[Any, int]:
-    """Return the position of each label, and of its text in Unicode's composed form, for many calls of `find_label`."""
+    """Return where each label stands, for many calls of `find_label`: by itself, and by its writing, marked as such,
+    where no other label is written so. Where all are the numbers 0 and 1, 1 is true and 0 is false."""
     named = list(labels)
-    forms = {unicodedata.normalize("NFC", own): n for n, own in reversed([*enumerate(named)]) if isinstance(own, str)}
-    return forms | {own: n for n, own in enumerate(named)}
+    written = [writing(label) for label in named]
+    several = Counter(written)
+    found = {text: n for n, text in enumerate(written) if several[text] == 1}
+    if several.keys() <= {"0", "1"}:
+        found |= {TRUE if text == "1" else FALSE: n for text, n in found.items()}
+    exact: dict[Any, int] = {label: n for n, label in enumerate(named)}
+    return exact | {(WRITTEN, text): n for text, n in found.items()}
 
 
 def find_label(label: Any, labels: Sequence[Any] | dict[Any, int]) -> int | None:
-    """Return the position of a label: of the very same text, else of what is the same in Unicode's composed form."""
+    """Return the position of the label among `labels` that a value is, None where it is none of them: the very same
+    one, else the only one of the same writing. The table of what is the same stands in docs/conversation.md.
+
+    >>> [find_label(value, [1, "b"]) for value in (1, 1.0, "1", "01", "b", True)]
+    [0, 0, 0, None, 1, None]
+    """
+    if not isinstance(labels, dict) and type(label) in (str, int) and label in labels:  # mostly
+        return labels.index(label)
     known = labels if isinstance(labels, dict) else places(labels)
-    if isinstance(label, (bool, np.bool_)):  # equal to 0 or 1, and no label
-        return None
+    if isinstance(label, (bool, np.bool_)):  # equal to 0 or 1 for Python
+        label = label_of(label)
     try:
-        return known.get(label, known.get(unicodedata.normalize("NFC", label)) if isinstance(label, str) else None)
+        place = known.get(label)
+        return known.get((WRITTEN, writing(label))) if place is None else place
     except TypeError:  # such as a list or an array, which is no label
         return None
+
+
+def labels_of_texts(texts: Sequence[Any]) -> list[Any]:
+    """Return labels that stand in a list of texts: numbers where each of them is written as a whole number, else the
+    texts as they are, so that codes such as 01 stay what they are.
+
+    >>> labels_of_texts(["1", "2"]), labels_of_texts(["1", "01", "2"]), labels_of_texts(["1_0", "2"])
+    ([1, 2], ['1', '01', '2'], ['1_0', '2'])
+    """
+    whole = all(WHOLE.fullmatch(str(text)) for text in texts)
+    return [int(text) for text in texts] if whole else list(texts)
 
 
 def arm_labels(arms: int | Sequence[Label], name: str = "arms", *, least: int = 2) -> tuple[Label, ...]:
@@ -310,7 +414,7 @@ def arm_labels(arms: int | Sequence[Label], name: str = "arms", *, least: int = 
     ):
         raise ArgumentError(wanted(name, f"a number of {name} or a list of labels", arms))
     else:
-        labels = tuple(composed(label.item() if isinstance(label, np.generic) else label) for label in arms)
+        labels = tuple(map(as_label, arms))
     if len(labels) > MOST_ARMS:
         raise ArgumentError(wanted(name, f"at most {MOST_ARMS:,} {name}", len(labels)))
     if len(labels) < least:

@@ -191,7 +191,7 @@ def test_a_refused_delivery_leaves_the_trial_as_it_was(folder):
     pd.DataFrame({"ticket": [1], "candidate": ["now"], "sex": ["f"], "dose": ["2"], "state": ["ill"]}).to_csv(
         "seen.csv", index=False
     )
-    with pytest.raises(EvenhandError, match=r"row 0, column 'dose'.*'2'"):
+    with pytest.raises(EvenhandError, match=r"column 'dose', row 1: .*'2'"):
         call("--trial", "trial.eh", "--tell", "seen.csv")
     (folder / "empty.csv").write_text("")
     with pytest.raises(EvenhandError, match="as CSV"):

@@ -182,7 +182,7 @@ def test_more_trials_than_were_asked_for_and_rows_of_other_allocations_are_refus
     search.tell(allocation, samples)
     if not search.finished:
         following = search.ask()
-        with pytest.raises(TableError, match="row 0, column 'ticket': wanted 2, the allocation told, got 1"):
+        with pytest.raises(TableError, match="column 'ticket', row 1: wanted 2, the allocation told, got 1"):
             search.tell(following, samples)
         search.tell(following, *WORLD.respond(following))
 
@@ -304,14 +304,14 @@ def test_every_status_of_the_papers_rules_comes_up():
     [
         (lambda f: f.drop(columns="dose"), "columns.*'dose'"),
         (lambda f: f.drop(columns="candidate"), "column 'candidate'"),
-        (lambda f: f.assign(ticket=7), "row 0, column 'ticket': wanted 1, the allocation told, got 7"),
-        (lambda f: f.assign(ticket=None), "row 0, column 'ticket'"),
-        (lambda f: f.assign(cured=[9, *f["cured"][1:]]), "row 0, column 'cured'.*9"),
-        (lambda f: f.assign(candidate="who"), "row 0, column 'candidate'.*'who'"),
-        (lambda f: f.assign(weight=[None, *f["weight"][1:]]), "row 0, column 'weight'.*leave such rows out"),
-        (lambda f: f.assign(count=-1), "row 0, column 'count'"),
-        (lambda f: f.assign(count=float("inf")), "row 0, column 'count'"),
-        (lambda f: f.assign(count=0.5), "row 0, column 'count'"),
+        (lambda f: f.assign(ticket=7), "column 'ticket', row 1: wanted 1, the allocation told, got 7"),
+        (lambda f: f.assign(ticket=None), "column 'ticket', row 1"),
+        (lambda f: f.assign(cured=[9, *f["cured"][1:]]), "column 'cured', row 1.*9"),
+        (lambda f: f.assign(candidate="who"), "column 'candidate', row 1.*'who'"),
+        (lambda f: f.assign(weight=[None, *f["weight"][1:]]), "column 'weight', row 1.*leave such rows out"),
+        (lambda f: f.assign(count=-1), "column 'count', row 1"),
+        (lambda f: f.assign(count=float("inf")), "column 'count', row 1"),
+        (lambda f: f.assign(count=0.5), "column 'count', row 1"),
         (lambda f: f.assign(count="many"), "'count'"),
         (lambda f: f.assign(**{"do(sex)": "f", "sex": "m"}), "column 'sex'.*held at, 'f'"),
         (lambda f: f.assign(**{"do(sex)": "x"}), "held at, 'x'"),

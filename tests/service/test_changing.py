@@ -141,7 +141,8 @@ def test_segments_windows_caps_and_sets_come_over_http(served):
     served.create("capped", {**ONE, "caps": {"0": 0.6}})
     assert served.ask("regions", json={"segment": "mobile"}).status_code == 200
     served.ask("rows"), served.ask("capped")
-    assert served.read("/studies/regions")["promise"]["sets"] == [{"arms": [0, 1], "share": 0.5}]
+    regions = served.read("/studies/regions")["promise"]
+    assert regions["sets"] == [{"arms": ["0", "1"], "share": 0.5}], "the keys name the arms, three in all"
     rows = served.read("/studies/rows")["promise"]
     assert (rows["when"], rows["kept"], rows["tolerance"]) == ("in every window", True, None)
     assert rows["windows"][1] == {"label": "b", "plays": 2, "rounds": 9}
@@ -187,3 +188,18 @@ def test_what_is_no_offer_in_a_stream_is_refused_by_name(served, column, error):
     answer = served.send("decide", "POST", "/studies/places/ask", content=stream(pa.table(column)), headers=ARROW)
     assert (answer.status_code, answer.json()["error"]["name"]) == (422, error), answer.text
     assert served.read("/studies/places")["decisions"] == 0
+
+
+def test_arms_and_segments_that_are_numbers_may_be_named_by_texts(served):
+    served.create("pace", ONE)
+    assert served.ask("pace", json={"available": ["0", 2], "segment": 1}).json()["arm"] in (0, 2)
+    assert served.ask("pace", json={"available": [0], "segment": "1"}).json()["arm"] == 0
+    for body in ({"shares": {"2": 0.1, "0": 0.2, "1": 0.3}}, {"promise": {"shares": {"0": 0.2, "1": 0.3, "2": 0.1}}}):
+        assert served.send("decide", "POST", "/studies/pace/change", json=body).status_code == 200
+    refused = served.send("decide", "POST", "/studies/pace/change", json={"shares": {"00": 0.1, "1": 0.1, "2": 0.1}})
+    assert refused.status_code == 422
+    assert "arms among [0, 1, 2] (whole numbers), got '00' (text)" in refused.json()["error"]["message"]
+    with Study.open(served.store, "pace") as study:
+        assert {name: part.rounds for name, part in study.policy.segments.items()} == {1: 2}
+        assert study.policy.promise.arms == (0, 1, 2)
+        assert study.verify().ok

@@ -17,7 +17,7 @@ from evenhand.labels import by_label
 from evenhand.promises.clause import Clause
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set, key_of
-from evenhand.protocol import Label
+from evenhand.protocol import Label, find_label, places, writing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,7 +99,12 @@ def read_audited(
         promise = read_promise(dict(zip(promise.arms, promise.shares, strict=True)), tolerance, **limits)
     else:
         by_arm = isinstance(shares, Mapping) or hasattr(shares, "to_dict")
-        arms = None if by_arm else in_natural_order([*kinds, *named])
+        known = places(kinds)
+        more = [label for label in named if find_label(label, known) is None]
+        arms = None if by_arm else in_natural_order([*kinds, *more])
+        if not by_arm and len({writing(kind) for kind in kinds}) < len(kinds):
+            what = "shares by the arms' names, as labels of the log are the same but for how they are written"
+            raise SharesError(wanted("shares", what, kinds))
         promise = read_promise(0 if shares is None else shares, tolerance, behind=behind, arms=arms, **limits)
         floors = _singles(promise, last)
     return _stated(promise, floors, last)
@@ -135,11 +140,10 @@ def _entries(shares: Any, rounds: Rounds) -> list[Entry] | None:
         arms = column(shares, "arm").tolist()
     elif isinstance(shares, Mapping) and shares and all(isinstance(v, Mapping) for v in shares.values()):
         what = "a dict from -> (arm -> share)"
-        flat = [
-            (when, arm, share)
-            for when, owed in shares.items()
-            for arm, share in dict(by_label(owed, "shares", what, refusal=SharesError)).items()
-        ]
+        flat: list[tuple[Any, Any, Any]] = []
+        for when, owed in shares.items():
+            by_arm = dict(by_label(owed, "shares", what, {arm: 0 for _, arm, _ in flat}, refusal=SharesError))
+            flat += [(when, arm, share) for arm, share in by_arm.items()]
         if not flat or any(isinstance(arm, tuple) for _, arm, _ in flat):
             got = "none" if not flat else "a set of arms"
             raise SharesError(wanted("shares", "shares of single arms where they change over time", got))

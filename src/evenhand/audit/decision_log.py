@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.arguments import is_whole
-from evenhand.data.tables import cells, column, in_natural_order, levels_of
-from evenhand.errors import TableError, UnknownArmError, wanted, wanted_one_of
+from evenhand.data.tables import cells, column, in_natural_order, levels_of, places_in
+from evenhand.errors import TableError, UnknownArmError, wanted, wanted_label, wanted_one_of
 from evenhand.kernels.arrays import Ints
-from evenhand.protocol import Label, composed
+from evenhand.protocol import Label, find_label, first_named, label_of, places, writing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,15 +86,12 @@ def read_plays(frame: pd.DataFrame, arm: str, owed: Any = None) -> Plays:
     flat: list[Label] = []
     sizes = []
     for row, cell in enumerate(given):
-        if (
-            not isinstance(cell, SEVERAL)
-            or not len(cell)
-            or not all(isinstance(one, str) or is_whole(one) for one in cell)
-        ):
+        read = [label for label in map(label_of, cell) if label is not None] if isinstance(cell, SEVERAL) else []
+        if not read or len(read) < len(cell):
             what = "a list of arms in every row, as in the first"
             raise TableError(wanted(f"column {arm!r}, row {row + 1}", what, cell))
-        flat += [composed(one if isinstance(one, str) else int(one)) for one in cell]
-        sizes.append(len(cell))
+        flat += read
+        sizes.append(len(read))
     labels = np.empty(len(flat), dtype=object)
     labels[:] = flat
     return Plays(labels, np.repeat(np.arange(len(given)), sizes), in_natural_order(flat))
@@ -190,22 +186,18 @@ def read_log(
     UnknownArmError
         If an arm is none of `arms`.
     """
-    import pandas as pd
-
-    positions = {label: i for i, label in enumerate(arms)}
-    met, kinds = pd.factorize(plays.labels)
-    seen = set(kinds.tolist())
-    unknown = [kind for kind in plays.kinds if kind in seen and kind not in positions]
+    codes = places_in(plays.labels, arms)
+    unknown = set(plays.labels[codes < 0].tolist())
     if unknown:
-        row = int(plays.rows[np.flatnonzero(plays.labels == unknown[0])[0]]) + 1
-        raise UnknownArmError(wanted(f"column {arm!r}, row {row}", "an arm that has a share", unknown[0], MEND))
-    codes = np.array([positions[label] for label in kinds.tolist()], dtype=np.int64)[met]
+        first = next(kind for kind in plays.kinds if kind in unknown)
+        row = int(plays.rows[np.flatnonzero(plays.labels == first)[0]]) + 1
+        raise UnknownArmError(wanted_label(f"column {arm!r}, row {row}", "an arm that has a share", arms, first, MEND))
     at, n_rounds = rounds.of_row[plays.rows], len(rounds.first_row)
     if n_rounds < len(codes):
         _check_once(at * len(arms) + codes, plays, arm)
     offered = None
     if available is not None:
-        offers = _offers(frame, available, positions)
+        offers = _offers(frame, available, arms)
         _check_same(offers, rounds, available)
         offered = offers[rounds.first_row]
         absent = np.flatnonzero(~offered[at, codes])
@@ -217,9 +209,11 @@ def read_log(
     if segment is not None:
         labels = column(frame, segment)
         _check_same(labels, rounds, segment)
-        names = in_natural_order(labels.tolist())
-        place = {name: i for i, name in enumerate(names)}
-        belongs = np.array([place[name] for name in labels[rounds.first_row].tolist()])
+        forms: dict[Any, Label] = {}
+        for label in in_natural_order(labels.tolist()):
+            first_named(label, forms)
+        names = list(forms.values())
+        belongs = places_in(labels[rounds.first_row], names)
         ends = np.cumsum(np.bincount(belongs, minlength=len(names)))
         rounds_in = np.split(np.argsort(belongs, kind="stable"), ends[:-1])
     if (at[1:] < at[:-1]).any():
@@ -247,25 +241,27 @@ def _check_same(values: NDArray[Any], rounds: Rounds, name: str) -> None:
             raise TableError(wanted(where, "the same in all rows of a round", values[other[0]]))
 
 
-def _offers(frame: pd.DataFrame, name: str, positions: dict[Label, int]) -> NDArray[np.bool_]:
+def _offers(frame: pd.DataFrame, name: str, arms: Sequence[Label]) -> NDArray[np.bool_]:
     """Return whether each arm was on offer in each row (n_rows, n_arms)."""
     import pandas as pd
 
-    by_text = {str(label): place for label, place in positions.items()}
+    known, numbers = places(arms), {writing(arm) for arm in arms} <= {"0", "1"}
     given = _lists_in(cells(frame, name))
     held = given.to_numpy(dtype=object, copy=True)
     for row, cell in enumerate(held):
         if isinstance(cell, SEVERAL):
             held[row] = tuple(cell)
     codes, kinds = pd.factorize(held)
-    offers = np.zeros((len(kinds), len(positions)), np.bool_)
+    offers = np.zeros((len(kinds), len(arms)), np.bool_)
     for code, kind in enumerate(kinds):
-        parts = kind if isinstance(kind, tuple) else [part.strip() for part in str(kind).split(",")]
-        texts = [composed(str(part)) for part in parts]
-        unknown = [text for text in texts if text not in by_text]
-        if unknown:
-            where = f"column {name!r}, row {int(np.argmax(codes == code)) + 1}"
-            raise UnknownArmError(wanted(where, "arms that have a share", unknown[0], MEND))
-        offers[code, [by_text[text] for text in texts]] = True
+        parts = kind if isinstance(kind, tuple) else [kind]
+        parts = [part.strip() for part in kind.split(",")] if isinstance(kind, str) else parts
+        for part in parts:
+            mask = numbers and isinstance(part, (bool, np.bool_))  # [true, false] says which of two arms, not 1 and 0
+            place = None if mask else find_label(part, known)
+            if place is None:
+                where = f"column {name!r}, row {int(np.argmax(codes == code)) + 1}"
+                raise UnknownArmError(wanted_label(where, "arms that have a share", arms, part, MEND))
+            offers[code, place] = True
     found: NDArray[np.bool_] = offers[codes]
     return found

@@ -21,12 +21,12 @@ from evenhand.audit.file_survey import Columns, Survey, columns_of, holds_labels
 from evenhand.audit.findings import Audit
 from evenhand.audit.verdicts import NONE, Entered, as_rounds, finding, looks_at, open_books
 from evenhand.data.tables import in_natural_order
-from evenhand.errors import EvenhandError, SharesError, UnknownArmError, wanted
+from evenhand.errors import EvenhandError, SharesError, UnknownArmError, wanted, wanted_label
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.promises.counts import Counts, Rounds
 from evenhand.promises.promise import Promise
 from evenhand.promises.stretches import Standing, join
-from evenhand.protocol import Label
+from evenhand.protocol import Label, find_label, first_named, places
 
 __all__ = ["audit_files"]
 
@@ -68,19 +68,21 @@ def audit_files(
     owed = read_audited(kinds, None, shares=shares, promise=promise, plays=seen.most, available=available, **promised)
     if not columns.plain:
         return _in_turn(found, columns, owed, seen.rounds)
-    strange = [label for label in kinds if seen.plays[label] and label not in owed.promise.arms]
+    arms = owed.promise.arms
+    strange = [label for label in kinds if seen.plays[label] and find_label(label, arms) is None]
     if strange:
-        raise UnknownArmError(wanted(f"column {arm!r}", "an arm that has a share", strange[0], MEND))
-    return _side_by_side(found, columns, owed, by_stretch, jobs)
+        raise UnknownArmError(wanted_label(f"column {arm!r}", "an arm that has a share", arms, strange[0], MEND))
+    return _side_by_side(found, columns, owed, [one.among(arms) for one in by_stretch], jobs)
 
 
 def _rounds(stretch: Stretch, columns: Columns, owed: AuditedPromise) -> Iterator[tuple[Rounds, tuple[Label, ...]]]:
     """Yield the rounds of each batch, and the labels that its keys stand for, () where there are no segments."""
     arms = owed.promise.arms
     if columns.plain:
-        places, everything = {label: place for place, label in enumerate(arms)}, np.zeros((0, len(arms)), np.bool_)
+        known, everything = places(arms), np.zeros((0, len(arms)), np.bool_)
         for numbers, labels in numbered(stretch, columns.arm):
-            codes = np.array([places.get(label, -1) for label in labels], np.int64)
+            at = [find_label(label, known) for label in labels]
+            codes = np.array([-1 if place is None else place for place in at], np.int64)
             yield Rounds(numbers, codes, NONE, NONE, everything), ()
         return
     named = dict.fromkeys(arms, 0)
@@ -143,9 +145,11 @@ def _in_turn(found: list[Stretch], columns: Columns, owed: AuditedPromise, total
     """Audit files from the first row to the last."""
     books, looks, now = open_books(owed, 1), looks_at(total), []
     keys: dict[Label | None, int] = {}
+    names: dict[Any, Label] = {}
     pulls, on_offer = np.zeros((2, len(owed.promise.arms)), np.int64)
     for stretch in found:
         for rounds, segments in _rounds(stretch, columns, owed):
+            segments = tuple(first_named(segment, names) for segment in segments)
             for segment in segments:
                 if segment not in keys:
                     books.widen() if keys else None

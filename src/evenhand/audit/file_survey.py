@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from evenhand.audit.decision_log import read_plays
 from evenhand.audit.file_rows import Stretch, batches, may_be_lists, numbered, placed, stretches
 from evenhand.data.tables import in_natural_order
 from evenhand.errors import EvenhandError
-from evenhand.protocol import Label
+from evenhand.protocol import Label, find_label, places
 
 __all__ = ["Columns", "Survey", "columns_of", "holds_labels", "labels_in_files", "parallel", "survey", "together"]
 
@@ -37,6 +37,15 @@ class Survey(NamedTuple):
     plays: Counter[Label]
     most: int
     rounds: int
+
+    def among(self, arms: Sequence[Label]) -> Survey:
+        """Return it with the plays by these arms, which the labels of the log are; others are left out."""
+        known, plays = places(arms), Counter[Label]()
+        for label, times in self.plays.items():
+            place = find_label(label, known)
+            if place is not None:
+                plays[arms[place]] += times
+        return self._replace(plays=plays)
 
 
 def labels_in_files(pattern: str, arm: str, jobs: int = -1, named: Mapping[Any, Any] | None = None) -> list[Label]:

@@ -67,35 +67,47 @@ def audit(
     from evenhand.audit.decision_log import read_plays
     from evenhand.audit.file_survey import labels_in_files
     from evenhand.cli.output import as_json, draw, folder, records, say, say_notes
-    from evenhand.cli.reading.inputs import changing_shares, named_shares, shares_of, windows_of
+    from evenhand.cli.reading.inputs import changing_shares, named_shares, windows_of
     from evenhand.cli.reading.promises import promise_in
     from evenhand.cli.reading.tables import is_large, read_table
     from evenhand.data.csv_files import write_csv
+    from evenhand.errors import SharesError
+    from evenhand.labels import by_label
+    from evenhand.protocol import find_label, places
 
     owed: Any = changing_shares(shares)
     named = named_shares(shares) if owed is None and shares else None
     frame: Any = str(log)
     many = glob.has_magic(frame) and not log.exists()
     if many or (not order and not round and owed is None and is_large(log)):
-        known = {str(label): label for label in labels_in_files(frame, arm, named=named)}
+        kinds = labels_in_files(frame, arm, named=named)
     else:
         frame = read_table(log, text=[name for name in (arm, available) if name])
-        known = {str(label): label for label in read_plays(frame, arm, named).kinds}
-    if owed is None and shares:
-        owed = shares_of(shares, [*known.values(), *(name for name in named or {} if name not in known)])
+        kinds = read_plays(frame, arm, named).kinds
     caps = named_shares(cap, "--cap") if "=" in cap else cap or None
     limits = named_shares(behind, "--behind") if "=" in behind else behind or None
+    bounds = windows_of(window) if window else None
+    stated = None if promise is None else promise_in(promise, kinds)
+    told: dict[str, Any] = {"--shares": named, "--cap": caps, "--behind": limits, "--window": bounds}
+    told["--promise"] = {arm: 0 for clause in (stated.clauses if stated else ()) for arm in clause.arms}
+    _refuse_twins({option: list(names) for option, names in told.items() if isinstance(names, dict)}, kinds)
+    if owed is None and shares:
+        owed = shares
+    if named is not None:
+        owed = dict(by_label(named, "--shares", "ARM=SHARE", kinds, refusal=SharesError))
+        known = places(owed)
+        owed |= {kind: 0 for kind in kinds if find_label(kind, known) is None}
     finding = quotas.audit(
         frame,
         arm=arm,
         shares=owed,
         tolerance=tolerance,
-        behind={known.get(name, name): most for name, most in limits.items()} if isinstance(limits, dict) else limits,
+        behind=limits,
         order=order or None,
-        caps={known.get(name, name): value for name, value in caps.items()} if isinstance(caps, dict) else caps,
+        caps=caps,
         cap_tolerance=cap_tolerance,
-        windows={known.get(name, name): rounds for name, rounds in windows_of(window).items()} if window else None,
-        promise=None if promise is None else promise_in(promise, [*known.values()]),
+        windows=bounds,
+        promise=stated,
         segment=segment or None,
         available=available or None,
         round=round or None,
@@ -127,7 +139,9 @@ def audit(
         worst = finding.arms.sort_values("worst_shortfall", ascending=False).rename(columns=said)
         records(f"{log}: {finding.rounds} decisions", worst.to_dict("records"))
         for name in finding.never_seen:
-            say(f"ATTENTION: arm {name} is promised a share and never appears in the log.")
+            twin = _twin(name, [kind for kind in kinds if kind not in finding.never_seen])
+            more = "" if twin is None else f", which has {twin}, another label"
+            say(f"ATTENTION: arm {name} is promised a share and never appears in the log{more}.")
         if several:
             records("Promises", finding.promises.to_dict("records"), empty=False)
         when = "no arm was ever behind a share"
@@ -149,3 +163,36 @@ def audit(
         say_notes(finding)
     if not finding.kept or not finding.enough:
         raise typer.Exit(2 if finding.kept else 1)
+
+
+def _refuse_twins(named: dict[str, list[Any]], kinds: list[Any]) -> None:
+    """Refuse a text that is no arm of a log of numbers, but one of these numbers, written otherwise.
+
+    Raises
+    ------
+    SharesError
+        If there is one, such as 01 where the log has the number 1: nothing would be promised to that arm.
+    """
+    from evenhand.errors import SharesError, of_one_type, wanted_one_of
+    from evenhand.protocol import find_label, places
+
+    known = places(kinds)
+    for option, one in named.items():
+        for name in one:
+            strange = find_label(name, known) is None and not of_one_type(kinds, name)
+            if strange and (twin := _twin(name, kinds)) is not None:
+                mend = f"did you mean {twin!r}?"
+                raise SharesError(wanted_one_of(option, kinds, name, what="arms among", mend=mend))
+
+
+def _twin(name: Any, kinds: list[Any]) -> Any:
+    """Return the label that is the same number as a name, written otherwise, None where there is none.
+
+    >>> _twin("01", [1, 2]), _twin("1", ["1.0", "01"]), _twin("a", ["1"])
+    (1, '1.0', None)
+    """
+    from evenhand.data.tables import NUMBER
+
+    numbers = [(float(str(kind)), kind) for kind in kinds if NUMBER.fullmatch(str(kind))]
+    meant = float(name) if NUMBER.fullmatch(str(name)) else None
+    return next((kind for number, kind in numbers if number == meant and str(kind) != str(name)), None)

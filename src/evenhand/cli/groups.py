@@ -28,19 +28,12 @@ def table_world(frame: pd.DataFrame, arm: str, group: str, reward: str, features
         group=names_of(group),
         reward=reward,
         features=names_of(features) or None,
-        sensitive=_label(frame, group, sensitive) if sensitive else None,
+        sensitive=sensitive or None,
     )
     if not world.enough:
         got = f"{len(world.membership.names):,} groups in {len(frame):,} rows"
         raise ArgumentError(f"--group: wanted groups with rows enough to be told apart, got {got}; {MERGE}")
     return world
-
-
-def _label(frame: pd.DataFrame, group: str, sensitive: str) -> Any:
-    from evenhand.data.tables import column
-
-    known = {str(label): label for label in column(frame, group).tolist()} if group in frame.columns else {}
-    return known.get(sensitive, sensitive)
 
 
 def learned_bias(world: Any, rounds: int, seed: int) -> pd.DataFrame:

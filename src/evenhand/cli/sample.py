@@ -50,19 +50,26 @@ def sample(
     from evenhand.cli.reading.inputs import named_shares, names_of
     from evenhand.cli.reading.tables import read_table
     from evenhand.data.csv_files import write_csv
+    from evenhand.data.tables import NUMBER, column, numbers
     from evenhand.plots.sampling import plot_collection
+    from evenhand.protocol import labels_of_texts
     from evenhand.sampling import TablePool
     from evenhand.saving.state import save
 
     columns, groups = names_of(features) or None, names_of(group)
-    frame = read_table(pool, text=[name for name in groups if name not in (columns or ())])
+    frame = read_table(pool, text=[name for name in (*groups, label) if name not in (columns or ())])
     needed = [*groups, label]
     others = columns or [name for name in frame.columns if name not in needed]
     frame = without_empty_cells(frame, needed, others, empty)
+    if list(frame.columns).count(label) == 1:
+        labels = labels_of_texts(column(frame, label).tolist())
+        # a column of decimals is one of numbers: its fractions are refused as labels, below
+        measured = all(NUMBER.fullmatch(str(one)) for one in labels) and any("." in str(one) for one in labels)
+        frame[label] = numbers(frame, label) if measured else labels
     world = TablePool(frame, group=groups, label=label, features=columns)
     _checked_groups(world)
     prices = named_shares(costs, "--costs") if costs else None
-    paid = None if prices is None else {_group(world, name): _price(name, value) for name, value in prices.items()}
+    paid = None if prices is None else {name: _price(name, value) for name, value in prices.items()}
     options: dict[str, Any] = {"batch": batch, "loss": loss, "costs": paid, "budget": budget}
     options |= {"seed": seed} | _classes(world, loss, multiclass=multiclass, reweighted=reweighted)
     sampler = _sampler(scheme, world, options, trend)
@@ -157,10 +164,6 @@ def _classes(world: TablePool, loss: str, *, multiclass: bool, reweighted: bool)
     from evenhand.sampling import EstimatorModel
 
     return {"classes": labels, "model": EstimatorModel(LogisticRegression(max_iter=1000))}
-
-
-def _group(world: TablePool, name: str) -> Any:
-    return next((group for group in world.groups if str(group) == name), name)
 
 
 def _price(name: str, value: Any) -> float:

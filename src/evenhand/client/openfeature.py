@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import logging
 import re
 import threading
@@ -238,11 +239,12 @@ class EvenhandProvider(AbstractProvider):
 
 
 def _number(kind: Callable[[str], T], arm: Any) -> T | None:
-    """Return an arm's label as a number, or None if it is none."""
+    """Return an arm's label as a number, or None if it is not written as one: 01 and 1_0 are texts."""
     try:
-        return kind(str(arm))
+        value = json.loads(str(arm))
     except ValueError:
         return None
+    return kind(value) if type(value) in (int, kind) else None
 
 
 def _key(targeting_key: str) -> str:

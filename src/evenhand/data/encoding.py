@@ -9,11 +9,11 @@ import numpy as np
 
 from evenhand.arguments import as_floats, one_of
 from evenhand.data.features import factorized
-from evenhand.data.tables import cells, column, holds_times, levels, numbers
-from evenhand.errors import ArgumentError, TableError, nearest, wanted
+from evenhand.data.tables import cells, column, holds_times, levels, numbers, places_in
+from evenhand.errors import ArgumentError, TableError, nearest, wanted, wanted_one_of
 from evenhand.frames import as_pandas, row_frame
 from evenhand.kernels.arrays import Floats
-from evenhand.protocol import Label, composed
+from evenhand.protocol import Label, label_of
 from evenhand.registry import register
 from evenhand.saving.objects import described, rebuilt
 
@@ -127,13 +127,13 @@ class Encoder:
         return pd.concat([table.drop(columns=list(self.columns)), coded], axis=1)
 
     def _coded(self, table: Any, name: str, kinds: tuple[Label, ...]) -> Floats:
-        values = column(table, name).astype(str)
-        coded = np.asarray(values[:, None] == np.array([str(kind) for kind in kinds]), np.float64)
-        unseen = np.flatnonzero(coded.sum(axis=1) == 0)
-        if unseen.size and self.unseen == "refuse":
-            where, mend = f"column {name!r}, row {unseen[0] + 1}", "Encoder(..., unseen='ignore') takes it for none"
-            raise TableError(wanted(where, f"one of the categories {list(kinds)[:12]}", values[unseen[0]], mend))
-        return coded
+        values = column(table, name)
+        found = places_in(values, kinds)
+        if (found < 0).any() and self.unseen == "refuse":
+            row = int(np.argmax(found < 0))
+            where, mend = f"column {name!r}, row {row + 1}", "Encoder(..., unseen='ignore') takes it for none"
+            raise TableError(wanted_one_of(where, kinds, values[row], what="one of the categories", mend=mend))
+        return np.asarray(found[:, None] == np.arange(len(kinds)), np.float64)
 
     def snapshot(self) -> dict[str, Any]:
         """Return columns and categories as plain data."""
@@ -230,9 +230,8 @@ def _categories(name: str, given: Any) -> tuple[Label, ...] | None:
     if given is None:
         return None
     listed = [] if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__") else list(given)
-    kinds = tuple(composed(one.item() if isinstance(one, np.generic) else one) for one in listed)
-    sound = all(isinstance(kind, (str, int)) and not isinstance(kind, bool) for kind in kinds)
-    if not kinds or not sound or len({str(kind) for kind in kinds}) < len(kinds) or len(kinds) > MANY:
+    kinds = tuple(kind for kind in map(label_of, listed) if kind is not None)
+    if not 0 < len(listed) == len({str(kind) for kind in kinds}) <= MANY:
         what = f"1 to {MANY} different categories, texts or whole numbers, or None for numbers"
         raise ArgumentError(wanted(f"columns[{name!r}]", what, given))
     return kinds

@@ -8,7 +8,7 @@ from typing import Any
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.labels import order_of
-from evenhand.protocol import composed
+from evenhand.protocol import writing
 
 __all__ = ["in_step"]
 
@@ -90,13 +90,13 @@ def _moved(name: str, thing: Any, order: list[int], by: str) -> Any:
 
 def _refused(name: str, given: list[Any], by: str, known: Sequence[Any], named: bool) -> str:
     """Word the refusal: the first row label that is another one, occurs twice or is missing."""
-    what, labels, met = f"the row labels of {by}, each once", set(map(composed, known)), set[Any]()
+    what, labels, met = f"the row labels of {by}, each once", set(map(writing, known)), set[Any]()
     mend = f"reset_index(drop=True) of {name if named else f'{by} and {name}'} has rows read by position"
-    for row, label in enumerate(map(composed, given), 1):
-        if label not in labels or label in met:
-            return wanted(name, what, f"{label!r} in row {row}" + " again" * (label in met), mend)
-        met.add(label)
-    missing = [label for label in known if composed(label) not in met]
+    for row, label in enumerate(given, 1):
+        if (own := writing(label)) not in labels or own in met:
+            return wanted(name, what, f"{label!r} in row {row}" + " again" * (own in met), mend)
+        met.add(own)
+    missing = [label for label in known if writing(label) not in met]
     if missing:
         return wanted(name, what, f"none for {missing[0]!r}", mend)
     return wanted(name, f"the row labels of {by}, in the same order", "another order", mend)

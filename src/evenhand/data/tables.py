@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from datetime import date, time, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.arguments import is_whole
 from evenhand.errors import TableError, wanted, wanted_one_of
-from evenhand.kernels.arrays import Floats
-from evenhand.protocol import composed
+from evenhand.kernels.arrays import Floats, Ints
+from evenhand.protocol import Label, composed, find_label, label_of, places
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,41 +28,60 @@ __all__ = [
     "levels",
     "levels_of",
     "numbers",
+    "places_in",
 ]
 
 UNREADABLE = "unreadable"
 """Where the attributes of a frame hold, by column, why whoever read it could not read that column."""
+SPELLED = {"True", "TRUE", "False", "FALSE"}
+"""Texts that are the labels "true" and "false", written otherwise."""
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def column(frame: pd.DataFrame, name: str) -> NDArray[Any]:
-    """Return a column of labels (n_rows,): whole numbers as int, everything else as text in Unicode's composed form.
+    """Return a column of labels (n_rows,), each as `evenhand.protocol.label_of` reads it: whole numbers as int, also
+    those of a column of floats, truth values as "true" and "false", everything else as text in Unicode's composed form.
 
     A column of objects is read cell by cell, so that 1 stays 1 beside "a".
 
     Raises
     ------
     TableError
-        If there is no such column, it stands there twice, a cell is empty, or an object is neither int nor text.
+        If there is no such column, it stands there twice, a cell is empty, or an object is no label.
     """
     values: Any = cells(frame, name)
     if values.dtype.kind == "i" or (values.dtype.kind == "u" and values.max() < 2**63):
         whole: NDArray[Any] = values.to_numpy(dtype=np.int64)
         return whole
     codes: Any = slice(None)
-    if values.dtype in ("string", "category"):
+    if values.dtype.kind in "fb" or values.dtype in ("string", "category"):
         codes, values = values.factorize()
-    labels = np.empty(len(values), dtype=object)
+    labels, objects = np.empty(len(values), dtype=object), values.dtype == object
+    spelled = objects and not SPELLED.isdisjoint(value for value in values if isinstance(value, str))
     for row, value in enumerate(values):
-        if is_whole(value):
-            labels[row] = int(value)
-        elif isinstance(value, str) or values.dtype != object:
-            labels[row] = composed(str(value))
-        else:
+        labels[row] = label_of(value) if objects else _label_or_text(value)
+        if labels[row] is None or (spelled and isinstance(value, (bool, np.bool_))):  # True beside "True"
             where, kind = f"column {name!r}, row {row + 1}", type(value).__name__
             raise TableError(wanted(where, "a whole number or text", value, f"turn each {kind} into text"))
     chosen: NDArray[Any] = labels[codes]
     return chosen
+
+
+def _label_or_text(value: Any) -> Label:
+    """Return a value as its label, and what is none as its text."""
+    label = label_of(value)
+    return str(composed(str(value))) if label is None else label
+
+
+def places_in(labels: NDArray[Any], known: Sequence[Any]) -> Ints:
+    """Return the position among `known` of each label that `column` read (n_rows,), -1 where it is none of them; see
+    `evenhand.protocol.find_label`."""
+    import pandas as pd
+
+    codes, met = pd.factorize(labels)
+    at = places(known)
+    found = [find_label(label, at) for label in met.tolist()]
+    return np.array([-1 if place is None else place for place in found], np.int64)[codes]
 
 
 def in_natural_order(labels: Iterable[Any]) -> list[Any]:
@@ -98,7 +116,7 @@ def levels_of(labels: NDArray[Any], values: pd.Series[Any]) -> list[Any]:
     import pandas as pd
 
     declared = getattr(values.dtype, "categories", ())
-    return in_natural_order([*pd.unique(labels).tolist(), *map(composed, map(str, declared))])
+    return in_natural_order([*pd.unique(labels).tolist(), *map(_label_or_text, declared)])
 
 
 def numbers(frame: pd.DataFrame, name: str, low: float = -np.inf, high: float = np.inf) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.arguments import as_float, as_floats
 from evenhand.data.probabilities import scaled_note, summed
-from evenhand.errors import ArgumentError, ModelError, UnknownArmError, wanted
+from evenhand.errors import ArgumentError, ModelError, UnknownArmError, none_for, of_one_type, wanted, wanted_one_of
 from evenhand.evaluation.logged import Logged, row_table
 from evenhand.frames import is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
@@ -63,7 +63,7 @@ def read_candidate(policy: Any, logged: Logged) -> Candidate:
             raise ModelError(f"policy: the function failed: {error}") from error
         return _by_row(found, logged, "policy(...)")
     if isinstance(policy, Mapping) and policy and all(isinstance(each, Mapping) for each in policy.values()):
-        given = dict(by_label(policy, "policy", "a dict position -> (arm -> probability)"))
+        given = dict(by_label(policy, "policy", "a dict position -> (arm -> probability)", logged.places))
         if not logged.positions or set(given) != set(logged.places):
             if not logged.positions:
                 mend = "name the column of the positions with position="
@@ -90,26 +90,27 @@ def _candidate(found: Floats, which: Ints, name: Callable[[int], str], by_row: b
 
 
 def _distribution(given: Any, logged: Logged, name: str) -> Floats:
-    values = by_label(given, name, "a dict arm -> probability")
+    values = by_label(given, name, "a dict arm -> probability", logged.arms)
     if isinstance(values, list):
         if len(values) != len(logged.arms):
             raise ArgumentError(wanted(name, f"a probability for each of {len(logged.arms)} arms", len(values)))
         values = dict(zip(logged.arms, values, strict=True))
-    known = {str(label): label for label in logged.arms}
     named: dict[Label, float] = {}
     for label, value in values.items():
         number = as_float(value)
         if not 0 <= number <= 1:
             raise ArgumentError(wanted(f"{name}[{label!r}]", "a probability in [0, 1]", value))
-        if str(label) in known:
-            named[known[str(label)]] = number
+        if label in logged.arms:
+            named[label] = number
+        elif not of_one_type(logged.arms, label):
+            raise UnknownArmError(wanted_one_of(name, logged.arms, label, what="the arms of the log,"))
         elif number > 0:
             mend = "its value cannot be known from this log; run an experiment that tries it"
             raise UnknownArmError(wanted(f"{name}[{label!r}]", "0 for an arm that the log never tried", value, mend))
     lacking = [label for label in logged.arms if label not in named]
     if lacking:
-        mend = "give it a probability, 0 if it is never played"
-        raise UnknownArmError(wanted(name, "every arm of the log", f"none for {lacking[0]!r}", mend))
+        got, mend = none_for(lacking[0], values, logged.arms), "give it a probability, 0 if it is never played"
+        raise UnknownArmError(wanted(name, "every arm of the log", got, mend))
     return np.array([named[label] for label in logged.arms])
 
 

@@ -39,7 +39,7 @@ def under_shares(distribution: Mapping[Label, float], shares: Any) -> dict[Label
     if read.wrong is not None:
         raise ArgumentError(wanted("distribution", "probabilities that sum to 1", dict(distribution), read.mend(0)))
     wish = read.rows[0]
-    named = by_label(shares, "shares", "a dict arm -> share") if isinstance(shares, Mapping) else {}
+    named = by_label(shares, "shares", "a dict arm -> share", given) if isinstance(shares, Mapping) else {}
     for label in named:
         if label not in given:
             raise UnknownArmError(wanted_one_of("shares", given, label, what="shares of the arms"))

@@ -12,9 +12,9 @@ from evenhand.arguments import as_floats
 from evenhand.data.contexts import feature_columns
 from evenhand.data.probabilities import scaled_note, summed
 from evenhand.data.rows import in_step
-from evenhand.data.tables import LEAST_CHANCE, ROUNDING, column, in_natural_order, numbers
+from evenhand.data.tables import LEAST_CHANCE, ROUNDING, column, in_natural_order, numbers, places_in
 from evenhand.data.tables import chances as read_chances
-from evenhand.errors import ContextError, TableError, UnknownArmError, wanted, wanted_one_of
+from evenhand.errors import ContextError, TableError, UnknownArmError, none_for, wanted, wanted_one_of
 from evenhand.frames import as_pandas, frame_or_value, is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.labels import by_label, in_order
@@ -127,7 +127,7 @@ def read_logged(
     if isinstance(propensity, Mapping):
         every, notes = _all_chances(frame, propensity, arms, codes)
         chances = every[np.arange(len(codes)), codes]
-        _check_drawn(chances, propensity[arms[codes[0]]])
+        _check_drawn(chances, next(iter(propensity.values())))
         fixed = bool((every == every[0]).all())
         every = np.repeat(every[:1], len(places), axis=0) if fixed else every
     elif propensity is not None:
@@ -170,7 +170,6 @@ def row_table(given: Any, logged: Logged, name: str) -> Any:
     if not is_frame(given):
         return given
     _, table = in_step(("log", logged.frame), (name, as_pandas(given, name)))
-    table = table.rename(columns={label: composed(label) for label in table.columns})
     return in_order(table, [None, logged.arms], name, refusal=UnknownArmError)
 
 
@@ -178,10 +177,9 @@ def positions_in(frame: pd.DataFrame, name: str) -> tuple[tuple[Label, ...], Int
     """Return the labels of a column in natural order, and the position of each row's among them (n_rows,)."""
     import pandas as pd
 
-    met, found = pd.factorize(column(frame, name))
-    labels = in_natural_order(found.tolist())
-    places = {label: place for place, label in enumerate(labels)}
-    return tuple(labels), np.array([places[label] for label in found.tolist()], np.int64)[met]
+    labels = column(frame, name)
+    known = in_natural_order(pd.unique(labels).tolist())
+    return tuple(known), places_in(labels, known)
 
 
 def _check_order(frame: pd.DataFrame, order: str) -> None:
@@ -211,13 +209,14 @@ def _all_chances(
     frame: pd.DataFrame, given: Mapping[Label, str], arms: Sequence[Label], codes: Ints
 ) -> tuple[Floats, tuple[str, ...]]:
     """Return the chances of all arms (n_rows, n_arms), scaled to sum to 1, and what is to be known of them."""
-    columns = dict(by_label(given, "propensity", "a column, or a dict arm -> column"))
+    columns = dict(by_label(given, "propensity", "a column, or a dict arm -> column", arms))
     for label in columns:
         if label not in arms:
             raise UnknownArmError(wanted_one_of("propensity", arms, label, what="arms of the log,"))
     for label in arms:
         if label not in columns:
-            raise UnknownArmError(wanted("propensity", "a column for every arm of the log", f"none for {label!r}"))
+            words = none_for(label, columns, arms)
+            raise UnknownArmError(wanted("propensity", "a column for every arm of the log", words))
     read = [numbers(frame, columns[label], low=0.0, high=1.0 + ROUNDING) for label in arms]
     found = summed(np.minimum(np.column_stack(read), 1.0))
     if (wrong := found.wrong) is not None:

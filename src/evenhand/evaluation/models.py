@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import as_float, as_floats
-from evenhand.errors import ArgumentError, ModelError, wanted
+from evenhand.errors import ArgumentError, ModelError, none_for, wanted
 from evenhand.evaluation.logged import Logged, row_table
 from evenhand.frames import is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
@@ -63,10 +63,11 @@ def read_estimates(model: Any, logged: Logged, *, past_alone: bool) -> Estimates
     if is_frame(model):
         found = as_floats(row_table(model, logged, "model"))
     elif hasattr(model, "items"):
-        given = dict(by_label(model, "model", "a dict arm -> expected reward"))
+        given = dict(by_label(model, "model", "a dict arm -> expected reward", logged.arms))
         lacking = [arm for arm in logged.arms if arm not in given]
         if lacking:
-            raise ArgumentError(wanted("model", "an expected reward for every arm", f"none for {lacking[0]!r}"))
+            got = none_for(lacking[0], given, logged.arms)
+            raise ArgumentError(wanted("model", "an expected reward for every arm", got))
         found = np.array([[as_float(given[arm]) for arm in logged.arms]])
     else:
         found = as_floats(model)

@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted
+from evenhand.errors import ArgumentError, ContextError, UnknownArmError, none_for, wanted
 from evenhand.evaluation.logged import Logged
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.flatten import flat
 from evenhand.policy.policy import KernelPolicy
-from evenhand.protocol import Label, find_label
+from evenhand.protocol import Label, find_label, places
 from evenhand.rng import generator, stream
 
 __all__ = ["Replayed", "least_chance", "read_learner", "replay", "sure_rounds"]
@@ -76,29 +76,47 @@ def read_learner(name: str, policy: Any, logged: Logged) -> Any:
         policy = policy.fresh(arms=list(logged.arms))
         arms = policy.arms
     if arms is not None:
-        known = {str(arm): arm for arm in arms}
-        lacking = [arm for arm in logged.arms if find_label(arm, arms) is None and str(arm) not in known]
-        untried = [arm for arm in arms if str(arm) not in {str(one) for one in logged.arms}]
+        known = _codes(policy, logged)
+        lacking = [arm for code, arm in enumerate(logged.arms) if code not in known.values()]
+        untried = [arm for arm in arms if arm not in known]
         if lacking:
-            mend = "make the policy for the arms of the log"
-            raise UnknownArmError(
-                wanted(name, "a policy that knows every arm of the log", f"none for {lacking[0]!r}", mend)
-            )
+            got, mend = none_for(lacking[0], arms), "make the policy for the arms of the log"
+            raise UnknownArmError(wanted(name, "a policy that knows every arm of the log", got, mend))
         if untried:
             mend = "the log has no reward of it; run an experiment that tries it"
             raise UnknownArmError(wanted(name, "a policy for arms of the log alone", untried[0], mend))
     return policy
 
 
-def sure_rounds(policy: Any, counts: Ints) -> int:
+def _codes(policy: Any, logged: Logged) -> dict[Any, int]:
+    """Return the code of each arm of a policy in the log, of a policy without arms those of the log."""
+    arms = getattr(policy, "arms", None)
+    if arms is None:
+        return places(logged.arms)
+    known = places(arms)
+    found = [find_label(arm, known) for arm in logged.arms]
+    return {arms[place]: code for code, place in reversed([*enumerate(found)]) if place is not None}
+
+
+def _code(decision: Any, known: dict[Any, int]) -> int:
+    code = find_label(decision.arm, known)
+    if code is None:
+        raise UnknownArmError(wanted("policy", "a decision for an arm of the log", decision.arm))
+    return code
+
+
+def sure_rounds(policy: Any, logged: Logged) -> int:
     """Return how many rounds every queue replay lasts, whatever the policy learns: the promise of the other arms limits
     the pulls that one arm can have."""
+    counts = np.bincount(logged.codes, minlength=len(logged.arms))
     least = int(counts.min())
     promise = getattr(policy, "promise", None)
     if promise is None or promise.sets or getattr(policy, "kept", "") != "at every round":
         return least
     shares, slack = promise.floats(), np.array(promise.slacks, np.float64)
     low, high = least, int(counts.sum())
+    known = _codes(policy, logged)
+    counts = counts[[known[arm] for arm in promise.arms]]
     while low < high:
         middle = (low + high + 1) // 2
         owed = np.maximum(np.floor(shares * middle * (1 - 1e-12) - slack), 0)
@@ -134,12 +152,12 @@ def _by_queues(policy: Any, logged: Logged, rows: Ints) -> Replayed:
     counts = np.bincount(codes, minlength=len(logged.arms))
     order = rows[np.argsort(codes, kind="stable")]
     queues = [iter(part) for part in np.split(logged.rewards[order], np.cumsum(counts)[:-1])]
-    places = {str(arm): code for code, arm in enumerate(logged.arms)}
+    known = _codes(policy, logged)
     arms: list[Label] = []
     rewards: list[float] = []
     while True:
         decision = policy.ask()
-        reward = next(queues[places[str(decision.arm)]], None)
+        reward = next(queues[_code(decision, known)], None)
         if reward is None:
             return Replayed(arms, np.array(rewards))
         policy.tell(decision, reward)
@@ -151,16 +169,16 @@ def _by_rejection(policy: Any, logged: Logged, taken: Ints) -> Replayed:
     """Play a policy on the rows that the coin lets pass. One that looks at no contexts decides once and waits for a row
     of its arm, which comes at the same rate whatever the arm."""
     looks = bool(getattr(policy, "contextual", False))
-    places = {str(arm): code for code, arm in enumerate(logged.arms)}
+    known = _codes(policy, logged)
     arms: list[Label] = []
     rewards: list[float] = []
     decision = None if looks else policy.ask()
     for row in taken.tolist():
         if looks:
             round, before = policy.round, [array.copy() for array in flat(policy._state)]
-            decision = policy.ask(_shown(policy, logged, row, places))
+            decision = policy.ask(_shown(policy, logged, row, known))
         assert decision is not None
-        if places[str(decision.arm)] != logged.codes[row]:
+        if _code(decision, known) != logged.codes[row]:
             if looks:
                 _retract(policy, decision, round, before)
             continue
@@ -171,11 +189,11 @@ def _by_rejection(policy: Any, logged: Logged, taken: Ints) -> Replayed:
     return Replayed(arms, np.array(rewards))
 
 
-def _shown(policy: Any, logged: Logged, row: int, places: dict[str, int]) -> Floats:
+def _shown(policy: Any, logged: Logged, row: int, known: dict[Any, int]) -> Floats:
     """Return the contexts of a row (n_arms, dimension) in the order of the policy's arms."""
     assert logged.contexts is not None
     shown: Floats = logged.contexts[row]
-    order = [places[str(arm)] for arm in policy.arms]
+    order = [known[arm] for arm in policy.arms]
     return shown[order] if shown.ndim == 2 else np.tile(shown, (len(order), 1))
 
 

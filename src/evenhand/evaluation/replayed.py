@@ -110,7 +110,7 @@ def _sure(policies: Mapping[str, Any], logged: Logged) -> tuple[int, str]:
     if logged.fixed and logged.contexts is None:
         counts = np.bincount(logged.codes, minlength=len(logged.arms))
         least = int(counts.argmin())
-        sure = min(sure_rounds(policy, counts) for policy in policies.values())
+        sure = min(sure_rounds(policy, logged) for policy in policies.values())
         return sure, f"arm {logged.arms[least]!r} has {counts[least]} of {len(logged.codes)} rows"
     chance = least_chance(logged)  # of a row to be taken: all but one in a thousand replays reach so many rounds
     expected = len(logged.codes) * chance

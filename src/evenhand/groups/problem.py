@@ -23,7 +23,7 @@ from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import as_given, combined_label, combined_labels
 from evenhand.policy.policy import KernelPolicy
-from evenhand.protocol import Decision, Label, arm_labels, composed, find_label, places
+from evenhand.protocol import Decision, Label, arm_labels, as_label, find_label, places
 
 __all__ = ["Grouped", "Groups", "Membership", "group_label"]
 
@@ -53,11 +53,10 @@ def _attributes(group: Any, name: str = "groups") -> Any:
     """Return a group as a label, or as the tuple of its attributes."""
     if isinstance(group, (tuple, list)) and group:
         return tuple(_attributes(one, name) for one in group) if len(group) > 1 else _attributes(group[0], name)
-    if isinstance(group, np.generic):
-        group = group.item()
-    if not isinstance(group, (str, int)) or isinstance(group, bool):
+    label = as_label(group)
+    if not isinstance(label, (str, int)) or isinstance(label, bool):
         raise ArgumentError(wanted(name, "labels that are str or int, or tuples of such", group))
-    return group
+    return label
 
 
 def _membership(groups: Any) -> Any:
@@ -101,13 +100,14 @@ class Groups:
             arms, given = arm_labels(list(groups)), list(groups.values())
         else:
             arms, given = arm_labels(len(groups)), list(groups)
-        labels = combined_labels([composed(_attributes(group)) for group in given], "groups")
+        labels = combined_labels([_attributes(group) for group in given], "groups")
         codes = {label: code for code, label in enumerate(dict.fromkeys(labels))}
         return cls(arms, tuple(codes), tuple(codes[label] for label in labels))
 
     def members(self, group: Label) -> tuple[Label, ...]:
         """Return the arms of a group."""
-        return tuple(arm for arm, code in zip(self.arms, self.codes, strict=True) if self.names[code] == group)
+        place = find_label(group, self._codes)
+        return tuple(arm for arm, code in zip(self.arms, self.codes, strict=True) if code == place)
 
     def code(self, group: Any, name: str = "groups") -> int:
         """Return a group's position.
@@ -117,7 +117,7 @@ class Groups:
         UnknownArmError
             If there is no such group.
         """
-        own = _attributes(group, name)
+        own = group if isinstance(group, (bool, np.bool_)) else _attributes(group, name)
         for label in (combined_label(own, as_json=True), combined_label(own)):
             position = find_label(label, self._codes)
             if position is not None:
@@ -139,9 +139,9 @@ class Groups:
         groups = _membership(groups)
         if isinstance(groups, Mapping):
             for arm, group in groups.items():
-                position = None if isinstance(arm, bool) else find_label(arm, self._places)
+                position = find_label(arm, self._places)
                 if position is None:
-                    raise UnknownArmError(wanted("groups", f"a dict over the arms {list(self.arms)}", arm))
+                    raise UnknownArmError(wanted_one_of("groups", self.arms, arm, what="a dict over the arms"))
                 codes[position] = self.code(group)
             return codes
         if len(groups) != len(self.arms):

@@ -13,12 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.arguments import is_whole, real
-from evenhand.data.tables import column, in_natural_order, numbers
+from evenhand.arguments import real
+from evenhand.data.tables import column, levels_of, numbers
 from evenhand.errors import TableError, wanted
 from evenhand.frames import as_pandas
 from evenhand.interventions.edges import Arcs, parents_of, read_edges, read_latent
-from evenhand.protocol import composed
 
 __all__ = ["Fit", "dirichlet", "fitted"]
 
@@ -83,10 +82,7 @@ def _states(node: str, values: Any, frame: Any) -> list[Any]:
     empty = np.flatnonzero(values == "") if values.dtype == object else np.zeros(0, np.int64)
     if empty.size:
         raise TableError(f"column {node!r}, row {int(empty[0]) + 1}: the cell is empty; fill it or drop the row")
-    declared = getattr(frame[node].dtype, "categories", ())
-    found = in_natural_order(
-        [*values.tolist(), *(int(one) if is_whole(one) else composed(str(one)) for one in declared)]
-    )
+    found = levels_of(values, frame[node])
     measured = [state for state in found if isinstance(state, str) and _MEASURED.fullmatch(state)]
     if len(measured) > MOST_MEASURED:
         what = f"states: at most {MOST_MEASURED} different fractions or dates such as {measured[0]!r}"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from evenhand.errors import TableError, wanted
 from evenhand.frames import frame_or_value
 from evenhand.interventions.cells import Evidence
-from evenhand.interventions.observations import COUNT, TICKET, coded, forced, held, observed, row_label
+from evenhand.interventions.observations import COUNT, TICKET, coded, forced, held, observed
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.structure import cell_density
 
@@ -60,9 +60,7 @@ def evidence_of(problem: Problem, samples: Any, deployed: bool = False) -> Evide
     profile = cells.profile[cell]
     if (profile < 0).any():
         at = int(np.flatnonzero(profile < 0)[0])
-        raise TableError(
-            f"row {row_label(samples, at)}: the model says that these values of {list(problem.nodes)} never meet"
-        )
+        raise TableError(f"row {at + 1}: the model says that these values of {list(problem.nodes)} never meet")
     evidence = cells.nothing()
     level = cells.level[cell]
     score = cells.scores[level]

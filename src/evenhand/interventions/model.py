@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arguments import as_floats, whole
-from evenhand.errors import ArgumentError, nearest, wanted
+from evenhand.errors import ArgumentError, nearest, wanted, wanted_one_of
 from evenhand.interventions.bif import read_bif
 from evenhand.interventions.edges import read_latent
 from evenhand.interventions.fitting import fitted
 from evenhand.interventions.inference import eliminate
 from evenhand.interventions.tables import checked_table, rounded_tables
-from evenhand.protocol import SavedText, composed, find_label
+from evenhand.protocol import SavedText, as_label, find_label
 from evenhand.rng import Seed, draw_seed, generator
 
 __all__ = ["CausalModel"]
@@ -127,7 +127,7 @@ class CausalModel:
         Parameters
         ----------
         frame : data frame, one row an observation, a column a node; a column `count` may say how often a row was seen.
-            Whole numbers are states as they are, everything else by its text.
+            States are labels: whole numbers as they are, truth values "true" and "false", everything else by its text.
         edges : the arrows, as text "sex -> dose -> cured" or as pairs (parent, child). Every node that is named must
             be a column. The parents of a node are in the order of their arrows.
         smoothing : the prior of each row of a table counts as much as so many observations, spread evenly over the
@@ -241,9 +241,9 @@ class CausalModel:
 
     def code(self, node: str, state: Any, name: str) -> int:
         """Return the position of a state."""
-        position = None if isinstance(state, (bool, np.bool_)) else find_label(state, self.states[node])
+        position = find_label(state, self.states[node])
         if position is None:
-            raise ArgumentError(wanted(name, f"a state of {node!r}: {list(self.states[node])}", state))
+            raise ArgumentError(wanted_one_of(name, self.states[node], state, what=f"a state of {node!r}:"))
         return position
 
     def _intervened(
@@ -307,7 +307,7 @@ def _checked_states(node: Any, values: Any) -> tuple[State, ...]:
         raise ArgumentError(wanted("states", "nodes named by text", node))
     if isinstance(values, (str, set, frozenset)) or not hasattr(values, "__iter__"):
         raise ArgumentError(wanted(f"states[{node!r}]", "a list of states", values))
-    states = tuple(composed(value.item() if isinstance(value, np.generic) else value) for value in values)
+    states = tuple(map(as_label, values))
     sound = all(type(value) in (str, int, SavedText) for value in states)
     if not sound or not states or len(set(map(str, states))) < len(states):
         raise ArgumentError(wanted(f"states[{node!r}]", "distinct states, str or int, that read differently", values))

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.errors import TableError, wanted
+from evenhand.errors import TableError, wanted, wanted_one_of
 from evenhand.frames import frame_or_value
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.structure import Structure
-from evenhand.protocol import find_label, places
+from evenhand.protocol import find_label, label_of, places
 
-__all__ = ["COUNT", "TICKET", "checked_ticket", "coded", "coded_log", "forced", "held", "observed", "row_label"]
+__all__ = ["COUNT", "TICKET", "checked_ticket", "coded", "coded_log", "forced", "held", "observed"]
 
 Ints = NDArray[np.int64]
 COUNT = "count"
@@ -73,30 +73,35 @@ def _flat(model: CausalModel, samples: Any, nodes: tuple[str, ...]) -> Ints:
     return number
 
 
-def _text(value: Any) -> str:
-    """Return the text by which a fitted model knows a state that is no whole number; "" for a gap."""
-    return "" if value != value else str(value)
-
-
-def coded(samples: Any, column: str, states: tuple[Any, ...]) -> Ints:
-    """Return the positions among `states` of the values in a column."""
-    import pandas as pd
-
-    if column not in samples:
-        raise TableError(wanted("samples", f"a column {column!r}", list(samples.columns)))
-    codes = np.asarray(pd.Index(list(states), dtype=object).get_indexer(samples[column].astype(object)), np.int64)
-    known = places(states)
-    for row in np.flatnonzero(codes < 0):
-        value = samples[column].iloc[row]
-        position = find_label(_text(value), known) if isinstance(value, (str, bool, float, np.bool_)) else None
-        if position is None:
-            break
-        codes[row] = position
-    if (codes < 0).any():
-        at = int(np.flatnonzero(codes < 0)[0])
-        got, place = samples[column].iloc[at], _cell(samples, at, column)
-        raise TableError(wanted(place, f"one of {list(states)}", got, "leave such rows out"))
+def coded(samples: Any, name: str, states: tuple[Any, ...]) -> Ints:
+    """Return the positions among `states` of the values in a column, whose labels they are."""
+    if name not in samples:
+        raise TableError(wanted("samples", f"a column {name!r}", list(samples.columns)))
+    codes = _found(samples[name], states)
+    bad = np.flatnonzero(codes < 0)
+    if bad.size:
+        every = "no row has one of them; name the states in the log as in the model"
+        mend = every if bad.size == len(codes) else "leave such rows out"
+        raise TableError(wanted_one_of(_cell(bad[0], name), states, samples[name].iloc[bad[0]], mend=mend))
     return codes
+
+
+def _found(values: Any, states: tuple[Any, ...]) -> Ints:
+    """Return the position of each value among these states, -1 where it is none of them."""
+    known = places(states)
+    if values.dtype == object:  # in which True would be taken for 1
+        values = values.map(_plain)
+    codes, met = values.factorize()
+    found = [find_label(value, known) for value in [*met, ""]]  # a gap is written as no text
+    return np.array([-1 if place is None else place for place in found], np.int64)[codes]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as its label; of what is none and no number its type, which is no state."""
+    label = label_of(value)
+    if label is None:
+        return value if value is None or isinstance(value, float) else type(value)
+    return label
 
 
 def forced(model: CausalModel, structure: Structure, samples: Any, s: Ints) -> Ints:
@@ -109,13 +114,12 @@ def forced(model: CausalModel, structure: Structure, samples: Any, s: Ints) -> I
         raise TableError(wanted("samples", f"the columns {columns}, or none of them", f"none for {absent}"))
     empty = samples[columns].isna() | (samples[columns].astype(object) == "")
     for attribute, column in zip(structure.sensitive, columns, strict=True):
-        differs = np.flatnonzero(
-            ~empty[columns].all(axis=1) & (samples[column].astype(object) != samples[attribute].astype(object))
-        )
+        here, states = ~empty[columns].all(axis=1).to_numpy(), model.states[attribute]
+        differs = np.flatnonzero(here & (_found(samples[column], states) != _found(samples[attribute], states)))
         if differs.size:
             at = int(differs[0])
             what = f"the value it was held at, {samples[column].iloc[at]!r}"
-            raise TableError(wanted(_cell(samples, at, attribute), what, samples[attribute].iloc[at]))
+            raise TableError(wanted(_cell(at, attribute), what, samples[attribute].iloc[at]))
     return np.asarray(~empty.all(axis=1), np.int64)
 
 
@@ -129,10 +133,10 @@ def checked_ticket(structure: Structure, samples: Any, number: int) -> None:
     """
     if TICKET not in getattr(samples, "columns", ()) or TICKET in (*structure.sensitive, *structure.nodes):
         return
-    other = np.flatnonzero(samples[TICKET].astype(str).to_numpy() != str(number))
+    other = np.flatnonzero(_found(samples[TICKET], (number,)) < 0)
     if other.size:
         got, mend = samples[TICKET].iloc[other[0]], "tell each allocation its own rows, once"
-        raise TableError(wanted(_cell(samples, int(other[0]), TICKET), f"{number}, the allocation told", got, mend))
+        raise TableError(wanted(_cell(other[0], TICKET), f"{number}, the allocation told", got, mend))
 
 
 def _times(samples: Any) -> NDArray[np.float64]:
@@ -144,14 +148,9 @@ def _times(samples: Any) -> NDArray[np.float64]:
         raise TableError(wanted(f"column {COUNT!r}", "numbers of trials", samples[COUNT].iloc[0])) from error
     bad = np.flatnonzero(~((times >= 0) & (times == np.floor(times)) & np.isfinite(times)))
     if bad.size:
-        raise TableError(wanted(_cell(samples, bad[0], COUNT), "a whole number >= 0", float(times[bad[0]])))
+        raise TableError(wanted(_cell(bad[0], COUNT), "a whole number >= 0", float(times[bad[0]])))
     return times
 
 
-def row_label(samples: Any, at: int) -> Any:
-    """Return what a data frame calls its row number `at`."""
-    return samples.index[at]
-
-
-def _cell(samples: Any, at: int, column: str) -> str:
-    return f"row {row_label(samples, at)}, column {column!r}"
+def _cell(at: int, column: str) -> str:
+    return f"column {column!r}, row {at + 1}"

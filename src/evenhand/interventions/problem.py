@@ -265,7 +265,8 @@ class Problem(Question):
         """Return the cost of a trial of each candidate (K,); None means 0 for the deployed one and 1 for the others."""
         if costs is None:
             return np.array([0.0] + [1.0] * (len(self.candidates) - 1))
-        given = by_label(costs, "costs", f"{len(self.candidates)} finite numbers >= 0, or a dict candidate -> cost")
+        what = f"{len(self.candidates)} finite numbers >= 0, or a dict candidate -> cost"
+        given = by_label(costs, "costs", what, self.candidates)
         if isinstance(given, dict):
             unknown = [label for label in given if label not in self.candidates]
             missing = [label for label in self.candidates if label not in given]

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.arguments import is_whole
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, wanted, wanted_one_of
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.tables import checked_table
+from evenhand.labels import by_label
+from evenhand.protocol import find_label, label_of
 
 __all__ = ["is_rule", "rule_table"]
 
@@ -22,7 +23,7 @@ States = Sequence[Any]
 
 def is_rule(candidate: Any) -> bool:
     """Whether a candidate is a rule rather than a table: a function, a mapping, or one state for everybody."""
-    return callable(candidate) or isinstance(candidate, (Mapping, str)) or is_whole(candidate)
+    return callable(candidate) or isinstance(candidate, Mapping) or label_of(candidate) is not None
 
 
 def rule_table(name: str, rule: Any, model: CausalModel, node: str) -> tuple[Floats, float]:
@@ -64,12 +65,14 @@ def _called(name: str, rule: Callable[[dict[str, Any]], Any], given: dict[str, A
 def _entry(name: str, rule: Any, given: dict[str, Any], model: CausalModel) -> Any:
     """Return what a mapping, or mappings one inside the other, say for given states of the parents."""
     if isinstance(rule, Mapping) and any(isinstance(key, tuple) for key in rule):
-        odd = [key for key in rule if key not in set(product(*(model.states[parent] for parent in given)))]
+        rows = set(product(*(model.states[parent] for parent in given)))
+        entries = dict(by_label(rule, name, "a rule", rows))
+        odd = [key for key in entries if key not in rows]
         if odd:
             raise ArgumentError(wanted(name, f"every key a tuple of states of {list(given)}", odd[0]))
-        if tuple(given.values()) not in rule:
+        if tuple(given.values()) not in entries:
             raise ArgumentError(wanted(name, f"an entry for every combination of {list(given)}", f"none for {given}"))
-        return rule[tuple(given.values())]
+        return entries[tuple(given.values())]
     for parent, state in given.items():
         if not isinstance(rule, Mapping):
             break
@@ -83,13 +86,10 @@ def _entry(name: str, rule: Any, given: dict[str, Any], model: CausalModel) -> A
 
 def _by_state(name: str, given: Mapping[Any, Any], states: States, what: str) -> dict[Any, Any]:
     """Return a mapping by states; in JSON a state that is a number stands as text."""
-    texts = {str(state): state for state in states}
-    found: dict[Any, Any] = {}
-    for key, decided in given.items():
-        state = texts.get(str(key))
-        if state is None or state in found:
-            raise ArgumentError(wanted(name, f"{what}: {list(states)}", key))
-        found[state] = decided
+    found = dict(by_label(given, name, what, states))
+    odd = [key for key in found if key not in states]
+    if odd:
+        raise ArgumentError(wanted_one_of(name, states, odd[0], what=f"{what}:"))
     return found
 
 
@@ -97,10 +97,10 @@ def _row(name: str, decided: Any, own: States, where: str) -> tuple[Floats, floa
     if isinstance(decided, Mapping):
         shares = _by_state(name, decided, own, f"probabilities by state {where}")
         return checked_table(f"{name} {where}", [shares.get(state, 0.0) for state in own], [own])
-    texts = [str(state) for state in own]
-    if isinstance(decided, bool) or str(decided) not in texts:
+    place = find_label(decided, own)
+    if place is None:
         what = (
             f"numbers of shape {(len(own),)} in a table; of a rule a state of {list(own)}, or a dict of probabilities"
         )
         raise ArgumentError(wanted(name, what, decided, where))
-    return np.eye(len(own))[texts.index(str(decided))], 0.0
+    return np.eye(len(own))[place], 0.0

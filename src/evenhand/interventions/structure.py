@@ -17,7 +17,7 @@ from evenhand.interventions.model import CausalModel
 from evenhand.interventions.rules import is_rule, rule_table
 from evenhand.interventions.tables import checked_table, rounded_tables
 from evenhand.labels import by_label
-from evenhand.protocol import Label, SavedText
+from evenhand.protocol import Label, SavedText, writing
 
 __all__ = [
     "Candidates",
@@ -32,7 +32,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-TRUTH = {"False": 0.0, "True": 1.0}
+TRUTH = {"false": 0.0, "true": 1.0}
 """The states of a column of truth values, as numbers."""
 
 
@@ -162,7 +162,9 @@ def checked_scores(model: CausalModel, outcome: str, values: Mapping[Any, float]
     states = model.states[outcome]
     what = f"a number for each state of {outcome!r}: {list(states)}"
     mend = f"such as {{{', '.join(f'{state!r}: {number}' for number, state in enumerate(states[:3]))}}}"
-    given: Any = {state: _read(state) for state in states} if values is None else by_label(values, "values", what)
+    given: Any = {state: _read(state) for state in states}
+    if values is not None:
+        given = by_label(values, "values", what, states)
     if not isinstance(given, dict) or set(given) - set(states):
         raise ArgumentError(wanted("values", what, values, mend))
     named = [given.get(state) for state in states]
@@ -178,7 +180,7 @@ def checked_scores(model: CausalModel, outcome: str, values: Mapping[Any, float]
 def _read(state: Any) -> Any:
     """Return the number that a state is written as: in files, states are texts, and True is 1."""
     try:
-        return float(TRUTH.get(state, state)) if isinstance(state, str) else state
+        return float(TRUTH.get(writing(state), state)) if isinstance(state, str) else state
     except ValueError:
         return state
 

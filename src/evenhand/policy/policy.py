@@ -65,7 +65,7 @@ __all__ = [
 
 NO_CONTEXTS: Floats = np.zeros((0, 0))
 NO_LABELS = {bool, np.bool_}
-"""Types that are equal to labels, and none."""
+"""Types of what says which arms are on offer by their order, and names none."""
 PLAIN_WORK, PLAIN_CALL = 1_000_000, 100
 """A policy's kernels are compiled when they have touched so many array entries as plain Python, a fraction of a second;
 a call counts as so many by itself."""
@@ -330,9 +330,8 @@ class KernelPolicy(Conversation):
         """Return the reward of each arm of a round, or refuse them all."""
         labels = [self._labels[index] for index in indexes]
         what = "a list in the order of decision.arms, or a dict arm -> reward"
-        given = by_label(reward, "reward", what, refusal=RewardError)
-        known = places(labels)
-        unnamed = isinstance(given, dict) and {find_label(label, known) for label in given} != set(range(len(labels)))
+        given = by_label(reward, "reward", what, self._labels, refusal=RewardError)
+        unnamed = isinstance(given, dict) and set(given) != set(labels)
         if len(given) != len(labels) or unnamed:
             raise RewardError(wanted("reward", f"one for each of the arms {labels}", reward))
         ordered = [given[label] for label in labels] if isinstance(given, dict) else list(given)
@@ -795,8 +794,10 @@ class KernelPolicy(Conversation):
         if texts or NO_LABELS.isdisjoint(map(type, labels)):
             try:
                 return list(map(known.__getitem__, labels))
-            except KeyError:  # the same text may stand there in another form of Unicode
+            except KeyError:  # the same label may be written otherwise
                 pass
+        if not NO_LABELS.isdisjoint(map(type, labels)):
+            return None
         found = [find_label(label, known) for label in labels]
         return None if None in found else found  # type: ignore[return-value]
 

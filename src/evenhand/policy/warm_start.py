@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.data.tables import column, numbers
-from evenhand.errors import ContextError, TableError, wanted
+from evenhand.errors import ContextError, TableError, wanted, wanted_one_of
 from evenhand.kernels.arrays import Floats
 from evenhand.protocol import Label, find_label, places
 
@@ -63,7 +63,7 @@ def rows_of(
     for row, label in enumerate(labels):
         if indexes[label] is None:
             where = f"column {arm!r}, row {row + 1}"
-            raise TableError(wanted(where, f"one of the arms {list(arms)}", label))
+            raise TableError(wanted_one_of(where, arms, label, what="one of the arms"))
     rewards = numbers(log, reward, low=max(pays[0], -largest), high=min(pays[1], largest))
     even = np.full(len(labels), 1.0 / len(arms))
     chances = even if probability is None else numbers(log, probability, low=1e-12, high=1.0)

@@ -24,7 +24,7 @@ from evenhand.promises.reading import (
     read_tolerance,
     read_window,
 )
-from evenhand.protocol import Label, find_label, places
+from evenhand.protocol import Label, places
 
 __all__ = ["read_parts"]
 
@@ -158,11 +158,9 @@ def _read_behind(
     given = (
         [behind] * len(labels)
         if in_all(behind)
-        else by_label(behind, "behind", "a number for each arm", refusal=SharesError)
+        else by_label(behind, "behind", "a number for each arm", labels, refusal=SharesError)
     )
     by_arm = given if isinstance(given, dict) else dict(zip(labels, given, strict=False))
-    given_at = places(by_arm)
-    found = {arm: find_label(arm, given_at) for arm in labels}
-    if len(given) != len(labels) or None in found.values():
+    if len(given) != len(labels) or set(by_arm) != set(labels):
         raise SharesError(wanted("behind", f"one for each of the arms {list(labels)}", behind))
     return tuple(read_limit(by_arm[arm], f"behind[{arm!r}]") for arm in labels)

@@ -279,7 +279,7 @@ class Promise(Shown):
         ArgumentError
             If there is not one number of pulls for each arm, or the round is no whole number >= 0.
         """
-        counts = by_label(pulls, "pulls", "a number for each arm: a list, or a dict arm -> pulls")
+        counts = by_label(pulls, "pulls", "a number for each arm: a list, or a dict arm -> pulls", self.arms)
         if isinstance(counts, dict):
             counts = [counts.get(arm) for arm in self.arms]
         if len(counts) != len(self.arms) or not all(map(is_whole, counts)):

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from evenhand.arguments import as_float, is_whole
-from evenhand.errors import ArgumentError, SharesError, figure, wanted
+from evenhand.errors import ArgumentError, SharesError, figure, of_one_type, wanted, wanted_one_of
 from evenhand.labels import by_label
-from evenhand.protocol import Label, arm_labels, composed, find_label
+from evenhand.protocol import Label, arm_labels, find_label, label_of, places
 
 __all__ = [
     "Members",
@@ -177,13 +177,22 @@ def name_arms(*given: Any, arms: int | Sequence[Label] | None = None) -> tuple[L
     for one in given:
         if one is None or in_all(one):
             continue
-        by_arm = by_label(one, "shares", "a list, or a dict arm -> share", refusal=SharesError)
+        by_arm = by_label(one, "shares", "a list, or a dict arm -> share", named, refusal=SharesError)
         keys = list(by_arm) if isinstance(by_arm, dict) else list(range(0 if named else len(by_arm)))
+        known = list(dict.fromkeys([*named, *(_name(key) for key in keys if not is_set(key))]))
+        at = places(known)
         for key in keys:
-            named += sorted(key, key=str) if isinstance(key, frozenset) else key if isinstance(key, tuple) else [key]
+            members: Any = sorted(key, key=str) if isinstance(key, frozenset) else key if is_set(key) else [key]
+            found = [find_label(member, at) for member in members]
+            named += [_name(one) if place is None else known[place] for one, place in zip(members, found, strict=True)]
     if not named:
         raise SharesError(wanted("shares", "a list, or a dict arm -> share", given[0] if given else None))
-    return arm_labels(list(dict.fromkeys(map(composed, named))), least=1)
+    return arm_labels(list(dict.fromkeys(named)), least=1)
+
+
+def _name(key: Any) -> Any:
+    label = label_of(key)
+    return key if label is None else label
 
 
 def read_members(key: Any, arms: tuple[Label, ...], name: str, known: dict[Any, int] | None = None) -> Members:
@@ -198,6 +207,8 @@ def read_members(key: Any, arms: tuple[Label, ...], name: str, known: dict[Any, 
     found = sorted(place for place in at if place is not None)
     if len(found) < len(at) or len(set(found)) < len(found) or (is_set(key) and len(found) < 2):
         if not is_set(key):
+            if not of_one_type(arms, key):
+                raise SharesError(wanted_one_of(name, arms, key, what="arms among"))
             raise SharesError(wanted(name, f"arms among {list(arms)}", f"no arm {key!r}"))
         raise SharesError(wanted(f"{name}[{key!r}]", f"two or more of the arms {list(arms)}, each once", key))
     return tuple(arms[place] for place in found)

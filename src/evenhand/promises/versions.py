@@ -12,9 +12,9 @@ from typing import Any
 from evenhand.errors import ArgumentError, wanted
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import Members, is_set, key_of
-from evenhand.protocol import Label
+from evenhand.protocol import Label, find_label, places
 
-__all__ = ["among", "changed", "joined", "rows_of", "without"]
+__all__ = ["among", "changed", "joined", "named_as", "rows_of", "without"]
 
 
 def without(promise: Promise, arm: Label, retired: Sequence[Label]) -> Promise:
@@ -56,8 +56,9 @@ def changed(promise: Promise, retired: Sequence[Label], shares: Any) -> Promise:
     """
     live = [arm for arm in promise.arms if arm not in retired]
     if isinstance(shares, Promise):
-        _check_alike(promise, live, shares)
-        return _over(promise.arms, shares)
+        stated = named_as(shares, live)
+        _check_alike(promise, live, stated)
+        return _over(promise.arms, stated)
     now = among(promise, live)
     windows = {key_of(members): window for members, window in now.windows}
     if len(windows) < len(now.windows):
@@ -67,6 +68,26 @@ def changed(promise: Promise, retired: Sequence[Label], shares: Any) -> Promise:
     for name, column in {"caps": now.caps, "behind": now.behind}.items():
         said[name] = None if column is None else dict(zip(live, column, strict=True))
     return _over(promise.arms, read_promise(shares, promise.tolerance, **said, windows=windows or None, arms=live))
+
+
+def named_as(promise: Promise, labels: Sequence[Label]) -> Promise:
+    """Return a promise of the same arms by their names among these labels; others keep their own. See `find_label`."""
+    known = places(labels)
+    found = [find_label(arm, known) for arm in promise.arms]
+    names = [arm if place is None else labels[place] for arm, place in zip(promise.arms, found, strict=True)]
+    if len(set(names)) < len(names):
+        return promise
+    of = dict(zip(promise.arms, names, strict=True))
+
+    def renamed(members: Members) -> Members:
+        return tuple(of[arm] for arm in members)
+
+    return promise.varied(
+        arms=tuple(names),
+        sets=tuple((renamed(members), share) for members, share in promise.sets),
+        windows=tuple((renamed(members), window) for members, window in promise.windows),
+        offers=promise.offers if isinstance(promise.offers, str) else renamed(promise.offers),
+    )
 
 
 def rows_of(dropped: dict[Any, Any], segment: Label | None = None) -> list[dict[str, Any]]:

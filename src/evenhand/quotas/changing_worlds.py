@@ -237,7 +237,7 @@ class DriftingArms(MovingArms):
 
     def _numbers(self, name: str, given: Any) -> Floats:
         what = "a number for each arm: a list, or a dict arm -> number"
-        found = by_label(given, name, what)
+        found = by_label(given, name, what, self.arms)
         if len(found) != len(self.arms) or (isinstance(found, dict) and set(found) != set(self.arms)):
             raise ArgumentError(wanted(name, f"one for each of the arms {list(self.arms)}", given))
         values = [found[arm] for arm in self.arms] if isinstance(found, dict) else list(found)

@@ -49,6 +49,7 @@ from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set, key_of
 from evenhand.promises.rule import look_work as composed_work
 from evenhand.promises.rule import rule_parameters, rule_state
+from evenhand.promises.versions import named_as
 from evenhand.protocol import Label, arm_labels
 from evenhand.quotas.changes import Changes
 from evenhand.quotas.composed import COMPOSED, NESTED, RANKED, draw_for, draw_ranked
@@ -196,9 +197,10 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
                 if value != SILENT.get(name):
                     mend = "say it in the promise"
                     raise ArgumentError(wanted(name, "nothing beside a promise, which says it all", value, mend))
-            if arms is not None and set(arm_labels(arms)) != set(shares.arms):
+            stated = shares if arms is None else named_as(shares, arm_labels(arms))
+            if arms is not None and set(arm_labels(arms)) != set(stated.arms):
                 raise ArgumentError(wanted("arms", f"the arms of the promise {list(shares.arms)}", arms))
-            return shares
+            return stated
         named = isinstance(shares, Mapping) or hasattr(shares, "to_dict")
         if arms is None and (not named or any(map(is_set, shares))):
             arms = getattr(learner, "arms", None)

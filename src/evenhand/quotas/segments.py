@@ -25,7 +25,7 @@ from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.due_times import NEVER
 from evenhand.promises.promise import Promise
-from evenhand.protocol import Label, composed
+from evenhand.protocol import Label, first_named, label_of
 from evenhand.saving.saved import refused
 
 __all__ = ["Segment", "Segments", "Stacked", "enter_stacked", "read_segment"]
@@ -56,9 +56,9 @@ def read_segment(segment: Any) -> Label:
     ArgumentError
         If it is neither a text nor a whole number.
     """
-    if not isinstance(segment, str) and not is_whole(segment):
+    label = label_of(segment)
+    if label is None:
         raise ArgumentError(wanted("segment", "a text or a whole number", segment))
-    label: Label = composed(str(segment) if isinstance(segment, str) else int(segment))
     return label
 
 
@@ -133,9 +133,12 @@ class Segments:
         self._rounded: dict[Label, tuple[Fraction, ...]] = {}
         """By how much positions were rounded up at the last change; () for nothing."""
         self.present: Label | None = None
+        self._names: dict[Any, Label] = {}
+        """Each segment as it was named first: 1 and "1" are the same."""
 
     def enter(self, segment: Label, state: Any, round: int) -> None:
         """Bring a segment's part into the state after so many rounds of all segments."""
+        segment = first_named(segment, self._names)
         if segment == self.present:
             return
         if self.present is not None:
@@ -157,6 +160,7 @@ class Segments:
 
     def stacked(self, labels: Sequence[Label]) -> Stacked:
         """Return the parts as rows in the order of these segments; the present one is followed in the state."""
+        labels = [first_named(label, self._names) for label in labels]
         parts = [self._kept.get(label, (0, self._fresh)) for label in labels]
         columns = [np.stack([part[name] for _, part in parts]) for name in MOVED]
         present = -1 if self.present is None else list(labels).index(self.present)
@@ -166,6 +170,7 @@ class Segments:
     def take_stacked(self, labels: Sequence[Label], stacked: Stacked, pulls: Ints, rounds: Ints) -> None:
         """Go on from where the compiled loop left off, with the arms' pulls in each segment (n_segments, n_arms) and
         its rounds (n_segments,)."""
+        labels = [first_named(label, self._names) for label in labels]
         seen = [(row, label) for row, label in enumerate(labels) if rounds[row]]
         self.present = labels[int(stacked.present[0])]
         self._counts = {label: pulls[row].copy() for row, label in seen}
@@ -305,6 +310,7 @@ class Segments:
         except (KeyError, TypeError, ValueError) as error:
             raise refused("segments", "the counts and positions of segments", saved) from error
         for label, rounds, pulls in counts:
+            first_named(label, self._names)
             self._rounds[label], self._counts[label] = rounds, self._like(pulls, np.zeros(len(self._promise.arms)))
         for label, due, pulls in begun:
             if not isinstance(due, list) or not all(isinstance(at, Fraction | None) for at in due):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import as_float
-from evenhand.data.tables import chances, column, in_natural_order, numbers
+from evenhand.data.tables import chances, column, in_natural_order, numbers, places_in
 from evenhand.errors import ArgumentError, wanted
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats, Ints, Words
@@ -161,10 +161,9 @@ class LoggedArms(KernelWorld):
 
         frame = as_pandas(frame)
         rewards = numbers(frame, reward, low=0.0, high=1.0)
-        met, found = pd.factorize(column(frame, arm))
-        kinds = in_natural_order(found.tolist())
-        places = {label: code for code, label in enumerate(kinds)}
-        codes = np.array([places[label] for label in found.tolist()], dtype=np.int64)[met]
+        labels = column(frame, arm)
+        kinds = in_natural_order(pd.unique(labels).tolist())
+        codes = places_in(labels, kinds)
         super().__init__(kinds)
         order = np.argsort(codes, kind="stable")
         self.rewards = rewards[order]

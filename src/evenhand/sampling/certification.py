@@ -29,7 +29,7 @@ from evenhand.errors import (
 )
 from evenhand.labels import in_columns
 from evenhand.policy.conversation import locked
-from evenhand.protocol import Label, arm_labels
+from evenhand.protocol import Label, arm_labels, find_label, places
 from evenhand.registry import name_of, register
 from evenhand.sampling.drawing import Drawing
 from evenhand.sampling.measures import confidence_sequence
@@ -171,15 +171,15 @@ class Certification(Drawing):
         X, y = in_step(("X", fetched(X)), ("y", y))
         X, columns = in_columns(X, self._columns, "X")
         table = checked_rows(X, None, count, keep=getattr(self.model, "keeps_types", False))
-        labels = checked_labels(y)
+        classes = self.model.classes_.tolist()
+        labels, at = checked_labels(y, known=classes), places(classes)
         if len(labels) != len(table):
             raise ArgumentError(wanted("y", f"{len(table)} labels, one for each row of X", len(labels)))
-        classes = self.model.classes_.tolist()
-        strangers = [label for label in labels if label not in classes]
-        if strangers:
-            raise ArgumentError(wanted("y", f"labels among {classes}", strangers[0]))
+        codes = [find_label(label, at) for label in labels]
+        if None in codes:
+            raise ArgumentError(wanted_one_of("y", classes, labels[codes.index(None)], what="labels among"))
         self._columns = columns
-        return table, np.array([classes.index(label) for label in labels], np.int64)
+        return table, np.array(codes, np.int64)
 
     def _predicted(self, table: NDArray[Any]) -> NDArray[np.int64]:
         """Return the class codes (n,) that the model predicts."""
@@ -201,9 +201,10 @@ class Certification(Drawing):
         UnknownArmError
             If there is no such group.
         """
-        if group not in self.groups:
+        index = find_label(group, self.groups)
+        if index is None:
             raise UnknownArmError(wanted_one_of("group", self.groups, group))
-        self._dry[self.groups.index(group)] = True
+        self._dry[index] = True
 
     @locked
     def forget(self, draw: Draw | int) -> None:

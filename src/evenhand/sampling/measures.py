@@ -13,6 +13,7 @@ from evenhand.data.rows import in_step
 from evenhand.extras import optional
 from evenhand.protocol import Label
 from evenhand.sampling.models.losses import BOUNDED, Loss
+from evenhand.sampling.pools.labels import as_predicted
 from evenhand.sampling.problem import checked_number
 
 __all__ = ["confidence_sequence", "fairness_report", "risk_table"]
@@ -108,6 +109,6 @@ def fairness_report(
     _, y, groups = in_step(("X", X), ("y", y), ("groups", groups))
     fairlearn = optional("fairlearn.metrics", "fairness_report")
     chosen = dict(metrics) if metrics is not None else {"error rate": zero_one_loss, "count": fairlearn.count}
-    return fairlearn.MetricFrame(
-        metrics=chosen, y_true=np.asarray(y), y_pred=model.predict(X), sensitive_features=np.asarray(groups)
-    )
+    predicted = model.predict(X)
+    told = as_predicted(y, model, predicted)
+    return fairlearn.MetricFrame(metrics=chosen, y_true=told, y_pred=predicted, sensitive_features=np.asarray(groups))

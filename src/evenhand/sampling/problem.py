@@ -145,7 +145,7 @@ def per_group(
     ArgumentError
         If a group is missing or a number is negative or not finite.
     """
-    given = by_label(values, name, "a list with a number for each group, or a dict group -> number")
+    given = by_label(values, name, "a list with a number for each group, or a dict group -> number", groups)
     if isinstance(given, dict):
         known = set(groups)
         unknown = [label for label in given if label not in known]

@@ -23,7 +23,7 @@ from evenhand.errors import ArgumentError, ContractError, wanted
 from evenhand.frames import as_pandas, is_frame
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.policy.policy import KernelPolicy
-from evenhand.protocol import Label, composed, find_label
+from evenhand.protocol import Label, find_label, first_named, label_of, places
 from evenhand.rng import generator
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ __all__ = ["Course", "Given", "check_given", "over_time", "read_given", "said_in
 OFFERS = "a bool array (rounds, n_arms), the labels on offer in each round, a log, or a function (round, rng) -> labels"
 SEGMENTS = "a text or a whole number for each round, a log, or a function (round, rng) -> segment"
 CHANGES = "a dict round -> eh.Promise or shares, with whole rounds from 2 on"
+TRUTH = {"true", "false"}
+"""Labels that are not to be taken for a mask."""
 CHUNK = 1 << 16
 """So many rounds are looked at together."""
 
@@ -219,14 +221,14 @@ def _row(
         read = _parsed(given) if given.startswith("[") else [part.strip() for part in given.split(",")]
     listed = list(read) if hasattr(read, "__iter__") and not isinstance(read, Mapping) else []
     here = np.zeros(len(arms), np.bool_)
-    if len(listed) == len(arms) and all(isinstance(one, (bool, np.bool_)) for one in listed):
-        here[:] = listed
+    mask = bool(listed) and all(isinstance(one, (bool, np.bool_)) for one in listed)
+    if mask and TRUTH.isdisjoint(arms):  # no arm is called so
+        here[:] = listed if len(listed) == len(arms) else False
     else:
-        by_text = {str(arm): place for place, arm in enumerate(arms)}
-        exact = [find_label(label, arms) for label in listed]
-        places = [by_text.get(str(label)) if at is None else at for label, at in zip(listed, exact, strict=True)]
-        known = [place for place in places if place is not None]
-        here[known] = len(set(known)) == len(places)
+        known = places(arms)
+        found = [find_label(label, known) for label in listed]
+        at = [place for place in found if place is not None]
+        here[at] = len(set(at)) == len(found)
     if not here.any():
         what = f"at least one of the arms {list(arms)[:5]}, each once"
         raise error(wanted(f"{name}, round {round}", what, given))
@@ -235,12 +237,13 @@ def _row(
 
 def _codes(given: list[Any], error: type[ArgumentError | ContractError]) -> tuple[Ints, tuple[Label, ...]]:
     known: dict[Label, int] = {}
+    names: dict[Any, Label] = {}
     codes = np.empty(len(given), np.int64)
     for t, one in enumerate(given):
-        if not isinstance(one, str) and not is_whole(one):
+        label = label_of(one)
+        if label is None:
             raise error(wanted(f"segments, round {t + 1}", "a text or a whole number", one))
-        label = composed(str(one) if isinstance(one, str) else int(one))
-        codes[t] = known.setdefault(label, len(known))
+        codes[t] = known.setdefault(first_named(label, names), len(known))
     return codes, tuple(known)
 
 

@@ -18,24 +18,17 @@ from typing import Any
 import numpy as np
 
 from evenhand import registry
+from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, EvenhandError, nearest, wanted
 from evenhand.promises.plain import ARGUMENTS, TABLES
 from evenhand.promises.promise import Promise
+from evenhand.promises.versions import named_as
 from evenhand.studies.limits import check_encoded, check_sizes
 
-__all__ = ["build", "policy_from", "promise_from", "relabelled"]
+__all__ = ["build", "policy_from", "promise_from"]
 
 OBJECTS = {"learner": "policy", "inner": "policy", "metric": "part", "model": "part"}
 """Arguments that take an object, and its kind."""
-LABELLED = {
-    "shares": "arms",
-    "windows": "arms",
-    "caps": "arms",
-    "behind": "arms",
-    "proportions": "groups",
-    "costs": "groups",
-}
-"""Arguments that may be objects keyed by labels, and the argument that lists these labels."""
 FROM_PYTHON = {
     "learners/adapter": "it wraps an object of another library",
     "sampling/certification": "it certifies a trained classifier",
@@ -111,11 +104,6 @@ def _made(spec: Any, kind: registry.Kind, where: str, depth: int, bounded: bool)
     arguments = _arguments(entry, given, where, depth, bounded)
     if bounded:
         check_sizes(entry.name, arguments)
-    for name, labels in LABELLED.items():
-        if isinstance(arguments.get(name), dict):
-            listed = arguments.get("shares")
-            numbered = len(listed) if labels == "arms" and isinstance(listed, list) else None
-            arguments[name] = relabelled(arguments[name], arguments.get(labels) or numbered)
     if sets is not None:
         arguments["shares"] = _with_sets(arguments["shares"], sets, f"{where}.sets" if where else "sets")
     made = _called(entry.name, entry.cls, arguments)
@@ -162,13 +150,10 @@ def promise_from(data: Any, labels: Any = None, where: str = "promise", *, bound
     """
     if not isinstance(data, dict):
         raise ArgumentError(wanted(where, f"an object with {', '.join(ARGUMENTS)}", data))
-    given = dict(data)
-    for name in TABLES:
-        if bounded:
-            check_sizes(name, {"shares": given.get(name)})
-        if isinstance(given.get(name), dict):
-            given[name] = relabelled(given[name], labels)
-    return Promise.from_dict(given)
+    for name in TABLES if bounded else ():
+        check_sizes(name, {"shares": data.get(name)})
+    known = range(labels) if is_whole(labels) else labels or ()
+    return named_as(Promise.from_dict(data), list(known))
 
 
 def _problem(spec: Any, where: str, bounded: bool) -> Any:
@@ -184,8 +169,6 @@ def _problem(spec: Any, where: str, bounded: bool) -> Any:
     model = _called(where, CausalModel.from_tables, tables)
     own = model.tables.get(parts["intervene"]) if isinstance(parts["intervene"], str) else None
     parts["candidates"] = {label: own if table is None else table for label, table in parts["candidates"].items()}
-    if isinstance(parts.get("values"), dict) and isinstance(parts["outcome"], str):
-        parts["values"] = relabelled(parts["values"], model.states.get(parts["outcome"]))
     return _called(where, Problem, {**parts, "model": model})
 
 
@@ -233,15 +216,6 @@ def _with_sets(shares: Any, sets: Any, where: str) -> dict[Any, Any]:
             raise ArgumentError(wanted(f"{where}: arms", "a list of labels, each set once", arms))
         found[key] = part["share"]
     return found
-
-
-def relabelled(given: Any, labels: Any) -> dict[Any, Any]:
-    """Return an object keyed by labels, which may be numbers; the keys of plain data are always text."""
-    if isinstance(labels, int) and not isinstance(labels, bool):
-        labels = range(labels)
-    numbers = {str(label): label for label in labels or () if isinstance(label, int)}
-    texts = {label for label in labels or () if isinstance(label, str)}
-    return {key if key in texts else numbers.get(key, key): value for key, value in given.items()}
 
 
 def _of_kind(value: Any, hint: Any, where: str) -> Any:

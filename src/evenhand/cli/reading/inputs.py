@@ -10,6 +10,7 @@ from typing import Any
 from evenhand.data.json_files import each_once
 from evenhand.data.text_files import text_of
 from evenhand.errors import ArgumentError, SharesError, TableError, wanted, wanted_one_of, why_unreadable
+from evenhand.labels import by_label
 from evenhand.protocol import Label
 
 __all__ = [
@@ -32,11 +33,12 @@ def shares_of(text: str, arms: Sequence[Label]) -> dict[Label, Any]:
     given = named_shares(text)
     if given is None:
         return dict.fromkeys(arms, text)
-    known = {str(arm): arm for arm in arms}
-    unknown = [name for name in given if name not in known]
+    named = dict(by_label(given, "--shares", "ARM=SHARE,ARM=SHARE", arms, refusal=SharesError))
+    known = set(arms)
+    unknown = [name for name in named if name not in known]
     if unknown:
-        raise SharesError(wanted_one_of("--shares", known, unknown[0], what="arms among"))
-    return {arm: given.get(str(arm), 0) for arm in arms}
+        raise SharesError(wanted_one_of("--shares", arms, unknown[0], what="arms among"))
+    return {arm: named.get(arm, 0) for arm in arms}
 
 
 def labels_in(text: str, option: str) -> list[Any]:

@@ -18,10 +18,12 @@ from evenhand.errors import (
     UnknownArmError,
     VerdictError,
     wanted,
+    wanted_label,
     why_unreadable,
 )
 from evenhand.frames import rows_frame
 from evenhand.policy.traits import traits_of
+from evenhand.protocol import labels_of_texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,19 +71,20 @@ def contexts_of(text: str, study: Study) -> Any:
 
 
 def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
-    from evenhand.data.tables import column, numbers
+    from evenhand.data.tables import column, numbers, places_in
 
     policy, features = study.bare_policy, frame.drop(columns="arm", errors="ignore")
     if getattr(policy, "encoder", None) is None:
         features = features.assign(**{name: numbers(features, name) for name in features.columns})
     order = list(range(len(frame)))
     if "arm" in frame.columns:
-        arms = {str(arm): place for place, arm in enumerate(traits_of(study.bare_policy).arms or ())}
-        rows = [str(label) for label in column(frame, "arm")]
-        for label in [*rows, *arms]:
-            if label not in arms or rows.count(label) != 1:
-                raise UnknownArmError(wanted(f"{name}, column 'arm'", f"each of {list(arms)} once", label))
-        order.sort(key=lambda row: arms[rows[row]])
+        arms, rows = list(traits_of(study.bare_policy).arms or ()), column(frame, "arm")
+        at = places_in(rows, arms).tolist()
+        for label, place in [*zip(rows.tolist(), at, strict=True), *zip(arms, range(len(arms)), strict=True)]:
+            if place < 0 or at.count(place) != 1:
+                what = f"each of {list(map(str, arms))} once"
+                raise UnknownArmError(wanted_label(f"{name}, column 'arm'", what, arms, label))
+        order.sort(key=at.__getitem__)
     ordered = features.iloc[order].reset_index(drop=True)
     named = getattr(policy, "encoder", None) or getattr(policy, "context_columns", None)
     return ordered if named else ordered.to_numpy(np.float64).tolist()
@@ -110,11 +113,11 @@ def several_of(study: Study) -> bool:
     return traits_of(study.first_policy).plays > 1
 
 
-def label_of(text: str) -> Label | None:
+def told_label(text: str) -> Label | None:
     """Read an item's label: a whole number or a text; null rejects the item, and "null" in quotes is a text.
 
-    >>> label_of("3"), label_of("cat"), label_of("null"), label_of('"3"')
-    (3, 'cat', None, '3')
+    >>> told_label("3"), told_label("03"), told_label("cat"), told_label("null"), told_label('"3"')
+    (3, '03', 'cat', None, '3')
     """
     try:
         value = json.loads(text)
@@ -178,23 +181,18 @@ def rows_of(path: str, label: str) -> dict[str, Any]:
     from evenhand.cli.reading.tables import read_table
     from evenhand.data.tables import column, numbers
 
-    frame = read_table(path)
+    frame = read_table(path, text=[label])
     labels = column(frame, label).tolist()
     features = [numbers(frame, str(name)) for name in frame.columns if name != label]
-    return {"X": np.column_stack(features).tolist() if features else [[] for _ in labels], "y": labels}
+    rows = np.column_stack(features).tolist() if features else [[] for _ in labels]
+    return {"X": rows, "y": labels_of_texts(labels)}
 
 
-def samples_of(path: str, study: Study) -> pd.DataFrame:
-    """Read trials, every cell as text, and give each node's states their own labels back."""
+def samples_of(path: str) -> pd.DataFrame:
+    """Read trials, every cell as text."""
     from evenhand.cli.reading.tables import read_texts
 
     frame: pd.DataFrame = read_texts(Path(path))
-    problem = getattr(study.bare_policy, "problem", None)
-    for node, states in ({} if problem is None else problem.model.states).items():
-        own = {str(state): state for state in states}
-        for name in (node, f"do({node})"):
-            if name in frame.columns:
-                frame[name] = [own.get(cell, cell) for cell in frame[name]]
     return frame
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.data.text_files import text_of
 from evenhand.errors import ArgumentError, TableError, nearest, wanted, why_unreadable
-from evenhand.protocol import Label
+from evenhand.protocol import Label, find_label, places
 
 if TYPE_CHECKING:
     from evenhand.promises.promise import Promise
@@ -95,11 +95,19 @@ def _with_every_arm(promise: Any, arms: Any) -> Any:
     labels = range(arms) if isinstance(arms, int) else arms or ()
     shares = promise.get("shares", {}) if isinstance(promise, dict) else None
     if isinstance(shares, dict):
-        return promise | {"shares": {str(arm): 0 for arm in labels} | shares}
+        return promise | {"shares": _with_none(labels, shares)}
     if not isinstance(shares, list) or not all(isinstance(row, dict) for row in shares):
         return promise
-    named = [row.get("arms") for row in shares]
-    return promise | {"shares": shares + [{"arms": [arm], "value": 0} for arm in labels if [arm] not in named]}
+    listed = [row.get("arms") for row in shares]
+    alone = [arms[0] for arms in listed if isinstance(arms, list) and len(arms) == 1]
+    none = [arm for arm in labels if find_label(arm, alone) is None]
+    return promise | {"shares": shares + [{"arms": [arm], "value": 0} for arm in none]}
+
+
+def _with_none(labels: Iterable[Any], shares: dict[str, Any]) -> dict[str, Any]:
+    """Return shares with 0 for those of these arms that have none."""
+    known = places(shares)
+    return {str(arm): 0 for arm in labels if find_label(arm, known) is None} | shares
 
 
 def _every_arm(given: dict[str, Any]) -> Any:
@@ -113,4 +121,4 @@ def _every_arm(given: dict[str, Any]) -> Any:
     windows = given.get("windows", {})
     texts = [*arms, *(arm for named in members if isinstance(named, list) for arm in named)]
     texts += windows if isinstance(windows, dict) else ()
-    return {str(arm): 0 for arm in texts} | shares
+    return _with_none(texts, shares)

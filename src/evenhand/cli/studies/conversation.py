@@ -112,13 +112,13 @@ def tell(
 ) -> None:
     """Record a decision's reward. It is saved before "told" is printed, and counts once even if it is told again."""
     from evenhand.cli.reading.observations import (
-        label_of,
         pairs_of,
         reward_of,
         rows_of,
         samples_of,
         several_of,
         ticket_of,
+        told_label,
     )
     from evenhand.policy.traits import traits_of
     from evenhand.studies import Operation, Study
@@ -137,11 +137,11 @@ def tell(
         if not (samples or rows or reward):
             raise ArgumentError(wanted("REWARD", "what the decision brought: a reward, --rows or --samples", "nothing"))
         if samples:
-            given["samples"] = samples_of(samples, running)
+            given["samples"] = samples_of(samples)
         if rows:
             given |= rows_of(rows, label)
         if reward and traits_of(running.first_policy).feedback == "labels":
-            given["label"] = label_of(reward)
+            given["label"] = told_label(reward)
         elif reward:
             given["reward"] = reward_of(reward, several_of(running))
         if not ticket and not samples:

@@ -273,6 +273,7 @@ def _similarity(dialogue: Dialogue, name: str) -> Plan:
 
 
 def _interventions(dialogue: Dialogue, name: str) -> Plan:
+    from evenhand.data.tables import column, in_natural_order
     from evenhand.interventions.edges import parents_of, read_edges
 
     path, frame = dialogue.answer("table", "The table of observations: a file", _table)
@@ -289,7 +290,8 @@ def _interventions(dialogue: Dialogue, name: str) -> Plan:
         ("outcome", "The column with the outcome"),
     )}  # fmt: skip
     tolerance = dialogue.answer("tolerance", "By how much may the groups' outcomes differ?", _tolerance, "0.05")
-    values = sorted({str(value) for value in frame[node["intervene"]].dropna()})[:20]
+    shown = read_table(path, text=[node["intervene"]]).dropna(subset=[node["intervene"]])
+    values = [str(value) for value in in_natural_order(column(shown, node["intervene"]).tolist())[:20]]
     candidates = {"as now": None} | {f"always {value}": value for value in values}
     file = f"{name}-candidates.json"
     plan = _command(

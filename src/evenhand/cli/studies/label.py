@@ -68,10 +68,11 @@ def label(
     from evenhand.data.csv_files import write_csv
     from evenhand.data.files import format_of
     from evenhand.errors import ArgumentError, ExhaustedError, wanted
+    from evenhand.protocol import labels_of_texts
     from evenhand.saving.state import save
 
     shown = names_of(show) or [id, *names_of(features)]
-    columns, allowed = names_of(features), [_label(one) for one in names_of(labels)]
+    columns, allowed = names_of(features), labels_of_texts(names_of(labels))
     if len(set(allowed)) < 2:
         raise ArgumentError(wanted("--labels", "at least two labels", labels))
     frame = read_table(table, text=[name for name in (id, group) if name not in columns])
@@ -194,14 +195,6 @@ def _names(annotator: str | None) -> str | dict[str, str] | None:
     if not all(user and name for user, name in names.items()):
         raise ArgumentError(wanted("--annotator", "a name, or the names of users such as 7=ann,8=bob", annotator))
     return names
-
-
-def _label(text: str) -> Any:
-    """Return a label as the queue keeps it: whole numbers as such."""
-    try:
-        return int(text)
-    except ValueError:
-        return text
 
 
 def _labelled(queue: LabelQueue) -> pd.DataFrame:

@@ -10,6 +10,7 @@ import typer
 from evenhand import save
 from evenhand.cli.output import say, table
 from evenhand.errors import ExhaustedError
+from evenhand.protocol import find_label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,7 +129,7 @@ class Session:
 
     def _named(self, given: str) -> Any:
         """Return the label that a person means: its own text, else its number."""
-        for names in ([str(label) for label in self._labels], self._keys):
-            if given in names:
-                return self._labels[names.index(given)]
-        return None
+        place = find_label(given, self._labels)
+        if place is None and given in self._keys:
+            place = self._keys.index(given)
+        return None if place is None else self._labels[place]

@@ -178,9 +178,7 @@ def _labels(arms: str, shares: str, groups: str, sensitive: str) -> dict[str, An
     members = named_shares(groups, "--groups") if groups else None
     if groups and members is None:
         raise ArgumentError(wanted("--groups", "ARM=GROUP,ARM=GROUP, or a JSON file or object", groups))
-    names = {str(group): group for group in (members or {}).values()}
-    group = names.get(sensitive, sensitive) if sensitive else None
-    return {"arms": labels, "shares": owed, "groups": members, "sensitive": group}
+    return {"arms": labels, "shares": owed, "groups": members, "sensitive": sensitive or None}
 
 
 def _arms(text: str) -> Any:

@@ -13,6 +13,7 @@ from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ExhaustedError, wanted
 from evenhand.labels import by_label
 from evenhand.protocol import Label
+from evenhand.sampling.pools.labels import as_predicted
 from evenhand.sampling.problem import checked_whole
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def _note(sampler: Any, test: Test | None, final: bool) -> list[dict[str, Any]]:
 def _tested(test: Test, model: Any, groups: Sequence[Label]) -> NDArray[np.float64]:
     """Return the risks (m,) that a test finds, in the order of the groups."""
     what = f"a number for each of the groups {list(groups)}, in this order or by group"
-    risks = by_label(test(model), "test(...)", what)
+    risks = by_label(test(model), "test(...)", what, groups)
     if isinstance(risks, dict) and risks.keys() == set(groups):
         risks = [risks[group] for group in groups]
     found = as_floats(risks)
@@ -143,5 +144,6 @@ def group_errors(model: Any, X: Any, y: Any, *, groups: Any) -> NDArray[np.float
     if not len(X) == len(labels) == len(index):
         lengths = (len(X), len(labels), len(index))
         raise ArgumentError(wanted("groups", "rows, and as many labels and groups", lengths))
-    wrong = model.predict(X) != labels
+    predicted = model.predict(X)
+    wrong = predicted != as_predicted(labels, model, predicted)
     return np.asarray(np.bincount(index, wrong) / np.bincount(index))

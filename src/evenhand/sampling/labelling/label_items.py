@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, UnknownTicketError, wanted
 from evenhand.labels import by_label
-from evenhand.protocol import Label, composed, places
+from evenhand.protocol import Label, find_label, label_of, places
 from evenhand.rng import generator
 from evenhand.sampling.pools.file_rows import fetched
 from evenhand.sampling.problem import MOST, checked_rows
@@ -72,8 +72,7 @@ class Items:
         UnknownTicketError
             If no item has this id.
         """
-        label = composed(item.item() if isinstance(item, np.generic) else item)
-        found = self.places.get(label) if isinstance(label, (str, int)) else None
+        found = find_label(item, self.places)
         if found is None:
             raise UnknownTicketError(wanted("id", "the id of an item of this queue", item))
         return found
@@ -99,8 +98,8 @@ def _labels(values: Any, rows: int | None, name: str = "groups") -> list[Label]:
         raise ArgumentError(wanted(name, f"{rows} labels, one for each id", got))
     found: list[Label] = []
     for value in values:
-        label = composed(value.item() if isinstance(value, np.generic) else value)
-        if isinstance(label, bool) or not isinstance(label, (str, int)):
+        label = label_of(value)
+        if label is None:
             raise ArgumentError(wanted(name, "text or whole numbers", value))
         found.append(label)
     return found
@@ -110,7 +109,7 @@ def _by_id(values: Any, ids: Sequence[Label], name: str) -> Any:
     """Return the values of a dict id -> value in the order of the ids, anything else as it is."""
     if not isinstance(values, Mapping):
         return values
-    given = dict(by_label(values, name, "a dict id -> value"))
+    given = dict(by_label(values, name, "a dict id -> value", ids))
     if given.keys() != set(ids):
         odd = next((f"none for {item!r}" for item in ids if item not in given), None)
         raise ArgumentError(wanted(name, "one entry for each id", odd or next(key for key in given if key not in ids)))

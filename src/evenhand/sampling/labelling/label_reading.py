@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenhand.errors import ArgumentError, ContradictionError, UnknownTicketError, wanted
-from evenhand.protocol import Label
+from evenhand.protocol import Label, find_label, places
 from evenhand.sampling.labelling.label_assignment import Rehearsal
 from evenhand.sampling.labelling.label_files import read_labels
 from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED
@@ -73,7 +73,7 @@ def _rows_of(
     queue: LabelQueue, said: Sequence[Said], annotator: str | Mapping[Any, str] | None
 ) -> tuple[list[Row], list[ArgumentError]]:
     """Return the labels by the queue's own ids and names, then the items to reject; and what refuses the others."""
-    ids, texts, known = {str(one): one for one in queue.ids}, _texts(queue), _annotators(queue)
+    ids, texts, known = places(queue.ids), _texts(queue), _annotators(queue)
     default, given = (None, annotator) if isinstance(annotator, Mapping) else (annotator, {})
     names = {str(user): name for user, name in given.items()}
     rows: list[Row] = []
@@ -82,7 +82,7 @@ def _rows_of(
     classes: list[Label] = []
     for one in said:
         try:
-            item = _item(one, ids, texts)
+            item = _item(one, queue.ids, ids, texts)
             if one.label is LEFT_OPEN:
                 continue
             who = _annotator(one.users, names, known) or default
@@ -138,11 +138,12 @@ def _rehearsal(queue: LabelQueue) -> LabelQueue:
     return trial
 
 
-def _item(said: Said, ids: dict[str, Label], texts: dict[str, set[Label]]) -> Label:
+def _item(said: Said, ids: Sequence[Label], known: dict[Any, int], texts: dict[str, set[Label]]) -> Label:
     """Return the item that a label is about; a tool's own number is not taken for an id, where that can be seen."""
-    item = ids.get(str(said.item))
-    if item is None:
+    place = find_label(said.item, known)
+    if place is None:
         raise UnknownTicketError("wanted the id of an item of this queue")
+    item = ids[place]
     shown = set() if said.text is None else texts.get(str(said.text), set())
     if shown and item not in shown:
         other = f"its text is that of item {min(map(str, shown))!r}"

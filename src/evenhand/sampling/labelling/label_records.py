@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from evenhand.errors import TableError, wanted
+from evenhand.protocol import labels_of_texts
 
 __all__ = ["LABELS", "LEFT_OPEN", "OWN", "Said", "labels_of"]
 
@@ -42,7 +43,8 @@ class Said(NamedTuple):
 
 
 def labels_of(records: Iterable[tuple[str, Any]], name: str) -> list[Said]:
-    """Return what the records of a file called `name` say, each with its place.
+    """Return what the records of a file called `name` say, each with its place. Labels that are texts are numbers where
+    all of them are written as whole numbers.
 
     Raises
     ------
@@ -62,7 +64,9 @@ def labels_of(records: Iterable[tuple[str, Any]], name: str) -> list[Said]:
     if flat and not any(field in record for record in flat for field in ANSWERS):
         mend = 'name the control of Label Studio that chooses them "label"'
         raise TableError(wanted(name, "a label in each record", list(flat[0]), mend))
-    return said
+    texts = [one.label for one in said if isinstance(one.label, str)]
+    read = dict(zip(texts, labels_of_texts(texts), strict=True))
+    return [one._replace(label=read[one.label]) if isinstance(one.label, str) else one for one in said]
 
 
 def _of_task(task: dict[str, Any], place: str) -> Iterator[Said]:
@@ -107,10 +111,10 @@ def _one(given: Any, where: str, what: str) -> Any:
     if isinstance(chosen, str) and chosen.startswith('{"choices"'):  # of several, in a cell of a CSV
         raise TableError(wanted(where, what, given))
     if not isinstance(chosen, (list, tuple)):
-        return _label(chosen)
+        return LEFT_OPEN if chosen in (None, "") else chosen
     if len(chosen) > 1 or not all(isinstance(one, (str, int)) for one in chosen):
         raise TableError(wanted(where, what, given))
-    return _label(chosen[0] if chosen else None)
+    return chosen[0] if chosen and chosen[0] != "" else LEFT_OPEN
 
 
 def _users(user: Any, account: Any) -> tuple[str, ...]:
@@ -130,13 +134,3 @@ def _users(user: Any, account: Any) -> tuple[str, ...]:
         names = [int(user) if isinstance(user, float) and user.is_integer() else user]
     texts = [str(name).strip() for name in names if name is not None]
     return tuple(dict.fromkeys(text for text in texts if text))
-
-
-def _label(given: Any) -> Any:
-    """Return a label: whole numbers as such, as they are in a queue, and an empty one as none at all."""
-    if given is None or given == "":
-        return LEFT_OPEN
-    try:
-        return int(given) if isinstance(given, str) else given
-    except ValueError:
-        return given

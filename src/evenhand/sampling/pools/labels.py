@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from evenhand.errors import ArgumentError, wanted
-from evenhand.protocol import Label, composed, find_label, places
+from evenhand.errors import ArgumentError, of_one_type, wanted, wanted_one_of
+from evenhand.protocol import LARGEST_LABEL, Label, find_label, label_of, places
 
-__all__ = ["Classes", "checked_labels"]
+__all__ = ["Classes", "as_predicted", "checked_labels"]
 
-LARGEST = 2**63 - 1
-"""The largest whole number that is a label; arrays hold no larger one."""
+TRUTH = (0, 1)
+"""What False and True are as labels to learn, where no others are known."""
 ONE_EACH = "where a row has several, make each combination a label"
 
 
@@ -39,18 +40,18 @@ class Classes:
         ArgumentError
             If their number is not that of the rows, or one is missing, of another type, or outside the classes.
         """
-        labels = checked_labels(y)
+        labels = checked_labels(y, known=TRUTH if set(TRUTH).issuperset(self.known) else self.known)
         if len(labels) != rows:
             raise ArgumentError(wanted("y", f"{rows} labels, one for each row of X", len(labels)))
         allowed, own = set(self.known), places(self.known)
         for row, label in enumerate(labels):
             position = find_label(label, own) if label not in allowed else None
-            if position is not None:  # as it was saved by an earlier version
+            if position is not None:  # it is written otherwise
                 labels[row] = label = self.known[position]
             if label not in allowed:
                 if self.closed or len(allowed) == 2:
-                    mend = "name every label in classes= when the sampler is made"
-                    raise ArgumentError(wanted("y", f"labels among {sorted(allowed, key=str)}", label, mend))
+                    among, mend = sorted(allowed, key=str), "name every label in classes= when the sampler is made"
+                    raise ArgumentError(wanted_one_of("y", among, label, what="labels among", mend=mend))
                 if allowed and type(label) is not type(next(iter(allowed))):
                     raise ArgumentError(wanted("y", f"labels of one type, as {next(iter(allowed))!r}", label))
                 allowed.add(label)
@@ -61,11 +62,12 @@ class Classes:
         return self.known if self.closed or len(self.known) == 2 else tuple(sorted({*self.known, *labels}))
 
 
-def checked_labels(y: Any, name: str = "y") -> list[Label]:
-    """Return labels as a list of text or whole numbers: True is 1, and 1.0 is 1.
+def checked_labels(y: Any, name: str = "y", known: Sequence[Label] = TRUTH) -> list[Label]:
+    """Return labels as a list of text or whole numbers: 1.0 is 1, and True is the label among those `known` that it is
+    the same as, 1 in itself; see `evenhand.protocol.find_label`.
 
-    >>> checked_labels(np.array([0.0, 1.0])), checked_labels(["no", "yes"])
-    ([0, 1], ['no', 'yes'])
+    >>> checked_labels(np.array([0.0, 1.0])), checked_labels(["no", "yes"]), checked_labels([True], known=())
+    ([0, 1], ['no', 'yes'], ['true'])
 
     Raises
     ------
@@ -77,17 +79,37 @@ def checked_labels(y: Any, name: str = "y") -> list[Label]:
         raise ArgumentError(wanted(name, "a list of labels, one a row", values.shape, ONE_EACH if values.ndim else ""))
     if values.dtype.kind == "i":
         return values.tolist()
-    return [_label(value, name) for value in values.tolist()]
+    at = places(known)
+    return [_label(value, name, known, at) for value in values.tolist()]
 
 
-def _label(value: Any, name: str) -> Label:
-    plain = value.item() if isinstance(value, np.generic) else value
-    if isinstance(plain, str):
-        return str(composed(plain))
-    if isinstance(plain, (bool, int)) or (isinstance(plain, float) and plain.is_integer()):
-        number = int(plain)
-        if abs(number) <= LARGEST:
-            return number
+def as_predicted(y: Any, model: Any, predicted: Any) -> NDArray[Any]:
+    """Return labels (n,) as a model names them, those that it does not know as they are.
+
+    >>> as_predicted(np.array([True, False]), None, np.array([1, 0, 1])).tolist()
+    [1, 0]
+
+    Raises
+    ------
+    ArgumentError
+        If a label is of another type than all that the model knows, so that no prediction could be right.
+    """
+    classes = np.asarray(getattr(model, "classes_", np.unique(np.asarray(predicted)))).tolist()
+    classes = list(TRUTH) if set(TRUTH).issuperset(classes) else classes
+    at, named = places(classes), []
+    for label in np.asarray(y).tolist():
+        place = find_label(label, at)
+        if place is None and not of_one_type(classes, label):
+            raise ArgumentError(wanted_one_of("y", classes, label, what="labels among"))
+        named.append(label if place is None else classes[place])
+    return np.array(named)
+
+
+def _label(plain: Any, name: str, known: Sequence[Label], at: dict[Any, int]) -> Label:
+    place = find_label(plain, at) if isinstance(plain, (bool, np.bool_)) else None
+    label = label_of(plain) if place is None else known[place]
+    if isinstance(label, str) or (label is not None and abs(label) <= LARGEST_LABEL):
+        return label
     mend = "decode it to text" if isinstance(plain, bytes) else "turn each class into a name or a number"
     if isinstance(plain, (list, tuple, set, frozenset, np.ndarray)):
         mend = ONE_EACH

@@ -17,6 +17,7 @@ from evenhand.data.groupings import Grouping
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_of
 from evenhand.frames import frame_or_value
+from evenhand.labels import by_label
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import generator
@@ -126,10 +127,11 @@ class ArrayPool:
         UnknownArmError, ArgumentError
             If a group is not in the pool, or a count is no whole number >= 0.
         """
-        unknown = [label for label in counts if label not in self.groups]
+        given = dict(by_label(counts, "counts", "a dict group -> number of rows", self.groups))
+        unknown = [label for label in given if label not in self.groups]
         if unknown:
             raise UnknownArmError(wanted_one_of("counts", self.groups, unknown[0], what="groups among"))
-        skipped = [checked_whole(f"counts[{label!r}]", counts.get(label, 0), 0) for label in self.groups]
+        skipped = [checked_whole(f"counts[{label!r}]", given.get(label, 0), 0) for label in self.groups]
         for z, count in enumerate(skipped):
             self._position[z] += count
             self._streams[z].bit_generator.advance(count)  # type: ignore[attr-defined]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.data.features import factorized
-from evenhand.data.tables import cells, column, holds_times, numbers
+from evenhand.data.tables import cells, column, holds_times, numbers, places_in
 from evenhand.errors import TableError, wanted
 from evenhand.frames import as_pandas
 
@@ -70,7 +70,8 @@ class TableFeatures:
                 low, high = self._ranges[name]
                 parts.append(((numbers(frame, name) - low) / (high - low or 1.0))[:, None])
             else:
-                parts.append((column(frame, name).astype(str)[:, None] == self._values[name]).astype(np.float64))
+                found = places_in(column(frame, name), self._values[name].tolist())
+                parts.append((found[:, None] == np.arange(len(self._values[name]))).astype(np.float64))
         return np.hstack(parts)
 
     def snapshot(self) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from sqlalchemy.exc import IntegrityError
 from starlette.requests import Request
 from starlette.responses import Response
 
-from evenhand.errors import ArgumentError, ContextError, EvenhandError, wanted
+from evenhand.errors import ArgumentError, ContextError, EvenhandError, SharesError, wanted
+from evenhand.labels import by_label
 from evenhand.policy.policy import KernelPolicy
 from evenhand.promises.versions import rows_of
 from evenhand.protocol import Decision
@@ -49,7 +50,7 @@ from evenhand.service.sessions import Session, Sessions
 from evenhand.studies import Operation, Study
 from evenhand.studies.limits import check_shown
 from evenhand.studies.log.codec import as_decided
-from evenhand.studies.specification import policy_from, promise_from, relabelled
+from evenhand.studies.specification import policy_from, promise_from
 
 __all__ = ["WRITE_ENDPOINTS"]
 
@@ -154,7 +155,9 @@ async def change(request: Request, session: Session, body: ChangeBody) -> dict[s
     if (body.shares is None) == (body.promise is None):
         raise ArgumentError(wanted("shares", "either shares or promise", "neither" if body.promise is None else "both"))
     labels = await session.reads.run(partial(_labels, session))
-    shares: Any = relabelled(body.shares, labels) if isinstance(body.shares, dict) else body.shares
+    shares: Any = body.shares
+    if isinstance(shares, dict):
+        shares = by_label(shares, "shares", "an object arm -> share", labels, refusal=SharesError)
     if body.promise is not None:
         shares = promise_from(body.promise, labels, bounded=True)
     dropped = await _changed(request, session, "change", {"shares": shares})

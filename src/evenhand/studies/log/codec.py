@@ -20,7 +20,7 @@ from evenhand.errors import ArgumentError, ErasedError, StoreError, wanted
 from evenhand.frames import as_pandas, is_frame
 from evenhand.policy.policy import KernelPolicy
 from evenhand.promises.promise import Promise
-from evenhand.protocol import Decision, composed
+from evenhand.protocol import Decision, writing
 
 __all__ = [
     "CHECKED",
@@ -290,12 +290,12 @@ def by_arm(reward: dict[str, Any], arms: list[Any]) -> Any:
     given = revive(reward)
     if hasattr(given, "to_dict"):
         given = given.to_dict()
-    texts = [str(arm) for arm in arms]
-    if not isinstance(given, dict) or len(set(texts)) < len(texts):
+    if not isinstance(given, dict):
         return reward
-    named = {str(composed(label)): value for label, value in given.items()}
-    fits = len(named) == len(given) and set(named) == set(texts)
-    return [named[text] for text in texts] if fits else reward
+    order = [writing(arm) for arm in arms]
+    named = {writing(label): value for label, value in given.items()}
+    fits = len(named) == len(given) == len(order) and set(named) == set(order)
+    return [named[text] for text in order] if fits else reward
 
 
 def reason_code(decided: dict[str, Any]) -> str:

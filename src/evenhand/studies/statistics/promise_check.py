@@ -22,7 +22,7 @@ from evenhand.policy.traits import traits_of
 from evenhand.promises.promise import promise_of, read_promise
 from evenhand.promises.reading import read_share
 from evenhand.promises.versions import changed, joined, without
-from evenhand.protocol import Label, find_label, places
+from evenhand.protocol import Label, find_label, first_named, label_of, places
 from evenhand.studies.statistics.promise_books import Books, Owner
 
 __all__ = ["PromiseCheck"]
@@ -57,6 +57,8 @@ class PromiseCheck:
         self._at_horizon: bool | None = None
         self._parts: dict[Label | None, Books] = {}
         """The books of each segment, under None where there are none; empty as long as batches do."""
+        self._names: dict[Any, Label] = {}
+        """Each segment as it was named first."""
         self._broken: set[Any] = set()
         """The segments whose promise is broken now."""
         self._hit: Subject | None = None
@@ -94,6 +96,7 @@ class PromiseCheck:
             if type(index) is not int or not 0 <= index < len(self._labels):
                 raise ReplayError(wanted("index", f"the position of an arm, below {len(self._labels)}", index))
         offer, segment = (given or {}).get("available"), (given or {}).get("segment")
+        segment = None if segment is None else first_named(label_of(segment), self._names)
         if not self._parts and offer is None and segment is None and len(played) == 1:
             self._batch(played[0])
             return
@@ -279,6 +282,7 @@ class PromiseCheck:
                 self.promise = self.promise.varied(arms=tuple(self._labels), shares=shares)
         self._parts = {}
         for segment, state in snapshot.get("parts", []):
+            first_named(segment, self._names)
             self._parts[segment] = self._new_books()
             self._parts[segment].fill(state)
             if self._parts[segment].broken() is not None:

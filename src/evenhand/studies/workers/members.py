@@ -23,7 +23,7 @@ from evenhand.errors import (
 )
 from evenhand.promises.balance import Balance, reach, room
 from evenhand.promises.workers import lowest, owned
-from evenhand.protocol import Label
+from evenhand.protocol import Label, find_label, label_of, places, writing
 from evenhand.simulation.sharing import shared_promise
 from evenhand.studies.creation import open_store
 from evenhand.studies.exchange import taken_of
@@ -253,13 +253,15 @@ class Members(Base):
         """Return what a log did with the promise, as far as it goes now."""
         log = self._logs[number] if number in self._logs else self._every_log()[number]
         after, balance = deepcopy(self._balances.get(number, (0, self._fresh)))  # others may read it at this moment
-        labels = list(self._template.arms or ())
+        known = places(self._template.arms or ())
         for entry in log.entries(after):
             if entry.kind == "ask":
                 arms, given = decision_of(entry)
-                offered = given.get("available")
-                shown = None if offered is None else [labels.index(label) for label in offered]
-                balance.play(arms, shown, given.get("segment"))
+                offered, segment = given.get("available"), given.get("segment")
+                listed = [offered] if isinstance(offered, (str, int)) else offered or ()
+                at = [place for place in (find_label(label, known) for label in listed) if place is not None]
+                inside = None if segment is None else writing(label_of(segment))
+                balance.play(arms, None if offered is None else at, inside)
             after = entry.sequence
         self._balances[number] = after, balance
         return balance
