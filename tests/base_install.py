@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 OPTIONAL = {
-    "alembic": "studies", "h5netcdf": "data", "h5py": "data", "highspy": "interventions", "pooch": "data",
+    "h5netcdf": "data", "h5py": "data", "highspy": "interventions", "pooch": "data",
     "psycopg": "postgresql", "pyarrow": "data", "sqlalchemy": "studies", "starlette": "service", "torch": "torch",
     "uvicorn": "service", "httpx": "service", "structlog": "service", "fairlearn": "fairlearn",
 }  # fmt: skip
@@ -94,7 +94,7 @@ def refusals(run):
         assert code == 2, (words, error)
         assert len(error.splitlines()) == 1, (words, error)
         assert f"pip install 'evenhand[{extra}]'" in error, (words, error)
-    for name in ("alembic", "pyarrow", "highspy"):
+    for name in ("sqlalchemy", "pyarrow", "highspy"):
         assert sys.modules.get(name) is None, f"{name} was imported"
     said = ""
     try:

@@ -28,7 +28,7 @@ def classes():
     """Return every class of the package that a notebook shows by a method of its own."""
     found = set()
     for module in pkgutil.walk_packages(eh.__path__, "evenhand."):
-        if module.name.endswith("__main__") or re.search(r"\.(page|migrations|client)\b", module.name):
+        if module.name.endswith("__main__") or re.search(r"\.(page|client)\b", module.name):
             continue
         try:
             members = vars(importlib.import_module(module.name)).values()

@@ -11,7 +11,6 @@ from evenhand.errors import MissingExtraError
 __all__ = ["optional"]
 
 EXTRAS = {
-    "alembic": "studies",
     "dask": "dask",
     "distributed": "dask",
     "fairlearn": "fairlearn",

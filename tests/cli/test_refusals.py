@@ -216,10 +216,10 @@ def test_an_extra_that_is_missing_is_said_before_the_first_question(monkeypatch)
     monkeypatch.setattr(
         importlib,
         "import_module",
-        lambda name, *more: (_ for _ in ()).throw(ImportError(name)) if name == "alembic" else there(name, *more),
+        lambda name, *more: (_ for _ in ()).throw(ImportError(name)) if name == "sqlalchemy" else there(name, *more),
     )
     result = call("init", "--for", "quotas", stdin="")
-    assert "needs alembic: pip install 'evenhand[studies]'" in str(result.exception)
+    assert "needs sqlalchemy: pip install 'evenhand[studies]'" in str(result.exception)
     assert "?" not in result.output
 
 

@@ -16,7 +16,6 @@ finally:
     print(*sys.modules, file=sys.stderr)
 """
 HEAVY = {
-    "alembic",
     "fastapi",
     "joblib",
     "matplotlib",

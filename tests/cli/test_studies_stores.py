@@ -26,14 +26,12 @@ def test_studies_are_listed(played):
     assert "second" in answer("studies", played)
 
 
-def test_a_store_has_this_versions_form_or_is_brought_to_it(store):
-    assert "has this version already" in answer("upgrade", store)
+def test_a_store_of_another_version_is_refused(store):
     engine = create_engine(f"sqlite:///{store}")
     with engine.begin() as connection:
-        connection.execute(text("UPDATE evenhand_revision SET version_num = '9999'"))
+        connection.execute(text("UPDATE evenhand_version SET version = 9999"))
     engine.dispose()
-    refused(StoreError, "written by a newer version", "upgrade", store)
-    refused(StoreError, "written by a newer version", "ask", store)
+    refused(StoreError, "its tables are of version 9999", "ask", store)
 
 
 def test_after_a_snapshot_other_code_goes_on_and_says_which_reasons_it_words_otherwise(played, monkeypatch):

@@ -160,9 +160,9 @@ class World:
         return f"worlds/{study}.{worker}" if self.files and worker else None
 
     def _at(self, honest: Callable[..., Store]) -> Callable[..., Store]:
-        def at(where: Any, *, create: bool = False, older: bool = False) -> Store:
+        def at(where: Any, *, create: bool = False) -> Store:
             if not isinstance(where, str) or not where.startswith("worlds/"):
-                return honest(where, create=create, older=older)
+                return honest(where, create=create)
             if where not in self.places:
                 if not create:
                     raise StoreError(f"{where}: no store is there yet")

@@ -24,7 +24,7 @@ from evenhand.errors import (
     UnknownTicketError,
 )
 from evenhand.studies import Operation, Store, Study
-from evenhand.studies.store.schema import EVENTS, MOVED_KEYS, REVISION, REVISIONS, SEGMENTS, SNAPSHOTS
+from evenhand.studies.store.schema import EVENTS, MOVED_KEYS, SEGMENTS, SNAPSHOTS
 from tests.naming import timed
 
 SHARES = {"ads": 0.2, "news": 0.3}
@@ -619,25 +619,6 @@ def test_workers_have_segments_of_their_own(kind, tmp_path, request, logs):
     logs.rename(tmp_path / "moved")
     assert not Study.open(place, "ads").verify().ok
     assert Study.open(place, "ads", segments=tmp_path / "moved").verify().ok
-
-
-def test_an_older_store_is_upgraded_when_something_leaves_it(tmp_path, logs):
-    path = tmp_path / "ads.evenhand"
-    study = create(path)
-    converse(study, 10)
-    with study.store.writing() as connection:
-        for table in ("segments", "moved_keys"):
-            connection.execute(text(f"DROP TABLE {table}"))
-        connection.execute(text(f"UPDATE {REVISIONS} SET version_num = '0003'"))
-    study.close()
-    older = Study.open(path)
-    assert older.segments == []
-    assert older.ask(key="k") == older.ask(key="k")
-    assert older.verify().ok
-    assert len(older.archive(logs)) == 1
-    with older.store.reading() as connection:
-        assert connection.scalar(text(f"SELECT version_num FROM {REVISIONS}")) == REVISION
-    assert older.verify().ok
 
 
 def test_the_store_gets_smaller(tmp_path, logs, monkeypatch):

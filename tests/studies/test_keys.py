@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import select
-from sqlalchemy import text as sql
 
 from evenhand.errors import ArgumentError
 from evenhand.studies import Store
@@ -165,19 +164,3 @@ def test_an_admins_key_needs_an_end(store):
         add_key(store, "admin")
     text = add_key(store, "admin", expires="90d")
     assert Ring(read_keys(store)).holder(text).role == "admin"
-
-
-def test_the_keys_of_an_older_store_work_and_limits_upgrade_it(tmp_path):
-    store = Store.at(tmp_path / "older.evenhand", create=True)
-    text = add_key(store, "read")
-    with store.writing() as connection:
-        for table in ("key_limits", "acknowledgements", "subjects"):
-            connection.execute(sql(f"DROP TABLE {table}"))
-        connection.execute(sql("UPDATE evenhand_revision SET version_num = '0002'"))
-    store.close()
-    older = Store.at(tmp_path / "older.evenhand")
-    assert limits(older, text) == (None, None)
-    assert revoke_key(older, text) == "revoked"
-    added = add_key(older, "report", expires="90d")
-    assert limits(older, added)[0] is not None
-    assert limits(Store.at(tmp_path / "older.evenhand"), added)[0] is not None

@@ -40,7 +40,6 @@ CALLS = {
     "add a key": lambda study, team: add_key(study.store, "read"),
     "list keys": lambda study, team: list_keys(study.store),
     "purge": lambda study, team: study.store.purge(EVENTS),
-    "upgrade": lambda study, team: study.store.upgrade(),
     "write": lambda study, team: study.store.check_writable(),
     "worker asks": lambda study, team: team.ask(),
     "worker asks under a key": lambda study, team: team.ask(key="new"),

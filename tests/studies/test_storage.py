@@ -43,15 +43,6 @@ class Outsider:
     def names(self):
         return self._inner.names()
 
-    def has(self, connection, table):
-        return self._inner.has(connection, table)
-
-    def provide(self, table):
-        self._inner.provide(table)
-
-    def upgrade(self):
-        return self._inner.upgrade()
-
     def check_writable(self):
         self._inner.check_writable()
 

@@ -9,16 +9,12 @@ from collections import deque
 from pathlib import Path
 
 import pytest
-from alembic import command
-from alembic.autogenerate import compare_metadata
-from alembic.config import Config
-from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, event, inspect, text
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, MissingExtraError, StoreError
 from evenhand.studies import Operation, Store, Study
-from evenhand.studies.store.schema import METADATA, REVISION, REVISIONS
+from evenhand.studies.store.schema import METADATA, VERSION
 from evenhand.studies.store.store import _engine, _url
 from tests.naming import named
 
@@ -140,8 +136,8 @@ def test_two_slashes_are_answered_with_three():
 def test_what_is_no_file_for_a_store_is_refused_and_left_alone(tmp_path, create):
     (tmp_path / "text").write_text("a, b\n1, 2\n")
     foreign = sqlite3.connect(tmp_path / "foreign")
-    foreign.execute("CREATE TABLE alembic_version (version_num TEXT)")
-    foreign.execute("INSERT INTO alembic_version VALUES ('0001')")
+    foreign.execute("CREATE TABLE theirs (version TEXT)")
+    foreign.execute("INSERT INTO theirs VALUES ('0001')")
     foreign.commit()
     foreign.close()
     (tmp_path / "cut").write_bytes((tmp_path / "foreign").read_bytes()[:600])
@@ -298,13 +294,13 @@ def test_a_database_that_is_not_there_or_another_programs(postgres, database):
         Store.at(database)
     other = bare(database)
     with other.writing() as connection:
-        connection.execute(text("CREATE TABLE alembic_version (version_num TEXT)"))
-        connection.execute(text("INSERT INTO alembic_version VALUES ('0001')"))
+        connection.execute(text("CREATE TABLE theirs (version TEXT)"))
+        connection.execute(text("INSERT INTO theirs VALUES ('0001')"))
     for create in (False, True):
         with pytest.raises(StoreError, match="a database, but no store of evenhand"):
             Store.at(database, create=create)
     with other.reading() as connection:
-        assert inspect(connection).get_table_names() == ["alembic_version"]
+        assert inspect(connection).get_table_names() == ["theirs"]
     other.close()
 
 
@@ -314,7 +310,7 @@ def test_a_missing_driver_is_named(monkeypatch):
         Store.at("postgresql://u@host/db")
 
 
-# ---------------------------------------------------------------------- migrations
+# ---------------------------------------------------------------------- tables
 
 
 @pytest.fixture
@@ -329,83 +325,35 @@ def tables(store):
         return set(inspect(connection).get_table_names())
 
 
-def set_revision(store, revision):
-    with store.writing() as connection:
-        connection.execute(text(f"UPDATE {REVISIONS} SET version_num = :revision"), {"revision": revision})
-
-
-def test_the_migrations_make_the_tables_of_the_schema(store):
-    assert store.upgrade() == (None, REVISION)
-    with store.reading() as connection:
-        context = MigrationContext.configure(
-            connection, opts={"compare_type": True, "compare_server_default": True, "version_table": REVISIONS}
-        )
-        assert compare_metadata(context, METADATA) == []
-        seen = inspect(connection)
-        for table in METADATA.sorted_tables:
-            key = seen.get_pk_constraint(table.name)["constrained_columns"]
-            assert key == [column.name for column in table.primary_key.columns]
-            unique = {tuple(one["column_names"]) for one in seen.get_unique_constraints(table.name)}
-            wanted = {
-                tuple(column.name for column in one.columns)
-                for one in table.constraints
-                if type(one).__name__ == "UniqueConstraint"
-            }
-            assert unique == wanted
-
-
-def test_an_upgrade_is_repeatable(store):
-    store.upgrade()
-    study = Study.create(store, policy(), name="ads")
-    study.ask()
-    assert store.upgrade() == (REVISION, REVISION)
-    assert Study.open(store).sequence == 1
-
-
-@pytest.mark.parametrize("at", ["CREATE TABLE events", "CREATE TABLE alerts", f"INSERT INTO {REVISIONS}"])
-def test_an_upgrade_that_fails_leaves_nothing(store, at):
+@pytest.mark.parametrize("at", ["CREATE TABLE events", "CREATE TABLE summaries", "INSERT INTO evenhand_version"])
+def test_a_store_that_cannot_be_made_whole_leaves_nothing(store, at):
     @event.listens_for(store._engine, "before_cursor_execute")
     def _break(connection, cursor, statement, parameters, context, many):
         if statement.strip().startswith(at):
             raise RuntimeError("the plug was pulled")
 
     with pytest.raises(RuntimeError, match="the plug was pulled"):
-        store.upgrade()
+        store._settle(create=True)
     assert tables(store) == set()
     event.remove(store._engine, "before_cursor_execute", _break)
-    store.upgrade()
-    assert tables(store) == {REVISIONS, *METADATA.tables}
+    store._settle(create=True)
+    assert tables(store) == set(METADATA.tables)
 
 
-def test_a_downgrade_to_the_base_leaves_nothing(store):
-    store.upgrade()
-    with store.writing() as connection:
-        config = Config(attributes={"connection": connection})
-        config.set_main_option("script_location", "evenhand:studies/store/migrations")
-        command.downgrade(config, "base")
-    assert tables(store) == {REVISIONS}
-    with store.reading() as connection:
-        assert connection.execute(text(f"SELECT * FROM {REVISIONS}")).all() == []
-
-
-def test_a_store_of_a_newer_version_is_refused(shared):
-    store = Store.at(shared, create=True)
-    set_revision(store, "9999")
+@pytest.mark.parametrize("version", [VERSION - 1, VERSION + 1])
+def test_a_store_of_another_version_is_refused_and_left_alone(shared, version):
+    study = Study.create(shared, policy(), name="ads")
+    study.ask()
+    with study.store.writing() as connection:
+        connection.execute(text("UPDATE evenhand_version SET version = :version"), {"version": version})
+    said = rf"its tables are of version {version}, and this evenhand reads version {VERSION} alone"
     for create in (False, True):
-        with pytest.raises(StoreError, match=r"written by a newer version \(revision 9999\); upgrade evenhand"):
+        with pytest.raises(StoreError, match=said):
             Store.at(shared, create=create)
-    with pytest.raises(StoreError, match="written by a newer version"):
-        store.upgrade()
-    store.close()
-
-
-def test_a_store_of_an_older_version_asks_for_an_upgrade(shared):
-    store = Store.at(shared, create=True)
-    set_revision(store, "0000")
-    for create in (False, True):
-        with pytest.raises(StoreError, match="written by an older version; `evenhand upgrade` brings it"):
-            Store.at(shared, create=create)
-    store.close()
+    with study.store.reading() as connection:
+        assert connection.scalar(text("SELECT version FROM evenhand_version")) == version
+        assert connection.scalar(text("SELECT count(*) FROM events")) == 1
+    study.close()
 
 
 def test_a_reader_sees_one_state_while_others_write(shared):
@@ -422,7 +370,7 @@ def test_a_reader_sees_one_state_while_others_write(shared):
 
 
 def test_a_block_that_raises_writes_nothing(store):
-    store.upgrade()
+    store._settle(create=True)
     row = "INSERT INTO keys (id, role, digest, note, created_at) VALUES ('a', 'read', 'b', '', 1)"
 
     def broken():

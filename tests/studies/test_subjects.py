@@ -14,7 +14,7 @@ import evenhand as eh
 from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, MissingExtraError
 from evenhand.studies import Operation, Store, Study, bandit_frame
 from evenhand.studies.log import subjects as module
-from evenhand.studies.store.schema import EVENTS, REVISIONS, SNAPSHOTS, SUBJECTS
+from evenhand.studies.store.schema import EVENTS, SNAPSHOTS, SUBJECTS
 
 SHOWN = [0.12345678912345678, 0.23456789123456789]
 NAME = "user-17-Beate"
@@ -345,18 +345,3 @@ def test_without_cryptography_it_is_said_what_to_install(store, monkeypatch):
     with pytest.raises(MissingExtraError, match=r"pip install 'evenhand\[service\]'"):
         study.ask([SHOWN, SHOWN], subject=NAME)
     assert study.sequence == 0
-
-
-def test_an_older_store_is_upgraded_by_its_first_subject(tmp_path):
-    path = tmp_path / "older.evenhand"
-    study = Study.create(path, policy(), name="ads")
-    with study.store.writing() as connection:
-        for table in ("key_limits", "acknowledgements", "subjects"):
-            connection.execute(text(f"DROP TABLE {table}"))
-        connection.execute(text(f"UPDATE {REVISIONS} SET version_num = '0002'"))
-    study.close()
-    again = Study.open(path)
-    again.ask([SHOWN, SHOWN])
-    again.ask([SHOWN, SHOWN], subject=NAME)
-    assert again.erase(NAME)[:2] == (1, 1)
-    assert again.verify().ok

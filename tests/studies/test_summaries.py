@@ -7,7 +7,7 @@ from collections import deque
 
 import numpy as np
 import pytest
-from sqlalchemy import delete, select, text, update
+from sqlalchemy import delete, select, update
 
 import evenhand as eh
 from evenhand.errors import StoreError
@@ -16,7 +16,7 @@ from evenhand.service.sessions import Session, Sessions
 from evenhand.studies import Store, Study
 from evenhand.studies.statistics.statistics import Statistics
 from evenhand.studies.statistics.summaries import _seal, begin, keep
-from evenhand.studies.store.schema import EVENTS, REVISIONS, SUMMARIES
+from evenhand.studies.store.schema import EVENTS, SUMMARIES
 
 SHARES = {"ads": 0.2, "news": 0.3, "sports": 0.1}
 
@@ -209,23 +209,6 @@ def test_a_forged_summary_changes_no_verification():
     assert begin(study)[0].counts.sum() == 0
     again = Study.open(study.store).verify()
     assert (again, again.ok) == (found, True)
-
-
-def test_a_store_without_the_table_is_read_and_stays_as_it_is():
-    study = Study.create(":memory:", plain_shares(), name="ads")
-    converse(study, 40, 1)
-    with study.store.writing() as connection:
-        SUMMARIES.drop(connection)
-        connection.execute(text(f"UPDATE {REVISIONS} SET version_num = '0005'"))
-    study.store._there.discard(SUMMARIES.name)
-    session = session_of(study)
-    session.keep(least=1)
-    assert shown(session) == laid_open([*fresh(study)])
-    with study.store.reading() as connection:
-        assert not study.store.has(connection, SUMMARIES)
-    assert study.store.upgrade() == ("0005", "0006")
-    keep_all(session)
-    assert stored(study.store).sequence == study.sequence
 
 
 def test_a_summary_that_cannot_be_written_harms_nobody(monkeypatch):

@@ -98,14 +98,6 @@ def test_a_row_of_a_subject_that_went_to_another_study_is_found(people):
     assert any("was changed" in problem for problem in people.verify().problems)
 
 
-def test_keys_of_subjects_that_older_versions_made_are_said_to_be_unchecked(people, monkeypatch):
-    assert not any("subject key" in note for note in people.verify().notes)
-    monkeypatch.setattr("evenhand.studies.log.subjects._id_of", lambda *_: "0123456789abcdef" * 2)
-    people.ask(ROWS, subject="Zoe")
-    said = "subject keys that an older version made: 1; whether their names or days were changed cannot be checked"
-    assert said in people.verify().notes
-
-
 @pytest.mark.parametrize("damage", ["UPDATE subjects SET secret = 'zz'", "DELETE FROM subjects"])
 @pytest.mark.parametrize("fresh", [True, False])
 def test_a_bad_row_of_one_person_stops_this_person_alone(people, damage, fresh):

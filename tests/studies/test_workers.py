@@ -24,7 +24,7 @@ from evenhand.errors import (
     UnknownWorkerError,
 )
 from evenhand.studies import Operation, Store, Study
-from evenhand.studies.store.schema import EVENTS, REVISION, REVISIONS, WITHOUT_WORKERS, WORKERS
+from evenhand.studies.store.schema import EVENTS, WORKERS
 from tests.cli.shell import call
 
 SHARES = {"ads": 0.2, "news": 0.3, "sports": 0.1}
@@ -711,22 +711,6 @@ def test_a_log_that_was_begun_and_never_joined_is_begun_anew(tmp_path, monkeypat
     new.ask()
     assert study.membership().pool(study.promise) < before
     assert study.verify().ok
-
-
-def test_a_store_of_the_version_before_goes_on_and_takes_workers(shared):
-    study = Study.create(shared, policy(), name="old")
-    with study.store.writing() as connection:
-        connection.execute(text("DROP TABLE workers"))
-        connection.execute(text(f"UPDATE {REVISIONS} SET version_num = '{WITHOUT_WORKERS}'"))
-    study.close()
-    again = Study.open(shared, "old")
-    again.tell(again.ask(), 1.0)
-    assert again.verify().ok
-    many = Study.create(again.store, policy(), name="ads", workers=2)
-    many.join("w3").ask()
-    with again.store.reading() as connection:
-        assert connection.scalar(text(f"SELECT version_num FROM {REVISIONS}")) == REVISION
-    assert many.verify().ok
 
 
 def test_a_worker_without_its_row_is_said(place):

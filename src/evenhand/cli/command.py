@@ -40,7 +40,6 @@ OF_STUDIES = {
     "snapshot": "studies.stores:snapshot",
     "archive": "studies.archive",
     "erase": "studies.stores:erase",
-    "upgrade": "studies.stores:upgrade",
 }
 COMMANDS = {
     "init": "studies.init",

@@ -27,7 +27,6 @@ __all__ = ["serve", "worker"]
 SETTINGS = "EVENHAND_SERVE"
 """The environment variable that tells workers what to serve."""
 NEEDED = (
-    "alembic",
     "httpx",
     "prometheus_client",
     "pyarrow",

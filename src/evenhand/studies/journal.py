@@ -11,11 +11,11 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from sqlalchemy import Connection, insert, inspect, select
+from sqlalchemy import Connection, insert, select
 
 from evenhand.errors import StoreError
 from evenhand.studies.log.codec import from_text, now, to_text
-from evenhand.studies.store.schema import JOURNAL, KEY_LIMITS, KEYS, MONITORS
+from evenhand.studies.store.schema import JOURNAL, KEYS, MONITORS
 from evenhand.studies.store.statements import read
 from evenhand.studies.store.store import Store
 
@@ -28,7 +28,7 @@ LAST = "SELECT sequence, digest FROM journal ORDER BY sequence DESC LIMIT 1"
 def begin(store: Store, connection: Connection) -> None:
     """Keep all others out of the journal until the transaction ends, and begin it with what is there now.
 
-    Call it before the change is made, and `store.provide(JOURNAL)` before the transaction.
+    Call it before the change is made.
     """
     if not store.serial:
         connection.exec_driver_sql("LOCK TABLE journal IN EXCLUSIVE MODE")
@@ -46,8 +46,7 @@ def enter(connection: Connection, change: Change, given: dict[str, Any], actor: 
 
 def journal_length(connection: Connection) -> int:
     """Return how many entries the journal has."""
-    there = inspect(connection).has_table(JOURNAL.name)
-    return next(iter(read(connection, LAST)), (0, ""))[0] if there else 0
+    return next(iter(read(connection, LAST)), (0, ""))[0]
 
 
 def journal_problems(connection: Connection) -> Iterator[str]:
@@ -84,13 +83,9 @@ def _follow(kept: dict[str, dict[str, Any]], change: str, given: dict[str, Any])
 
 def _present(connection: Connection) -> dict[str, dict[str, Any]]:
     """Return the keys and monitors by name, as the journal has them."""
-    limits: dict[str, tuple[Any, Any]] = {}
-    if inspect(connection).has_table(KEY_LIMITS.name):
-        limits = {row.key: (row.expires_at, row.studies) for row in connection.execute(select(KEY_LIMITS))}
     found: dict[str, dict[str, Any]] = {}
     for key in connection.execute(select(KEYS)):
-        expires_at, studies = limits.get(key.id, (None, None))
-        found |= key_entry(key.id, key.role, key.digest, expires_at, studies, key.revoked_at is not None)
+        found |= key_entry(key.id, key.role, key.digest, key.expires_at, key.studies, key.revoked_at is not None)
     for one in connection.execute(select(MONITORS)):
         about = one.study, one.metric, one.subject, one.threshold, one.window, one.webhook
         found |= monitor_entry(one.id, *about, one.removed_at is not None)

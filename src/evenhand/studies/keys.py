@@ -22,7 +22,7 @@ from evenhand.studies.journal import begin, enter, key_entry
 from evenhand.studies.limits import check_note
 from evenhand.studies.log.codec import from_text, moment, now, to_text
 from evenhand.studies.log.expiry import read_expiry
-from evenhand.studies.store.schema import JOURNAL, KEY_LIMITS, KEYS
+from evenhand.studies.store.schema import KEYS
 from evenhand.studies.store.store import Store
 
 __all__ = [
@@ -131,20 +131,14 @@ def add_key(
         mend = "an admin key needs an end as well, such as expires='90d'"
         raise ArgumentError(wanted("role", f"one of {', '.join(ROLES)}", role, mend))
     text, end = new_key(role), None if expires is None else read_end(expires)
-    row = {"id": _id_of(text), "role": role, "digest": _digest(text), "note": note, "created_at": now()}
     reach = _names(studies)
-    limits = {"key": row["id"], "expires_at": end, "studies": reach}
-    limited = end is not None or studies is not None
-    if limited:
-        store.provide(KEY_LIMITS)
-    store.provide(JOURNAL)
+    row = {"id": _id_of(text), "role": role, "digest": _digest(text), "note": note, "created_at": now()}
+    row |= {"expires_at": end, "studies": reach}
     with store.writing() as connection:
         made = key_entry(str(row["id"]), role, str(row["digest"]), end, reach)
         begin(store, connection)
         enter(connection, "add key", made, actor)
         connection.execute(insert(KEYS), row)
-        if limited:
-            connection.execute(insert(KEY_LIMITS), limits)
     return text
 
 
@@ -201,7 +195,6 @@ def revoke_key(store: Store, id: str, *, actor: str | None = None) -> Literal["r
         If there is no such key.
     """
     named = _id_of(id) or id
-    store.provide(JOURNAL)
     with store.writing() as connection:
         found = connection.execute(select(KEYS.c.revoked_at).where(KEYS.c.id == named)).first()
         if found is None:
@@ -216,16 +209,12 @@ def revoke_key(store: Store, id: str, *, actor: str | None = None) -> Literal["r
 
 def read_keys(store: Store) -> list[tuple[Key, str]]:
     """Return all keys with their digests, oldest first."""
-    limits: dict[str, Any] = {}
     with store.reading() as connection:
         rows = connection.execute(select(KEYS).order_by(KEYS.c.created_at, KEYS.c.id)).all()
-        if store.has(connection, KEY_LIMITS):
-            limits = {row.key: row for row in connection.execute(select(KEY_LIMITS))}
     found = []
     for row in rows:
-        own = limits.get(row.id)
-        revoked, expires = (None if at is None else moment(at) for at in (row.revoked_at, own and own.expires_at))
-        studies = None if own is None or own.studies is None else tuple(from_text(own.studies))
+        revoked, expires = (None if at is None else moment(at) for at in (row.revoked_at, row.expires_at))
+        studies = None if row.studies is None else tuple(from_text(row.studies))
         found.append((Key(row.id, row.role, row.note, moment(row.created_at), revoked, expires, studies), row.digest))
     return found
 

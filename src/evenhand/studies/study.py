@@ -369,8 +369,6 @@ class Study:
 
     def _perform_all(self, operations: Sequence[Operation], *, whole: bool = False) -> list[Any]:
         """Perform many operations in one transaction; with `whole`, the first refusal is raised and undoes all."""
-        if any(operation.subject is not None for operation in operations):
-            self.store.provide(SUBJECTS)
         with self._turn:
             self._rehearse(operations)
             with self._transaction() as (connection, last):
@@ -415,7 +413,6 @@ class Study:
         after = None if older_than is None else read_expiry(older_than, "older_than")
         if (subject is None) == (after is None) or (subject is not None and not isinstance(subject, str)):
             raise ArgumentError(wanted("subject, older_than", "one of them", subject if after is None else older_than))
-        self.store.provide(SUBJECTS)
         with self._turn, self._transaction() as (connection, _):
             before = None if after is None else now() - round(after * 1e6)
             found = Subjects(connection, self._number).find(name=subject, before=before)

@@ -25,7 +25,7 @@ from evenhand.studies.log.operations import replay_entry
 from evenhand.studies.log.replay import Replay
 from evenhand.studies.log.request_keys import shown_key
 from evenhand.studies.log.snapshots import Snapshot, first_replay, replay_at, same_state, snapshots
-from evenhand.studies.log.subjects import changed_subjects, older_keys, sealed_under
+from evenhand.studies.log.subjects import changed_subjects, sealed_under
 from evenhand.studies.statistics.mark import Count, Mark
 from evenhand.studies.store.integrity import damages
 from evenhand.studies.store.statements import read
@@ -172,9 +172,6 @@ def verify(
                 problems += _follow(seen, verifier, count)
                 problems += _missing(connection, log, last, count.sequence)
                 problems += [] if verifier is None else verifier.unexplained()
-                if older := older_keys(connection, log.study):
-                    what = "whether their names or days were changed cannot be checked"
-                    notes.append(f"subject keys that an older version made: {older}; {what}")
     except UnreachableError:
         raise
     except StoreError as error:

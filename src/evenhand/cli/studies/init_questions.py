@@ -25,7 +25,7 @@ QUESTIONS = {
     "similarity": "whom to choose, where similar people must be treated similarly",
     "interventions": "which policy to deploy, where groups must not fare differently",
 }
-NEEDED = dict.fromkeys(("quotas", "groups"), ("sqlalchemy", "alembic"))
+NEEDED = dict.fromkeys(("quotas", "groups"), ("sqlalchemy",))
 """The packages of extras that an answer to a question is written with."""
 ANSWERS = (
     *("question", "name", "arms", "groups", "sensitive", "numbers", "table", "group", "label", "budget", "features"),

@@ -1,4 +1,4 @@
-"""`evenhand studies`, `snapshot`, `erase` and `upgrade`: the studies of a store, what is erased, and its version."""
+"""`evenhand studies`, `snapshot` and `erase`: the studies of a store, and what is erased."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import typer
 
 from evenhand.cli.options import JSON, STORE, STUDY
 
-__all__ = ["erase", "snapshot", "studies", "upgrade"]
+__all__ = ["erase", "snapshot", "studies"]
 
 
 def studies(store: STORE, json: JSON = False) -> None:
@@ -61,15 +61,3 @@ def erase(
         if not erased.purged:
             words += "; another program is reading the store, erase again later to clear its files"
         answer(erased._asdict(), words, json)
-
-
-def upgrade(store: STORE, json: JSON = False) -> None:
-    """Upgrade a store that an older version wrote, all or nothing."""
-    from evenhand.cli.output import answer
-    from evenhand.studies import Store
-
-    place = Store.at(store, older=True)
-    before, now = place.upgrade()
-    words = f"{store}: {'has this version already' if before == now else f'upgraded from {before} to {now}'}"
-    answer({"store": store, "before": before, "now": now}, words, json)
-    place.close()

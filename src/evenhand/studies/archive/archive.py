@@ -58,7 +58,6 @@ def archive(study: Any, to: str | None, up_to: int | None, older_than: float | N
         os.makedirs(to, exist_ok=True)
     except OSError as error:
         raise ArgumentError(wanted("to", "a folder that can be written to", to, error.strerror or "")) from error
-    study.store.provide(SEGMENTS)
     _find_again(study, to)
     study.snapshot()  # the state after everything that closed a ticket: who opens it needs no earlier entry
     already = len(study.segments)

@@ -29,7 +29,7 @@ class MovedKeys:
     def __init__(self, connection: Connection, log: Log, since: int) -> None:
         self._last, self._since = log.segments.last(connection), since
         self._kept: set[tuple[int, int]] = set()
-        if self._last and log.segments.has_keys(connection):
+        if self._last:
             self._kept = {(int(key), int(at)) for key, at in read(connection, ROWS, log.study)}
         self._met: dict[int, list[tuple[int, str | None]]] = defaultdict(list)
         """By hash, the entries with such keys; of those that are not read the key is unknown."""

@@ -13,7 +13,6 @@ from sqlalchemy import Connection
 from evenhand.errors import ArgumentError, StoreError, wanted
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.segment_files import Contents, Group, contents_of, read_group
-from evenhand.studies.store.schema import MOVED_KEYS, SEGMENTS
 from evenhand.studies.store.statements import read
 from evenhand.studies.store.store import Store
 
@@ -69,8 +68,6 @@ class Segments:
 
     def rows(self, connection: Connection, *, after: int = 0) -> list[Segment]:
         """Return the segments that hold an entry after the one numbered `after`, in order, with their present paths."""
-        if not self._store.has(connection, SEGMENTS):
-            return []
         found = read(connection, ROWS, self._study, after)
         return [Segment._make((self._path(path), *rest)) for path, *rest in found]
 
@@ -80,8 +77,7 @@ class Segments:
 
     def end(self, connection: Connection) -> tuple[int, str | None]:
         """Return the number of the last entry that left the store, 0 where none did, and the last setting that did."""
-        there = self._store.has(connection, SEGMENTS)
-        return next(iter(read(connection, END, self._study)), (0, None)) if there else (0, None)
+        return next(iter(read(connection, END, self._study)), (0, None))
 
     def page(self, connection: Connection, after: int, up_to: int | None = None) -> list[Entry]:
         """Return the first entries after the one numbered `after`, up to the one numbered `up_to`; none where they are
@@ -112,13 +108,9 @@ class Segments:
                 return [*asks, *(self.page(connection, closed - 1, closed) if closed else [])]
         return []
 
-    def has_keys(self, connection: Connection) -> bool:
-        """Return whether the store has the table of the keys that left it."""
-        return self._store.has(connection, MOVED_KEYS)
-
     def of_keys(self, connection: Connection, keys: Sequence[str]) -> list[Entry]:
         """Return the asks that left the store under these keys."""
-        if not keys or not self.has_keys(connection):
+        if not keys:
             return []
         hashes = [str(hash_of(key)) for key in keys]
         pages = (hashes[start : start + MANY] for start in range(0, len(hashes), MANY))

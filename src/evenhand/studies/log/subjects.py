@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, delete, func, insert, inspect, select
+from sqlalchemy import Connection, delete, insert, select
 
 from evenhand.errors import StoreError
 from evenhand.extras import optional
@@ -22,15 +22,13 @@ from evenhand.studies.log.codec import CHECKED, SEALED, Sealed, from_text, now, 
 from evenhand.studies.store.schema import SUBJECTS
 from evenhand.studies.store.statements import read
 
-__all__ = ["DAY", "Erasure", "Subjects", "changed_subjects", "has_subjects", "older_keys", "opened", "sealed_under"]
+__all__ = ["DAY", "Erasure", "Subjects", "changed_subjects", "has_subjects", "opened", "sealed_under"]
 
 DAY = 86_400_000_000
 """Microseconds."""
 NONCE, SECRET = 12, 32
 """Bytes, as AES-GCM has them."""
 MANY = 500
-DERIVED = "n"
-"""The ids of keys begin with it that follow from study, name and day; those of older versions are random."""
 
 
 class Erasure(NamedTuple):
@@ -117,25 +115,18 @@ class Subjects:
 
 def has_subjects(connection: Connection, study: int) -> bool:
     """Return whether contexts of a study are encrypted."""
-    sqlite = connection.dialect.name == "sqlite"
-    table = "SELECT name FROM sqlite_master WHERE name = ?" if sqlite else "SELECT to_regclass(?)"
-    if read(connection, table, SUBJECTS.name) in ([], [(None,)]):  # a store of an earlier version
-        return False
     return bool(read(connection, f"SELECT id FROM {SUBJECTS.name} WHERE study = ? LIMIT 1", study))
 
 
 def changed_subjects(connection: Connection, study: int, ids: Collection[str]) -> Iterator[str]:
     """Yield the keys of subjects that do not belong to the study, the name and the day that they were made for.
 
-    An erasure looks for them by these, and would not find them. Keys that older versions made cannot be told: see
-    `older_keys`.
+    An erasure looks for them by these, and would not find them.
 
     Parameters
     ----------
     ids : of keys that the study's log names, wherever they are now.
     """
-    if not inspect(connection).has_table(SUBJECTS.name):
-        return
     rows = list(connection.execute(select(SUBJECTS).where(SUBJECTS.c.study == study)))
     strangers = sorted(set(ids) - {row.id for row in rows})
     for start in range(0, len(strangers), MANY):
@@ -146,23 +137,15 @@ def changed_subjects(connection: Connection, study: int, ids: Collection[str]) -
         except StoreError as error:
             yield str(error)
             continue
-        if row.id.startswith(DERIVED) and (row.id != made_for or row.study != study):
+        if row.id != made_for or row.study != study:
             what = "its study, name, day or secret is not the one that it was made with"
             yield f"subject key {row.id} was changed: {what}, so that an erasure may miss what it encrypts"
-
-
-def older_keys(connection: Connection, study: int) -> int:
-    """Return how many subject keys have an id of an older version, which does not show whether they were changed."""
-    if not inspect(connection).has_table(SUBJECTS.name):
-        return 0
-    of_study = select(func.count()).where(SUBJECTS.c.study == study, ~SUBJECTS.c.id.startswith(DERIVED))
-    return int(connection.execute(of_study).scalar_one())
 
 
 def _id_of(secret: str, study: int, name: str, day: int) -> str:
     """Return the id of a subject's key, which says nothing of the subject, and which no other name has."""
     about = f"{study}\x1f{day}\x1f{name}".encode()
-    return DERIVED + hmac.digest(_bytes_of(secret, "a subject key"), about, "sha256").hex()[: 32 - len(DERIVED)]
+    return hmac.digest(_bytes_of(secret, "a subject key"), about, "sha256").hex()[:32]
 
 
 def _bytes_of(secret: str, what: str) -> bytes:

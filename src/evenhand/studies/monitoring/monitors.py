@@ -17,7 +17,7 @@ from evenhand.studies.limits import check_note
 from evenhand.studies.log.codec import moment, now
 from evenhand.studies.monitoring.metrics import METRICS, Monitor, check, exceeds, measure
 from evenhand.studies.signing import webhook_secret
-from evenhand.studies.store.schema import ACKNOWLEDGEMENTS, ALERTS, JOURNAL, MONITORS
+from evenhand.studies.store.schema import ACKNOWLEDGEMENTS, ALERTS, MONITORS
 
 if TYPE_CHECKING:
     from evenhand.studies.study import Study
@@ -101,7 +101,6 @@ def add(
         "webhook": webhook,
         "created_at": now(),
     }
-    study.store.provide(JOURNAL)
     with study.store.writing() as connection:
         begin(study.store, connection)
         number = connection.scalar(insert(MONITORS).values(row).returning(MONITORS.c.id))
@@ -120,7 +119,6 @@ def remove(study: Study, number: int, *, actor: str | None = None) -> None:
         If the study has no monitor of that number.
     """
     mine = MONITORS.c.id == number, MONITORS.c.study == study._number, MONITORS.c.removed_at.is_(None)
-    study.store.provide(JOURNAL)
     with study._log.writing() as (connection, _):
         begin(study.store, connection)
         if not connection.execute(update(MONITORS).where(*mine).values(removed_at=now())).rowcount:
@@ -148,7 +146,6 @@ def acknowledge(
         If the study has no alert of that number, or the note is too long or cannot be printed.
     """
     check_note(note)
-    study.store.provide(ACKNOWLEDGEMENTS)
     mine = select(ALERTS.c.id).join(MONITORS).where(MONITORS.c.study == study._number, ALERTS.c.id == number)
     with study._log.writing() as (connection, _):
         if connection.scalar(mine) is None:
@@ -236,8 +233,6 @@ def delivered(study: Study, alert: Alert) -> None:
 def _found(study: Study, connection: Connection) -> Select[Any]:
     monitor = [MONITORS.c[name] for name in ("metric", "threshold", "window", "subject", "webhook")]
     found = select(ALERTS, *monitor).join(MONITORS).where(MONITORS.c.study == study._number)
-    if not study.store.has(connection, ACKNOWLEDGEMENTS):
-        return found
     seen = [ACKNOWLEDGEMENTS.c[name] for name in ("at", "by", "note")]
     return found.add_columns(*seen).outerjoin(ACKNOWLEDGEMENTS, ACKNOWLEDGEMENTS.c.alert == ALERTS.c.id)
 

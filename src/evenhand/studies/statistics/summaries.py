@@ -17,7 +17,6 @@ from evenhand.registry import register
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies.log.versions import policy_version
 from evenhand.studies.statistics.statistics import Statistics
-from evenhand.studies.store.schema import SUMMARIES
 from evenhand.studies.store.statements import change, read
 
 __all__ = ["begin", "keep"]
@@ -60,8 +59,7 @@ def begin(study: Any) -> tuple[Statistics, dict[str, Any]]:
 
 def _stored(study: Any) -> Summary | None:
     with study.store.reading() as connection:
-        there = study.store.has(connection, SUMMARIES)
-        found = read(connection, FOUND, study._number) if there else []
+        found = read(connection, FOUND, study._number)
     for seal, state in found:
         if hmac.compare_digest(str(seal), _seal(study, bytes(state))):
             summary = from_bytes(bytes(state), "summary")
@@ -70,17 +68,11 @@ def _stored(study: Any) -> Summary | None:
 
 
 def keep(study: Any, statistics: Statistics, parts: dict[str, Any]) -> None:
-    """Store the statistics of a study that were taken from its log by this object, and further parts beside them.
-
-    A store of an older version, which lacks the table, stays as it is.
-    """
+    """Store the statistics of a study that were taken from its log by this object, and further parts beside them."""
     place, version = study._place(statistics.sequence), policy_version(study.first_policy)
     state = to_bytes(Summary(version, place, statistics.snapshot(), parts))
-    with study.store.reading() as connection:
-        there = study.store.has(connection, SUMMARIES)
-    if there:
-        with study.store.writing() as connection:
-            change(connection, WRITE, study._number, statistics.sequence, _seal(study, state), state)
+    with study.store.writing() as connection:
+        change(connection, WRITE, study._number, statistics.sequence, _seal(study, state), state)
 
 
 def _seal(study: Any, state: bytes) -> str:

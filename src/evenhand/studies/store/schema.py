@@ -1,13 +1,13 @@
 """The tables of a store.
 
+    evenhand_version  the version of these tables
     studies     a name, the policy's kind, the key that signs its tickets
     events      the log, never changed: every ask, tell, forget, expiry and change of the promise, chained by digests
     snapshots   the policy's state after some event, so that opening need not replay everything
-    keys        the keys of the service, hashed
+    keys        the keys of the service, hashed, each with its end and the studies that it is limited to
     monitors    the metrics that are watched
     alerts      the alerts that monitors raised
     workers     who decides in the log of a worker, and what it last reported to the others
-    key_limits  the end of a key, and the studies that it is limited to
     acknowledgements  who saw an alert, and when
     subjects    the people whose contexts are encrypted, each with a key for every day
     segments    the Parquet files that hold what left `events`: always its first entries, segment after segment
@@ -43,28 +43,21 @@ __all__ = [
     "EVENTS",
     "JOURNAL",
     "KEYS",
-    "KEY_LIMITS",
     "METADATA",
     "MONITORS",
     "MOVED_KEYS",
-    "REVISION",
-    "REVISIONS",
     "SEGMENTS",
     "SNAPSHOTS",
     "STUDIES",
     "SUBJECTS",
     "SUMMARIES",
+    "VERSION",
+    "VERSIONS",
     "WORKERS",
 ]
 
-REVISION = "0006"
-"""The migration that makes these tables."""
-WITHOUT_WORKERS = "0001"
-"""The tables that lack `workers`: they are enough for studies with one worker."""
-USABLE = (WITHOUT_WORKERS, "0002", "0003", "0004", "0005", REVISION)
-"""What a store may have: later tables are empty where they are missing, and made when they are first written to."""
-REVISIONS = "evenhand_revision"
-"""The table that says which migration a store has; other programs call theirs alembic_version."""
+VERSION = 1
+"""Of these tables. A store of another version is refused; nothing reads or forwards it."""
 
 METADATA = MetaData(
     naming_convention={
@@ -75,6 +68,10 @@ METADATA = MetaData(
     }
 )
 """Times are microseconds since 1970 in UTC."""
+
+
+VERSIONS = Table("evenhand_version", METADATA, Column("version", Integer, primary_key=True, autoincrement=False))
+"""One row: the `VERSION` that made the tables."""
 
 
 def _of_study(primary_key: bool = False) -> Column[int]:
@@ -130,6 +127,8 @@ KEYS = Table(
     Column("note", String(200), nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("revoked_at", BigInteger),
+    Column("expires_at", BigInteger),
+    Column("studies", Text),
 )
 
 MONITORS = Table(
@@ -169,14 +168,6 @@ WORKERS = Table(
     Column("reported", BigInteger, nullable=False),
     Column("reported_at", BigInteger),
     Column("report", Text),
-)
-
-KEY_LIMITS = Table(
-    "key_limits",
-    METADATA,
-    Column("key", ForeignKey("keys.id"), primary_key=True),
-    Column("expires_at", BigInteger),
-    Column("studies", Text),
 )
 
 ACKNOWLEDGEMENTS = Table(

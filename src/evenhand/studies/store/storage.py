@@ -70,18 +70,6 @@ class Storage(Protocol):
         """Return the names of the studies, oldest first."""
         ...
 
-    def has(self, connection: Connection, table: Table) -> bool:
-        """Return whether a table is there."""
-        ...
-
-    def provide(self, table: Table) -> None:
-        """Upgrade the tables if this one is missing."""
-        ...
-
-    def upgrade(self) -> tuple[str | None, str]:
-        """Bring the tables to this version, all or nothing; return the revisions before and after."""
-        ...
-
     def check_writable(self) -> None:
         """Raise a StoreError if nothing can be written; leave nothing behind."""
         ...

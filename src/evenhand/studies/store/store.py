@@ -26,7 +26,7 @@ from evenhand.errors import ArgumentError, StoreError, UnreachableError, wanted
 from evenhand.extras import optional
 from evenhand.studies.store.connections import BEGIN, USED, Connections, Use
 from evenhand.studies.store.outages import is_outage, said_by
-from evenhand.studies.store.schema import KEYS, METADATA, REVISION, REVISIONS, USABLE
+from evenhand.studies.store.schema import KEYS, METADATA, VERSION, VERSIONS
 from evenhand.studies.store.server import BEGIN_WRITING, PATIENCE, execute
 from evenhand.studies.store.statements import read
 from evenhand.studies.store.storage import Storage
@@ -76,12 +76,11 @@ class Store:
         self._turn: AbstractContextManager[Any] = turn or nullcontext()
         self._file = os.path.abspath(str(engine.url.database)) if self.serial and not self.in_memory else None
         self._connections = Connections(engine, turn, self._file, self._refused)
-        self._there: set[str] = set()
         self.named_turn = threading.Lock()
         """Held by the thread that excludes others from some names; see `excluding`."""
 
     @classmethod
-    def at(cls, where: Storage | str | os.PathLike[str], *, create: bool = False, older: bool = False) -> Store:
+    def at(cls, where: Storage | str | os.PathLike[str], *, create: bool = False) -> Store:
         """Return the store at a path or URL; a store, also one of your own, is returned as it is.
 
         Parameters
@@ -89,7 +88,6 @@ class Store:
         where : a path such as `ads.evenhand` (an SQLite file), `sqlite:///ads.evenhand`, `sqlite://` or `:memory:` (in
             memory, gone with the process), or `postgresql://user@host/database`.
         create : create the tables if missing; otherwise a place without a store is refused.
-        older : accept a store that an older version wrote, for `upgrade`.
 
         Raises
         ------
@@ -107,7 +105,7 @@ class Store:
             _check_file(url.database, create)
         store = cls(_engine(url))
         try:
-            store._settle(create, older)
+            store._settle(create)
         except BaseException:
             store.close()
             raise
@@ -155,45 +153,6 @@ class Store:
         with self.writing() as connection:
             connection.execute(insert(KEYS), row)
             connection.execute(delete(KEYS).where(KEYS.c.id == row["id"]))
-
-    def has(self, connection: Connection, table: Table) -> bool:
-        """Say whether a table is there: a store of an older version lacks those that came later."""
-        if table.name not in self._there and inspect(connection).has_table(table.name):
-            self._there.add(table.name)
-        return table.name in self._there
-
-    def provide(self, table: Table) -> None:
-        """Upgrade the store if it lacks a table."""
-        if table.name in self._there:
-            return
-        with self.reading() as connection:
-            there = self.has(connection, table)
-        if not there:
-            self.upgrade()
-
-    def upgrade(self) -> tuple[str | None, str]:
-        """Upgrade the tables to this version, all or nothing; return the revisions before and after.
-
-        Raises
-        ------
-        StoreError
-            If the store was written by a newer version.
-        """
-        command = optional("alembic.command", "a store of studies")
-        config = optional("alembic.config", "a store of studies").Config
-        with self.writing() as connection:
-            if not self.serial:
-                connection.execute(text("SELECT pg_advisory_xact_lock(20211121)"))
-            before = _revision(connection)
-            self._known(before)
-            if before != REVISION:
-                settings = config(attributes={"connection": connection})
-                settings.set_main_option("script_location", "evenhand:studies/store/migrations")
-                command.upgrade(settings, "head")
-        self._there.update(METADATA.tables)
-        if self.serial and not self.in_memory:
-            self._engine.dispose()
-        return before, REVISION
 
     def purge(self, *tables: Table) -> bool:
         """Clear deleted rows of these tables from the files of the database; return whether that could be done.
@@ -264,29 +223,35 @@ class Store:
 
     # ------------------------------------------------------------------ inside
 
-    def _settle(self, create: bool, older: bool) -> None:
+    def _settle(self, create: bool) -> None:
         with self.reading() as connection:
-            revision = _revision(connection)
-            self._there.update(METADATA.tables if revision == REVISION else ())
-            tables = bool(inspect(connection).get_table_names()) if revision is None else True
-        if revision is None and tables:
+            version = _version(connection)
+            foreign = version is None and bool(inspect(connection).get_table_names())
+        if foreign:
             raise StoreError(f"{self.url}: a database, but no store of evenhand; name another place")
-        if revision is None and not create:
+        if version is None and not create:
             raise StoreError(
                 f"{self.url}: no store is there yet; `evenhand new`, `serve --create` and Study.create make one"
             )
-        if revision is None:
-            self.upgrade()
-        elif revision not in USABLE:
-            self._known(revision)
-            if not older:
-                raise StoreError(
-                    f"{self.url}: written by an older version; `evenhand upgrade` brings it to this one's form"
-                )
+        if version is None:
+            version = self._create()
+        if version != VERSION:
+            what = f"its tables are of version {version}, and this evenhand reads version {VERSION} alone"
+            raise StoreError(f"{self.url}: {what}; open it with the evenhand that wrote it; nothing has changed")
 
-    def _known(self, revision: str | None) -> None:
-        if revision is not None and revision > REVISION:
-            raise StoreError(f"{self.url}: written by a newer version (revision {revision}); upgrade evenhand")
+    def _create(self) -> Any:
+        """Make the tables, all or none, unless another process has made them meanwhile; return their version."""
+        with self.writing() as connection:
+            if not self.serial:
+                connection.execute(text("SELECT pg_advisory_xact_lock(20211121)"))
+            version = _version(connection)
+            if version is None:
+                METADATA.create_all(connection, checkfirst=False)
+                connection.execute(insert(VERSIONS), {"version": VERSION})
+                version = VERSION
+        if self.serial and not self.in_memory:
+            self._engine.dispose()  # connections set the file's journal when they begin, if it has tables
+        return version
 
 
 def _url(where: str | os.PathLike[str]) -> URL:
@@ -369,7 +334,7 @@ def _engine(url: URL) -> Engine:
         cursor = connection.cursor()
         for pragma in ("synchronous = FULL", "foreign_keys = ON", "secure_delete = ON"):
             cursor.execute(f"PRAGMA {pragma}")
-        if cursor.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (REVISIONS,)).fetchone():
+        if cursor.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (VERSIONS.name,)).fetchone():
             cursor.execute("PRAGMA journal_mode = WAL")
         cursor.close()
 
@@ -401,9 +366,10 @@ def _ping_idle(engine: Engine) -> None:
                 raise DisconnectionError from error
 
 
-def _revision(connection: Connection) -> str | None:
+def _version(connection: Connection) -> Any:
+    """Return the version of the tables, None where there are none of ours."""
     there = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
     if connection.dialect.name != "sqlite":
         there = "SELECT 1 WHERE to_regclass(?) IS NOT NULL"
-    found = read(connection, there, REVISIONS) and read(connection, f"SELECT version_num FROM {REVISIONS}")
+    found = read(connection, there, VERSIONS.name) and read(connection, f"SELECT version FROM {VERSIONS.name}")
     return found[0][0] if found else None

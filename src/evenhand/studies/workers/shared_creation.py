@@ -94,7 +94,6 @@ def _begin(
     """Write a study with these members to a store, which is created if missing."""
     name, version = row["name"], policy_version(policy)
     with open_store(store, create=True) as place:
-        place.upgrade()
         with place.writing() as connection:
             try:
                 number = connection.scalar(insert(STUDIES).values(row).returning(STUDIES.c.id))

@@ -1,1 +1,0 @@
-"""The history of the store's tables, a file a step; `Store.upgrade` takes them."""
