@@ -72,24 +72,6 @@ def test_keys_that_read_like_numbered_ones_are_keys_of_their_own(study, order):
     assert study.verify().ok
 
 
-OLDER = {"shell": "{key}.{after}", "service": "{key}#{number}"}
-
-
-@pytest.mark.parametrize("form", OLDER)
-def test_decisions_that_older_versions_stored_are_found(study, form, monkeypatch):
-    with monkeypatch.context() as older:
-        texts = lambda key, number: (OLDER[form].format(key=key, number=number, after=number + 1),)  # noqa: E731
-        older.setattr("evenhand.studies.log.transaction.texts_of", texts)
-        before = study.ask(key="night", count=3)
-        older.setattr("evenhand.studies.log.transaction.texts_of", lambda key, number: (key,))
-        single, like = study.ask(key="alone"), study.ask(key="order.7")
-    assert study.ask(key="night", count=4)[:3] == before
-    assert study.ask(key="night") == before[0]
-    assert study.ask(key="alone", count=2)[0] == single
-    assert study.ask(key="order.7") == like
-    assert study.sequence == 7
-
-
 def test_a_count_takes_all_or_none():
     sampler = eh.sampling.UniformSampler(["a", "b"], budget=6.0, seed=1)
     study = Study.create(":memory:", sampler)

@@ -1,51 +1,39 @@
 """Keys of requests: the texts under which the log keeps the decisions that a caller named, and which asks are the same.
 
 Decision number i under a key is the same for the shell, the library and HTTP, however many are asked for at once.
-Number 0 is kept under the key itself, number i under the key, a tab and i; a caller's key holds no tab. Older versions
-wrote `key.1` and `key#0` for the first of several: a new key that reads like one of these is kept with a tab and 0, so
-that the plain text always means what the older version wrote.
+Number 0 is kept under the key itself, number i under the key, a tab and i; a caller's key holds no tab.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from evenhand.protocol import Label, find_label, places
+from evenhand.protocol import Label, composed, find_label, places
 from evenhand.studies.log.codec import revive
 
-__all__ = ["LONGEST", "same_ask", "shown_key", "texts_of"]
+__all__ = ["LONGEST", "same_ask", "shown_key", "text_of"]
 
 LONGEST = 200
 """Characters of the longest text."""
-NUMBERED = re.compile(r".+(\.[1-9][0-9]*|#[0-9]+)", re.DOTALL)
 
 
-def texts_of(key: str, number: int) -> tuple[str, ...]:
-    """Return the text for decision `number` under a key, then those that older versions wrote for it.
+def text_of(key: str, number: int) -> str:
+    """Return the text under which the log keeps decision `number` of a key.
 
-    >>> texts_of("night", 0)
-    ('night', 'night.1', 'night#0')
-    >>> texts_of("night", 2)
-    ('night\\t2', 'night.3', 'night#2')
+    >>> text_of("night", 0), text_of("night", 2)
+    ('night', 'night\\t2')
     """
-    older = (f"{key}.{number + 1}", f"{key}#{number}")
-    if number:
-        return (f"{key}\t{number}", *older)
-    return (f"{key}\t0", key, *older) if NUMBERED.fullmatch(key) else (key, *older)
+    return f"{composed(key)}\t{number}" if number else str(composed(key))
 
 
 def shown_key(text: str | None) -> str | None:
     """Return what people read for a text of the log: the key, and behind # the number where it is not the first.
 
-    >>> shown_key("night"), shown_key("night\\t2"), shown_key("night.3\\t0")
-    ('night', 'night#2', 'night.3')
+    >>> shown_key("night"), shown_key("night\\t2")
+    ('night', 'night#2')
     """
-    if text is None or "\t" not in text:
-        return text
-    key, number = text.rsplit("\t", 1)
-    return key if number == "0" else f"{key}#{number}"
+    return None if text is None else text.replace("\t", "#")
 
 
 def same_ask(before: dict[str, Any], given: dict[str, Any], arms: Sequence[Label], retired: Collection[Label]) -> bool:

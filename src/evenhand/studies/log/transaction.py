@@ -19,7 +19,6 @@ from evenhand.errors import (
     StoreError,
     wanted,
 )
-from evenhand.protocol import composed
 from evenhand.studies.log.chain import Entry, digest_of
 from evenhand.studies.log.codec import (
     arguments_of,
@@ -34,7 +33,7 @@ from evenhand.studies.log.expiry import duration
 from evenhand.studies.log.log import Log, record_of
 from evenhand.studies.log.operations import CHANGES, Operation, apply, decision_text, returned_text
 from evenhand.studies.log.replay import Replay
-from evenhand.studies.log.request_keys import LONGEST, same_ask, texts_of
+from evenhand.studies.log.request_keys import LONGEST, same_ask, text_of
 from evenhand.studies.log.subjects import Subjects, sealed_under
 
 __all__ = ["Transaction"]
@@ -194,7 +193,7 @@ class Transaction:
         if subject is not None:
             replay.sealed = True
             text = self._subjects.seal(subject, given)
-            name = None if key is None else self._subjects.hide(subject, _texts(operation)[0])
+            name = None if key is None else self._subjects.hide(subject, str(_text(operation)))
         words = decision_text(replay.policy, decided)
         self._enter(kind, decided.id, text, started, decision=words, random_state=drawn_from, key=name, actor=actor)
         if name is not None:
@@ -272,13 +271,13 @@ class Transaction:
 
     def _texts(self, operation: Operation) -> tuple[str, ...]:
         """Return the keys under which the log may hold the decision; those of a subject say nothing of it."""
-        subject, texts = operation.subject, _texts(operation)
+        subject, text = operation.subject, _text(operation)
         if subject is None:
-            return texts
+            return () if text is None else (text,)
         if operation.kind != "ask":
             raise ArgumentError(wanted("subject", f"none: {operation.kind} shows nothing of one", subject))
         _check_name("subject", subject, LONGEST)
-        return tuple(self._subjects.hidden(subject, texts[0])) if texts else ()
+        return () if text is None else tuple(self._subjects.hidden(subject, text))
 
     def _flush(self) -> None:
         self._log.append(self._connection, self._entries)
@@ -290,20 +289,18 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _texts(operation: Operation) -> tuple[str, ...]:
-    """Return the keys under which the log may hold the decision, first the one to write; none without a key."""
+def _text(operation: Operation) -> str | None:
+    """Return the key under which the log holds the decision, None without a key."""
     key, number = operation.key, operation.number
     if key is None:
-        return ()
+        return None
     _check_name("key", key, LONGEST)
     whole("number", number, low=0)
-    texts = texts_of(composed(key), number)
-    if composed(key) != key:
-        texts += texts_of(key, number)
-    if len(texts[0]) > LONGEST:
-        mend = f"decision {number} under it needs {len(texts[0])}, shorten it"
+    text = text_of(key, number)
+    if len(text) > LONGEST:
+        mend = f"decision {number} under it needs {len(text)}, shorten it"
         raise ArgumentError(wanted("key", f"a text that fits {LONGEST} characters with its number", key, mend))
-    return texts
+    return text
 
 
 def _check_name(name: str, text: Any, most: int) -> None:

@@ -36,7 +36,7 @@ from evenhand.studies.log.codec import Event
 from evenhand.studies.log.log import Record, as_event
 from evenhand.studies.log.operations import CHANGES, Arguments, Operation
 from evenhand.studies.log.replay import Replay
-from evenhand.studies.log.request_keys import texts_of
+from evenhand.studies.log.request_keys import text_of
 from evenhand.studies.log.segments import Segment
 from evenhand.studies.log.subjects import Erasure
 from evenhand.studies.store.exclusion import excluding
@@ -218,10 +218,10 @@ class SharedStudy(Exchanging, Members, Study):
         if not _is_key(operation.key):
             return -1
         with suppress(ArgumentError):  # the transaction refuses it by name
-            texts = texts_of(operation.key, operation.number)
+            text = text_of(operation.key, operation.number)
             for number, log in self._every_log().items():
                 with log.store.reading() as connection:
-                    if log._log.of_keys(connection, texts):
+                    if log._log.of_keys(connection, [text]):
                         return number
         return -1
 
