@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import evenhand as eh
 from evenhand.errors import (
     ArgumentError,
     ClosedTicketError,
@@ -13,7 +12,6 @@ from evenhand.errors import (
     UnknownTicketError,
 )
 from evenhand.learners import UCB1, Thompson
-from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Decision
 from evenhand.quotas import FairUCB
 from evenhand.saving.state import to_bytes
@@ -206,14 +204,3 @@ def test_decisions_with_probabilities_can_be_compared():
     assert one._replace(probabilities=None) == Decision(1, 1, "a", 0, None, "drawn")
     assert one != 1
     assert len({one, one._replace(probabilities=np.array([0.5, 0.5]))}) == 1
-
-
-def test_the_former_module_still_works_and_says_where_it_is_now():
-    with pytest.warns(DeprecationWarning, match="evenhand.policy now"):
-        from evenhand.online import KernelPolicy as former
-    assert former is KernelPolicy
-    with pytest.raises(ImportError):
-        from evenhand.online import nothing  # noqa: F401
-    with pytest.warns(DeprecationWarning, match="evenhand.state.save is evenhand.save now"):
-        from evenhand.state import save as former_save
-    assert former_save is eh.save

@@ -184,15 +184,7 @@ def test_axes_of_the_wrong_kind_are_refused_by_name(function, kind, made):
     before = plt.get_fignums()
     with pytest.raises(ArgumentError, match=r"^ax: wanted the axes of a flat plot, got .*plt.subplots"):
         ONE[function](made, ax=given)
-    with pytest.raises(ArgumentError, match=r"^axes: wanted the axes of a flat plot"):
-        ONE[function](made, axes=given)
     assert plt.get_fignums() == before
-
-
-def test_axes_are_given_once(made):
-    _, (left, right) = plt.subplots(1, 2)
-    with pytest.raises(ArgumentError, match=r"^ax: wanted the axes once, got 'ax and axes'; leave out axes"):
-        plots.plot_regret(made["history"], left, ax=right)
 
 
 def test_current_axes_of_the_wrong_kind_are_refused(made):

@@ -51,7 +51,7 @@ def test_of_many_arms_the_picture_says_how_many_are_named_and_which(promised):
 def test_labels_are_one_line_and_no_formulas():
     counts = np.outer(ROUNDS, [0.5, 0.5])
     drawn, axes = figure()
-    plot_course(ROUNDS, counts, ["two\n lines", r"$\frac$"], axes=axes)
+    plot_course(ROUNDS, counts, ["two\n lines", r"$\frac$"], ax=axes)
     assert set(names(axes)) == {"two lines 0.5", r"\$\frac\$ 0.5"}
     drawn.canvas.draw()
 

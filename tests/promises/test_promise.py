@@ -7,7 +7,6 @@ from fractions import Fraction as F
 
 import pytest
 
-import evenhand as eh
 from evenhand.errors import ArgumentError, SharesError
 from evenhand.promises.feasible import find_chain
 from evenhand.promises.promise import Clause, Promise
@@ -218,15 +217,6 @@ def test_plain_data_that_is_no_promise_is_refused_by_name(data, words):
 
 def test_a_list_beside_names_is_one_for_each_arm():
     assert Promise(A, caps=[0.5, None, 0.75]).caps == (F(1, 2), None, F(3, 4))
-
-
-def test_the_forms_of_before_warn_and_mean_the_same():
-    with pytest.warns(DeprecationWarning, match=r"write Promise\(\{arm: share"):
-        old = Promise(("a", "b"), (0.5, 0.25), 1.0)
-    assert old == Promise({"a": 0.5, "b": 0.25}, 1.0)
-    with pytest.warns(DeprecationWarning, match=r"write Promise\(shares\)"):
-        assert Promise.read([0.5, 0.25]) == Promise([0.5, 0.25])
-    assert eh.quotas.Promise is Promise
 
 
 def test_periods_of_a_chain_divide_one_another_and_fit_their_windows():

@@ -16,7 +16,7 @@ from tests.waiting import until
 SHARES = {"a": 0.2, "b": 0.3}
 PATHS = (
     "/studies", "/studies/team", "/studies/team/series", "/studies/team/series?first=2", "/studies/team/decisions",
-    "/studies/team/owed", "/studies/team/audit", "/studies/team/history?format=csv", "/metrics", "/readyz",
+    "/studies/team/forced", "/studies/team/audit", "/studies/team/history?format=csv", "/metrics", "/readyz",
 )  # fmt: skip
 SOUND = ("/studies/sound", "/studies/sound/decisions", "/studies/sound/audit")
 LIMIT = 20.0

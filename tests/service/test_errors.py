@@ -192,7 +192,7 @@ def test_an_unknown_study_is_refused_by_name(one, path):
 
 @pytest.mark.parametrize(
     "path",
-    ["", "/series", "/decisions", "/decisions/1", "/owed", "/history", "/audit"],
+    ["", "/series", "/decisions", "/decisions/1", "/forced", "/history", "/audit"],
     ids=lambda path: path or "state",
 )
 def test_an_unknown_study_has_nothing_to_read(one, path):
@@ -239,7 +239,7 @@ def test_a_header_that_can_be_there_once_is_refused_twice(one, name):
         ("/decisions?limit=0", 422),
         ("/decisions?before=x", 422),
         ("/series?points=1", 422),
-        ("/owed?limit=1001", 422),
+        ("/forced?limit=1001", 422),
         ("/history?format=xls", 422),
     ],
 )
@@ -258,7 +258,7 @@ def test_a_store_that_is_gone_is_503(one, monkeypatch):
     assert (answer.status_code, answer.json()["error"]["name"]) == (503, "StoreError")
     assert answer.headers["Retry-After"] == "1"
     monkeypatch.setattr(one.store, "names", gone)
-    health = one.http.get("/healthz")
+    health = one.http.get("/readyz")
     assert health.status_code == 503
     for refusal in (answer, health):
         assert refusal.json()["error"]["message"] == "the store cannot be reached; try again"
@@ -281,7 +281,7 @@ def test_a_defect_shows_nothing_of_itself_but_is_logged(one, monkeypatch):
 
 
 def test_every_answer_forbids_what_browsers_might_do_with_it(one):
-    for answer in (one.http.get("/healthz"), one.http.get("/docs"), one.ask(), one.http.get("/nothing")):
+    for answer in (one.http.get("/readyz"), one.http.get("/docs"), one.ask(), one.http.get("/nothing")):
         assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
         assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
         assert answer.headers["X-Content-Type-Options"] == "nosniff"

@@ -126,7 +126,7 @@ def test_an_address_without_a_good_key_has_a_bucket_too(serving):
     served = serving(rate=0.5, burst=3)
     answers = [served.http.get("/studies", headers={"Authorization": "Bearer wrong"}) for _ in range(12)]
     assert [answer.status_code for answer in answers] == [401] * 10 + [429] * 2
-    assert served.http.get("/healthz").status_code == 200
+    assert served.http.get("/readyz").status_code == 200
     assert served.send("read", "GET", "/studies").status_code == 200
 
 

@@ -161,7 +161,7 @@ def test_an_empty_study_has_an_empty_course(served):
     series = served.read("/studies/ads/series")
     models.SeriesOut.model_validate(series)
     assert (series["round"], series["shares"]) == ([], [[], []])
-    assert served.read("/studies/ads/owed") == {"owed": []}
+    assert served.read("/studies/ads/forced") == {"forced": []}
     assert served.read("/studies/ads/decisions") == {"decisions": [], "next": None}
 
 
@@ -222,14 +222,13 @@ def test_all_of_one_decision(lively):
     assert record["age_seconds"] >= 0
 
 
-def test_who_was_owed_when(lively):
-    owed = lively.read("/studies/ads/owed?limit=3")
-    models.OwedOut.model_validate(owed)
+def test_which_decisions_were_forced(lively):
+    forced = lively.read("/studies/ads/forced?limit=3")
+    models.ForcedOut.model_validate(forced)
     expected = [one for one in reversed(lively.decisions) if one["reason"] == OWED][:3]
-    assert [(one["id"], one["arm"], one["round"]) for one in owed["owed"]] == [
+    assert [(one["id"], one["arm"], one["round"]) for one in forced["forced"]] == [
         (one["id"], one["arm"], one["round"]) for one in expected
     ]
-    assert lively.read("/studies/ads/forced?limit=3") == {"forced": owed["owed"]}
 
 
 def test_the_audit_is_a_verification_done_once_while_nothing_changes(lively, monkeypatch):

@@ -70,7 +70,7 @@ def _wait(url, process):
     def answers():
         assert process.poll() is None
         try:
-            return get(f"{url}/healthz").status_code == 200
+            return get(f"{url}/readyz").status_code == 200
         except httpx.TransportError:
             return False
 

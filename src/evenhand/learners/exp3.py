@@ -102,7 +102,7 @@ class Exp3(KernelPolicy):
     True
 
     `DeadlineLearn` holds a wish of it that is refused and tells it of granted ones alone. Where nobody knows the
-    probability of a decision, as in a study of an earlier version whose rule ranks the arms, the learner's own latest
+    probability of a decision, the learner's own latest
     probability of the arm stands in, and the bound below is not proved.
 
     Source: Auer, Cesa-Bianchi, Freund, Schapire (2002), Corollary 3.2: against the best single arm, the expected regret

@@ -19,19 +19,15 @@ if TYPE_CHECKING:
 __all__ = ["axes_of", "one_of", "panels_of"]
 
 
-def axes_of(ax: Axes | None, axes: Axes | None = None) -> Axes:
-    """Return the axes to draw in: `ax`, or `axes` as older programs name it, or the current axes.
+def axes_of(ax: Axes | None) -> Axes:
+    """Return the axes to draw in: `ax`, or the current axes.
 
     Raises
     ------
     ArgumentError
-        If both are given, or what is given is not the axes of a flat plot.
+        If what is given is not the axes of a flat plot.
     """
-    if ax is not None and axes is not None:
-        raise ArgumentError(wanted("ax", "the axes once", "ax and axes", "leave out axes"))
-    if ax is None and axes is None:
-        return _checked("ax", _current())
-    return _checked("ax", ax) if axes is None else _checked("axes", axes)
+    return _checked(_current() if ax is None else ax)
 
 
 def panels_of(ax: Any, columns: int, *, width: float, height: float) -> list[Axes]:
@@ -48,7 +44,7 @@ def panels_of(ax: Any, columns: int, *, width: float, height: float) -> list[Axe
     if len(given) != columns:
         mend = f"draw into the axes of plt.subplots(1, {columns}), or leave out ax"
         raise ArgumentError(wanted("ax", f"a sequence of {columns} axes", ax, mend))
-    return [_checked("ax", one) for one in given]
+    return [_checked(one) for one in given]
 
 
 def one_of(name: str, given: Any, known: Iterable[Any]) -> None:
@@ -64,12 +60,12 @@ def one_of(name: str, given: Any, known: Iterable[Any]) -> None:
         raise ArgumentError(wanted_one_of(name, names, given))
 
 
-def _checked(name: str, given: Any) -> Axes:
+def _checked(given: Any) -> Axes:
     from matplotlib.axes import Axes
 
     if not isinstance(given, Axes) or given.name != "rectilinear":
         mend = "draw into one of the axes of plt.subplots(), or leave out ax"
-        raise ArgumentError(wanted(name, "the axes of a flat plot", given, mend))
+        raise ArgumentError(wanted("ax", "the axes of a flat plot", given, mend))
     return given
 
 

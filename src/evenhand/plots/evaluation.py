@@ -19,7 +19,6 @@ __all__ = ["plot_evaluation", "plot_overlap"]
 
 def plot_evaluation(
     found: Evaluation | Comparison,
-    axes: Axes | None = None,
     *,
     at_least: float | None = None,
     ax: Axes | None = None,
@@ -27,7 +26,7 @@ def plot_evaluation(
     """Draw the value and its interval over the rows of the log, of one policy or of several, and the value wanted."""
     several = getattr(found, "evaluations", None) or {"": found}
     check_finding("found", next(iter(several.values())), "curve", "what eh.evaluate returns")
-    axes = axes_of(ax, axes)
+    axes = axes_of(ax)
     first = next(iter(several.values()))
     with style():
         ceiling = 2.5 * max(max(each.high, each.value) for each in several.values())
@@ -58,10 +57,10 @@ def _from_where_something_is_known(axes: Axes, curves: list[pd.DataFrame], ceili
         axes.set_xlim(left=max(float(curves[0]["round"].min()), min(starts) / 3))
 
 
-def plot_overlap(found: Evaluation, axes: Axes | None = None, *, ax: Axes | None = None) -> Axes:
+def plot_overlap(found: Evaluation, *, ax: Axes | None = None) -> Axes:
     """Draw each arm's share of the log beside its probability under the policy."""
     check_finding("found", found, "weights", "what eh.evaluate returns for one policy")
-    axes = axes_of(ax, axes)
+    axes = axes_of(ax)
     weights = found.weights
     with style():
         heights = {"share of the log": weights["share"].to_numpy(), "policy": weights["probability"].to_numpy()}

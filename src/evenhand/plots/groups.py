@@ -23,7 +23,7 @@ LABEL = 30
 """Signs of a label that are shown."""
 
 
-def plot_bias(table: pd.DataFrame, axes: Axes | None = None, *, ax: Axes | None = None) -> Axes:
+def plot_bias(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     """Draw the bias of each group, feature by feature, with its confidence interval.
 
     Parameters
@@ -32,7 +32,7 @@ def plot_bias(table: pd.DataFrame, axes: Axes | None = None, *, ax: Axes | None 
     """
     columns = ("group", "feature", "bias", "low", "high", "reference")
     table = checked_table("table", table, columns, "what the policy's bias() returns")
-    axes = axes_of(ax, axes)
+    axes = axes_of(ax)
     groups, features = list(dict.fromkeys(table["group"])), list(dict.fromkeys(table["feature"]))
     with style():
         undetermined = False
@@ -55,10 +55,10 @@ def plot_bias(table: pd.DataFrame, axes: Axes | None = None, *, ax: Axes | None 
         return finish(axes, f"Bias, compared with {reference}", "reward per unit of the feature", "feature")
 
 
-def plot_group_share(history: xr.Dataset, axes: Axes | None = None, *, ax: Axes | None = None) -> Axes:
+def plot_group_share(history: xr.Dataset, *, ax: Axes | None = None) -> Axes:
     """Draw each group's share of the pulls at the end beside its share of the arms: mean over replications."""
     check_history(history, "group_share", "arm_share")
-    axes = axes_of(ax, axes)
+    axes = axes_of(ax)
     last = history.isel(round=-1)
     shares = {str(n): last.group_share.sel(policy=n).mean("replication").values for n in history.policy.values}
     with style():
@@ -69,7 +69,6 @@ def plot_group_share(history: xr.Dataset, axes: Axes | None = None, *, ax: Axes 
 
 def plot_sweep(
     table: pd.DataFrame,
-    axes: Axes | None = None,
     *,
     measures: Mapping[str, str],
     across: str,
@@ -85,7 +84,7 @@ def plot_sweep(
     measures : which measures, each with its dash; the first is named in the legend, the others share its colour.
     across, up, title : labels.
     """
-    axes = axes_of(ax, axes)
+    axes = axes_of(ax)
     names = list(dict.fromkeys(table["policy"]))
     with style():
         for measure, dash in measures.items():

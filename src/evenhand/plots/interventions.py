@@ -30,11 +30,11 @@ VERDICTS = {
 }
 
 
-def plot_outcomes(recommendation: Recommendation, axes: Axes | None = None, *, ax: Axes | None = None) -> Axes:
+def plot_outcomes(recommendation: Recommendation, *, ax: Axes | None = None) -> Axes:
     """Draw the estimated outcome of every candidate with its interval; marks tell who was certified and who was
     dropped."""
     table = _table(recommendation)
-    axes = axes_of(ax, axes)
+    axes = axes_of(ax)
     with style():
         _marks(axes, table, table["outcome"], table["outcome_low"], table["outcome_high"], 0.0)
         _candidates(axes, recommendation)
@@ -42,13 +42,11 @@ def plot_outcomes(recommendation: Recommendation, axes: Axes | None = None, *, a
         return finish(axes, f"Expected outcome{recommended}", "outcome", "candidate")
 
 
-def plot_gaps(
-    recommendation: Recommendation, *, tolerance: float, axes: Axes | None = None, ax: Axes | None = None
-) -> Axes:
+def plot_gaps(recommendation: Recommendation, *, tolerance: float, ax: Axes | None = None) -> Axes:
     """Draw the counterfactual gaps of every candidate with their intervals and the band of tolerance, one row a pair
     of values."""
     table, tolerance = _table(recommendation), real("tolerance", tolerance, above=0)
-    axes = axes_of(ax, axes)
+    axes = axes_of(ax)
     gaps = [name for name in table.columns if name.startswith("gap[")]
     with style():
         axes.axvspan(-tolerance, tolerance, color="#dddddd", zorder=0)
@@ -119,11 +117,9 @@ def plot_sensitivity(sensitivity: Sensitivity, *, ax: Any = None) -> Figure:
     return lead.get_figure(root=True)  # type: ignore[return-value]
 
 
-def plot_errors(
-    errors: pd.DataFrame, axes: Axes | None = None, *, title: str = "Wrong candidate named", ax: Axes | None = None
-) -> Axes:
+def plot_errors(errors: pd.DataFrame, *, title: str = "Wrong candidate named", ax: Axes | None = None) -> Axes:
     """Draw the share of wrong answers over the budget: columns search, budget, error, error_low, error_high."""
-    axes = axes_of(ax, axes)
+    axes = axes_of(ax)
     names = list(dict.fromkeys(errors["search"]))
     with style():
         for name, look in looks(names).items():

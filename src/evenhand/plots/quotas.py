@@ -49,7 +49,6 @@ def _lines(history: xr.Dataset, variable: str, axes: Axes, *, over: str = "mean"
 
 def plot_regret(
     history: xr.Dataset,
-    axes: Axes | None = None,
     *,
     variable: str = "regret",
     log: bool = False,
@@ -58,7 +57,7 @@ def plot_regret(
     """Draw regret (or `variable="r_regret"`) over time: mean over replications, band of two standard errors."""
     check_history(history)
     one_of("variable", variable, history.data_vars)
-    axes = axes_of(ax, axes)
+    axes = axes_of(ax)
     with style():
         _lines(history, variable, axes)
         if log:
@@ -72,11 +71,11 @@ def plot_regret(
         return finish(axes, titles.get(variable, variable), "round", "expected reward lost")
 
 
-def plot_shares(history: xr.Dataset, axes: Axes | None = None, *, ax: Axes | None = None) -> Axes:
+def plot_shares(history: xr.Dataset, *, ax: Axes | None = None) -> Axes:
     """Draw each arm's share of the rounds in which it was on offer beside its promised share, at the end: bars, dots
     where the bars are many."""
     check_history(history, "pulls")
-    axes = axes_of(ax, axes)
+    axes = axes_of(ax)
     last = history.isel(round=-1)
     on_offer = "offered" in history
     pulls = (last.pulls / (last.offered if on_offer else float(last["round"]))).mean("replication")
@@ -92,9 +91,7 @@ def plot_shares(history: xr.Dataset, axes: Axes | None = None, *, ax: Axes | Non
         return finish(axes, title, "arm", "share of the rounds" + (" on offer" if on_offer else ""))
 
 
-def plot_shortfall(
-    history: xr.Dataset, axes: Axes | None = None, *, variable: str = "worst_shortfall", ax: Axes | None = None
-) -> Axes:
+def plot_shortfall(history: xr.Dataset, *, variable: str = "worst_shortfall", ax: Axes | None = None) -> Axes:
     """Draw the worst shortfall at any round so far (or `variable="shortfall"`, now), the largest over replications.
 
     A dashed line stands where the promise would be broken. Of a shortfall now, each of at most 50 points is the
@@ -102,7 +99,7 @@ def plot_shortfall(
     """
     check_history(history, "tolerance")
     one_of("variable", variable, history.data_vars)
-    axes = axes_of(ax, axes)
+    axes = axes_of(ax)
     with style():
         now = variable != "worst_shortfall"
         shown = _stretched(history, variable) if now else history
@@ -129,11 +126,11 @@ def _stretched(history: xr.Dataset, variable: str) -> xr.Dataset:
     return drawn.assign_coords(tolerance=history.tolerance)
 
 
-def plot_audit(finding: Audit, axes: Axes | None = None, *, ax: Axes | None = None) -> Axes:
+def plot_audit(finding: Audit, *, ax: Axes | None = None) -> Axes:
     """Draw the shortfall of the arm furthest behind, round by round, of an audited log, and each promise's first
     breach."""
     check_finding("finding", finding, "timeline", "what eh.quotas.audit returns")
-    axes = axes_of(ax, axes)
+    axes = axes_of(ax)
     with style():
         axes.plot(finding.timeline["round"], finding.timeline["shortfall"], color=SHADES[0], linewidth=1.4)
         axes.plot([max(1, finding.worst_round)], [finding.worst_shortfall], "o", color="black", markersize=5)
@@ -185,7 +182,7 @@ def _forbid(axes: Axes, limits: list[float]) -> None:
         )
 
 
-def plot_cost(history: xr.Dataset, axes: Axes | None = None, *, against: Any = None, ax: Axes | None = None) -> Axes:
+def plot_cost(history: xr.Dataset, *, against: Any = None, ax: Axes | None = None) -> Axes:
     """Draw what the promise costs: expected reward a round given up against the policy named `against`.
 
     Without `against` it is the loss against the best of the policies, whatever they promise.
@@ -194,7 +191,7 @@ def plot_cost(history: xr.Dataset, axes: Axes | None = None, *, against: Any = N
     names = [str(name) for name in history.policy.values]
     if against is not None:
         one_of("against", against, names)
-    axes = axes_of(ax, axes)
+    axes = axes_of(ax)
     last = history.isel(round=-1)
     losses = {n: last.regret.sel(policy=n).mean("replication").item() / float(last["round"]) for n in names}
     reference = min(losses, key=lambda name: losses[name]) if against is None else against

@@ -32,14 +32,12 @@ def _over_trials(axes: Axes, frame: pd.DataFrame, value: str, x: str) -> None:
         curve(axes, mean.index, mean, error, look, label=name, markevery=max(1, len(mean) // 8))
 
 
-def plot_mixture(
-    frame: pd.DataFrame, axes: Axes | None = None, *, group: Any, fair: float | None = None, ax: Axes | None = None
-) -> Axes:
+def plot_mixture(frame: pd.DataFrame, *, group: Any, fair: float | None = None, ax: Axes | None = None) -> Axes:
     """Draw a group's share of the training rows over the rounds, and the fair mixture's share as a line.
 
     `frame` has the columns `scheme`, `trial`, `round`, `group`, `share`.
     """
-    axes = axes_of(ax, axes)
+    axes = axes_of(ax)
     with style():
         _over_trials(axes, frame[frame["group"] == group], "share", "round")
         if fair is not None:
@@ -49,9 +47,9 @@ def plot_mixture(
         return finish(axes, title, "round", f"share of group {group}")
 
 
-def plot_shares(frame: pd.DataFrame, axes: Axes | None = None, *, scheme: str, ax: Axes | None = None) -> Axes:
+def plot_shares(frame: pd.DataFrame, *, scheme: str, ax: Axes | None = None) -> Axes:
     """Draw each group's share of the training rows over the rounds of one scheme; `frame` as of `plot_mixture`."""
-    axes = axes_of(ax, axes)
+    axes = axes_of(ax)
     mine = frame[frame["scheme"] == scheme]
     with style():
         _over_trials(axes, mine.assign(scheme=mine["group"]), "share", "round")
@@ -61,7 +59,6 @@ def plot_shares(frame: pd.DataFrame, axes: Axes | None = None, *, scheme: str, a
 
 def plot_worst_risk(
     frame: pd.DataFrame,
-    axes: Axes | None = None,
     *,
     value: str = "test_risk",
     x: str = "round",
@@ -73,7 +70,7 @@ def plot_worst_risk(
     With `against`, draw by how much it is above the risk of that scheme in the same trial: differences that are small
     against those between trials are seen.
     """
-    axes = axes_of(ax, axes)
+    axes = axes_of(ax)
     worst: Any = frame.groupby(["scheme", "trial", x], sort=False, as_index=False)[value].max()
     title, up = "Risk of the worst-off group", "risk"
     if against is not None:
@@ -85,14 +82,12 @@ def plot_worst_risk(
         return finish(axes, title, x, up)
 
 
-def plot_risk_curves(
-    frame: pd.DataFrame, axes: Axes | None = None, *, fair: float, title: str, ax: Axes | None = None
-) -> Axes:
+def plot_risk_curves(frame: pd.DataFrame, *, fair: float, title: str, ax: Axes | None = None) -> Axes:
     """Draw each group's risk against the first group's share of the training set, exact (lines) and measured (dots).
 
     `frame` has the columns `share`, `group`, `exact`, `measured`.
     """
-    axes = axes_of(ax, axes)
+    axes = axes_of(ax)
     names = list(dict.fromkeys(frame["group"]))
     with style():
         for name, look in looks(names).items():
@@ -103,7 +98,7 @@ def plot_risk_curves(
         return finish(axes, title, f"share of group {names[0]} in the training set", "risk")
 
 
-def plot_collection(frame: pd.DataFrame, across: Any = None, *, ax: Any = None) -> Figure:
+def plot_collection(frame: pd.DataFrame, *, ax: Any = None) -> Figure:
     """Draw one collection side by side: the mixture as stacked shares, and each group's validation risk, over the
     rounds; return the figure.
 
@@ -111,11 +106,11 @@ def plot_collection(frame: pd.DataFrame, across: Any = None, *, ax: Any = None) 
 
     Parameters
     ----------
-    ax : two axes to draw in, as `across` of older programs; without them the picture has a figure of its own.
+    ax : two axes to draw in; without them the picture has a figure of its own.
     """
     columns = ("round", "group", "share", "risk")
     frame = checked_table("frame", frame, columns, "what eh.sampling.collect returns")
-    left, right = panels_of(across if ax is None else ax, 2, width=9.5, height=3.6)
+    left, right = panels_of(ax, 2, width=9.5, height=3.6)
     shares = frame.pivot_table(index="round", columns="group", values="share", sort=False)
     risks = frame.pivot_table(index="round", columns="group", values="risk", sort=False)
     risks = risks.reindex(index=shares.index, columns=shares.columns)  # a group without a known risk has a share

@@ -29,7 +29,6 @@ def plot_course(
     counts: ArrayLike,
     labels: Sequence[Any],
     promised: ArrayLike | None = None,
-    axes: Axes | None = None,
     *,
     ax: Axes | None = None,
 ) -> Axes:
@@ -44,7 +43,7 @@ def plot_course(
 
     Shares of the first tenth of the moments, when they still jump, may leave the picture above.
     """
-    axes = axes_of(ax, axes)
+    axes = axes_of(ax)
     times = np.asarray(rounds, dtype=float)
     shares = np.asarray(counts, dtype=float) / np.maximum(times, 1.0)[:, None]
     owed = np.zeros(len(labels)) if promised is None else np.asarray(promised, dtype=float)
@@ -70,7 +69,6 @@ def plot_owed(
     owed: ArrayLike,
     labels: Sequence[Any],
     limit: float | None,
-    axes: Axes | None = None,
     *,
     ax: Axes | None = None,
 ) -> Axes:
@@ -83,7 +81,7 @@ def plot_owed(
     labels : the arms (n_arms,).
     limit : from here on the promise is broken; None where it is not kept at every round.
     """
-    axes = axes_of(ax, axes)
+    axes = axes_of(ax)
     behind = np.asarray(owed, dtype=float)
     with style():
         drawn = _lines(axes, np.asarray(rounds, dtype=float), behind, behind[-1])

@@ -10,6 +10,6 @@ __all__ = ["FORCED", "KernelPolicy", "Kernels", "certain", "drawn", "unknown"]
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module("evenhand.policy.policy"), name)

@@ -17,7 +17,6 @@ of `evenhand.promises.laminar` and `evenhand.promises.feasible`.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -113,17 +112,8 @@ class Promise(Shown):
         offers: Any = None,
     ) -> None:
         given = {"caps": caps, "cap_tolerance": cap_tolerance, "windows": windows, "plays": plays}
-        if isinstance(tolerance, tuple):  # Promise(arms, shares, tolerance), as it was before
-            warnings.warn("Promise(arms, shares): write Promise({arm: share, ...})", DeprecationWarning, stacklevel=2)
-            shares, tolerance, given["caps"] = dict(zip(shares, tolerance, strict=True)), caps or 0.0, None
         made = read_promise(shares, tolerance, **given, behind=behind, offers=offers)
         self.__dict__.update(made.__dict__)
-
-    @classmethod
-    def read(cls, shares: Any, tolerance: Any = 0.0, arms: Any = None, plays: int = 1) -> Promise:
-        """Return the promise of these shares, with `arms` one share for each of them; use `Promise(shares)`."""
-        warnings.warn("Promise.read(shares): write Promise(shares)", DeprecationWarning, stacklevel=2)
-        return read_promise(shares, tolerance, plays=plays, arms=arms)
 
     @classmethod
     def _of(cls, **fields: Any) -> Self:

@@ -95,7 +95,7 @@ class Index:
         position = self._elsewhere.get(ticket, ticket - self._first)
         return max(-1, min(len(self._arms), position))
 
-    def owed(self) -> Iterator[int]:
+    def forced(self) -> Iterator[int]:
         """Yield the tickets of decisions that the promise forced, newest first."""
         return reversed(self._owed)
 

@@ -685,9 +685,6 @@ class Study:
         with self.store.reading() as connection:
             yield from self._log.rows(connection, after)
 
-    trail = statistics
-    """The former name of `statistics`."""
-
     def frame(self) -> pd.DataFrame:
         """Return the decisions as a table, a row each; see `evenhand.studies.table.log_table`."""
         from evenhand.studies.table import log_table

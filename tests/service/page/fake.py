@@ -171,7 +171,7 @@ class Played:
 
     def owed(self, query: dict[str, str]) -> dict[str, Any]:
         forced = [entry for entry in reversed(self.log) if entry["reason"] == OWED][: int(query.get("limit", 100))]
-        return {"owed": [{"id": e["id"], "round": e["id"], "at": e["at"], "arm": e["arm"]} for e in forced]}
+        return {"forced": [{"id": e["id"], "round": e["id"], "at": e["at"], "arm": e["arm"]} for e in forced]}
 
     def decision(self, number: int) -> dict[str, Any]:
         more = {
@@ -250,7 +250,7 @@ class Fake:
                 return 200, study.series(query)
             case ["audit"]:
                 return self.audit(study)
-            case ["owed"]:
+            case ["forced"]:
                 return 200, study.owed(query)
             case ["decisions"]:
                 return 200, study.decisions(query)

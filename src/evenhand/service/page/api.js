@@ -58,8 +58,8 @@ export class Service {
     if (!answer.ok) throw await refusal(answer);
   }
 
-  owed(name) {
-    return this.get(`${of(name)}/owed`, { limit: 500 });
+  forced(name) {
+    return this.get(`${of(name)}/forced`, { limit: 500 });
   }
 
   decisions(name, filters) {

@@ -104,20 +104,20 @@ export function reward(view) {
   );
 }
 
-export function owed({ state, owed: forced, ui }) {
-  if (!forced || !state.promise) return null;
-  if (forced.length === 0)
+export function forced({ state, forced: decisions, ui }) {
+  if (!decisions || !state.promise) return null;
+  if (decisions.length === 0)
     return section(
       "owed",
       "Forced",
       "Forced by the promise",
       el("p", {}, "The promise has forced no decision."),
     );
-  const first = Math.min(...forced.map(({ round }) => round));
-  const last = Math.max(state.decisions, ...forced.map(({ round }) => round));
+  const first = Math.min(...decisions.map(({ round }) => round));
+  const last = Math.max(state.decisions, ...decisions.map(({ round }) => round));
   const of = new Map();
   const latest = new Map();
-  for (const { arm, round, at } of forced) {
+  for (const { arm, round, at } of decisions) {
     of.set(arm, [...(of.get(arm) ?? []), round]);
     if (!latest.has(arm)) latest.set(arm, at);
   }
@@ -134,7 +134,7 @@ export function owed({ state, owed: forced, ui }) {
     el(
       "p",
       { class: "hint" },
-      `The latest ${counted(forced.length, "decision")} that the promise forced, since an arm was owed its share, in rounds ${count(first)} to ${count(last)}; a tick is a decision.`,
+      `The latest ${counted(decisions.length, "decision")} that the promise forced, since an arm was owed its share, in rounds ${count(first)} to ${count(last)}; a tick is a decision.`,
     ),
     table({
       caption: "Forced decisions of each arm",
@@ -168,7 +168,7 @@ export function owed({ state, owed: forced, ui }) {
       el(
         "ol",
         { class: "plain" },
-        forced
+        decisions
           .slice(0, 100)
           .map(({ id, round, at, arm }) =>
             el(

@@ -13,7 +13,7 @@ export function fresh() {
     names: null,
     state: null,
     series: null,
-    owed: null,
+    forced: null,
     open: null,
     page: null,
     close: null,
@@ -51,17 +51,17 @@ export async function readStudy(from, name, at, busy) {
   const state = await from.study(name);
   readNames(from, at);
   if (at.state === null || at.state.sequence !== state.sequence || at.read !== wanted) {
-    const [series, { owed }, open, page] = await Promise.all([
+    const [series, { forced }, open, page] = await Promise.all([
       from.series(name),
-      from.owed(name),
+      from.forced(name),
       from.decisions(name, { open: true, order: "oldest", limit: OPEN }),
       from.decisions(name, filters(at.ui)),
     ]);
-    Object.assign(at, { series, owed, open: open.decisions, at: performance.now() });
+    Object.assign(at, { series, forced, open: open.decisions, at: performance.now() });
     at.ui.chosen ??= furthestBehind(series, state);
     const reasons = [...page.decisions, ...open.decisions]
       .map(({ reason }) => reason)
-      .concat(owed.length ? [OWED] : []);
+      .concat(forced.length ? [OWED] : []);
     at.ui.reasons = [...new Set([...at.ui.reasons, ...reasons.filter(named)])].sort();
     turnPage(at, page, wanted === at.read && busy());
     at.read = wanted;

@@ -3,7 +3,7 @@
 import { arms, bias, groups } from "./arms.js";
 import { alerts, open } from "./alerts.js";
 import { comparing } from "./compare.js";
-import { owed, promise, reward } from "./charts_section.js";
+import { forced, promise, reward } from "./charts_section.js";
 import { decisionsSection } from "./decisions.js";
 import { el } from "./dom.js";
 import { count, counted, number, since, time } from "./format.js";
@@ -12,7 +12,7 @@ import { record } from "./record.js";
 import { workers } from "./workers.js";
 import { STORE, command, headline, promiseWords } from "./labels.js";
 
-/** view: {state, series, owed, open, page, ui}; parts that are not there yet are null. */
+/** view: {state, series, forced, open, page, ui}; parts that are not there yet are null. */
 export function study(view) {
   const { state } = view;
   const before = [workers, promises, arms, alerts];
@@ -22,7 +22,7 @@ export function study(view) {
     promises,
     reward,
     arms,
-    owed,
+    forced,
     open,
     bias,
     groups,

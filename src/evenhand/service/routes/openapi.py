@@ -113,7 +113,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
 def _refusals(endpoint: Endpoint) -> list[int]:
     """Return the statuses that a route may refuse with."""
     statuses = {429} if endpoint.limited else set()
-    if endpoint.path in ("/readyz", "/healthz"):
+    if endpoint.path == "/readyz":
         statuses |= {503}
     if endpoint.role is not None:
         statuses |= {401, 403, 503}

@@ -17,12 +17,17 @@ from evenhand.service import history
 from evenhand.service.metrics import AlertGauge, StudyGauges
 from evenhand.service.responses import as_json
 from evenhand.service.routes.routing import Endpoint
-from evenhand.service.schemas.request_schemas import DecisionPath, DecisionsQuery, HistoryQuery, OwedQuery, SeriesQuery
+from evenhand.service.schemas.request_schemas import (
+    DecisionPath,
+    DecisionsQuery,
+    ForcedQuery,
+    HistoryQuery,
+    SeriesQuery,
+)
 from evenhand.service.schemas.response_schemas import (
     AuditOut,
     DecisionsOut,
     ForcedOut,
-    OwedOut,
     RecordOut,
     SeriesOut,
     StateOut,
@@ -94,18 +99,13 @@ def decision(request: Request, path: DecisionPath, session: Session) -> dict[str
     return {**_row(record), **{name: getattr(record, name) for name in RECORD}}
 
 
-def forced(request: Request, query: OwedQuery, session: Session) -> dict[str, Any]:
+def forced(request: Request, query: ForcedQuery, session: Session) -> dict[str, Any]:
     """Return the last decisions that the promise forced, newest first."""
-    return {"forced": owed(request, query, session)["owed"]}
-
-
-def owed(request: Request, query: OwedQuery, session: Session) -> dict[str, Any]:
-    """Return what `/forced` returns, under an older name."""
     with session.reading() as (_, index):
-        tickets = list(islice(index.owed(), query.limit))
+        tickets = list(islice(index.forced(), query.limit))
     records = [session.reader.record(ticket) for ticket in tickets]
     return {
-        "owed": [
+        "forced": [
             {"id": one.ticket, "round": one.decision["round"], "at": one.at, "arm": one.decision["arm"]}
             for one in records
         ]
@@ -222,7 +222,6 @@ READ_ENDPOINTS = (
     Endpoint("GET", "/studies/{name}/decisions", decisions, "read", (DecisionsOut,)),
     Endpoint("GET", "/studies/{name}/decisions/{id}", decision, "read", (RecordOut,)),
     Endpoint("GET", "/studies/{name}/forced", forced, "read", (ForcedOut,)),
-    Endpoint("GET", "/studies/{name}/owed", owed, "read", (OwedOut,)),
     Endpoint("GET", "/studies/{name}/history", table, "read", content=history.CONTENT),
     Endpoint("GET", "/studies/{name}/audit", audit, "read", (AuditOut,)),
 )

@@ -42,11 +42,6 @@ async def ready(request: Request) -> dict[str, Any]:
     return {**await live(request), "studies": studies, "unreadable": state.sessions.unreadable()}
 
 
-async def health(request: Request) -> dict[str, Any]:
-    """Do what `/readyz` does, under an older name."""
-    return await ready(request)
-
-
 async def metrics(request: Request) -> Response:
     """Return metrics for Prometheus: counters, times, how each study keeps its promise, and alerts."""
     unlimited(request)
@@ -87,7 +82,6 @@ async def file(request: Request, path: FilePath) -> Response:
 SYSTEM_ENDPOINTS = (
     Endpoint("GET", "/livez", live, returns=(LiveOut,), limited=False),
     Endpoint("GET", "/readyz", ready, returns=(HealthOut,), limited=False),
-    Endpoint("GET", "/healthz", health, returns=(HealthOut,), limited=False),
     Endpoint("GET", "/metrics", metrics, "read", content={"text/plain": {}}),
     Endpoint("GET", "/openapi.json", document, described=False),
     Endpoint("GET", "/docs", docs, described=False),

@@ -14,10 +14,33 @@ from evenhand.frames import rows_frame
 from evenhand.studies.limits import check_pairs
 
 __all__ = [
-    "EXPECTED", "AcknowledgeBody", "AddBody", "AskBatch", "AskBody", "AskHeaders", "AskRow", "ChangeBody", "CreateBody",
-    "DecisionPath", "DecisionsQuery", "EraseBody", "FilePath", "ForgetBody", "HistoryQuery", "KeyBody", "KeyPath",
-    "MonitorBody", "NumberPath", "OwedQuery", "RetireBody", "SeriesQuery", "StudyPath", "TellBatch", "TellBody",
-    "WorkerBody", "WorkerPath",
+    "EXPECTED",
+    "AcknowledgeBody",
+    "AddBody",
+    "AskBatch",
+    "AskBody",
+    "AskHeaders",
+    "AskRow",
+    "ChangeBody",
+    "CreateBody",
+    "DecisionPath",
+    "DecisionsQuery",
+    "EraseBody",
+    "FilePath",
+    "ForcedQuery",
+    "ForgetBody",
+    "HistoryQuery",
+    "KeyBody",
+    "KeyPath",
+    "MonitorBody",
+    "NumberPath",
+    "RetireBody",
+    "SeriesQuery",
+    "StudyPath",
+    "TellBatch",
+    "TellBody",
+    "WorkerBody",
+    "WorkerPath",
 ]  # fmt: skip
 
 Scalar = int | float | str
@@ -349,7 +372,7 @@ class DecisionsQuery(BaseModel):
     open: bool | None = Field(default=None, description="Only open decisions, or only closed ones.")
 
 
-class OwedQuery(BaseModel):
+class ForcedQuery(BaseModel):
     """How many of the decisions that the quota forced to return."""
 
     limit: int = Field(default=100, ge=1, le=1000, description="At most this many.")

@@ -11,7 +11,7 @@ __all__ = [
     "AcknowledgedOut", "AddedOut", "AlertOut", "ArmOut", "AuditOut", "BiasOut", "ChangedOut", "DecisionBatch",
     "DecisionOut", "DecisionsOut", "Envelope", "ErasedOut", "ForcedOut", "GroupOut", "HealthOut", "KeyOut",
     "KeyStatusOut", "KeysOut", "LiveOut", "MembershipOut", "MonitorOut", "MonitorStatusOut", "MonitorsOut", "NewKeyOut",
-    "NewMonitorOut", "OwedOut", "PromiseOut", "RecordOut", "RetiredOut", "RewardOut", "RowOut", "SeriesOut", "StateOut",
+    "NewMonitorOut", "PromiseOut", "RecordOut", "RetiredOut", "RewardOut", "RowOut", "SeriesOut", "StateOut",
     "StudiesOut", "StudyOut", "ToldBatch", "ToldOut",
     "UnreadableOut",
 ]  # fmt: skip
@@ -454,7 +454,7 @@ class RecordOut(RowOut):
     actor: str | None
 
 
-class OwedRow(BaseModel):
+class ForcedRow(BaseModel):
     """A decision that the promise forced."""
 
     id: int
@@ -466,13 +466,7 @@ class OwedRow(BaseModel):
 class ForcedOut(BaseModel):
     """The decisions that the promise forced, newest first."""
 
-    forced: list[OwedRow]
-
-
-class OwedOut(BaseModel):
-    """What ForcedOut has, under an older name."""
-
-    owed: list[OwedRow]
+    forced: list[ForcedRow]
 
 
 class AuditOut(WorstCase):

@@ -61,8 +61,6 @@ Kind = Literal[
     "region",
     "take",
 ]
-WORDS_OF_FORCED = "owed its share"
-"""The reason of a forced decision in logs without reason codes."""
 CHECKED = ("available", "groups", "segment")
 """The arguments of an ask by which promises are checked and groups counted: they are never encrypted."""
 SEALED = "$sealed"
@@ -299,8 +297,8 @@ def by_arm(reward: dict[str, Any], arms: list[Any]) -> Any:
 
 
 def reason_code(decided: dict[str, Any]) -> str:
-    """Return the reason code of a decision in the log; earlier versions wrote only words."""
-    code: str = decided.get("reason_code", "forced" if decided.get("reason") == WORDS_OF_FORCED else "other")
+    """Return the reason code of a decision in the log."""
+    code: str = decided.get("reason_code", "other")
     return code
 
 

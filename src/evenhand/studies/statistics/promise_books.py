@@ -196,9 +196,9 @@ class Books:
         return counts | {"rounds": self.rounds, "last": [[n, list(rounds)] for n, rounds in self._last.items()]}
 
     def fill(self, state: dict[str, Any]) -> None:
-        """Continue from the state of books of the same promise; earlier versions counted windows alone by rounds."""
+        """Continue from the state of books of the same promise."""
         self.rounds = int(state["rounds"])
         for name in SAVED:
-            getattr(self, name)[:] = state.get(name) or (self.rounds if name == "_clock" else getattr(self, name))
+            getattr(self, name)[:] = state[name]
         self._last = {n: deque(rounds, maxlen=len(rounds)) for n, rounds in state["last"]}
         self._settle()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -275,11 +274,6 @@ class PromiseCheck:
             self._labels = list(snapshot["labels"])
             if snapshot.get("promise") is not None:
                 self.promise = promise_of(snapshot["promise"])
-            elif (
-                self.promise is not None and "shares" in snapshot
-            ):  # of earlier versions, in which shares alone changed
-                shares = tuple(map(Fraction, snapshot["shares"]))
-                self.promise = self.promise.varied(arms=tuple(self._labels), shares=shares)
         self._parts = {}
         for segment, state in snapshot.get("parts", []):
             first_named(segment, self._names)
