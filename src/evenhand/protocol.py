@@ -27,7 +27,6 @@ __all__ = [
     "Learner",
     "Policy",
     "ReplicatingWorld",
-    "SavedText",
     "World",
     "arm_labels",
     "as_label",
@@ -260,12 +259,6 @@ class ReplicatingWorld(Protocol):
         ...
 
 
-class SavedText(str):
-    """Text of a saved policy that is not in Unicode's composed form: it stays as it was saved."""
-
-    __slots__ = ()
-
-
 def composed(label: Any) -> Any:
     """Return a label, or a tuple of labels, with its text in Unicode's composed form (NFC), so that what looks the same
     is the same.
@@ -275,7 +268,7 @@ def composed(label: Any) -> Any:
     """
     if isinstance(label, tuple):
         return tuple(map(composed, label))
-    if not isinstance(label, str) or isinstance(label, SavedText) or label.isascii():
+    if not isinstance(label, str) or label.isascii():
         return label
     return unicodedata.normalize("NFC", label)
 
@@ -291,7 +284,7 @@ def label_of(value: Any) -> Label | None:
     ('01', 1, 'true', None)
     """
     if isinstance(value, str):
-        return str(composed(value)) if not isinstance(value, SavedText) else value
+        return str(composed(value))
     if isinstance(value, (bool, np.bool_)):
         return TRUE if value else FALSE
     if is_whole(value):

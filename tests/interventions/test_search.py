@@ -187,22 +187,6 @@ def test_more_trials_than_were_asked_for_and_rows_of_other_allocations_are_refus
         search.tell(following, *WORLD.respond(following))
 
 
-def test_what_earlier_versions_took_in_replays(search):
-    """Their logs may have more trials than were asked for; nothing that they saved says a version."""
-    WORLD.reset(6)
-    earlier = search.snapshot()
-    earlier.pop("version", None)
-    earlier["config"].pop("version", None)
-    old = type(search).restored(earlier)
-    assert old.version == 1
-    allocation = old.ask()
-    (samples,) = WORLD.respond(allocation)
-    old.tell(allocation, samples.assign(count=samples["count"] * 10))
-    assert old.told.trials.sum() == 10 * samples["count"].sum()
-    assert type(search).restored(old.snapshot()).version == 1
-    assert type(search).restored(search.snapshot()).version == 2
-
-
 def test_a_log_counts_once(search):
     log = WORLD.problem.model.sample(50, seed=1)
     search.learn(log)

@@ -16,13 +16,10 @@ from evenhand.promises.laminar import look, refuse_for_urgent
 from evenhand.promises.overlapping import single_floors
 from evenhand.promises.pick import grant, open_arms
 from evenhand.promises.promise import read_promise
-from evenhand.promises.rule import RuleState
 from evenhand.quotas import BernoulliArms, DeadlineLearn
-from evenhand.quotas.older_states import NESTED, as_now
 from tests.naming import long, spread
 from tests.promises.walked import begun
 from tests.reference.promises import Sets
-from tests.states.forms import FORMS
 
 quick = interpreted(grant)
 SHAPES = [
@@ -109,17 +106,6 @@ def test_sets_are_kept_at_every_round_of_a_simulation(learner):
     for round, pulls in enumerate(history.pulls.values[0, 0].tolist(), 1):
         assert policy.promise.kept(pulls, round)
     assert history.pulls.values[0, 0, -1, 3] > 150
-
-
-@pytest.mark.parametrize(("of_sets", "kept"), [(0, 7), (7, 0)])
-def test_what_an_older_file_noted_of_a_look_is_not_taken_for_refusals(of_sets, kept):
-    snapshot = eh.load(FORMS / "sets.state").snapshot()
-    del snapshot["arrays"]
-    state = dict(zip(RuleState._fields[:-1], snapshot["state"], strict=False))
-    older = {name: state[name] for name in NESTED} | {"refused": np.array([7] * 6 + [of_sets] * 2)}
-    now = as_now(snapshot | {"state": [*older.values(), *snapshot["state"][len(state) :]]})["state"]
-    assert now[RuleState._fields.index("refused")].tolist() == [kept] * 6
-    assert len(now) == len(snapshot["state"])
 
 
 def test_overlapping_sets_are_kept_within_the_tolerance_that_they_need(tmp_path):

@@ -259,16 +259,6 @@ def test_workers_do_not_exchange_what_others_chose():
         DeadlineLearn(Additive(), [0.1, 0.1, 0.1], 5.0).begin_exchange()
 
 
-def test_states_of_before_learn_from_every_play():
-    policy = DeadlineLearn(Exp3(0.4), PROMISES["shares"]["shares"], seed=5)
-    before = dict(policy.snapshot())
-    older = DeadlineLearn.restored(before | {"rules": 2, "state": [*before["state"][:-8], *before["state"][-3:]]})
-    assert (older.rules, older.holds, older.fresh().rules) == (2, False, 2)
-    decision = older.ask()
-    assert decision.probabilities.sum() == pytest.approx(1.0)
-    assert from_bytes(to_bytes(older)).rules == 2
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [("wish", [3, 0]), ("wish", [-2, 0]), ("why", [5, 5]), ("chance", [0.0, 0.5]), ("told", [1.5]), ("granted", [-1])],

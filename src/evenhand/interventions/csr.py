@@ -24,7 +24,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from evenhand.arguments import one_of, real, whole
+from evenhand.arguments import one_of, real
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.deliveries import Deliveries
@@ -72,8 +72,6 @@ class CSR(Search):
         backs them, and they need fewer trials.
     slack : by how much, in the outcome's units, the certified candidate may be below the best fair one. Above 0
         candidates that are nearly as good as each other need not be told apart.
-    version : of the tests. Saved searches of version 1, which took the model's tables as exact and looked after the
-        paper's phases, go on as they began.
 
     Raises
     ------
@@ -109,9 +107,7 @@ class CSR(Search):
         delta: float | None = 0.05,
         evidence: Literal["exact", "normal"] = "exact",
         slack: float = 0.0,
-        version: int = 2,
     ) -> None:
-        self.version = whole("version", version, low=1, high=2)
         self.delta = None if delta is None else real("delta", delta, above=0, below=1)
         self.evidence = one_of("evidence", evidence, ("exact", "normal"))
         self.slack = real("slack", slack, low=0)
@@ -129,7 +125,7 @@ class CSR(Search):
         )
 
     def phases(self) -> list[Phase]:
-        if self.tested and self.version > 1:
+        if self.tested:
             least = 5 * len(self.problem.candidates) * len(self.problem.groups)
             return looks(self.budget, least, Rows(pooled=True, apart=True))
         return schedule(self.budget, Rows(pooled=self.pooled))
@@ -137,7 +133,7 @@ class CSR(Search):
     @locked
     def begin(self) -> None:
         super().begin()
-        self._deliveries = Deliveries(self.problem, self.evidence, len(self._phases), self.version)
+        self._deliveries = Deliveries(self.problem, self.evidence, len(self._phases))
 
     def shown(self) -> Shown:
         """Return what the trials show so far, of a search that tests."""
@@ -209,7 +205,7 @@ class CSR(Search):
     def ends(self, confidence: float | None) -> tuple[Ends, Ends]:
         if self.tested and confidence is None:
             return shown_ends(self.problem, self.shown(), (self.delta or 0.0) / ends_of(self.problem))
-        if self.tested and self.version > 1:
+        if self.tested:
             return shown_ends(self.problem, self._deliveries.normal(1), (1.0 - (confidence or 0.0)) / 2.0)
         return super().ends(confidence)
 
@@ -218,7 +214,7 @@ class CSR(Search):
             return super().notes()
         unknown = [str(k) for k, own in zip(self.problem.candidates, self.problem.own, strict=True) if own]
         graph = supposed(self.problem.structure, unknown, through_v=self._deliveries.through_v)
-        return of_tests(self.delta, self.evidence, self.version), graph
+        return of_tests(self.delta, self.evidence), graph
 
     def _judge_by_radius(self, estimates: Estimates, radius: float) -> None:
         shown = self.remaining & fair(estimates, self.limit, radius)
@@ -232,11 +228,9 @@ class CSR(Search):
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
-        """Return the search that `snapshot` was taken of; earlier ones go on with their tests, or without."""
-        config = {"delta": None, "version": 1, **saved.item(snapshot, "config")}
-        saved.whole(config, "version", 1, 2)
-        search = super().restored({**snapshot, "config": config})
-        for parts in snapshot.get("deliveries", ()):
+        """Return the search that `snapshot` was taken of."""
+        search = super().restored(snapshot)
+        for parts in saved.item(snapshot, "deliveries"):
             search._deliveries.read(parts, search._nothing)
         return search
 

@@ -9,12 +9,11 @@ import numpy as np
 from evenhand.interventions.bets import Bets
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.counts import Counts
-from evenhand.interventions.given_tables import GivenBets, GivenDelivery, GivenNormal
 from evenhand.interventions.normal import Normal
 from evenhand.interventions.pathways import blocked, through_v_alone
 from evenhand.interventions.plug_in import PlugIn
 from evenhand.interventions.problem import Problem
-from evenhand.interventions.saved_parts import saved_delivery, saved_given_delivery
+from evenhand.interventions.saved_parts import saved_delivery
 from evenhand.interventions.shown import Delivery, Shown
 
 __all__ = ["Deliveries"]
@@ -28,11 +27,10 @@ class Deliveries:
     problem : the problem.
     evidence : "exact" or "normal".
     looks : after how many deliveries the search may look, for normal intervals.
-    version : 1 takes the model's tables as exact, see `given_tables`.
     """
 
-    def __init__(self, problem: Problem, evidence: str, looks: int, version: int) -> None:
-        self._problem, self._evidence, self._looks, self._version = problem, evidence, looks, version
+    def __init__(self, problem: Problem, evidence: str, looks: int) -> None:
+        self._evidence, self._looks = evidence, looks
         self.through_v = through_v_alone(problem.model, problem.structure)
         self._blocked = blocked(problem.model, problem.structure)
         self._counts = Counts(problem.cells, problem.own)
@@ -42,27 +40,17 @@ class Deliveries:
 
     def add(self, told: Evidence, *, logged: bool) -> None:
         """Take in a delivery."""
-        if self._version == 1:
-            self.kept.append(GivenDelivery(told.trials.sum(0), told.seen))
-            return
         rows = told.rows.reshape(-1)
         at = np.flatnonzero(rows)
         self._learn(Delivery(at, rows[at], logged))
 
     def read(self, parts: Any, nothing: Evidence) -> None:
         """Take in a delivery that a file kept."""
-        if self._version == 1:
-            self.kept.append(saved_given_delivery(parts, nothing))
-        else:
-            self._learn(saved_delivery(parts, nothing))
+        self._learn(saved_delivery(parts, nothing))
 
     def shown(self) -> Shown:
         """Return what the deliveries show."""
-        normal = self._evidence == "normal"
-        if self._version == 1:
-            cells = self._problem.cells
-            return GivenNormal(cells, self.kept, self._looks) if normal else GivenBets(cells, self.kept)
-        return self.normal(self._looks) if normal else self._bets
+        return self.normal(self._looks) if self._evidence == "normal" else self._bets
 
     def normal(self, looks: int) -> Normal:
         """Return normal intervals for a number of looks, by the tables of all rows that were drawn by a known law."""

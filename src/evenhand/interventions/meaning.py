@@ -9,21 +9,15 @@ from evenhand.interventions.structure import Structure
 __all__ = ["of_draws", "of_tests", "supposed"]
 
 
-def of_tests(delta: float, evidence: str, version: int) -> str:
+def of_tests(delta: float, evidence: str) -> str:
     """Say what the confidence of a search that tests means.
 
-    >>> of_tests(0.05, "exact", 2)[:71]
+    >>> of_tests(0.05, "exact")[:71]
     'Confidence 0.95: of 100 such trials at most 5 ever give a wrong answer,'
     """
     level = f"Confidence {1.0 - delta:g}: of 100 such trials"
     wrong = f"{100.0 * delta:g}"
     which = "it is not the probability that this answer is right."
-    if version == 1:
-        return (
-            f"{level} at most {wrong} give a wrong answer if the model's tables are exact. This search began with an "
-            f"earlier version, which takes them as exact; over tables fitted to data more are wrong. Start a new "
-            f"search to be safe from that; {which}"
-        )
     if evidence == "normal":
         return f"{level} about {wrong} give a wrong answer if normal intervals hold: no theorem says so; {which}"
     return f"{level} at most {wrong} ever give a wrong answer, whatever the model's tables; {which}"

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.interventions.cells import Evidence
-from evenhand.interventions.given_tables import GivenDelivery
 from evenhand.interventions.shown import Delivery
 from evenhand.saving.saved import fill, refused
 
@@ -19,7 +18,6 @@ __all__ = [
     "saved_delivery",
     "saved_drops",
     "saved_evidence",
-    "saved_given_delivery",
 ]
 
 OUTCOME_LOW = "outcome below the best fair one"
@@ -49,9 +47,9 @@ def saved_drops(rows: Any, remaining: NDArray[np.bool_], last: int) -> dict[int,
 
 
 def saved_evidence(parts: list[Any], nothing: Evidence) -> Evidence:
-    """Return saved evidence; earlier searches kept no rows, the first ones no profiles either."""
+    """Return saved evidence."""
     found = Evidence(*map(np.zeros_like, nothing))
-    for name, own, kept in zip(Evidence._fields, found, [*parts, *nothing[len(parts) :]], strict=True):
+    for name, own, kept in zip(Evidence._fields, found, parts, strict=True):
         fill(own, kept, f"evidence.{name}")
     return found
 
@@ -70,11 +68,3 @@ def saved_delivery(parts: Any, nothing: Evidence) -> Delivery:
         ):
             return Delivery(at, times, logged)
     raise refused("deliveries", "positions in ascending order, how often each was seen, and whether logged", parts)
-
-
-def saved_given_delivery(parts: list[Any], nothing: Evidence) -> GivenDelivery:
-    """Return a delivery saved by version 1 of the tests."""
-    found = GivenDelivery(nothing.trials.sum(0), np.zeros_like(nothing.seen))
-    for name, own, kept in zip(GivenDelivery._fields, found, parts, strict=True):
-        fill(own, kept, f"deliveries.{name}")
-    return found

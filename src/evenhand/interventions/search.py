@@ -174,8 +174,7 @@ class Search(Conversation):
         samples = frame_or_value(samples, "samples")
         checked_ticket(self.problem.structure, samples, ticket)
         evidence = evidence_of(self.problem, samples)
-        if self.version > 1:
-            checked_size(self.problem, evidence, plan)
+        checked_size(self.problem, evidence, plan)
         del self._open[ticket]
         self.absorb(evidence)
 
@@ -345,8 +344,6 @@ class Search(Conversation):
     tested = False
     """Whether answers rest on tests at a stated level, `delta`."""
     delta: float | None = None
-    version: int = 2
-    """Of the rules; searches that began with earlier ones keep them."""
 
     def deliver(self, evidence: Evidence, *, logged: bool) -> None:
         """Keep what a search that tests must know of a delivery."""
@@ -397,10 +394,7 @@ class Search(Conversation):
         """Return everything that `restored` needs to continue exactly here."""
         names = ("phase", "handed_out", "remaining", "certified", "over", "cost", "trials", "_owed")
         config = self.config()
-        # Version 1 wrote none, so that what it saved is the same when it is saved again.
-        version = {} if self.version == 1 or "version" in config else {"version": self.version}
         return {
-            **version,
             "config": {**config, "problem": self.problem.snapshot()},
             "state": {name: getattr(self, name) for name in names},
             "tickets": self._saved_tickets(),
@@ -413,8 +407,6 @@ class Search(Conversation):
         """Return the search that `snapshot` was taken of."""
         config = saved.item(snapshot, "config")
         search = cls(**{**config, "problem": Problem.restored(saved.item(config, "problem"))})
-        if "version" not in config:
-            search.version = saved.whole({"version": 1, **snapshot}, "version", 1, 2)
         state, last = saved.item(snapshot, "state"), len(search._phases)
         search.phase = saved.whole(state, "phase", 0, last)
         search.handed_out = saved.whole(state, "handed_out", 0, last)
@@ -424,10 +416,7 @@ class Search(Conversation):
             raise refused("over", "true or false", search.over)
         for name in ("remaining", "certified", "_owed"):
             saved.fill(getattr(search, name), saved.item(state, name), name)
-        if "tickets" in snapshot:
-            search._resume(snapshot["tickets"])
-        else:
-            search._resume({"next": snapshot["state"]["_next"], "open": snapshot["open"]})
+        search._resume(saved.item(snapshot, "tickets"))
         search.dropped = saved_drops(saved.item(snapshot, "dropped"), search.remaining, search.phase)
         evidence = [saved_evidence(parts, search._nothing) for parts in saved.item(snapshot, "evidence")]
         search._all, search._recent, search._used = evidence

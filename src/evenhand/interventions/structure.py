@@ -17,7 +17,7 @@ from evenhand.interventions.model import CausalModel
 from evenhand.interventions.rules import is_rule, rule_table
 from evenhand.interventions.tables import checked_table, rounded_tables
 from evenhand.labels import by_label
-from evenhand.protocol import Label, SavedText, writing
+from evenhand.protocol import Label, writing
 
 __all__ = [
     "Candidates",
@@ -122,7 +122,7 @@ def checked_candidates(
     given = by_label(candidates, "candidates", "a dict label -> table, or a list of tables")
     named = given if isinstance(given, dict) else dict(enumerate(given))
     labels, tables = tuple(named), list(named.values())
-    if len(labels) < 2 or not all(type(label) in (str, int, SavedText) for label in labels):
+    if len(labels) < 2 or not all(type(label) in (str, int) for label in labels):
         raise ArgumentError(wanted("candidates", "at least two candidates, labels str or int", labels))
     if len(set(map(str, labels))) < len(labels):
         raise ArgumentError(wanted("candidates", "labels that read differently", labels))

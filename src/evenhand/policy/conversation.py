@@ -243,7 +243,7 @@ class Conversation(Configured):
         return {"next": self._next, "token": self._token, "open": packed(rows)}
 
     def _resume(self, saved: Any) -> None:
-        """Take up saved tickets; "open" may hold their rows as well, as it did in earlier versions.
+        """Take up saved tickets.
 
         Raises
         ------
@@ -251,12 +251,10 @@ class Conversation(Configured):
             If a value cannot have been saved; its name is said.
         """
         self._next = whole(saved, "next", 1)
-        if "token" in saved:
-            if not isinstance(saved["token"], str):
-                raise refused("token", "a text", saved["token"])
-            self._token = saved["token"]
-        rows = saved["open"] if "token" not in saved else unpacked(item(saved, "open"), "open")
-        for number, *kept in rows:
+        self._token = item(saved, "token")
+        if not isinstance(self._token, str):
+            raise refused("token", "a text", self._token)
+        for number, *kept in unpacked(item(saved, "open"), "open"):
             if type(number) is not int or not self.first_ticket <= number < self._next or number in self._open:
                 raise refused("open", f"each id once, from {self.first_ticket} to {self._next - 1}", number)
             self._open[number] = self._remembered(number, *kept)

@@ -702,12 +702,7 @@ class KernelPolicy(Conversation):
         if policy.pool is not None:
             policy.pool.restore(item(snapshot, "pool"), policy._learned)
         policy._columns = column_names(snapshot)
-        if "tickets" in snapshot:
-            policy._resume(snapshot["tickets"])
-        else:
-            asked = item(snapshot, "next") == policy.round + 1  # every round by ask, so that round and id are the same
-            rows = [(id, id if asked else 0, index, shown) for id, index, shown in item(snapshot, "open")]
-            policy._resume({"next": snapshot["next"], "open": rows})
+        policy._resume(item(snapshot, "tickets"))
         handed_out = policy._next - policy.first_ticket
         if handed_out > policy.round:
             raise refused(

@@ -314,7 +314,7 @@ def _enter(policy: Any, version: _Version, parts: list[_Part], begins: int | str
     for part in parts:
         _, state, rounded = placed(version.floors, version.form, part.standing, version.retired)
         states[part.segment] = part.now, state
-        roundeds[part.segment] = rounded if policy.rules > 1 else ()
+        roundeds[part.segment] = rounded
     policy.promise, policy._floors, policy._form = version.promise, version.floors, version.form
     policy.retired = version.retired
     learner = policy._state.learner

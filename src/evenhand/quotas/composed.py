@@ -14,7 +14,7 @@ from evenhand.policy.policy import FORCED, Kernels, certain, drawn, unknown
 from evenhand.promises.draw import TRIES, draw_slate, finish_one, lot, prepare_one, spread
 from evenhand.promises.pick import BY_DEADLINE, BY_LOT, PICK_SURVEYED, best_open, cause, grant
 from evenhand.promises.rule import rule_parameters, rule_state
-from evenhand.quotas.under_quota import LOT, Form, Ranking
+from evenhand.quotas.under_quota import LOT, Form, Ranking, explain_cause
 
 __all__ = ["COMPOSED", "NESTED", "RANKED", "draw_for", "draw_ranked"]
 
@@ -29,7 +29,7 @@ PLAIN_CALLS = 100
 READ = ("pulls", "whole", "rest", "cap_whole", "cap_rest", "left", "offered", "spare")
 """The fields of the rule's state on which what may be played depends."""
 
-learner_choose = learner_rank = own_round = first_wish = next_wish = allowed = explain = tell_chances = OPEN
+learner_choose = learner_rank = own_round = first_wish = next_wish = allowed = tell_chances = OPEN
 pack_params = pack_state = OPEN
 split = 0
 
@@ -51,7 +51,7 @@ def _best_allowed(state: Any, now: int, urgent: int) -> tuple[int, int]:
 @kernel
 def _allowed(state: Any, now: int, urgent: int, wish: int, why: int) -> tuple[int, int]:
     wish, kind = _best_allowed(state, now, urgent)
-    return wish, explain(kind, why)
+    return wish, explain_cause(kind, why)
 
 
 @kernel
@@ -61,7 +61,7 @@ def _ranked_anew(
     """Rank again, and wish the best arm that may be played; `wish` is the most urgent."""
     said = learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
     arm, kind = _best_allowed(state, own_round(state, round) - 1, wish)
-    return arm, explain(kind, said)
+    return arm, explain_cause(kind, said)
 
 
 @kernel
@@ -176,15 +176,14 @@ def draw_ranked(round: int, *arrays: Any) -> int:
     return BY_DEADLINE if overruled else why
 
 
-def draw_for(learner: Kernels, update: Any, clock: Any, plays: int, rank_wish: Any, explain_cause: Any) -> Kernels:
-    """Return the kernels of a learner under the lottery, with the promise's clock and its words for why an arm is
-    played."""
+def draw_for(learner: Kernels, update: Any, clock: Any, plays: int, rank_wish: Any) -> Kernels:
+    """Return the kernels of a learner under the lottery, with the promise's clock."""
     ranking, settled, among = learner.rank or rank_wish, _as_drawn, False
     if plays > 1:
         return Kernels(bind(_choose_slate, learner_rank=ranking, own_round=clock), update, _chance)
     if learner.probability is certain:
         first, following, told = bind(_ranked_wish, learner_rank=ranking), _same_wish, _chances_of_wish
-        settled = bind(_allowed, explain=explain_cause)
+        settled = _allowed
     elif learner.probability is drawn:
         first = bind(_drawn_wish, learner_choose=learner.choose)
         following, told = bind(_new_wish, learner_choose=learner.choose), _chances_of_learner
@@ -192,7 +191,7 @@ def draw_for(learner: Kernels, update: Any, clock: Any, plays: int, rank_wish: A
         first, following, told = _no_wish, bind(_new_wish, learner_choose=learner.choose), _chances_later
         among = learner.rank is not None and (learner.chances is None or learner.chances.among)
         if among:
-            following = bind(_ranked_anew, learner_rank=ranking, own_round=clock, explain=explain_cause)
+            following = bind(_ranked_anew, learner_rank=ranking, own_round=clock)
             settled = _most_urgent
     callees = {"own_round": clock, "allowed": settled, "tell_chances": told}
     choose = bind(_choose, first_wish=first, next_wish=following, **callees)

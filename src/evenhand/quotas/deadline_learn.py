@@ -29,13 +29,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Self
 
-import numpy as np
-
 from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind, entry
-from evenhand.kernels.deadlines import outlook
 from evenhand.kernels.due_times import NEVER
 from evenhand.kernels.flatten import packer
 from evenhand.learners.thompson import Thompson
@@ -56,10 +53,9 @@ from evenhand.quotas.composed import COMPOSED, NESTED, RANKED, draw_for, draw_ra
 from evenhand.quotas.deadlines import DEADLINES, check_tolerance, look_work, warn_of_idle_arms
 from evenhand.quotas.forms import form_for
 from evenhand.quotas.held import always, has_room, holding
-from evenhand.quotas.older_states import as_now
 from evenhand.quotas.segments import Segment, Segments, Stacked, enter_stacked, read_segment
 from evenhand.quotas.standing import owners_of
-from evenhand.quotas.under_quota import RULES, Form, Ranking, Rule, Shares, UnderQuota, rank_wish, update_learner
+from evenhand.quotas.under_quota import Form, Ranking, Rule, Shares, UnderQuota, rank_wish, update_learner
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -138,7 +134,6 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     """
 
     divisible = True
-    latest_rules = RULES
     segment_kernel = enter_stacked
     _partial = False
     """Whether some arms are not on offer in the round to be decided."""
@@ -207,7 +202,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         return read_promise(shares, **said, arms=arms)
 
     def config(self) -> dict[str, Any]:
-        """Return the constructor's arguments; the promise as a whole where earlier versions knew no words for it."""
+        """Return the constructor's arguments; the promise as a whole where they have no words for it."""
         config = super().config()
         lottery, windows = config.pop("lottery", None), config.pop("windows", None)
         drawn = {} if lottery is None else {"lottery": lottery}
@@ -225,7 +220,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
             return self._made_again(seed=seed, shares=promise, **SILENT, **none)
 
     def _must_hold(self, learner: Any) -> bool:
-        if self.lottery is not None or self.rules < 3 or not getattr(learner, "own_choices", False):
+        if self.lottery is not None or not getattr(learner, "own_choices", False):
             return False
         if self.compiled and self.plays > 1 and learner.kernels.rank is None:
             return False  # it is refused for that
@@ -246,7 +241,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
             return super()._bound(learner)
         ranking = learner.rank or bind(rank_wish, learner_choose=learner.choose)
         update = bind(update_learner, learner_update=learner.update)
-        return draw_for(learner, update, self._clock, self.plays, ranking, self._explained)
+        return draw_for(learner, update, self._clock, self.plays, ranking)
 
     def distribution(self, why: int) -> Floats | None:
         """Return the distribution of the decision just taken; of several plays the chance of each arm to be played.
@@ -351,7 +346,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
                 raise ArgumentError(wanted("segment", f"None, as in the {self.round} rounds before", label, mend))
             self._token  # noqa: B018, tickets handed out before and after are the same policy's
             self._rank()
-            self._segments = Segments(self._state, self.promise, self.rules == 1 and self._form is NESTED)
+            self._segments = Segments(self._state, self.promise)
         self._segments.enter(label, self._state, self.round)
         self._in_segment = True
 
@@ -437,9 +432,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         self._rounded = tuple(rounded)
         if "segments" in snapshot:
             self._rank()
-            self._segments = Segments(
-                self._unseen(), self.promise, self._rules_of(snapshot) == 1 and self._form is NESTED
-            )
+            self._segments = Segments(self._unseen(), self.promise)
             self._segments.restore(snapshot["segments"])
 
     @locked
@@ -451,7 +444,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         if any(self._rounded):
             retired["rounded"] = list(self._rounded)
         form = {"ranked": True} if self._form is RANKED else {"composed": True} if self._form is COMPOSED else {}
-        return super().snapshot() | form | ({} if self._form is DEADLINES else {"arrays": 2}) | retired
+        return super().snapshot() | form | retired
 
     def call_work(self) -> int:
         own = composed_work(self._params, self.plays) if self._form is COMPOSED else look_work(self._floors)
@@ -459,13 +452,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> DeadlineLearn:
-        """Return the policy that `snapshot` was taken of; what other versions looked up is looked up anew."""
-        state, config = snapshot.get("state"), snapshot.get("config")
-        early = isinstance(config, dict) and "plays" not in config and not isinstance(config.get("shares"), Promise)
-        if early and isinstance(state, list) and len(state) > 5 and np.shape(state[3]) == (3,):
-            snapshot = snapshot | {"state": [*state[:3], *outlook(len(state[0])), *state[6:]]}
-        if "arrays" not in snapshot and isinstance(state, list):
-            snapshot = as_now(snapshot)
+        """Return the policy that `snapshot` was taken of."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # it was said when the policy was made
             return super().restored(snapshot)

@@ -161,16 +161,6 @@ class LFG(KernelPolicy):
         return tuple(arm for arm in self._state.chosen.tolist() if arm >= 0)
 
     @classmethod
-    def restored(cls, snapshot: dict[str, Any]) -> LFG:
-        """Return the policy that `snapshot` was taken of; states of version 0.1.0 know neither plays nor offers."""
-        state = snapshot.get("state")
-        if isinstance(state, list) and len(state) == 3 and all(isinstance(array, np.ndarray) for array in state):
-            arms = len(state[0])
-            more = np.zeros(arms), np.ones(arms, np.int64), np.full(1, -1, np.int64)
-            snapshot = snapshot | {"state": [*state, *more]}
-        return super().restored(snapshot)
-
-    @classmethod
     def examples(cls) -> Iterator[tuple[LFG, Any]]:
         yield cls([0.2, 0.3, 0.25], eta=30.0), BernoulliArms([0.7, 0.5, 0.4])
         yield cls([0.4, 0.3, 0.25], eta=30.0, plays=2), BernoulliArms([0.7, 0.5, 0.4])

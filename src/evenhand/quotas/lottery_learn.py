@@ -42,7 +42,7 @@ from evenhand.protocol import Label
 from evenhand.quotas.composed_chances import settle_in_place
 from evenhand.quotas.deadlines import DEADLINE_RULE, check_tolerance, look_work, warn_of_idle_arms
 from evenhand.quotas.foreign import wishes
-from evenhand.quotas.under_quota import LOT, RULES, WISH, Shares, UnderQuota, compose, promise_over, settled_each
+from evenhand.quotas.under_quota import LOT, WISH, Shares, UnderQuota, compose, promise_over, settled_each
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -236,7 +236,6 @@ class LotteryLearn(UnderQuota, KernelPolicy):
 
     caps = None
     rule = RULE
-    latest_rules = RULES
     _lots = bind(_draw_lots_and_settle, settle_each=_leave_wishes)
     _each = settled_each(RULE)
     _chances: Floats | None = None
@@ -301,7 +300,7 @@ class LotteryLearn(UnderQuota, KernelPolicy):
             arm = int(interpreted(draw)(self._state.stream, chances))
             why = WISH if arm == wish else LOT
             in_place_of_others = chances[arm] > drawn[arm] <= mark - chances[:arm].sum()
-            if in_place_of_others and self.rules > 1:
+            if in_place_of_others:
                 why = FORCED
         self._tell_kernel(round, arm, *self._arrays)
         self.round, self._chances = round, chances

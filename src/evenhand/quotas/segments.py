@@ -118,11 +118,8 @@ def enter_stacked(stacked: Stacked, state: Any, segment: int, round: int) -> Non
 class Segments:
     """The parts of a rule's state that belong to segments; those of the present one are in the state itself."""
 
-    def __init__(self, state: Any, promise: Promise, refuses_on: bool = False) -> None:
+    def __init__(self, state: Any, promise: Promise) -> None:
         self._promise = promise
-        self._refuses_on = refuses_on
-        """Whether arms that may not be played in one segment are refused in the others too, as by rules of version
-        1."""
         self._fresh = {name: getattr(state, name).copy() for name in MOVED}
         self._kept: dict[Label, tuple[int, dict[str, Ints]]] = {}
         self._counts: dict[Label, Ints] = {}
@@ -154,8 +151,7 @@ class Segments:
             elif name == "spare":
                 own[own < 0] -= round - left
         state.tight[:] = 0
-        if not self._refuses_on:
-            state.refused[:] = 0
+        state.refused[:] = 0
         self.present = segment
 
     def stacked(self, labels: Sequence[Label]) -> Stacked:
@@ -185,7 +181,6 @@ class Segments:
     def go_over(self, fresh: Any, order: list[int]) -> None:
         """Go on by another form of the rule, whose state before the first round is `fresh`; its positions are the
         former ones in this order."""
-        self._refuses_on = False
         self._fresh = {name: getattr(fresh, name).copy() for name in MOVED}
         for label, (left, part) in self._kept.items():
             own = {name: array.copy() for name, array in self._fresh.items()}
@@ -227,7 +222,7 @@ class Segments:
                 pulls[arm] = counts[arm]
             self._counts[label], self._begun[label] = counts, (begun, pulls)
             self._kept[label] = now, {name: getattr(state, name).copy() for name in MOVED}
-        self._promise, self._rounded, self._refuses_on = promise, rounded, False
+        self._promise, self._rounded = promise, rounded
         self._fresh = {name: getattr(fresh, name).copy() for name in MOVED}
         if self.present not in states:  # no round of it was decided
             self.present = None
@@ -321,16 +316,10 @@ class Segments:
                 raise refused("segments", "fractions of rounds", by)
             self._rounded[label] = by
         for label, left, parts in kept:
-            if not 3 <= len(parts) <= len(MOVED) or not is_whole(left):
+            if len(parts) != len(MOVED) or not is_whole(left):
                 raise refused("segments", f"{len(MOVED)} arrays a segment", parts)
-            if len(parts) < 5:  # of sets alone, whose rule kept no caps
-                parts = parts[:3]
-            fresh = [*self._fresh.values()]
-            held = [self._like(part, like) for part, like in zip(parts, fresh, strict=False)]
-            self._kept[label] = (
-                left,
-                dict(zip(MOVED, [*held, *(like.copy() for like in fresh[len(held) :])], strict=True)),
-            )
+            held = [self._like(part, like) for part, like in zip(parts, self._fresh.values(), strict=True)]
+            self._kept[label] = left, dict(zip(MOVED, held, strict=True))
 
     def _like(self, saved: Any, own: Any) -> Ints:
         if not isinstance(saved, np.ndarray) or saved.dtype != np.int64 or saved.shape != own.shape:

@@ -21,7 +21,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
 from fractions import Fraction
 from functools import cached_property
 from importlib import import_module
@@ -46,10 +45,9 @@ from evenhand.quotas.composed_chances import of_certain, under_rule
 from evenhand.quotas.foreign import asked, go_down, wishes
 from evenhand.quotas.held import CALLED_FROM_PYTHON, always, check_saved, no_wish, propose, recall, settle
 from evenhand.rng import Seed, child
-from evenhand.saving.saved import refused, whole
+from evenhand.saving.saved import refused
 
 __all__ = [
-    "RULES",
     "WISH",
     "Form",
     "Kept",
@@ -59,6 +57,7 @@ __all__ = [
     "UnderQuota",
     "as_wished",
     "compose",
+    "explain_cause",
     "promise_over",
     "rank_wish",
     "settled_each",
@@ -66,8 +65,6 @@ __all__ = [
 ]
 
 Shares = Sequence[Any] | Mapping[Label, Any]
-RESTORING: ContextVar[int] = ContextVar("restoring", default=0)
-"""The version of the rules of the policy that is made again and was made before, 0 where a new one is made."""
 Kept = Literal["at every round", "at the horizon", "in the long run"]
 """When a policy keeps its promise."""
 
@@ -75,9 +72,6 @@ WISH = reason("the learner's wish", "learner")
 CAPPED = reason("an arm ranked higher has reached its cap", "forced")
 UNRANKED = reason("the learner ranked no other arm on offer")
 LOT = reason("drawn by lottery", "drawn")
-RULES = 3
-"""The version of the rules: up to 1 an arm that is played because a cap bars the wish, or the wish is not on offer, has
-the learner's reason, and a change of shares rounds what arms are behind by; up to 2 no refused wish is held."""
 
 
 class Rule(NamedTuple):
@@ -125,7 +119,7 @@ def _form_of(module: str, name: str) -> Form:
 forced = settled = served = redistributed = settle_each = learner_choose = learner_update = pack_params = pack_state = (
     OPEN
 )
-pick = grant = learner_rank = own_round = explain = OPEN
+pick = grant = learner_rank = own_round = OPEN
 split = 0
 
 
@@ -151,6 +145,20 @@ def _rounds_of_pulls(state: Any, round: int) -> int:
 
 
 @kernel
+def explain_cause(cause: int, why: int) -> int:
+    """Return the reason of a decision: the learner's own, `why`, where nothing else is the cause."""
+    if cause == BY_DEADLINE:
+        why = FORCED
+    elif cause == BY_CAP:
+        why = CAPPED
+    elif cause == BY_NO_RANK:
+        why = UNRANKED
+    elif cause == BY_LOT:
+        why = LOT
+    return why
+
+
+@kernel
 def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     own = own_round(state, round)
     must = forced(params, state, own)
@@ -169,7 +177,7 @@ def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
 def _choose_ranked(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     own = own_round(state, round)
     why = learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
-    why = explain(pick(params, state, own - 1), why)
+    why = explain_cause(pick(params, state, own - 1), why)
     return state.chosen[0], why
 
 
@@ -181,28 +189,8 @@ def _choose_first(params: Any, state: Any, contexts: Floats, round: int, waiting
     if grant(params, state, own - 1, wish):
         return wish, why
     learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
-    why = explain(pick(params, state, own - 1), why)
+    why = explain_cause(pick(params, state, own - 1), why)
     return state.chosen[0], why
-
-
-@kernel
-def _explain(cause: int, why: int) -> int:
-    """Return the reason of a decision: the learner's own, `why`, where nothing else is the cause."""
-    if cause == BY_DEADLINE:
-        why = FORCED
-    elif cause == BY_CAP:
-        why = CAPPED
-    elif cause == BY_NO_RANK:
-        why = UNRANKED
-    elif cause == BY_LOT:
-        why = LOT
-    return why
-
-
-@kernel
-def _explain_as_before(cause: int, why: int) -> int:
-    """Return the reason as rules of version 1 did."""
-    return FORCED if cause == BY_DEADLINE else why
 
 
 @kernel
@@ -337,9 +325,6 @@ class UnderQuota(Base):
 
     rule: Rule | Ranking
     kept: ClassVar[Kept] = "at every round"
-    latest_rules: ClassVar[int] = 1
-    rules: int
-    """The version of the rules by which it decides and words reasons; states of earlier ones keep theirs."""
     compiled: bool
     """Whether the learner has kernels, so that the whole policy runs compiled."""
     lottery: float | None = None
@@ -349,7 +334,6 @@ class UnderQuota(Base):
 
     def _set_up(self, learner: Any, promise: Promise, seed: Seed) -> None:
         self.promise, self.learner, self._pristine = promise, learner, learner
-        self.rules = RESTORING.get() or self.latest_rules
         self.compiled = isinstance(learner, KernelPolicy)
         if isinstance(learner, KernelPolicy):
             untaught("learner", learner, "pass learner.fresh()")
@@ -382,9 +366,8 @@ class UnderQuota(Base):
         super().__init__(promise.arms, seed)
 
     def _check_free(self, learner: Any) -> None:
-        """Refuse a learner that keeps a promise of its own, which nobody could keep from here; states that were saved
-        with one load."""
-        while learner is not None and not isinstance(learner, type) and not RESTORING.get():
+        """Refuse a learner that keeps a promise of its own, which nobody could keep from here."""
+        while learner is not None and not isinstance(learner, type):
             if getattr(learner, "promise", None) is not None or getattr(learner, "windows", None) is not None:
                 mend = f"give its own learner to {type(self).__name__}, and all shares to one policy"
                 what = "a learner without a promise of its own"
@@ -410,17 +393,12 @@ class UnderQuota(Base):
         clock = self._clock
         if isinstance(self.rule, Ranking):
             rank = learner.rank or bind(rank_wish, learner_choose=learner.choose)
-            callees = {"learner_rank": rank, "pick": self.rule.pick, "own_round": clock, "explain": self._explained}
+            callees = {"learner_rank": rank, "pick": self.rule.pick, "own_round": clock}
             choose = bind(_choose_ranked, **callees)
             if self.plays == 1 and learner.rank is not None and learner.probability is certain:
                 choose = bind(_choose_first, learner_choose=learner.choose, grant=self.rule.grant, **callees)
             return Kernels(choose, update, certain if learner.probability is certain else unknown)
         return compose(learner, self.rule, clock)
-
-    @property
-    def _explained(self) -> Any:
-        """The kernel that words why a ranking's first arms were not played."""
-        return _explain if self.rules > 1 else _explain_as_before
 
     @property
     def _clock(self) -> Any:
@@ -504,11 +482,7 @@ class UnderQuota(Base):
         StateFileError
             If a value cannot have been saved, such as pulls that are not as many as the rounds.
         """
-        token = RESTORING.set(cls._rules_of(snapshot))
-        try:
-            policy = super().restored(snapshot)
-        finally:
-            RESTORING.reset(token)
+        policy = super().restored(snapshot)
         pulls = int(policy._state.pulls.sum()) if policy._begun else 0
         if policy._begun and not policy.round <= pulls <= policy.round * policy.plays:
             raise refused("round", f"{pulls}, as many as the pulls", policy.round)
@@ -519,26 +493,6 @@ class UnderQuota(Base):
                 raise refused("learner", f"a learner of the class {type(policy.learner).__name__}", snapshot["learner"])
             policy.learner = snapshot["learner"]
         return policy
-
-    @classmethod
-    def _rules_of(cls, snapshot: dict[str, Any]) -> int:
-        """Return the version of the rules that a snapshot was taken under."""
-        return whole(snapshot, "rules", 1, cls.latest_rules) if "rules" in snapshot else 1
-
-    def _made_again(self, **changed: Any) -> Self:
-        token = RESTORING.set(self.rules)
-        try:
-            return super()._made_again(**changed)
-        finally:
-            RESTORING.reset(token)
-
-    def fresh(self, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> Self:
-        """Return a policy of the same configuration, by the same rules, without memory."""
-        token = RESTORING.set(self.rules)
-        try:
-            return super().fresh(arms=arms, seed=seed)
-        finally:
-            RESTORING.reset(token)
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments, the learner as it was given."""
@@ -556,8 +510,7 @@ class UnderQuota(Base):
     @locked
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
-        rules = {"rules": self.rules} if self.rules > 1 else {}
-        return super().snapshot() | rules | ({} if self.compiled else {"learner": self.learner})
+        return super().snapshot() | ({} if self.compiled else {"learner": self.learner})
 
     @property
     def _learned(self) -> Any:
@@ -639,7 +592,7 @@ class UnderQuota(Base):
             if ranks or (len(said) > 1 and not asks_among(self.learner) and self._can_rank()):
                 cause = go_down(self, shown, said, round)
                 self.round = round
-                return int(self._state.chosen[0]), interpreted(self._explained)(cause, WISH), math.nan
+                return int(self._state.chosen[0]), interpreted(explain_cause)(cause, WISH), math.nan
             wish, why = said[0], WISH
         arm = int(self._tell_kernel(round, wish, *self._arrays))
         self.round = round

@@ -291,7 +291,7 @@ class Certification(Drawing):
             fill(mine, item(snapshot, name), name)
             if mine.min() < 0:
                 raise refused(name, "numbers from 0", mine.tolist())
-        check._dry[:] = snapshot.get("dry", False)
+        check._dry[:] = item(snapshot, "dry")
         check._columns = column_names(snapshot)
         check._resume(snapshot["tickets"])
         return check

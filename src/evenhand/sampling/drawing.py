@@ -29,11 +29,6 @@ class Drawing(Conversation):
     def _said(self, ticket: Draw) -> tuple[Any, ...]:
         return ticket[1:5]
 
-    def _resume(self, saved: Any) -> None:
-        if isinstance(saved, dict) and "last" in saved:
-            saved = {"next": saved["last"] + 1, "open": [(number, number, *kept) for number, *kept in saved["open"]]}
-        super()._resume(saved)
-
     def _kept(self, remembered: Any) -> tuple[int, int, int]:
         ((round, _, index, count),) = remembered
         return round, index, count

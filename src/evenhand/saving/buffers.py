@@ -1,6 +1,6 @@
-"""Arrays as raw bytes, one after another, with a list that describes them; and the arrays of .npy files.
+"""Arrays as raw bytes, one after another, with a list that describes them.
 
-Nothing here evaluates text: numpy reads the header of an array file with `ast.literal_eval`, which fails in threads on
+Nothing here evaluates text, as numpy does with the header of an .npy file: `ast.literal_eval` fails in threads on
 CPython 3.11.
 """
 
@@ -14,14 +14,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["can_hold", "from_npy", "pack", "unpack"]
+__all__ = ["can_hold", "pack", "unpack"]
 
 _DTYPE = re.compile(r"\|(b1|[iu]1|S\d+)|<([iufc]\d+|U\d+|[Mm]8(\[\w+\])?)", re.ASCII)
-_NPY = re.compile(
-    rb"\x93NUMPY\x01\x00.."
-    rb"\{'descr': '([<>|]\w+(?:\[\w+\])?)', 'fortran_order': (True|False), 'shape': \(((?:\d+, )*\d*,?)\), \} *\n",
-    re.DOTALL,
-)
 
 
 def can_hold(dtype: np.dtype[Any]) -> bool:
@@ -60,25 +55,6 @@ def unpack(descriptions: Sequence[Any], data: bytes) -> list[np.ndarray]:
     if start != len(data):
         raise ValueError(f"the arrays: wanted {start} bytes, got {len(data)}")
     return arrays
-
-
-def from_npy(data: bytes, where: str) -> np.ndarray:
-    """Return the array of an .npy file.
-
-    Raises
-    ------
-    ValueError
-        If the header is not that of a plain array as numpy writes it, or the bytes are not as many as it says.
-    """
-    header = _NPY.match(data)
-    if header is None or int.from_bytes(data[8:10], "little") != header.end() - 10:
-        raise ValueError(f"{where}: its header is not that of a plain array")
-    text, fortran, shape = (group.decode() for group in header.groups())
-    sizes = [int(size) for size in shape.split(",") if size.strip()]
-    array = _array(text, sizes, "F" if fortran == "True" else "C", data, header.end(), where)
-    if header.end() + array.nbytes != len(data):
-        raise ValueError(f"{where}: wanted {array.nbytes} bytes, got {len(data) - header.end()}")
-    return array
 
 
 def _array(text: str, shape: list[Any], order: Any, data: bytes, start: int, where: str) -> np.ndarray:

@@ -18,24 +18,20 @@ from contextlib import nullcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
-from unicodedata import is_normalized
 
 import numpy as np
 
 from evenhand import registry
 from evenhand.errors import ArgumentError, EvenhandError, StateFileError, wanted
-from evenhand.protocol import SavedText
-from evenhand.saving.buffers import can_hold, from_npy, pack, unpack
+from evenhand.saving.buffers import can_hold, pack, unpack
 from evenhand.saving.saved import LOADING_DEVICE, refused, whole
 from evenhand.saving.state_file import locked_file, refuse_changed, remember
 
 __all__ = ["FORMAT", "from_bytes", "load", "save", "to_bytes", "write"]
 
-FORMAT = 2
+FORMAT = 1
 LARGE = 1_000_000
 """Arrays of more bytes are compressed where a sample shrinks; weights hardly do, and it takes half a minute."""
-EARLIER = {"batch", "bound", "class", "known", "mask", "next", "open", "params"}
-"""Fields of states that earlier versions wrote and this one does not."""
 _MANIFEST, _ARRAYS = "evenhand.json", "arrays"
 
 
@@ -157,16 +153,10 @@ def from_bytes(data: bytes, source: str = "state") -> Any:
             body = json.loads(archive.read(_MANIFEST))
             if not isinstance(body, dict) or not isinstance(body.get("format"), int) or "$object" not in body["object"]:
                 raise StateFileError(f"{source}: not a state file of evenhand")
-            if body["format"] > FORMAT:
-                raise StateFileError(
-                    f"{source}: written in format {body['format']}, this evenhand reads up to {FORMAT}; upgrade it"
-                )
-            if body["format"] == 1:
-                names = [f"{number}.npy" for number in range(len(archive.namelist()) - 1)]
-                arrays = [from_npy(archive.read(name), name) for name in names]
-            else:
-                arrays = unpack(body["arrays"], archive.read(_ARRAYS))
-            return _restored(body["object"], arrays, source)
+            if body["format"] != FORMAT:
+                what = f"written in format {body['format']}, and this evenhand reads format {FORMAT} alone"
+                raise StateFileError(f"{source}: {what}; load it with the evenhand that wrote it")
+            return _restored(body["object"], unpack(body["arrays"], archive.read(_ARRAYS)), source)
     except EvenhandError:
         raise
     except Exception as error:
@@ -215,8 +205,6 @@ def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
 def _decode(value: Any, arrays: list[np.ndarray]) -> Any:
     if isinstance(value, list):
         return [_decode(item, arrays) for item in value]
-    if isinstance(value, str) and not is_normalized("NFC", value):
-        return SavedText(value)
     if not isinstance(value, dict):
         return value
     if "$float" in value:
@@ -240,7 +228,7 @@ def _known_alone(restored: Any, snapshot: Any) -> Any:
     """Return what was restored, if its state has no field that no version has written."""
     without_tickets = getattr(restored, "remembering", lambda numbers: nullcontext())
     with without_tickets(()):
-        unknown = sorted(set(snapshot) - set(restored.snapshot()) - EARLIER)
+        unknown = sorted(set(snapshot) - set(restored.snapshot()))
     if unknown:
         raise refused(unknown[0], "no such field", snapshot[unknown[0]])
     return restored

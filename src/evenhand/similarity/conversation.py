@@ -373,20 +373,15 @@ class Lipschitz(Conversation):
         if not isinstance(learner, DistanceLearner):
             raise saved.refused("metric", "a metric learner", learner)
         exact = snapshot.get("exact")
-        config = {"belief": "moments", **saved.item(snapshot, "config")}  # a policy of before there was a choice
-        policy = cls(**{**config, "metric": (exact or learner).fresh()})
+        policy = cls(**{**saved.item(snapshot, "config"), "metric": (exact or learner).fresh()})
         if (learner.dimension, learner.copies) != (policy.metric.dimension, policy.metric.copies):
             what = f"a learner of {policy.metric.copies} pairs with {policy.dimension} features"
             raise saved.refused("metric", what, f"{learner.copies} with {learner.dimension}")
         policy._adopt(learner)
         policy._exact = exact
-        policy.notes, policy._columns = snapshot.get("notes", {}), saved.column_names(snapshot)
+        policy.notes, policy._columns = saved.item(snapshot, "notes"), saved.column_names(snapshot)
         policy.round = saved.whole(snapshot, "round", 0)
-        if "tickets" in snapshot:
-            policy._resume(snapshot["tickets"])
-        else:
-            rows = [(number, number, *ticket) for number, *ticket in snapshot["open"]]
-            policy._resume({"next": snapshot["next"], "open": rows})
+        policy._resume(saved.item(snapshot, "tickets"))
         if policy._next - 1 > policy.round:
             raise saved.refused("next", f"at most {policy.round + 1}, one more than the rounds", policy._next)
         kept = saved.item(snapshot, "mind")

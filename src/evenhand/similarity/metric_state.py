@@ -175,8 +175,6 @@ FIXED = ("rows", "columns", "scales", "options")
 SCRATCH = MetricState._fields[MetricState._fields.index("u") :]
 UNSAVED = ("simplex.basis", "simplex.order", "simplex.exact")
 """Scratch that is always written before it is read."""
-LATER = ("vertices", "bases", "kept")
-"""What older files do not have, at the end."""
 
 
 def saved_arrays(state: MetricState) -> dict[str, NDArray[Any]]:
@@ -185,9 +183,9 @@ def saved_arrays(state: MetricState) -> dict[str, NDArray[Any]]:
     for name, value in zip(names(state), flat(state), strict=True):
         if name == OPTIONS[0]:
             arrays["options"] = np.array([float(getattr(state, option)) for option in OPTIONS])
-        if name not in OPTIONS and name not in UNSAVED and name not in LATER:
+        if name not in OPTIONS and name not in UNSAVED:
             arrays[name] = value
-    return arrays | {name: getattr(state, name) for name in LATER}
+    return arrays
 
 
 def restored_state(fresh: MetricState, saved: Any) -> MetricState:
@@ -199,8 +197,6 @@ def restored_state(fresh: MetricState, saved: Any) -> MetricState:
         If an array cannot have been saved; its name is said.
     """
     arrays = saved_arrays(fresh)
-    if isinstance(saved, list) and len(saved) == len(arrays) - len(LATER):
-        saved = [*saved, *(arrays[name] for name in LATER)]
     if not isinstance(saved, list) or len(saved) != len(arrays):
         raise refused("metric.state", f"{len(arrays)} arrays", saved)
     limits = saved[list(arrays).index("limits")]

@@ -15,7 +15,6 @@ import numpy as np
 from evenhand.errors import ArgumentError
 from evenhand.kernels.arrays import Ints
 from evenhand.rng import draw_seed
-from evenhand.saving.buffers import from_npy
 from evenhand.simulation.delay import Delay
 from evenhand.simulation.given import Given
 from evenhand.simulation.history import Variables
@@ -35,10 +34,8 @@ class Store:
         """Return the variables of a replication of the policy of that name, or None if it was not finished or the file
         is damaged."""
         try:
-            with zipfile.ZipFile(self._file(name, replication)) as saved:
-                found = {
-                    member.removesuffix(".npy"): from_npy(saved.read(member), member) for member in saved.namelist()
-                }
+            with np.load(self._file(name, replication), allow_pickle=False) as saved:
+                found = {member: saved[member] for member in saved.files}
         except (OSError, EOFError, ValueError, zipfile.BadZipFile):
             return None
         return {key.split("|")[0]: (tuple(key.split("|")[1:]), values) for key, values in found.items()}

@@ -15,7 +15,7 @@ from evenhand.errors import ArgumentError, ContextError, wanted
 from evenhand.registry import register
 from evenhand.rng import child
 from evenhand.sampling.models.classifier import Classifier
-from evenhand.sampling.models.recipes import class_of, made, recipe
+from evenhand.sampling.models.recipes import made, recipe
 from evenhand.sampling.pools.rows import Rows
 
 __all__ = ["EstimatorModel", "random_states"]
@@ -250,11 +250,7 @@ class EstimatorModel(Classifier):
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the model that `snapshot` was taken of; without rows of its own it waits for `resumed`."""
-        if "params" in snapshot:  # as the first version wrote it
-            estimator = class_of(snapshot["class"])(**snapshot["params"])
-        else:
-            estimator = made(snapshot["estimator"])
-        model = cls(estimator, refit=snapshot["refit"])
+        model = cls(made(snapshot["estimator"]), refit=snapshot["refit"])
         model.begin(tuple(snapshot["classes"]))
         model._ends = list(snapshot["ends"])
         model.take_names(snapshot)

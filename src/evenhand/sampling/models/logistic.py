@@ -271,7 +271,7 @@ class LogisticModel(Classifier):
             raise refused("coefficients", "an array float64 (d + 1,)", coefficients)
         model._begin(len(coefficients) - 1)
         fill(model.coefficients, coefficients, "coefficients")
-        if len(coefficients) <= WIDE + 1:  # files of the first version have a factor of any size
+        if len(coefficients) <= WIDE + 1:
             fill(model._factor, item(snapshot, "factor"), "factor")
         classes = item(snapshot, "classes")
         if not isinstance(classes, list) or len(classes) > 2:

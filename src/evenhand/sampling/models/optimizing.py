@@ -96,7 +96,7 @@ def remember(optimizer: Any, saved: Any) -> None:
         int(key): {k: torch.as_tensor(v) if isinstance(v, np.ndarray) else v for k, v in values.items()}
         for key, values in moments.items()
     }
-    groups = saved.get("groups", state["param_groups"])
+    groups = saved["groups"]
     if [group["params"] for group in groups] != [group["params"] for group in state["param_groups"]]:
         raise refused("groups", "those of the same weights", groups)
     state["param_groups"] = [dict(group) for group in groups]

@@ -84,6 +84,6 @@ def restored_model(cls: Any, snapshot: dict[str, Any]) -> Any:
     if model.constant is not None and not 0 <= model.constant < max(1, len(model.classes)):
         raise refused("constant", "the code of a class, or none", model.constant)
     model.rounds, model.seed = whole(snapshot, "rounds", 0), whole(snapshot, "seed", 0)
-    model.takes_whole = bool(snapshot.get("takes_whole", False))
+    model.takes_whole = bool(snapshot["takes_whole"])
     model.take_names(snapshot)
     return model

@@ -209,18 +209,16 @@ class WideFit:
         return fit
 
 
-def checked_fit(saved: Any, known: int, d: int) -> list[Any] | None:
-    """Return a saved fit of `known` rows with d features; none of a file that has an older one, which is not needed.
+def checked_fit(saved: Any, known: int, d: int) -> list[Any]:
+    """Return a saved fit of `known` rows with d features.
 
     Raises
     ------
     StateFileError
         If it is no such fit.
     """
-    if not isinstance(saved, list) or len(saved) not in (3, 5):
+    if not isinstance(saved, list) or len(saved) != 5:
         raise refused("wide", "the curvature of a fit", saved)
-    if len(saved) == 3:
-        return None
     parts = dict(zip(("bends", "rows", "excess", "place", "blocks"), saved, strict=True))
     spanned = known if known <= d else 0
     bends, place, blocks = np.zeros(known), np.zeros(spanned), item(parts, "blocks")

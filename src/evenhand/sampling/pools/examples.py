@@ -111,6 +111,6 @@ class Examples:
     def restore(self, snapshot: dict[str, Any]) -> Self:
         """Take over the rows and the classes of a snapshot."""
         self.classes.known = tuple(snapshot["known"])
-        self.columns = list(snapshot.get("columns", ()))
+        self.columns = list(snapshot["columns"])
         self.training, self.validation = (Rows.restored(snapshot[name]) for name in ("training", "validation"))
         return self

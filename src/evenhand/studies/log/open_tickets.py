@@ -40,7 +40,7 @@ class OpenTickets:
         self._policy, self._log, self.floor = policy, log, floor
         self._apart = getattr(policy, "apart", False)
         self._held: frozenset[int] = frozenset()
-        """Tickets of an older version, whose log does not say enough: they are saved with the policy."""
+        """Tickets of which the log does not say enough: they are saved with the policy."""
         if self._apart:
             self._held = frozenset(number for number in policy.open_tickets if policy.noted(number))
             policy.lay_aside(0, self._held)

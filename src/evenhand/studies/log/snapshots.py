@@ -71,7 +71,7 @@ class State:
 
     @classmethod
     def read(cls, state: bytes, source: str) -> State:
-        """Return the state from the contents of a snapshot; older versions wrote the policy with all its tickets.
+        """Return the state from the contents of a snapshot; the first of a study holds the policy alone.
 
         Raises
         ------
