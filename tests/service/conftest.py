@@ -26,9 +26,9 @@ class Served:
     def __init__(self, store: Store, **settings: Any) -> None:
         import httpx
         import uvicorn
+        from evenhand.service.limits.connections import Connection
 
         from evenhand.service.app import create_app
-        from evenhand.service.limits.connections import Connection
         from evenhand.service.logs import json_log
 
         self.store, self.written = store, io.BytesIO()

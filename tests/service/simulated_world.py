@@ -17,10 +17,10 @@ from typing import Any
 from unittest.mock import patch
 
 import anyio.to_thread
+from evenhand.service.limits import auth, limits
 
 from evenhand.errors import StoreError
 from evenhand.service import readiness
-from evenhand.service.limits import auth, limits
 from evenhand.service.writer import Writer
 from evenhand.studies import Store
 from evenhand.studies.log.log import Log

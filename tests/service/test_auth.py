@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from evenhand.service.app import ENDPOINTS
+from evenhand.service.auth import Guard
 from evenhand.service.errors import Refusal
-from evenhand.service.limits.auth import Guard
 from evenhand.studies import Store
 from evenhand.studies.keys import ROLES, add_key, list_keys, new_key, revoke_key
 from tests.service.conftest import Served

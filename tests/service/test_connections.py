@@ -9,11 +9,11 @@ import threading
 from contextlib import ExitStack, suppress
 
 import pytest
+from evenhand.service.limits.connections import PART, Connection, Flow, _network
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from evenhand.service.limits.connections import PART, Connection, Flow, _network
-from evenhand.service.limits.limits import LIMITS
+from evenhand.service.bodies import LIMITS
 from tests.waiting import until
 
 ASK = b"POST /studies/ads/ask HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"

@@ -6,8 +6,8 @@ from contextlib import suppress
 import pytest
 
 from evenhand.errors import ArgumentError
+from evenhand.service.bodies import Buckets, read_body
 from evenhand.service.errors import Refusal
-from evenhand.service.limits.limits import Buckets, read_body
 
 
 class Clock:

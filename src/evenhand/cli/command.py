@@ -30,7 +30,6 @@ OF_STUDIES = {
     "show": "studies.show",
     "export": "studies.export",
     "verify": "studies.verify",
-    "monitor": "studies.monitor",
     "workers": "studies.workers:workers",
     "join": "studies.workers:join",
     "leave": "studies.workers:leave",

@@ -195,7 +195,7 @@ class AsyncRemoteStudy:
         return await self._client._send(calls.change(self.name, shares, promise))
 
     async def state(self) -> dict[str, Any]:
-        """Return the present state: arms with their shares, the promise, rewards, alerts, workers."""
+        """Return the present state: arms with their shares, the promise, rewards, workers."""
         return await self._client._send(reads.state(self.name))
 
     async def shares(self) -> dict[Any, float]:
@@ -229,7 +229,7 @@ class AsyncRemoteStudy:
     async def download(
         self,
         *,
-        format: Literal["csv", "parquet", "arrow", "json"] = "csv",
+        format: Literal["csv", "parquet", "json"] = "csv",
         form: Literal["log", "bandit"] = "log",
         timeout: float = 600.0,
     ) -> bytes:

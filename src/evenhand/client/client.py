@@ -197,7 +197,7 @@ class RemoteStudy:
         return self._client._send(calls.change(self.name, shares, promise))
 
     def state(self) -> dict[str, Any]:
-        """Return the present state: arms with their shares, the promise, rewards, alerts, workers."""
+        """Return the present state: arms with their shares, the promise, rewards, workers."""
         return self._client._send(reads.state(self.name))
 
     def shares(self) -> dict[Any, float]:
@@ -231,7 +231,7 @@ class RemoteStudy:
     def download(
         self,
         *,
-        format: Literal["csv", "parquet", "arrow", "json"] = "csv",
+        format: Literal["csv", "parquet", "json"] = "csv",
         form: Literal["log", "bandit"] = "log",
         timeout: float = 600.0,
     ) -> bytes:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
 from starlette.applications import Starlette
 
+from evenhand.service.auth import Guard
 from evenhand.service.jobs import Lane, run_detached
-from evenhand.service.limits.auth import Admission, Guard
-from evenhand.service.limits.connections import ConnectionCounts
-from evenhand.service.limits.limits import LIMITS, Buckets, Limits
 from evenhand.service.metrics import Metrics
 from evenhand.service.middleware import Middleware
 from evenhand.service.readiness import Readiness
-from evenhand.service.routes.admin_routes import ADMIN_ENDPOINTS
 from evenhand.service.routes.read_routes import READ_ENDPOINTS
 from evenhand.service.routes.system_routes import SYSTEM_ENDPOINTS
 from evenhand.service.routes.write_routes import WRITE_ENDPOINTS
-from evenhand.service.scheduler import Hook, Scheduler
 from evenhand.service.sessions import Sessions
 from evenhand.studies import Store
 
@@ -30,22 +26,17 @@ READING, CHANGING = 30.0, 600.0
 """Seconds in which a read of the store is answered, and what may take long: a change, an audit, a table."""
 
 ENDPOINTS = (*WRITE_ENDPOINTS, *READ_ENDPOINTS, *SYSTEM_ENDPOINTS)
-"""Every route of studies and of the service itself; those used most come first. `ADMIN_ENDPOINTS` has the others."""
+"""Every route of studies and of the service itself; those used most come first."""
 
 
 def create_app(
     store: Store,
     *,
     page_key: str | None = None,
-    rate: float = 20_000.0,
-    burst: float = 40_000.0,
     max_body: int = 8 * 2**20,
     max_batch: int = 10_000,
-    limits: Limits = LIMITS,
     open_metrics: bool = False,
     log: Any = None,
-    hooks: Sequence[Hook] = (),
-    interval: float = 1.0,
 ) -> Starlette:
     """Return the service over a store, as an ASGI application.
 
@@ -53,14 +44,10 @@ def create_app(
     ----------
     store : holds the studies and the keys.
     page_key : the text of a key with the role read; it is valid as long as the application lives, and never stored.
-    rate, burst : requests that a key may send per second, and at once; an address without a valid key may send a
-        hundredth of that. Each worker counts for itself.
     max_body : the largest request, in bytes.
     max_batch : the rows of the largest batch.
-    limits : limits of connections, if `evenhand.service.limits.connections.Connection` serves them.
     open_metrics : let `/metrics` be read without a key.
     log : the logger of requests (`evenhand.service.logs.json_log()`), or None.
-    hooks, interval : functions to call with every study in the background, and the seconds between two calls.
     """
     sessions, metrics = Sessions(store), Metrics()
     lanes = {
@@ -71,33 +58,19 @@ def create_app(
         "closeups": Lane("series of some rounds", 4, CHANGING, queues=False),
     }
 
-    def leave() -> None:
-        """Answer all who read, so that the end of the service waits for none of them."""
-        for lane in lanes.values():
-            lane.leave()
-        sessions.leave()
-
-    scheduler = Scheduler(store, [*hooks, sessions.keep], interval, log)
-
     @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
-        scheduler.start()
-        yield {"connections": ConnectionCounts(limits, metrics.count_refusal), "leave": leave}
-        leave()
-        await run_detached(scheduler.stop)
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        yield
         await run_detached(sessions.stop)
 
     endpoints = [
         replace(endpoint, role=None) if open_metrics and endpoint.path == "/metrics" else endpoint
-        for endpoint in (*ENDPOINTS, *ADMIN_ENDPOINTS)
+        for endpoint in ENDPOINTS
     ]
     app = Starlette(routes=[endpoint.route() for endpoint in endpoints], lifespan=lifespan)
     app.router.redirect_slashes = False
-    admission = Admission(
-        Guard(store, page_key), Buckets(rate, burst), Buckets(max(1.0, rate / 100), max(10.0, burst / 100))
-    )
-    app.middleware_stack = Middleware(app.router, admission, metrics, log)
-    app.state.sessions, app.state.metrics, app.state.admission = sessions, metrics, admission
+    app.middleware_stack = Middleware(app.router, metrics, log)
+    app.state.sessions, app.state.metrics, app.state.guard = sessions, metrics, Guard(store, page_key)
     app.state.endpoints, app.state.readiness = endpoints, Readiness(store)
     for name, lane in lanes.items():
         setattr(app.state, name, lane)

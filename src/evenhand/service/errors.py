@@ -44,8 +44,6 @@ NAMES: dict[int, str] = {
     413: "TooLargeError",
     415: "ContentTypeError",
     422: "ArgumentError",
-    429: "TooFastError",
-    431: "TooLargeError",
     500: "DefectError",
     503: "BusyError",
 }

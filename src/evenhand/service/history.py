@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import orjson
 
 from evenhand.data.csv_files import write_csv
-from evenhand.service.arrow import MEDIA_TYPE
+from evenhand.extras import optional
 from evenhand.studies import Study
 from evenhand.studies.export import bandit_frame
 from evenhand.studies.files import flat
@@ -18,17 +18,15 @@ if TYPE_CHECKING:
 
 __all__ = ["CONTENT", "export_log"]
 
-Format = Literal["csv", "parquet", "arrow", "json"]
+Format = Literal["csv", "parquet", "json"]
 KINDS: dict[Format, str] = {
     "csv": "text/csv; charset=utf-8",
     "parquet": "application/vnd.apache.parquet",
-    "arrow": MEDIA_TYPE,
     "json": "application/json",
 }
 CONTENT: dict[str, Any] = {
     "text/csv": {"schema": {"type": "string"}},
     KINDS["parquet"]: {"schema": {"type": "string", "format": "binary"}},
-    MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}},
     "application/json": {"schema": {"type": "array", "items": {"type": "object"}}},
 }
 
@@ -56,16 +54,9 @@ def _written(table: pd.DataFrame, format: Format) -> tuple[bytes, str]:
         text = io.StringIO()
         write_csv(table, text)
         return text.getvalue().encode(), KINDS[format]
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    rows = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None)
+    pa, pq = optional("pyarrow", "a Parquet file"), optional("pyarrow.parquet", "a Parquet file")
     sink = io.BytesIO()
-    if format == "parquet":
-        pq.write_table(rows, sink)
-    else:
-        with pa.ipc.new_stream(sink, rows.schema) as stream:
-            stream.write_table(rows)
+    pq.write_table(pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None), sink)
     return sink.getvalue(), KINDS[format]
 
 

@@ -57,7 +57,6 @@ class Lane:
         self._what, self._most, self.seconds, self._queues = what, most, seconds, queues
         self._free = most
         self._queue: deque[tuple[Callable[[], Any], asyncio.Future[Any]]] = deque()
-        self._unanswered: set[asyncio.Future[Any]] = set()
 
     async def run(self, job: Callable[[], T]) -> T:
         """Return what a job returns.
@@ -65,7 +64,7 @@ class Lane:
         Raises
         ------
         Refusal
-            503 if it takes too long, if there is no place and none is waited for, or if the service stops.
+            503 if it takes too long, or if there is no place and none is waited for.
         """
         if not self._free and not self._queues:
             raise _busy(f"{self._most} {self._what} are running already; try again later")
@@ -73,19 +72,12 @@ class Lane:
         answer: asyncio.Future[T] = loop.create_future()
         late = _busy(f"{self._what}: no answer within {self.seconds:g} seconds; other requests are answered meanwhile")
         timer = loop.call_later(self.seconds, _refuse, answer, late)
-        self._unanswered.add(answer)
         self._queue.append((job, answer))
         self._begin(loop)
         try:
             return await answer
         finally:
             timer.cancel()
-            self._unanswered.discard(answer)
-
-    def leave(self) -> None:
-        """Answer all jobs at once, because the service stops."""
-        for answer in list(self._unanswered):
-            _refuse(answer, _busy("the service is stopping; try again"))
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
         while self._free and self._queue:

@@ -3,50 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
-__all__ = ["AlertGauge", "Metrics", "StudyGauges"]
+from evenhand.studies.statistics.gauges import GAUGES
+
+__all__ = ["Metrics", "StudyGauges"]
 
 MOST = 100
 """Studies with a label of their own; further ones are counted under "other"."""
-MONITORS = 20
-"""Monitors of a study with labels of their own, the first ones."""
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
-GAUGES = {
-    "open_tickets": "Tickets neither told nor forgotten.",
-    "worst_shortfall": "The most that any arm was ever behind its share, in decisions.",
-    "promise_kept": "1 while the promise held at every round, 0 once it was broken.",
-    "readable": "1 while the log can be read, 0 where it is damaged or a read hangs.",
-}
-
-
-class AlertGauge(NamedTuple):
-    """A monitor of a study: whether its alert is active and acknowledged, and how often it was raised."""
-
-    monitor: int
-    metric: str
-    active: bool
-    acknowledged: bool
-    raised: int
-
-
 class StudyGauges(NamedTuple):
-    """The present state of a study, by its gauges."""
+    """The present state of a study: its gauges by name, and how many tickets are overdue after how many seconds."""
 
     study: str
-    open_tickets: int | None
-    worst_shortfall: float | None
-    promise_kept: bool | None
-    readable: bool = True
-    alerts: Sequence[AlertGauge] = ()
+    values: Mapping[str, float]
+    overdue: Mapping[int, int]
 
 
 class Metrics:
@@ -108,24 +87,15 @@ class _Gauges:
 
     def collect(self) -> Iterator[Metric]:
         """Yield the gauges."""
-        gauges = {name: GaugeMetricFamily(f"evenhand_{name}", text, labels=["study"]) for name, text in GAUGES.items()}
-        for study in self._studies:
-            for name, gauge in gauges.items():
-                value = getattr(study, name)
-                if value is not None:
-                    gauge.add_metric([study.study], float(value))
-        yield from gauges.values()
-        yield from self._alerts()
-
-    def _alerts(self) -> Iterator[Metric]:
-        labels = ["study", "monitor", "metric"]
-        active = GaugeMetricFamily("evenhand_alert_active", "1 while a monitor's alert is active.", labels=labels)
-        seen = GaugeMetricFamily("evenhand_alert_acknowledged", "1 if the active alert is acknowledged.", labels=labels)
-        raised = CounterMetricFamily("evenhand_alerts_raised", "Alerts that a monitor has raised.", labels=labels)
-        for study in self._studies:
-            for one in study.alerts[:MONITORS]:
-                values = study.study, str(one.monitor), one.metric
-                active.add_metric(values, one.active)
-                seen.add_metric(values, one.active and one.acknowledged)
-                raised.add_metric(values, one.raised)
-        yield from (active, seen, raised)
+        texts = GAUGES | {"readable": "1 while the log can be read, 0 where it is damaged or a read hangs."}
+        for name, text in texts.items():
+            gauge = GaugeMetricFamily(f"evenhand_{name}", text, labels=["study"])
+            for one in self._studies:
+                if name in one.values:
+                    gauge.add_metric([one.study], one.values[name])
+            yield gauge
+        late = GaugeMetricFamily("evenhand_overdue_tickets", "Tickets open for longer.", labels=["study", "seconds"])
+        for one in self._studies:
+            for seconds, count in one.overdue.items():
+                late.add_metric([one.study, str(seconds)], count)
+        yield late

@@ -7,18 +7,15 @@ import logging
 import re
 import secrets
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evenhand.errors import StoreError
+from evenhand.service.bodies import header
 from evenhand.service.errors import Refusal, refusal_of
-from evenhand.service.limits.limits import header
 from evenhand.service.metrics import Metrics
-
-if TYPE_CHECKING:
-    from evenhand.service.limits.auth import Admission
 
 __all__ = ["Middleware"]
 
@@ -45,12 +42,11 @@ class Middleware:
 
     Parameters
     ----------
-    admission : counts the requests that are refused for want of a good key or of a route.
     log : where each request is noted; None for nowhere.
     """
 
-    def __init__(self, inside: ASGIApp, admission: Admission, metrics: Metrics, log: Any) -> None:
-        self._inside, self._admission, self._metrics, self._log = inside, admission, metrics, log
+    def __init__(self, inside: ASGIApp, metrics: Metrics, log: Any) -> None:
+        self._inside, self._metrics, self._log = inside, metrics, log
         enabled = getattr(log, "is_enabled_for", lambda _: log is not None)
         self._notes_requests = enabled(logging.INFO)
 
@@ -100,11 +96,6 @@ class Middleware:
     def _refusal(self, scope: Scope, error: Exception, id: bytes) -> Refusal:
         """Return the refusal that answers an error; log those that an operator should see."""
         refusal = _unrouted(scope, error) if isinstance(error, HTTPException) else refusal_of(error)
-        try:
-            if refusal.status in (401, 403, 405) or refusal.name == "NotFoundError":
-                self._admission.stranger(scope)
-        except Refusal as too_fast:
-            return too_fast
         if self._log is not None:
             route = scope["endpoint"].template if "endpoint" in scope else "other"
             if refusal.status == 500:

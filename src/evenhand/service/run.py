@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from evenhand.arguments import one_of, real, whole
+from evenhand.arguments import one_of, whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.extras import optional
-from evenhand.service.limits.limits import LIMITS, Limits
 from evenhand.service.settings import read_password
 from evenhand.studies import Store
 from evenhand.studies.keys import add_key, list_keys, new_key
@@ -29,13 +28,14 @@ SETTINGS = "EVENHAND_SERVE"
 NEEDED = (
     "httpx",
     "prometheus_client",
-    "pyarrow",
     "pydantic",
     "sqlalchemy",
     "starlette",
     "structlog",
     "uvicorn",
 )
+CONNECTIONS = 1_000
+"""Open at once in one process; further requests are answered with 503."""
 IN_MEMORY = (":memory:", "sqlite://")
 LOCAL = ("127.0.0.1", "::1", "localhost")
 
@@ -46,14 +46,10 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     workers: int = 1,
-    rate: float = 20_000.0,
-    connections_per_address: int = LIMITS.connections_per_address,
     open_metrics: bool = False,
     max_body: int = 8 * 2**20,
     log_level: str = "info",
-    retention_days: float | None = None,
     password_file: str | None = None,
-    admin_key_file: str | None = None,
     create: bool = False,
 ) -> None:
     """Serve a store until SIGTERM or SIGINT; requests accepted by then are completed.
@@ -63,15 +59,10 @@ def serve(
     store : a path or URL, see `Store.at`.
     host, port : the address to listen on; port 0 takes a free one.
     workers : processes, each with its own connections; one, if the store is in memory.
-    rate : requests per second that a key may send to each worker.
-    connections_per_address : connections that one address may have open to each worker.
     open_metrics : let `/metrics` be read without a key.
     max_body : the largest request, in bytes.
     log_level : "debug", "info", "warning" or "error".
-    retention_days : erase contexts of subjects that are older, see `Study.erase`; by default they are kept.
     password_file : a file whose first line is the password for a store on a server, so that the URL need not hold it.
-    admin_key_file : at the first start, write an admin's key for 30 days to this file, which only its owner may read.
-        No keys are printed then, so that none is left in the log of a container.
     create : create the store if it does not exist, for studies that are to be created over HTTP.
 
     Raises
@@ -86,32 +77,20 @@ def serve(
     _check_installed()
     import uvicorn
 
-    if not 0.01 <= rate <= 1e9:
-        raise ArgumentError(wanted("rate", "requests a second, from 0.01 to 1e9", rate))
     whole("workers", workers, low=1)
-    whole("connections_per_address", connections_per_address, low=1)
     one_of("log_level", log_level, ("debug", "info", "warning", "error"))
-    if retention_days is not None:
-        real("retention_days", retention_days, above=0)
     place = _open(store, password_file, create=create)
     if place.in_memory and workers > 1:
         raise ArgumentError(wanted("workers", "1, since a store in memory has one process", workers, "name a file"))
     listening = _listen(host, port)
     page_key = new_key("read")
-    if admin_key_file is None:
-        _print_addresses(place, listening, host, page_key)
-    else:
-        _write_admin_key(place, admin_key_file)
-        _print_addresses(place, listening, host, None)
+    _print_addresses(place, listening, host, page_key)
     settings = {
         "store": store,
         "page_key": page_key,
-        "rate": rate,
-        "connections_per_address": connections_per_address,
         "open_metrics": open_metrics,
         "max_body": max_body,
         "log_level": log_level,
-        "retention_days": retention_days,
         "password_file": password_file,
     }
     if workers == 1:
@@ -166,36 +145,24 @@ def _open(store: str, password_file: str | None, *, create: bool = False) -> Sto
 def _application(store: Store, settings: dict[str, Any]) -> Starlette:
     from evenhand.service.app import create_app
     from evenhand.service.logs import json_log
-    from evenhand.service.notifications import Notifier
-    from evenhand.service.retention import Retention
 
-    log, days = json_log(level=settings["log_level"]), settings.get("retention_days")
     return create_app(
         store,
         page_key=settings["page_key"],
-        rate=settings["rate"],
-        burst=max(1.0, 2 * settings["rate"]),
         max_body=settings["max_body"],
-        limits=_limits(settings["connections_per_address"]),
         open_metrics=settings["open_metrics"],
-        log=log,
-        hooks=[Notifier(log), *([] if days is None else [Retention(days, log)])],
-    )
-
-
-def _limits(per_address: int) -> Limits:
-    """Return limits under which one address may have `per_address` connections, and others still find room."""
-    return LIMITS._replace(
-        connections_per_address=per_address, connections=max(LIMITS.connections, per_address + LIMITS.connections // 10)
+        log=json_log(level=settings["log_level"]),
     )
 
 
 def _options(level: str) -> dict[str, Any]:
-    from evenhand.service.limits.connections import Connection
     from evenhand.service.logs import uvicorn_logging
 
     return {
-        "http": Connection,
+        "http": "h11",  # httptools parses pipelined requests ahead without bound: a flood takes gigabytes
+        "h11_max_incomplete_event_size": 2**16,
+        "limit_concurrency": CONNECTIONS,
+        "timeout_keep_alive": 20,
         "loop": "uvloop",
         "ws": "none",
         "access_log": False,
@@ -227,21 +194,6 @@ def _listen(host: str, port: int) -> socket.socket:
         raise ArgumentError(wanted("port", f"a free one on {host}", port, f"{error}; {mend}")) from error
     listening.setblocking(False)
     return listening
-
-
-def _write_admin_key(store: Store, path: str) -> None:
-    """Write a new admin's key to a file, if the store has no keys yet."""
-    if list_keys(store):
-        return
-    try:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        os.fchmod(file, 0o600)
-    except OSError as error:
-        raise ArgumentError(
-            wanted("admin_key_file", "a file that can be written", path, str(error.strerror))
-        ) from error
-    with os.fdopen(file, "w") as written:
-        written.write(add_key(store, "admin", "made at the first start", expires="30d") + "\n")
 
 
 def _print_addresses(store: Store, listening: socket.socket, host: str, page_key: str | None) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any, TypeVar
@@ -16,7 +15,7 @@ from evenhand.policy.policy import KernelPolicy
 from evenhand.policy.traits import traits_of
 from evenhand.service.errors import Refusal
 from evenhand.service.index import Index
-from evenhand.service.jobs import Lane, spawn
+from evenhand.service.jobs import Lane
 from evenhand.service.leases import Leasing
 from evenhand.service.writer import Writer
 from evenhand.studies import SharedStudy, Store, Study
@@ -186,11 +185,6 @@ class Sessions:
         with self._turn:  # of two that opened it at the same time, the first counts
             return self._sessions.setdefault(name, opened)
 
-    def keep(self, study: Study) -> Future[None] | None:
-        """A hook for the scheduler: store what views show of a study, where it is open here, on a thread."""
-        session = self._sessions.get(study.name)
-        return None if session is None else spawn(session.keep)
-
     async def reach(self, name: str) -> Session:
         """Return the session of a study; open it on a thread if needed."""
         session = self._sessions.get(name)
@@ -225,11 +219,6 @@ class Sessions:
     def unreadable(self) -> int:
         """Return how many studies could not be read the last time."""
         return sum(session.in_trouble for session in self._sessions.values())
-
-    def leave(self) -> None:
-        """Answer all who read, because the service stops."""
-        for lane in [self.listing, *self._openings.values(), *(one.reads for one in self._sessions.values())]:
-            lane.leave()
 
     def stop(self) -> None:
         """Accept no more operations, perform those accepted, and store the states that have changed.

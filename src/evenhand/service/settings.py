@@ -18,13 +18,9 @@ KINDS: dict[str, type] = {
     "host": str,
     "port": int,
     "workers": int,
-    "rate": float,
-    "connections_per_address": int,
     "open_metrics": bool,
     "max_body": int,
     "log_level": str,
-    "retention_days": float,
-    "admin_key_file": str,
     "create": bool,
 }
 """The settings and their types; `evenhand.service.run.serve` says what each means."""

@@ -11,7 +11,6 @@ from evenhand.extras import optional
 if TYPE_CHECKING:
     from evenhand.studies.export import bandit_feedback, bandit_frame
     from evenhand.studies.log.operations import Operation
-    from evenhand.studies.monitoring import monitors
     from evenhand.studies.storage_checks import check_store
     from evenhand.studies.store.storage import Storage
     from evenhand.studies.store.store import Store
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Operation", "SharedStudy", "Storage", "Store", "Study", "bandit_feedback", "bandit_frame", "check_store",
-    "monitors",
 ]  # fmt: skip
 
 HOMES = {
@@ -32,7 +30,6 @@ HOMES = {
     "bandit_feedback": "export",
     "bandit_frame": "export",
     "check_store": "storage_checks",
-    "monitors": "monitoring.monitors",
 }
 """The module of each name, which is imported when the name is first used: descriptions of policies as plain data need
 no database."""
@@ -43,7 +40,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     optional("sqlalchemy", "a study")
     module = importlib.import_module(f"{__name__}.{HOMES[name]}")
-    value = globals()[name] = module if name == "monitors" else getattr(module, name)
+    value = globals()[name] = getattr(module, name)
     return value
 
 

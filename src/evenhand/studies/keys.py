@@ -18,7 +18,6 @@ from sqlalchemy import insert, select, update
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.studies.creation import NAME
-from evenhand.studies.journal import begin, enter, key_entry
 from evenhand.studies.limits import check_note
 from evenhand.studies.log.codec import from_text, moment, now, to_text
 from evenhand.studies.log.expiry import read_expiry
@@ -40,15 +39,13 @@ __all__ = [
     "revoke_key",
 ]
 
-Role = Literal["decide", "report", "read", "both", "admin"]
+Role = Literal["decide", "report", "read", "both"]
 ROLES: tuple[Role, ...] = ("decide", "report", "read")
 """To take decisions, to report rewards, to read: what a route needs, and the roles that most keys have."""
 ALLOWED: Mapping[Role, tuple[Role, ...]] = {role: (role,) for role in ROLES} | {
     "both": ("decide", "report"),
-    "admin": ("read", "admin"),
 }
-"""What a key of each role may do. "both" is for people who label, and for programs that ask and tell alike; "admin" is
-for those who give out keys, set monitors and erase subjects: such a key always has an end."""
+"""What a key of each role may do. "both" is for people who label, and for programs that ask and tell alike."""
 
 
 class Key(NamedTuple):
@@ -57,7 +54,7 @@ class Key(NamedTuple):
     Attributes
     ----------
     id : the part of its text that may be shown; it names the key when it is revoked.
-    role : "decide", "report", "read", "both" to decide and to report, or "admin" to administer and to read.
+    role : "decide", "report", "read", or "both" to decide and to report.
     note : its owner or its purpose.
     created, revoked : when, in UTC; a valid key was never revoked.
     expires : when it stops working, in UTC; None for never.
@@ -110,15 +107,13 @@ def add_key(
     *,
     expires: datetime | timedelta | str | None = None,
     studies: Sequence[str] | None = None,
-    actor: str | None = None,
 ) -> str:
     """Store a new key and return its text, which cannot be shown again.
 
     Parameters
     ----------
-    expires : when the key stops working, see `read_end`; by default never. A key with the role admin needs an end.
+    expires : when the key stops working, see `read_end`; by default never.
     studies : the names of the studies that the key is limited to; by default it works for all.
-    actor : who adds it, for the store's journal; over HTTP the id of the admin's key.
 
     Raises
     ------
@@ -127,17 +122,11 @@ def add_key(
         no time to come, or a study's name cannot be one.
     """
     check_note(note)
-    if role == "admin" and expires is None:
-        mend = "an admin key needs an end as well, such as expires='90d'"
-        raise ArgumentError(wanted("role", f"one of {', '.join(ROLES)}", role, mend))
     text, end = new_key(role), None if expires is None else read_end(expires)
     reach = _names(studies)
     row = {"id": _id_of(text), "role": role, "digest": _digest(text), "note": note, "created_at": now()}
     row |= {"expires_at": end, "studies": reach}
     with store.writing() as connection:
-        made = key_entry(str(row["id"]), role, str(row["digest"]), end, reach)
-        begin(store, connection)
-        enter(connection, "add key", made, actor)
         connection.execute(insert(KEYS), row)
     return text
 
@@ -186,7 +175,7 @@ def list_keys(store: Store) -> list[Key]:
     return [key for key, _ in read_keys(store)]
 
 
-def revoke_key(store: Store, id: str, *, actor: str | None = None) -> Literal["revoked", "already revoked"]:
+def revoke_key(store: Store, id: str) -> Literal["revoked", "already revoked"]:
     """Revoke a key, named by its id or its text.
 
     Raises
@@ -201,8 +190,6 @@ def revoke_key(store: Store, id: str, *, actor: str | None = None) -> Literal["r
             raise ArgumentError(wanted("key", "the id of a key; `evenhand keys STORE list` shows them", named))
         if found.revoked_at is not None:
             return "already revoked"
-        begin(store, connection)
-        enter(connection, "revoke key", {f"key {named}": None}, actor)
         connection.execute(update(KEYS).where(KEYS.c.id == named).values(revoked_at=now()))
     return "revoked"
 

@@ -1,19 +1,14 @@
-"""Signed tickets and signed messages.
-
-A ticket is the study's name, the number, and a signature that only the store can make. A message to a webhook is signed
-as Standard Webhooks (https://www.standardwebhooks.com) says, so that receivers can check it with existing libraries.
-"""
+"""Signed tickets: the study's name, the number, and a signature that only the store can make."""
 
 from __future__ import annotations
 
-import base64
 import hmac
 import re
 import secrets
 
 from evenhand.errors import ForeignTicketError, wanted
 
-__all__ = ["new_secret", "number_of", "sign_message", "sign_ticket", "webhook_secret"]
+__all__ = ["new_secret", "number_of", "sign_ticket"]
 
 FORM = re.compile(r"(?P<study>.+)\.(?P<number>[1-9][0-9]{0,17})\.(?P<mark>[0-9a-f]{16})")
 LOOK = "a ticket as ask returned it, such as 'ads.17.5f0c2a9d41b7e683'"
@@ -54,23 +49,3 @@ def number_of(study: str, secret: str, ticket: object) -> int:
 
 def _mark(study: str, secret: str, number: int) -> str:
     return hmac.digest(bytes.fromhex(secret), f"{study}.{number}".encode(), "sha256").hex()[:16]
-
-
-def webhook_secret(secret: str, monitor: int) -> str:
-    """Return the secret with which the messages of a monitor are signed; it follows from that of the study.
-
-    >>> webhook_secret("00", 1)[:12]
-    'whsec_7FGYZs'
-    """
-    return (
-        "whsec_"
-        + base64.b64encode(hmac.digest(bytes.fromhex(secret), f"webhook.{monitor}".encode(), "sha256")).decode()
-    )
-
-
-def sign_message(secret: str, id: str, at: int, body: bytes) -> dict[str, str]:
-    """Return the headers that sign a message: its id, its time in seconds since 1970, and the signature of both with
-    the body."""
-    key = base64.b64decode(secret.removeprefix("whsec_"))
-    signature = base64.b64encode(hmac.digest(key, b"%b.%d.%b" % (id.encode(), at, body), "sha256")).decode()
-    return {"webhook-id": id, "webhook-timestamp": str(at), "webhook-signature": f"v1,{signature}"}

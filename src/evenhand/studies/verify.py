@@ -17,7 +17,6 @@ from evenhand.errors import ErasedError, EvenhandError, ReplayError, StoreError,
 from evenhand.protocol import Label
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies.archive.moved_keys import MovedKeys
-from evenhand.studies.journal import journal_length, journal_problems
 from evenhand.studies.log.chain import BIRTH, Entry, check_link, genesis
 from evenhand.studies.log.codec import Sealed, from_text
 from evenhand.studies.log.log import Log
@@ -56,10 +55,6 @@ class Verification(Shown):
     rounds_in_violation, first_violation : the number of rounds in which it was broken, and the first (round, arm).
     room : of a study with several workers, for each arm how many pulls more every merge order of their logs could lack
         before the promise is broken; None for one worker. The digest of such a study is that of every log.
-    journal : how many entries the store's journal has. Keys, their roles and monitors belong to the store and stand
-        outside the log; their changes are in the journal, which is checked as well: its chain, and that the present
-        keys and monitors are those that it leads to. 0 where nothing was changed since stores have one: then nothing
-        vouches for keys, roles and monitors.
     mark : where this verification ended, for the next one to continue from (`since=`); None if something is wrong.
     """
 
@@ -83,7 +78,6 @@ class Verification(Shown):
     since: int = 0
     mark: bytes | None = field(default=None, repr=False, compare=False)
     room: dict[Label, float] | None = None
-    journal: int = 0
 
     @property
     def ok(self) -> bool:
@@ -151,11 +145,10 @@ def verify(
     """
     problems: list[str] = []
     notes: list[str] = []
-    verifier, count, journal = None, Count(None), 0
+    verifier, count = None, Count(None)
     try:
         with store.reading() as connection:
-            problems += [*damages(connection), *_duplicate_keys(connection, log.study), *journal_problems(connection)]
-            journal = journal_length(connection)
+            problems += [*damages(connection), *_duplicate_keys(connection, log.study)]
             left = log.segments.damages(connection, 0 if mark is None else mark.sequence)
             if known is not None and not log.has_digest(connection, known):
                 problems.append(f"no entry has the digest {known}: entries were cut off, or written anew")
@@ -199,7 +192,6 @@ def verify(
         problems=tuple(problems),
         notes=tuple(notes),
         since=0 if mark is None else mark.sequence,
-        journal=journal,
         mark=None if problems or verifier is None else verifier.mark(birth),
     )
 

@@ -21,7 +21,7 @@ def keys(
     key: Annotated[str, typer.Argument(help="The id of the key to revoke, as shown by list.")] = "",
     role: Annotated[
         str,
-        typer.Option(help="The role of a new key: decide, report, read, both (decide and report), or admin."),
+        typer.Option(help="The role of a new key: decide, report, read, or both (decide and report)."),
     ] = "",
     note: Annotated[str, typer.Option(help="The owner or the purpose of a new key.")] = "",
     expires: Annotated[
@@ -43,19 +43,15 @@ def keys(
     if (action == "revoke") != bool(key):
         raise ArgumentError(wanted("KEY", "the id of a key, to revoke it", key or None))
     if (action == "add") != bool(role) or ((note or expires or lifetime or study) and action != "add"):
-        roles = "decide, report or read, or else both or admin, for a key to add"
+        roles = "decide, report or read, or else both, for a key to add"
         raise ArgumentError(wanted("--role", roles, role or None))
     if expires and lifetime:
         raise ArgumentError(wanted("--expires, --for", "one of them", lifetime))
-    if role == "admin" and not (expires or lifetime):
-        raise ArgumentError(
-            wanted("--expires, --for", "an end for a key with the role admin", None, "such as --for 90d")
-        )
     with contextlib.closing(Store.at(store)) as place:
         if action == "add":
             given: Any = role
             text = add_key(place, given, note, expires=expires or lifetime, studies=study or None)
-            may = " and ".join(ALLOWED[given]).replace("admin", "administer")
+            may = " and ".join(ALLOWED[given])
             words = f"{text}\nThis key may {may}. It is shown only once."
             answer({"key": text, "role": role}, words, json)
             return

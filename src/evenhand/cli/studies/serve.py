@@ -14,8 +14,6 @@ DEFAULTS: dict[str, Any] = {
     "host": "127.0.0.1",
     "port": 8000,
     "workers": 1,
-    "rate": 20_000.0,
-    "connections_per_address": 100,
     "open_metrics": False,
 }
 """What counts where neither the command line, nor the environment, nor a file says otherwise."""
@@ -35,18 +33,6 @@ def serve(
         int | None, typer.Option(help="The port; 0 for any free one.", min=0, max=65535, show_default="8000")
     ] = None,
     workers: Annotated[int | None, typer.Option(help="The number of processes.", min=1, show_default="1")] = None,
-    rate: Annotated[
-        float | None,
-        typer.Option(help="The requests per second that a key may send to each worker.", show_default="20000"),
-    ] = None,
-    connections_per_address: Annotated[
-        int | None,
-        typer.Option(
-            help="Connections from one address to each worker; behind a proxy all come from its address.",
-            min=1,
-            show_default="100",
-        ),
-    ] = None,
     open_metrics: Annotated[
         bool | None, typer.Option("--open-metrics", help="Let /metrics be read without a key.", show_default="no")
     ] = None,
@@ -54,14 +40,8 @@ def serve(
         int | None, typer.Option(help="The largest request, in bytes.", min=1, show_default="8388608")
     ] = None,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.", show_default="info")] = None,
-    retention_days: Annotated[
-        float | None, typer.Option(help="Once an hour, erase encrypted contexts older than this many days.")
-    ] = None,
     password_file: Annotated[
         str | None, typer.Option(help="A file whose first line is the password for the store's server.")
-    ] = None,
-    admin_key_file: Annotated[
-        str | None, typer.Option(help="Write an admin's key here at the first start, and print no keys.")
     ] = None,
     create: Annotated[
         bool | None,
@@ -77,14 +57,10 @@ def serve(
         "host": host,
         "port": port,
         "workers": workers,
-        "rate": rate,
-        "connections_per_address": connections_per_address,
         "open_metrics": open_metrics,
         "max_body": max_body,
         "log_level": log_level,
-        "retention_days": retention_days,
         "password_file": password_file,
-        "admin_key_file": admin_key_file,
         "create": create,
     }
     chosen = DEFAULTS | read_settings(settings) | {name: value for name, value in given.items() if value is not None}

@@ -40,7 +40,7 @@ def show(
     from evenhand.cli.output import as_json, folder
     from evenhand.display.html import notes_of
     from evenhand.studies import Study
-    from evenhand.studies.monitoring.summary import summarize
+    from evenhand.studies.statistics.state import summarize
 
     with Study.open(store, study, segments=segments) as running:
         if decision:

@@ -15,7 +15,7 @@ def studies(store: STORE, json: JSON = False) -> None:
     """List the studies of a store."""
     from evenhand.cli.output import as_json, records, say
     from evenhand.studies import Store, Study
-    from evenhand.studies.monitoring.summary import outline
+    from evenhand.studies.statistics.state import outline
 
     place = Store.at(store)
     rows = []

@@ -1,11 +1,9 @@
 // What the user does: each action changes what is shown, or asks the service for something.
 
-import { acknowledge, acknowledgement } from "./acknowledge.js";
 import { furthestBehind } from "./charts.js";
-import { dialog, showDialog } from "./dialog.js";
-import { count, exactly, title } from "./format.js";
+import { dialog } from "./dialog.js";
+import { count, exactly } from "./format.js";
 import { chartOf } from "./hosts.js";
-import { watched } from "./labels.js";
 import { savePicture } from "./picture.js";
 import { download, runAudit } from "./record.js";
 import { closeUp, moved, scaled, within } from "./zoom.js";
@@ -52,12 +50,6 @@ export function actionsOn(page) {
     Object.assign(shown.record, changes);
     if (shown === page.shown) page.render();
   }
-
-  const alertWords = (id) => {
-    const { alerts, monitors } = page.shown.state;
-    const alert = alerts.find((one) => one.id === id);
-    return title(watched({ ...monitors.find((monitor) => monitor.id === alert.monitor), ...alert }));
-  };
 
   const actions = {
     key: (target) => page.useKey(target.elements.key.value.trim()),
@@ -126,15 +118,6 @@ export function actionsOn(page) {
     },
     compareWith: ({ value }) => {
       if (value) location.hash = `study=${encodeURIComponent(page.route.study)}&with=${encodeURIComponent(value)}`;
-    },
-    askToAcknowledge: ({ dataset: { id } }) => showDialog(acknowledgement(id, alertWords(Number(id)))),
-    acknowledge: async ({ dataset: { id }, elements }) => {
-      const problem = await acknowledge(page.service, page.shown.state.name, id, elements);
-      if (problem) showDialog(acknowledgement(id, alertWords(Number(id)), problem));
-      else {
-        dialog.close();
-        page.watch.now();
-      }
     },
     close: () => dialog.close(),
   };

@@ -1,4 +1,4 @@
-// The service's answers. Everything is read with the key of the page; to acknowledge an alert takes another one.
+// The service's answers, read with the key of the page.
 
 const PATIENCE = 10_000;
 const LONG = 600_000;
@@ -50,14 +50,6 @@ export class Service {
     return { blob: await answer.blob(), name: `${name}-${form}.${format}` };
   }
 
-  /** Say that an alert was seen, with a key that may. */
-  async acknowledge(name, alert, key, note) {
-    const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
-    const options = { method: "POST", headers, body: JSON.stringify({ note }) };
-    const answer = await this.send(`admin/${of(name)}/alerts/${alert}/acknowledge`, {}, PATIENCE, options);
-    if (!answer.ok) throw await refusal(answer);
-  }
-
   forced(name) {
     return this.get(`${of(name)}/forced`, { limit: 500 });
   }
@@ -79,7 +71,7 @@ export class Service {
     return body;
   }
 
-  async send(path, query, patience, options = {}) {
+  async send(path, query, patience) {
     const address = new URL(path, document.baseURI);
     address.hash = "";
     for (const [name, value] of Object.entries(query)) {
@@ -90,7 +82,6 @@ export class Service {
         headers: { Authorization: `Bearer ${this.key}`, Accept: "application/json" },
         cache: "no-cache",
         signal: AbortSignal.timeout(patience),
-        ...options,
       });
     } catch {
       throw new Unreachable();

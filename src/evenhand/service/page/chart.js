@@ -2,7 +2,6 @@
 
 import { asTable, legend, place, sentence } from "./chart_words.js";
 import { el, fill } from "./dom.js";
-import { drawFlags, flagList, said } from "./flags.js";
 import { listen, zoomKey } from "./gestures.js";
 import { plotOptions } from "./plot.js";
 
@@ -11,7 +10,7 @@ const KEYS =
 
 /**
  * spec: {title, round: [..], from?: [..], at: [seconds] or null, axis, domain: [first, last], lines: [{label, look,
- * values, reference?}], flags, limit?: {value, text}, range: [low, high], text: value -> string, tick: (value, step) -> string}.
+ * values, reference?}], limit?: {value, text}, range: [low, high], text: value -> string, tick: (value, step) -> string}.
  * With `from` a point is the largest of the rounds from there to `round`. `reference` is a level beside its line, `limit` a level for all. `zoom(wish)` is called with {first, last},
  * {factor, centre}, or null for everything.
  */
@@ -22,7 +21,6 @@ export class Chart {
     this.plot = el("div", { class: "plot", tabindex: "0", role: "slider", "aria-orientation": "horizontal" });
     this.legend = el("ul", { class: "legend" });
     this.said = el("p", { class: "unseen", "aria-live": "off" });
-    this.flags = el("div", {});
     const kinds = ["png", "svg"].map((kind) =>
       el("button", { type: "button", "data-action": "picture", "data-kind": kind }, `Save as ${kind.toUpperCase()}`),
     );
@@ -33,7 +31,7 @@ export class Chart {
       el("summary", {}, "Show as table"),
       el("div", { class: "scroll" }),
     );
-    host.append(this.plot, this.legend, this.said, this.flags, this.table, this.keep);
+    host.append(this.plot, this.legend, this.said, this.table, this.keep);
     this.cursor = this.anchor = this.focused = null;
     this.plot.addEventListener("keydown", (event) => this.key(event));
     this.plot.addEventListener("focus", () => this.said.setAttribute("aria-live", "polite"));
@@ -50,13 +48,12 @@ export class Chart {
   }
 
   update(spec) {
-    const { lines, limit, axis, flags } = spec;
-    const shape = JSON.stringify([lines.map(({ label, look }) => [label, look]), limit, axis, flags]);
+    const { lines, limit, axis } = spec;
+    const shape = JSON.stringify([lines.map(({ label, look }) => [label, look]), limit, axis]);
     const drawn = this.shape === shape && this.uplot;
     const read = document.activeElement === this.plot && this.cursor !== null ? this.spec.round[this.cursor] : null;
     this.spec = spec;
-    const alerts = flags.length ? `; ${flags.length === 1 ? "an alert is" : "alerts are"} listed below` : "";
-    this.plot.setAttribute("aria-label", `${spec.title}: chart; ${KEYS}${alerts}`);
+    this.plot.setAttribute("aria-label", `${spec.title}: chart; ${KEYS}`);
     if (drawn) this.uplot.setData(this.data());
     else this.draw();
     this.shape = shape;
@@ -65,7 +62,6 @@ export class Chart {
       const index = spec.round.findLastIndex((round) => round <= read);
       this.move(Math.max(0, index));
     }
-    fill(this.flags, flagList(flags));
     this.tell();
   }
 
@@ -107,7 +103,7 @@ export class Chart {
     if (!this.spec || this.plot.clientWidth === 0) return;
     this.legendNow(null);
     this.uplot?.destroy();
-    this.uplot = new window.uPlot(plotOptions(this, drawFlags), this.data(), this.plot);
+    this.uplot = new window.uPlot(plotOptions(this), this.data(), this.plot);
   }
 
   size() {
@@ -195,16 +191,12 @@ export class Chart {
     this.plot.setAttribute("aria-valuemin", round[0] ?? 0);
     this.plot.setAttribute("aria-valuemax", round[last] ?? 0);
     this.plot.setAttribute("aria-valuenow", round[index] ?? 0);
-    this.plot.setAttribute("aria-valuetext", place(this.spec, index, this.alerts(index)));
+    this.plot.setAttribute("aria-valuetext", place(this.spec, index));
     this.legendNow(index);
   }
 
-  alerts(index) {
-    return this.cursor === null ? "" : said(this.spec.flags, this.spec.round[index], this.spec.round[index + 1]);
-  }
-
   legendNow(index) {
-    fill(this.legend, legend(this.spec, index, this.focused, index === null ? "" : this.alerts(index)));
+    fill(this.legend, legend(this.spec, index, this.focused));
   }
 
   /** The table under the chart, made only while it is open. */

@@ -24,14 +24,14 @@ export function sentence(spec, index) {
   return `${first.toUpperCase()}${rest.join("")}: ${lines.map((line) => `${line.label} ${text(line.values[index])}`).join(", ")}`;
 }
 
-/** "round 7, 14:05:33" or "largest in rounds 61 to 80, 14:05:33", the time of the last of them, and what alerts were raised there. */
-export function place(spec, index, alerts) {
+/** "round 7, 14:05:33" or "largest in rounds 61 to 80, 14:05:33", the time of the last of them. */
+export function place(spec, index) {
   const at = moment(spec, index);
-  return [rounds(spec, index), at && when(at), alerts].filter(Boolean).join(", ");
+  return [rounds(spec, index), at && when(at)].filter(Boolean).join(", ");
 }
 
 /** The rows of the legend; `index` is the round to tell of, null for none, `focused` the line that is pointed at. */
-export function legend(spec, index, focused, alerts) {
+export function legend(spec, index, focused) {
   const at = index === null ? null : moment(spec, index);
   const promised = ({ reference }) => (typeof reference === "number" ? `, promised ${spec.text(reference)}` : "");
   return [
@@ -40,7 +40,6 @@ export function legend(spec, index, focused, alerts) {
       { class: "moment" },
       el("span", { class: "round" }, index === null ? "" : rounds(spec, index)),
       at ? [" · ", el("time", { datetime: at.toISOString(), title: exactly(at) }, when(at))] : null,
-      alerts ? el("span", { class: "raised" }, ` · ▲ ${alerts}`) : null,
     ),
     spec.lines.map((line, i) =>
       el(

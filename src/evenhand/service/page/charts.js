@@ -1,6 +1,5 @@
 // Which lines the charts of a study show, and over which range.
 
-import { flagsOf } from "./flags.js";
 import { number, numberTick, percent, percentTick } from "./format.js";
 import { look } from "./marks.js";
 import { cut } from "./zoom.js";
@@ -80,8 +79,6 @@ export function chartsOf({ series, state, close, lookOf = (_, k) => k, ui: { cho
       range: behindRange(behind, slack),
     };
   }
-  const flags = flagsOf(series, state, Object.keys(specs));
-  for (const [id, spec] of Object.entries(specs)) spec.flags = flags[id] ?? [];
   return specs;
 }
 

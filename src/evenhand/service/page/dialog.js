@@ -1,4 +1,4 @@
-// The dialog over the page: one decision, or an alert to acknowledge.
+// The dialog over the page: one decision.
 
 import { Refusal, Unreachable } from "./api.js";
 import { decisionDetails, decisionProblem } from "./decisions.js";
@@ -8,8 +8,8 @@ import { reachable } from "./table.js";
 export const dialog = document.getElementById("decision");
 
 /** Show `content` in the dialog, and bring the focus to its heading. */
-export function showDialog(...content) {
-  fill(dialog, ...content);
+function show(content) {
+  fill(dialog, content);
   if (!dialog.open) dialog.showModal();
   reachable(dialog);
   dialog.scrollTop = 0;
@@ -36,5 +36,5 @@ export async function openDecision(service, { study: name, decision: id }, shown
       found = decisionProblem("The server did not answer. Try again when it is back.");
     else throw error;
   }
-  showDialog(found);
+  show(found);
 }

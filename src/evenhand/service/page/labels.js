@@ -1,7 +1,7 @@
 // What the numbers mean, in plain words.
 
 import { el } from "./dom.js";
-import { ago, count, counted, number, percent } from "./format.js";
+import { count, counted, number } from "./format.js";
 
 /** The state of a promise as {mark, word, text}: a sign, one word, and a clause that goes on from "the promise". */
 export function promiseWords(promise) {
@@ -20,13 +20,11 @@ export function promiseWords(promise) {
 
 /** One sentence for one study. */
 export function headline(state) {
-  const alerts = state.alerts.filter((alert) => !alert.cleared).length;
   const begun = state.decisions > 0;
   return [
     begun ? counted(state.decisions, "decision") : "No decisions yet",
     begun || !state.promise ? promiseWords(state.promise).text : null,
     state.open === 0 ? "no ticket is open" : `${counted(state.open, "ticket")} open`,
-    alerts === 0 ? "no alerts" : counted(alerts, "alert"),
   ]
     .filter(Boolean)
     .join("; ")
@@ -57,26 +55,6 @@ const FEEDBACK = { rows: "--rows FILE --label COLUMN", samples: "--samples FILE"
 
 /** What decisions are about: arms, and groups where the next sample is chosen. */
 export const noun = ({ feedback }) => (feedback === "rows" ? "group" : "arm");
-
-/** What a monitor watches for, as a clause. */
-export function watched({ metric, subject, threshold, window }) {
-  const whom = subject === null || subject === undefined ? null : brief(subject);
-  const since = typeof window === "number" ? window : null;
-  switch (metric) {
-    case "shortfall":
-      return `${whom ?? "any arm"} is more than ${number(threshold)} behind its promised share`;
-    case "drift":
-      return `the share of ${whom ?? "any group"} changes by more than ${percent(threshold)}${since ? ` in ${counted(since, "decision")}` : ""}`;
-    case "reward":
-      return `the mean of ${since ? `the last ${counted(since, "reward")}` : "the last rewards"} is below ${number(threshold)}`;
-    case "overdue":
-      return `more than ${counted(threshold, "ticket")} open for over ${since ? ago(since) : "their time"}`;
-    case "group-gap":
-      return `the mean reward of ${whom ?? "any group"} is shown to differ from the others by more than ${number(threshold)}`;
-    default:
-      return `${metric} passes ${number(threshold)}`;
-  }
-}
 
 /** A badge that reads without colour: a sign and a word. */
 export function badge(kind, mark, word) {

@@ -3,7 +3,7 @@
 import { el } from "./dom.js";
 import { count, counted, day } from "./format.js";
 import { table } from "./table.js";
-import { STORE, badge, promiseBadge } from "./labels.js";
+import { STORE, promiseBadge } from "./labels.js";
 
 export function keyForm(problem) {
   return el(
@@ -58,12 +58,10 @@ export function keyForm(problem) {
 
 function outline(studies) {
   const broken = studies.filter(({ promise }) => promise === "broken").length;
-  const alerts = studies.reduce((sum, { alerts }) => sum + alerts, 0);
   const promises = studies.some(({ promise }) => promise === "kept") ? "every promise is kept" : "no promise to check";
   return [
     counted(studies.length, "study", "studies"),
     broken === 0 ? promises : `${counted(broken, "promise is", "promises are")} broken`,
-    alerts === 0 ? "no alerts" : counted(alerts, "alert"),
   ]
     .join("; ")
     .concat(".");
@@ -76,7 +74,6 @@ export function studyList(studies) {
     { name: "Decisions", number: true, cell: ({ decisions }) => count(decisions) },
     { name: "Open tickets", number: true, cell: ({ open }) => count(open) },
     { name: "Promise", cell: ({ promise }) => promiseBadge(promise) },
-    { name: "Alerts", cell: ({ alerts }) => (alerts ? badge("bad", "▲", count(alerts)) : badge("none", "–", "none")) },
     { name: "Created", cell: ({ created }) => day(created) },
   ];
   return [

@@ -54,12 +54,6 @@ export function svgOf({ uplot: plot, spec, ticks, along }, subtitle, { tones, in
     );
   });
   if (spec.limit) drawn.append(line(level(spec.limit.value), ink, { "stroke-width": 1.5 }));
-  for (const { round, at, pale, short } of spec.flags) {
-    const place = x(spec.axis === "time" ? at : round);
-    const colour = pale ? quiet : alarm;
-    drawn.append(line(`M${place} ${TOP + top}v${high}`, colour, { "stroke-dasharray": "2 2" }));
-    drawn.append(text(`${pale ? "△" : "▲"} ${short}`, [place + 3, TOP + top + 12], { fill: colour, "font-size": 11 }));
-  }
   return node(
     "svg",
     {

@@ -5,8 +5,8 @@ import { clockTicks, count } from "./format.js";
 
 const MANY = 8;
 
-/** The options for uPlot; `flags(plot, spec, paint)` draws the alerts. */
-export function plotOptions(chart, flags) {
+/** The options for uPlot. */
+export function plotOptions(chart) {
   const paint = paintOf(chart);
   const axis = { stroke: paint.quiet, font: `12px ${paint.font}`, grid: paint.grid, ticks: { ...paint.grid, size: 4 } };
   const timed = chart.spec.axis === "time";
@@ -57,7 +57,7 @@ export function plotOptions(chart, flags) {
     ],
     hooks: {
       drawClear: [(plot) => levels(plot, chart.spec, paint)],
-      draw: [(plot) => marks(plot, chart.spec, paint), (plot) => flags(plot, chart.spec, paint)],
+      draw: [(plot) => marks(plot, chart.spec, paint)],
       setCursor: [(plot) => chart.pointed(plot)],
       setSelect: [(plot) => chart.selected(plot)],
       setSeries: [

@@ -1,7 +1,7 @@
 // One study: what was decided, whether the promise held, and what is open.
 
 import { arms, bias, groups } from "./arms.js";
-import { alerts, open } from "./alerts.js";
+import { open } from "./open.js";
 import { comparing } from "./compare.js";
 import { forced, promise, reward } from "./charts_section.js";
 import { decisionsSection } from "./decisions.js";
@@ -15,7 +15,7 @@ import { STORE, command, headline, promiseWords } from "./labels.js";
 /** view: {state, series, forced, open, page, ui}; parts that are not there yet are null. */
 export function study(view) {
   const { state } = view;
-  const before = [workers, promises, arms, alerts];
+  const before = [workers, promises, arms];
   const begun = [
     promise,
     workers,
@@ -26,7 +26,6 @@ export function study(view) {
     open,
     bias,
     groups,
-    alerts,
     decisionsSection,
     record,
     comparing,
@@ -86,13 +85,11 @@ function last(series) {
 
 function figures(state) {
   const { mark, word } = promiseWords(state.promise);
-  const alerts = state.alerts.filter((alert) => !alert.cleared).length;
   const items = [
     ["Decisions", count(state.decisions)],
     ["Promise", `${mark} ${word}`],
     ["Open tickets", count(state.open)],
     ["Mean reward", number(state.reward?.mean)],
-    ["Alerts", alerts ? `▲ ${count(alerts)}` : "none"],
   ];
   return el(
     "dl",

@@ -10,7 +10,6 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from evenhand.service.arrow import COLUMNS, MEDIA_TYPE
 from evenhand.service.errors import NAMES
 from evenhand.service.routes.routing import Endpoint
 from evenhand.service.schemas.response_schemas import Envelope
@@ -20,26 +19,23 @@ __all__ = ["document"]
 
 REF = "#/components/schemas/{model}"
 WHEN = {
-    400: "The body is not JSON, or not an Arrow stream.",
+    400: "The body is not JSON.",
     401: "There is no key, or the key is unknown, revoked or expired.",
     403: "The key has another role, or is limited to some studies.",
-    404: "There is no such study, none that the key works for, or no such ticket, monitor, alert or key.",
+    404: "There is no such study, none that the key works for, or no such ticket.",
     409: "The study's name is taken; or the ticket was closed or told otherwise before, belongs to another study, or "
     "is forged; or nothing is left to ask.",
     413: "The body or the batch is too large.",
-    415: "The body's content type is neither JSON nor Arrow.",
+    415: "The body's content type is not JSON.",
     422: "An argument does not fit.",
-    429: "Requests come too fast; Retry-After says when to try again.",
     503: "The store cannot be reached or takes no writes, or the service is busy; Retry-After says when to try again.",
 }
 TAGS = {
     "decide": "Create studies, take decisions and change promises: keys with the role decide.",
     "report": "Report what came of decisions: keys with the role report.",
     "read": "Read studies: keys with the role read.",
-    "admin": "Give out keys, set monitors, acknowledge alerts, erase subjects, add workers: keys with the role admin.",
     "service": "The service itself: health without a key, metrics for keys with the role read.",
 }
-BINARY = {"schema": {"type": "string", "format": "binary"}}
 RETRY_AFTER = {"Retry-After": {"schema": {"type": "string"}, "description": "Seconds."}}
 
 
@@ -73,15 +69,13 @@ def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
 
 
 def _tag(endpoint: Endpoint) -> str:
-    return endpoint.role if endpoint.role and endpoint.path.startswith(("/studies", "/admin")) else "service"
+    return endpoint.role if endpoint.role and endpoint.path.startswith("/studies") else "service"
 
 
 def _operation(endpoint: Endpoint) -> dict[str, Any]:
     """Return the description of one route."""
     summary, _, description = (inspect.getdoc(endpoint.handler) or "").partition("\n\n")
-    if endpoint.arrow is not None:
-        description += f"\n\nAn Arrow stream has one row per item: {COLUMNS[endpoint.arrow]}."
-    content = endpoint.content or _content(endpoint.returns, endpoint.arrow)
+    content = endpoint.content or _content(endpoint.returns)
     good: dict[str, Any] = {"description": HTTPStatus(endpoint.status).phrase, "content": content}
     if endpoint.status == 201:
         good["headers"] = {"Location": {"schema": {"type": "string"}, "description": "Its path."}}
@@ -97,7 +91,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
         "responses": responses,
     }
     if "body" in endpoint.models:
-        body = _content(endpoint.models["body"], endpoint.arrow)
+        body = _content(endpoint.models["body"])
         operation["requestBody"] = {"required": endpoint.default_body is None, "content": body}
     if endpoint.role is not None:
         operation |= {"security": [{"key": []}], "x-role": endpoint.role}
@@ -105,14 +99,14 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
         responses[str(status)] = {
             "description": f"{NAMES[status]} or the error's own name. {WHEN[status]}",
             "content": _content((Envelope,)),
-            **({"headers": RETRY_AFTER} if status in (429, 503) else {}),
+            **({"headers": RETRY_AFTER} if status == 503 else {}),
         }
     return operation
 
 
 def _refusals(endpoint: Endpoint) -> list[int]:
     """Return the statuses that a route may refuse with."""
-    statuses = {429} if endpoint.limited else set()
+    statuses: set[int] = set()
     if endpoint.path == "/readyz":
         statuses |= {503}
     if endpoint.role is not None:
@@ -140,7 +134,6 @@ def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
     return found
 
 
-def _content(models: Sequence[type[BaseModel]], arrow: str | None = None) -> dict[str, Any]:
+def _content(models: Sequence[type[BaseModel]]) -> dict[str, Any]:
     refs = [{"$ref": REF.format(model=model.__name__)} for model in models]
-    content: dict[str, Any] = {"application/json": {"schema": refs[0] if len(refs) == 1 else {"anyOf": refs}}}
-    return content if arrow is None else content | {MEDIA_TYPE: BINARY}
+    return {"application/json": {"schema": refs[0] if len(refs) == 1 else {"anyOf": refs}}}

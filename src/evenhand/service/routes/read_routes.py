@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
@@ -14,7 +13,7 @@ from starlette.responses import Response
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.service import history
-from evenhand.service.metrics import AlertGauge, StudyGauges
+from evenhand.service.metrics import StudyGauges
 from evenhand.service.responses import as_json
 from evenhand.service.routes.routing import Endpoint
 from evenhand.service.schemas.request_schemas import (
@@ -35,11 +34,11 @@ from evenhand.service.schemas.response_schemas import (
 )
 from evenhand.service.series import SERIES, close_up, series_of
 from evenhand.service.sessions import Session, Sessions
-from evenhand.studies import Study
-from evenhand.studies.monitoring import monitors
-from evenhand.studies.monitoring.summary import outline, summarize
+from evenhand.studies.log.codec import now
+from evenhand.studies.statistics import gauges
+from evenhand.studies.statistics.state import outline, summarize
 
-__all__ = ["READ_ENDPOINTS", "SERIES", "alerts_of", "gauges_of", "series_of", "state_of"]
+__all__ = ["READ_ENDPOINTS", "SERIES", "gauges_of", "series_of", "state_of"]
 
 RECORD = ("decision", "given", "told", "version", "random_state", "key", "actor")
 """What is shown of a single decision beside its row in a list."""
@@ -57,14 +56,12 @@ async def studies(request: Request) -> dict[str, Any]:
 
 def _outlined(session: Session) -> dict[str, Any]:
     with session.reading() as (statistics, _):
-        alerts = monitors.alerts(session.reader, standing=True)
-        return {**outline(session.reader, statistics), "alerts": len(alerts)}
+        return outline(session.reader, statistics)
 
 
 def study(request: Request, session: Session) -> Response:
-    """Return the present state of a study: shares against promises, rewards, learned bias, alerts."""
-    mark = zlib.crc32(repr([alerts_of(session.study), _monitors(session.study)]).encode())
-    return _unless_seen(request, session, f"{mark:08x}", lambda: state_of(session))
+    """Return the present state of a study: shares against promises, rewards, learned bias."""
+    return _unless_seen(request, session, "state", lambda: state_of(session))
 
 
 async def series(request: Request, query: SeriesQuery, session: Session) -> Any:
@@ -137,54 +134,20 @@ async def audit(request: Request, session: Session) -> dict[str, Any]:
 async def gauges_of(sessions: Sessions) -> list[StudyGauges]:
     """Return the state of every study for the metrics."""
     read, failed = await sessions.every(_gauges)
-    return [*read.values(), *(StudyGauges(name, None, None, None, readable=False) for name in failed)]
+    return [*read.values(), *(StudyGauges(name, {"readable": 0}, {}) for name in failed)]
 
 
 def _gauges(session: Session) -> StudyGauges:
     with session.reading() as (statistics, _):
-        worst = statistics.worst
-        gauges = session.reader.name, len(statistics.open), worst[0] if worst else None, statistics.kept
-        return StudyGauges(*gauges, alerts=_alert_gauges(session.reader))
-
-
-def _alert_gauges(study: Study) -> list[AlertGauge]:
-    there = monitors.listed(study)
-    if not there:
-        return []
-    active = {alert.monitor.id: alert for alert in monitors.alerts(study, standing=True, limit=len(there))}
-    times = monitors.raised(study)
-    return [
-        AlertGauge(
-            one.id,
-            one.metric,
-            one.id in active,
-            one.id in active and active[one.id].acknowledged is not None,
-            times.get(one.id, 0),
-        )
-        for one in there
-    ]
+        values = {**gauges.gauges_of(statistics), "readable": 1.0}
+        return StudyGauges(session.reader.name, values, gauges.overdue_of(statistics, now()))
 
 
 def state_of(session: Session) -> dict[str, Any]:
     """Return the present state of a study."""
     with session.reading() as (statistics, _):
         summary = summarize(session.study, statistics)
-    team = session.reader.team()
-    return {**summary, **team, "alerts": alerts_of(session.study), "monitors": _monitors(session.study)}
-
-
-def alerts_of(study: Study) -> list[dict[str, Any]]:
-    """Return the last alerts of a study, newest first."""
-    rows = [alert.row() for alert in monitors.alerts(study)]
-    return [{"since": row.pop("raised"), **row} for row in rows]
-
-
-def _monitors(study: Study) -> list[dict[str, Any]]:
-    """Return the monitors, without their webhooks."""
-    return [
-        {"id": one.id, "metric": one.metric, "subject": one.subject, "threshold": one.threshold, "window": one.window}
-        for one in monitors.listed(study)
-    ]
+    return {**summary, **session.reader.team()}
 
 
 def _row(record: Any) -> dict[str, Any]:

@@ -23,9 +23,8 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from evenhand.errors import ArgumentError, UnknownStudyError, wanted
-from evenhand.service import arrow
+from evenhand.service.bodies import header, read_body
 from evenhand.service.errors import Refusal, from_validation
-from evenhand.service.limits.limits import header, read_body
 from evenhand.service.responses import JSON, LARGE, as_json, compress, send_json
 from evenhand.service.schemas.request_schemas import StudyPath
 from evenhand.studies.keys import Key, Role
@@ -50,11 +49,9 @@ class Endpoint:
         summary in the OpenAPI document, the rest the description.
     role : the role that a key needs; None for a route without a key.
     returns : the models of the body of the response; `content` describes another body, by media type.
-    arrow : the rows that an Arrow stream may hold in place of a JSON body, "ask" or "tell"; None for no stream.
     status : of the response.
     tagged : whether the response has an ETag, and is 304 for a client that has seen it.
     described : whether the OpenAPI document shows the route.
-    limited : whether requests without a key can come too fast.
     """
 
     method: str
@@ -63,11 +60,9 @@ class Endpoint:
     role: Role | None = None
     returns: tuple[type[BaseModel], ...] = ()
     content: Mapping[str, Any] | None = None
-    arrow: str | None = None
     status: int = 200
     tagged: bool = False
     described: bool = True
-    limited: bool = True
 
     def __post_init__(self) -> None:
         self.template = self.path.replace(":path", "")
@@ -91,7 +86,7 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        await request.app.state.admission.admit(scope, self.role, limited=self.limited)
+        await request.app.state.guard.admit(scope, self.role)
         answer = await self._called(request, await self._arguments(request))
         if self.method != "GET" and not isinstance(answer, Response):
             await send_json(send, answer, self.status)
@@ -133,13 +128,10 @@ class Endpoint:
         return parse(self.models["headers"][0], texts) if texts else self._no_headers
 
     def _body(self, scope: Scope, content: bytes) -> BaseModel:
-        """Return a body in JSON, or in Arrow where the route reads it, as the model that fits."""
+        """Return a body in JSON as the model that fits."""
         given = header(scope, b"content-type") or b""
         kind = JSON if given == JSON.encode() else given.decode("latin-1").partition(";")[0].strip().lower()
         models = self.models["body"]
-        if self.arrow is not None and kind == arrow.MEDIA_TYPE:
-            most = scope["app"].state.max_batch
-            return parse(models[-1], {"batch": arrow.read_stream(content, self.arrow, most)})
         if not content and self.default_body is not None:
             return self.default_body
         if kind != JSON:

@@ -1,5 +1,4 @@
-"""The routes that write: create a study, ask, tell, forget, change its promise; by JSON or Arrow, one by one or in
-batches."""
+"""The routes that write: create a study, ask, tell, forget, change its promise; one by one or in batches."""
 
 from __future__ import annotations
 
@@ -16,9 +15,7 @@ from evenhand.labels import by_label
 from evenhand.policy.policy import KernelPolicy
 from evenhand.promises.versions import rows_of
 from evenhand.protocol import Decision
-from evenhand.service import arrow
 from evenhand.service.errors import Refusal, envelope, refusal_of
-from evenhand.service.limits.limits import header
 from evenhand.service.responses import as_json
 from evenhand.service.routes.read_routes import state_of
 from evenhand.service.routes.routing import Endpoint, off_loop, parse, unlimited
@@ -95,8 +92,6 @@ def _decided(request: Request, study: Study, outcomes: Sequence[Any]) -> Respons
         _error(request, outcome) if isinstance(outcome, EvenhandError) else _decision(study, outcome)
         for outcome in outcomes
     ]
-    if _wants_arrow(request):
-        return Response(arrow.decisions_stream(decisions), headers=NO_STORE, media_type=arrow.MEDIA_TYPE)
     return as_json({"decisions": decisions}, NO_STORE)
 
 
@@ -128,8 +123,6 @@ def _told_all(request: Request, study: Study, batch: Sequence[Mapping[str, Any]]
         | (_error(request, outcome) if isinstance(outcome, EvenhandError) else {"status": outcome})
         for row, outcome in zip(batch, outcomes, strict=True)
     ]
-    if _wants_arrow(request):
-        return Response(arrow.results_stream(results), headers=NO_STORE, media_type=arrow.MEDIA_TYPE)
     return as_json({"results": results}, NO_STORE)
 
 
@@ -313,13 +306,9 @@ def _error(request: Request, error: EvenhandError) -> dict[str, Any]:
     return {"error": envelope(error)}
 
 
-def _wants_arrow(request: Request) -> bool:
-    return arrow.MEDIA_TYPE.encode() in (header(request.scope, b"accept") or b"").lower()
-
-
 WRITE_ENDPOINTS = (
-    Endpoint("POST", "/studies/{name}/ask", ask, "decide", (DecisionOut, DecisionBatch), arrow="ask"),
-    Endpoint("POST", "/studies/{name}/tell", tell, "report", (ToldOut, ToldBatch), arrow="tell"),
+    Endpoint("POST", "/studies/{name}/ask", ask, "decide", (DecisionOut, DecisionBatch)),
+    Endpoint("POST", "/studies/{name}/tell", tell, "report", (ToldOut, ToldBatch)),
     Endpoint("POST", "/studies/{name}/forget", forget, "report", (ToldOut,)),
     Endpoint("POST", "/studies/{name}/add", add, "decide", (AddedOut,)),
     Endpoint("POST", "/studies/{name}/retire", retire, "decide", (RetiredOut,)),

@@ -15,7 +15,6 @@ from evenhand.studies.limits import check_pairs
 
 __all__ = [
     "EXPECTED",
-    "AcknowledgeBody",
     "AddBody",
     "AskBatch",
     "AskBody",
@@ -25,22 +24,15 @@ __all__ = [
     "CreateBody",
     "DecisionPath",
     "DecisionsQuery",
-    "EraseBody",
     "FilePath",
     "ForcedQuery",
     "ForgetBody",
     "HistoryQuery",
-    "KeyBody",
-    "KeyPath",
-    "MonitorBody",
-    "NumberPath",
     "RetireBody",
     "SeriesQuery",
     "StudyPath",
     "TellBatch",
     "TellBody",
-    "WorkerBody",
-    "WorkerPath",
 ]  # fmt: skip
 
 Scalar = int | float | str
@@ -73,7 +65,6 @@ EXPECTED: dict[str, tuple[type[ArgumentError], str]] = {
     "share": (ArgumentError, "a number from 0 to 1, or a text such as 1/3"),
     "shares": (ArgumentError, "an object arm -> share, or a list of shares"),
     "subject": (ArgumentError, "a text of up to 200 printable characters"),
-    "older_than": (ArgumentError, "seconds, or a text such as 365d"),
     "batch": (ArgumentError, "a list of objects"),
     "count": (ArgumentError, "a whole number >= 1"),
     "key": (ArgumentError, "a text of 1 to 200 printable characters"),
@@ -84,13 +75,6 @@ EXPECTED: dict[str, tuple[type[ArgumentError], str]] = {
     ),
     "name": (ArgumentError, "up to 100 letters, digits, - and _, a letter or a digit first"),
     "expire_after": (ArgumentError, "seconds, or a text such as 7d or 12h"),
-    "role": (ArgumentError, "one of decide, report, read, both, admin"),
-    "note": (ArgumentError, "a text of up to 200 printable characters"),
-    "expires": (ArgumentError, "a date such as 2030-12-31, a time with its zone, or a duration such as 90d"),
-    "studies": (ArgumentError, "a list of the names of studies"),
-    "threshold": (ArgumentError, "a number"),
-    "window": (ArgumentError, "a whole number"),
-    "webhook": (ArgumentError, "an address that begins with http:// or https://"),
     "policy": (ArgumentError, 'an object such as {"policy": "quotas/fair-ucb", ...}'),
 }
 """By field: the error that refuses what does not fit, and what was expected."""
@@ -273,55 +257,6 @@ class ChangeBody(Body):
     )
 
 
-class KeyBody(Body):
-    """A key to add."""
-
-    role: Literal["decide", "report", "read", "both", "admin"] = Field(description="What the key may do.")
-    note: str = Field("", max_length=200, description="Its owner or its purpose.", examples=["nightly pipeline"])
-    expires: str | None = Field(
-        None,
-        description="When it stops working: a date (its last second in UTC), a time with its zone, or a duration from "
-        "now; null for never. A key with the role admin needs an end.",
-        examples=["90d"],
-    )
-    studies: list[str] | None = Field(
-        None, min_length=1, description="The studies that it is limited to; null for all.", examples=[["ads"]]
-    )
-
-
-class MonitorBody(Body):
-    """A metric to watch."""
-
-    metric: str = Field(description="shortfall, drift, reward, overdue or group-gap.", examples=["reward"])
-    threshold: int | float = Field(description="The value at which an alert is raised.", examples=[0.2])
-    window: int = Field(0, description="Decisions or rewards to look at; for overdue, seconds.", examples=[500])
-    subject: Name | None = Field(None, description="The arm or group to watch; null for the worst of all.")
-    webhook: str | None = Field(
-        None, max_length=2000, description="The address to which alerts are posted.", examples=["https://example.org/a"]
-    )
-
-
-class EraseBody(Body):
-    """A subject to erase, or an age: one of them."""
-
-    subject: str | None = Field(default=None, description="Whom to erase, as named to ask.", examples=["user-17"])
-    older_than: int | float | str | None = Field(
-        default=None, description="Erase all encrypted contexts that are older: seconds, or a text such as 365d."
-    )
-
-
-class WorkerBody(Body):
-    """A worker to add."""
-
-    worker: str = Field(description="Its name: letters, digits, - and _.", examples=["w5"])
-
-
-class AcknowledgeBody(Body):
-    """What is done about an alert."""
-
-    note: str = Field(default="", max_length=200, examples=["new campaign, expected until Friday"])
-
-
 class StudyPath(BaseModel):
     """The path of a study's routes."""
 
@@ -332,24 +267,6 @@ class DecisionPath(StudyPath):
     """The path of a decision."""
 
     id: int = Field(ge=1, le=LARGEST, description="The decision's number.")
-
-
-class NumberPath(StudyPath):
-    """The path of a monitor or an alert."""
-
-    id: int = Field(ge=1, le=2**31 - 1, description="Its number.")
-
-
-class WorkerPath(StudyPath):
-    """The path of a worker."""
-
-    worker: str = Field(min_length=1, max_length=100, description="Its name.", examples=["w5"])
-
-
-class KeyPath(BaseModel):
-    """The path of a key."""
-
-    id: str = Field(pattern="^[0-9a-f]{8}$", description="The key's id.", examples=["2e0e28e7"])
 
 
 class SeriesQuery(BaseModel):
@@ -381,7 +298,7 @@ class ForcedQuery(BaseModel):
 class HistoryQuery(BaseModel):
     """Which table to return."""
 
-    format: Literal["csv", "parquet", "arrow", "json"] = Field(default="csv", description="The file's format.")
+    format: Literal["csv", "parquet", "json"] = Field(default="csv", description="The file's format.")
     form: Literal["log", "bandit"] = Field(
         default="log", description="The log as it is, or bandit feedback with propensities for off-policy estimators."
     )

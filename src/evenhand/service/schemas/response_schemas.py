@@ -8,10 +8,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = [
-    "AcknowledgedOut", "AddedOut", "AlertOut", "ArmOut", "AuditOut", "BiasOut", "ChangedOut", "DecisionBatch",
-    "DecisionOut", "DecisionsOut", "Envelope", "ErasedOut", "ForcedOut", "GroupOut", "HealthOut", "KeyOut",
-    "KeyStatusOut", "KeysOut", "LiveOut", "MembershipOut", "MonitorOut", "MonitorStatusOut", "MonitorsOut", "NewKeyOut",
-    "NewMonitorOut", "PromiseOut", "RecordOut", "RetiredOut", "RewardOut", "RowOut", "SeriesOut", "StateOut",
+    "AddedOut", "ArmOut", "AuditOut", "BiasOut", "ChangedOut", "DecisionBatch",
+    "DecisionOut", "DecisionsOut", "Envelope", "ForcedOut", "GroupOut", "HealthOut",
+    "LiveOut",
+    "PromiseOut", "RecordOut", "RetiredOut", "RewardOut", "RowOut", "SeriesOut", "StateOut",
     "StudiesOut", "StudyOut", "ToldBatch", "ToldOut",
     "UnreadableOut",
 ]  # fmt: skip
@@ -131,7 +131,6 @@ class StudyOut(StudyCounts):
     """The outline of a study."""
 
     promise: Literal["kept", "broken"] | None
-    alerts: int
 
 
 class UnreadableOut(BaseModel):
@@ -260,114 +259,6 @@ class GroupOut(BaseModel):
     share: float | None
 
 
-class MonitorOut(BaseModel):
-    """A monitor, without its webhook."""
-
-    id: int
-    metric: str
-    subject: str | None
-    threshold: float
-    window: int
-
-
-class AlertOut(BaseModel):
-    """An alert: a monitor's threshold was passed."""
-
-    id: int
-    monitor: int
-    metric: str
-    subject: str | None
-    since: datetime
-    value: float
-    threshold: float
-    sequence: int
-    cleared: datetime | None
-    acknowledged: datetime | None = Field(None, description="When somebody said that it was seen.")
-    by: str | None = Field(None, description="The id of the key that said so.")
-    note: str = Field("", description="What is done about it.")
-
-
-class WatchingOut(MonitorOut):
-    """A monitor with its webhook, for those who administer."""
-
-    webhook: str | None
-    raised: int = Field(description="How many alerts it has raised.")
-
-
-class NewMonitorOut(MonitorOut):
-    """A new monitor."""
-
-    webhook: str | None
-    secret: str = Field(description="Messages to the webhook are signed with it, as Standard Webhooks says.")
-
-
-class MonitorsOut(BaseModel):
-    """The monitors of a study, and its last alerts, newest first."""
-
-    monitors: list[WatchingOut]
-    alerts: list[AlertOut]
-
-
-class MonitorStatusOut(BaseModel):
-    """A monitor is removed; its alerts stay on record."""
-
-    id: int
-    status: Literal["removed"]
-
-
-class AcknowledgedOut(BaseModel):
-    """The status of an acknowledgement."""
-
-    id: int
-    status: Literal["acknowledged", "already acknowledged"]
-
-
-class MembershipOut(BaseModel):
-    """A worker has joined or left."""
-
-    worker: str
-    status: Literal["joined", "left"]
-
-
-class ErasedOut(BaseModel):
-    """What was erased."""
-
-    subjects: int = Field(description="How many subjects.")
-    forgotten: int = Field(description="How many of their tickets were open, and were forgotten.")
-    purged: bool = Field(description="Whether the deleted keys are gone from the database's files as well.")
-
-
-class KeyOut(BaseModel):
-    """A key, without its secret."""
-
-    id: str
-    role: str
-    note: str
-    created: datetime
-    revoked: datetime | None
-    expires: datetime | None
-    studies: list[str] | None = Field(description="The studies that it is limited to; null for all.")
-
-
-class KeysOut(BaseModel):
-    """All keys, oldest first, the revoked ones too."""
-
-    keys: list[KeyOut]
-
-
-class NewKeyOut(KeyOut):
-    """A new key; its text is shown this once."""
-
-    key: str
-
-
-class KeyStatusOut(BaseModel):
-    """The status of a revocation."""
-
-    id: str
-    status: Literal["revoked", "already revoked"]
-
-
 class WorkerOut(BaseModel):
     """A worker of a study that several decide for."""
 
@@ -399,8 +290,6 @@ class StateOut(StudyCounts):
     reward: RewardOut | None
     bias: list[BiasOut] | None
     groups: list[GroupOut] | None
-    alerts: list[AlertOut]
-    monitors: list[MonitorOut]
     workers: list[WorkerOut] = Field([], description="The workers of a study that several decide for.")
     room: list[RoomOut] = Field([], description="What is left of the tolerance in every order of their decisions.")
 

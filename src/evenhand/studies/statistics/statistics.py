@@ -29,13 +29,13 @@ __all__ = ["Epoch", "Moment", "Statistics"]
 MOMENTS = 400
 RECENT = 200
 """How many of the last rewards the recent mean covers."""
-WATCHED = 10_000
-"""How many of the last decisions and rewards are kept for monitors with windows."""
+DRIFT = 1_000
+"""How many of the last decisions are compared with all before."""
 
 
 NUMBERS = ("sequence", "rounds", "told", "forgotten", "forced", "_every", "_at")
 ARRAYS = ("counts", "last_owed", "rewards", "rewarded", "group_counts")
-LATEST = {"last_arms": np.int64, "last_groups": np.int64, "last_rewards": np.float64, "_recent": np.float64}
+LATEST = {"last_arms": np.int64, "last_groups": np.int64, "_recent": np.float64}
 """What a snapshot holds as it is, and the last few of something, with their type."""
 
 
@@ -83,7 +83,7 @@ class Statistics(PromiseCheck):
     gaps : the differences of the groups' mean rewards; None where there are fewer than two groups.
     open : the open tickets: number -> (indices, when in microseconds since 1970).
     epochs : the shares that were promised from the start, and after each change; empty where none are.
-    last_arms, last_groups, last_rewards : indices of the last decisions and of their groups, and the last rewards.
+    last_arms, last_groups : indices of the last decisions and of their groups.
     """
 
     def __init__(self, policy: Any, *, chosen: Container[int] | None = None) -> None:
@@ -98,9 +98,8 @@ class Statistics(PromiseCheck):
         self._membership = traits.membership
         self.groups: list[Label] = [] if self._membership is None else list(self._membership.names)
         self.group_counts = np.zeros(len(self.groups), np.int64)
-        self.last_arms: deque[int] = deque(maxlen=WATCHED)
-        self.last_groups: deque[int] = deque(maxlen=WATCHED)
-        self.last_rewards: deque[float] = deque(maxlen=WATCHED)
+        self.last_arms: deque[int] = deque(maxlen=DRIFT)
+        self.last_groups: deque[int] = deque(maxlen=DRIFT)
         self.gaps = Gaps(len(self.groups)) if len(self.groups) > 1 else None
         self._tickets_groups: dict[int, tuple[int, ...]] = {}
         self._low, self._high = _reward_range(traits.reward_range)
@@ -213,7 +212,6 @@ class Statistics(PromiseCheck):
         values = reward if isinstance(reward, list) else [] if reward is None else [reward]
         for index, value in zip(indices, values, strict=False):
             self._recent.append(float(value))
-            self.last_rewards.append(float(value))
             self.rewards[index] += value
             self.rewarded[index] += 1
 

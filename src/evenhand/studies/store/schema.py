@@ -5,14 +5,10 @@
     events      the log, never changed: every ask, tell, forget, expiry and change of the promise, chained by digests
     snapshots   the policy's state after some event, so that opening need not replay everything
     keys        the keys of the service, hashed, each with its end and the studies that it is limited to
-    monitors    the metrics that are watched
-    alerts      the alerts that monitors raised
     workers     who decides in the log of a worker, and what it last reported to the others
-    acknowledgements  who saw an alert, and when
     subjects    the people whose contexts are encrypted, each with a key for every day
     segments    the Parquet files that hold what left `events`: always its first entries, segment after segment
     moved_keys  a hash of each request key that left `events`, so that no request is decided twice
-    journal     every change of keys and monitors, chained by digests
     summaries   what views show of a log up to some entry, so that a restarted service reads only those behind it
 
 A study with several workers has a log of its own, which says who works on it, and one for each worker: rows of
@@ -26,7 +22,6 @@ from __future__ import annotations
 from sqlalchemy import (
     BigInteger,
     Column,
-    Float,
     ForeignKey,
     Integer,
     LargeBinary,
@@ -38,13 +33,9 @@ from sqlalchemy import (
 )
 
 __all__ = [
-    "ACKNOWLEDGEMENTS",
-    "ALERTS",
     "EVENTS",
-    "JOURNAL",
     "KEYS",
     "METADATA",
-    "MONITORS",
     "MOVED_KEYS",
     "SEGMENTS",
     "SNAPSHOTS",
@@ -131,32 +122,6 @@ KEYS = Table(
     Column("studies", Text),
 )
 
-MONITORS = Table(
-    "monitors",
-    METADATA,
-    Column("id", Integer, primary_key=True),
-    _of_study(),
-    Column("metric", String(40), nullable=False),
-    Column("subject", String(200)),
-    Column("threshold", Float, nullable=False),
-    Column("window", Integer, nullable=False),
-    Column("webhook", Text),
-    Column("created_at", BigInteger, nullable=False),
-    Column("removed_at", BigInteger),
-)
-
-ALERTS = Table(
-    "alerts",
-    METADATA,
-    Column("id", Integer, primary_key=True),
-    Column("monitor", ForeignKey("monitors.id"), nullable=False),
-    Column("value", Float, nullable=False),
-    Column("sequence", BigInteger, nullable=False),
-    Column("raised_at", BigInteger, nullable=False),
-    Column("cleared_at", BigInteger),
-    Column("delivered_at", BigInteger),
-)
-
 WORKERS = Table(
     "workers",
     METADATA,
@@ -168,15 +133,6 @@ WORKERS = Table(
     Column("reported", BigInteger, nullable=False),
     Column("reported_at", BigInteger),
     Column("report", Text),
-)
-
-ACKNOWLEDGEMENTS = Table(
-    "acknowledgements",
-    METADATA,
-    Column("alert", ForeignKey("alerts.id"), primary_key=True),
-    Column("at", BigInteger, nullable=False),
-    Column("by", String(100)),
-    Column("note", String(200), nullable=False),
 )
 
 SUBJECTS = Table(
@@ -215,17 +171,6 @@ MOVED_KEYS = Table(
     Column("hash", BigInteger, primary_key=True, autoincrement=False),
     Column("sequence", BigInteger, primary_key=True, autoincrement=False),
     sqlite_with_rowid=False,
-)
-
-JOURNAL = Table(
-    "journal",
-    METADATA,
-    Column("sequence", BigInteger, primary_key=True, autoincrement=False),
-    Column("at", BigInteger, nullable=False),
-    Column("change", String(20), nullable=False),
-    Column("given", Text, nullable=False),
-    Column("actor", String(100)),
-    Column("digest", String(64), nullable=False),
 )
 
 SUMMARIES = Table(

@@ -93,7 +93,6 @@ def verify_shared(study: Any, *, known: str | None, since: Verification | bytes 
         ),
         mark=None if problems else _mark(found),
         room=left,
-        journal=found[MEMBERS].journal,
     )
 
 

@@ -1,4 +1,4 @@
-"""Admission: the key of a request, whether its role allows the route, and how many requests it may send."""
+"""Admission: the key of a request, and whether its role allows the route."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from datetime import UTC, datetime
 
 from starlette.types import Scope
 
+from evenhand.service.bodies import header
 from evenhand.service.errors import Refusal
 from evenhand.service.jobs import run_detached
-from evenhand.service.limits.limits import Buckets, header
 from evenhand.studies.keys import ALLOWED, Key, Ring, Role, passing_key, read_keys
 from evenhand.studies.store.store import Store
 
-__all__ = ["DOING", "Admission", "Guard"]
+__all__ = ["DOING", "Guard"]
 
-DOING: dict[Role, str] = {"decide": "deciding", "report": "reporting", "read": "reading", "admin": "administering"}
-VERBS: dict[Role, str] = {"admin": "administer"}
+DOING: dict[Role, str] = {"decide": "deciding", "report": "reporting", "read": "reading"}
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="evenhand"'}
 
 
@@ -45,7 +44,19 @@ class Guard:
         self._read = -float("inf")
         self._reading: asyncio.Task[None] | None = None
 
-    async def admit(self, authorization: bytes | None, role: Role) -> Key:
+    async def admit(self, scope: Scope, role: Role | None) -> None:
+        """Let a request to a route of a role pass, and note its key and the key's id in the scope.
+
+        Raises
+        ------
+        Refusal
+            As `holder` does; a route without a role needs no key.
+        """
+        if role is not None:
+            key = await self.holder(header(scope, b"authorization"), role)
+            scope["key"], scope["admitted"] = key.id, key
+
+    async def holder(self, authorization: bytes | None, role: Role) -> Key:
         """Return the key that an `Authorization` header holds; read the keys again if they are old.
 
         Raises
@@ -66,13 +77,9 @@ class Guard:
                 401, f"the key expired at {key.expires:%Y-%m-%d %H:%M:%S} UTC; get a new one", headers=CHALLENGE
             )
         if role not in ALLOWED[key.role]:
-            may = " and ".join(VERBS.get(one, one) for one in ALLOWED[key.role])
+            may = " and ".join(ALLOWED[key.role])
             raise Refusal(403, f"this key may {may}; {DOING[role]} needs a key with the role {role}")
         return key
-
-    def expire(self) -> None:
-        """Read the keys again at the next request."""
-        self._read = -float("inf")
 
     async def _refresh(self) -> None:
         """Read the keys on a thread; requests that arrive meanwhile wait for the same read."""
@@ -91,41 +98,3 @@ def _text_of(authorization: bytes) -> str:
     if scheme.lower() != "bearer" or not text.strip():
         raise Refusal(401, "wanted the header Authorization: Bearer KEY", headers=CHALLENGE)
     return text.strip()
-
-
-class Admission:
-    """Decides which requests may go on.
-
-    Parameters
-    ----------
-    keys, strangers : limits of the requests of a key, and of an address without a valid key.
-    """
-
-    def __init__(self, guard: Guard, keys: Buckets, strangers: Buckets) -> None:
-        self.guard, self._keys, self._strangers = guard, keys, strangers
-
-    async def admit(self, scope: Scope, role: Role | None, *, limited: bool = True) -> None:
-        """Let a request to a route of a role pass, and note its key and the key's id in the scope.
-
-        Raises
-        ------
-        Refusal
-            401 or 403 without a valid key of the role, 429 if requests come too fast.
-        """
-        if role is not None:
-            key = await self.guard.admit(header(scope, b"authorization"), role)
-            scope["key"], scope["admitted"] = key.id, key
-            self._keys.take(key.id)
-        elif limited:
-            self.stranger(scope)
-
-    def stranger(self, scope: Scope) -> None:
-        """Count a request of an address without a valid key.
-
-        Raises
-        ------
-        Refusal
-            429 if requests come too fast.
-        """
-        client = scope.get("client")
-        self._strangers.take(client[0] if client else "")

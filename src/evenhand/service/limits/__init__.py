@@ -1,1 +1,0 @@
-"""Who is admitted, how often, and how much."""

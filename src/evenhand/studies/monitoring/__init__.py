@@ -1,1 +1,0 @@
-"""Figures of a study that are watched, and its present state."""
