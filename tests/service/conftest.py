@@ -26,10 +26,10 @@ class Served:
     def __init__(self, store: Store, **settings: Any) -> None:
         import httpx
         import uvicorn
-        from evenhand.service.limits.connections import Connection
 
         from evenhand.service.app import create_app
         from evenhand.service.logs import json_log
+        from evenhand.service.run import options
 
         self.store, self.written = store, io.BytesIO()
         self.keys = {role: add_key(store, role) for role in ROLES}
@@ -38,8 +38,7 @@ class Served:
         listening.bind(("127.0.0.1", 0))
         listening.listen(128)
         self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        config = uvicorn.Config(self.app, http=Connection, ws="none", log_config=None, access_log=False)
-        self.server = uvicorn.Server(config)
+        self.server = uvicorn.Server(uvicorn.Config(self.app, **options("warning") | {"log_config": None}))
         self.thread = threading.Thread(target=self.server.run, args=([listening],))
         self.thread.start()
         self.http = httpx.Client(base_url=self.url, trust_env=False, timeout=60)

@@ -21,7 +21,7 @@ from evenhand.studies.keys import add_key, list_keys, new_key
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-__all__ = ["serve", "worker"]
+__all__ = ["options", "serve", "worker"]
 
 SETTINGS = "EVENHAND_SERVE"
 """The environment variable that tells workers what to serve."""
@@ -95,7 +95,7 @@ def serve(
     }
     if workers == 1:
         with suppress(KeyboardInterrupt), _exit_cleanly():
-            uvicorn.Server(uvicorn.Config(_application(place, settings), **_options(log_level))).run([listening])
+            uvicorn.Server(uvicorn.Config(_application(place, settings), **options(log_level))).run([listening])
         return
     port = listening.getsockname()[1]
     listening.close()
@@ -104,7 +104,7 @@ def serve(
         os.environ |= {SETTINGS: json.dumps(settings), "PROMETHEUS_MULTIPROC_DIR": folder}
         try:
             application = "evenhand.service.run:worker"
-            uvicorn.run(application, factory=True, host=host, port=port, workers=workers, **_options(log_level))
+            uvicorn.run(application, factory=True, host=host, port=port, workers=workers, **options(log_level))
         finally:
             del os.environ[SETTINGS], os.environ["PROMETHEUS_MULTIPROC_DIR"]
 
@@ -155,7 +155,8 @@ def _application(store: Store, settings: dict[str, Any]) -> Starlette:
     )
 
 
-def _options(level: str) -> dict[str, Any]:
+def options(level: str) -> dict[str, Any]:
+    """Return how uvicorn serves the application."""
     from evenhand.service.logs import uvicorn_logging
 
     return {

@@ -18,7 +18,7 @@ function node(tag, attributes, ...children) {
 }
 
 /** The picture of a chart, with its title, its subtitle and its legend. */
-export function svgOf({ uplot: plot, spec, ticks, along }, subtitle, { tones, ink, quiet, grid, alarm, sheet }) {
+export function svgOf({ uplot: plot, spec, ticks, along }, subtitle, { tones, ink, quiet, grid, sheet }) {
   const ratio = devicePixelRatio;
   const [left, top, wide, high] = ["left", "top", "width", "height"].map((side) => plot.bbox[side] / ratio);
   const columns = Math.max(1, Math.floor(wide / 260));

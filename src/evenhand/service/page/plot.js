@@ -86,7 +86,6 @@ export function paintOf({ plot, host, legend }) {
     tones: [...legend.querySelectorAll("svg")].map((node) => getComputedStyle(node).color),
     ink: variable("--ink"),
     quiet: style.color,
-    alarm: variable("--alarm"),
     sheet: style.backgroundColor,
     font: style.fontFamily,
     grid: { stroke: getComputedStyle(host).getPropertyValue("border-top-color"), width: 1 },

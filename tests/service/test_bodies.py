@@ -1,0 +1,83 @@
+"""Bodies of requests: their sizes, and the time that they take."""
+
+import asyncio
+
+import pytest
+
+from evenhand.service.bodies import read_body
+from evenhand.service.errors import Refusal
+
+
+def messages(*parts, over=True):
+    sent = [{"type": "http.request", "body": part, "more_body": True} for part in parts]
+    sent.append({"type": "http.request", "body": b""} if over else {"type": "http.disconnect"})
+    pending = iter(sent)
+
+    async def receive():
+        return next(pending)
+
+    return receive
+
+
+def body(receive, declared, most):
+    return asyncio.run(read_body(receive, declared, most))
+
+
+def test_a_body_in_parts_is_put_together():
+    assert body(messages(b"ab", b"c"), None, 3) == b"abc"
+
+
+def test_a_body_that_declares_too_much_is_refused_before_it_is_read():
+    with pytest.raises(Refusal, match="larger than 3 bytes") as refused:
+        body(None, b"4", 3)
+    assert refused.value.status == 413
+
+
+def test_a_body_that_declares_nothing_is_counted():
+    with pytest.raises(Refusal) as refused:
+        body(messages(b"ab", b"cd", over=False), None, 3)
+    assert refused.value.status == 413
+
+
+def test_a_body_in_one_part_is_counted_too():
+    async def receive():
+        return {"type": "http.request", "body": b"abcd"}
+
+    with pytest.raises(Refusal) as refused:
+        body(receive, b"1", 3)
+    assert refused.value.status == 413
+
+
+def test_a_body_that_takes_too_long_is_refused():
+    async def receive():
+        await asyncio.Event().wait()
+
+    with pytest.raises(Refusal, match=r"did not arrive within 0\.001 seconds") as refused:
+        asyncio.run(read_body(receive, None, 3, seconds=0.001))
+    assert refused.value.status == 408
+
+
+def test_a_body_that_breaks_off_is_refused():
+    with pytest.raises(Refusal, match="broke off") as refused:
+        body(messages(b"ab", over=False), None, 3)
+    assert refused.value.status == 400
+
+
+def test_large_bodies_are_refused_whether_they_say_so_or_not(serving):
+    served = serving(max_body=1000)
+    served.create()
+    text = b'{"ticket": "' + b"x" * 2000 + b'"}'
+    for content in (text, iter([text[:700], text[700:]])):
+        answer = served.send(
+            "report", "POST", "/studies/ads/tell", content=content, headers={"Content-Type": "application/json"}
+        )
+        assert (answer.status_code, answer.json()["error"]["name"]) == (413, "TooLargeError")
+
+
+def test_large_batches_are_refused(serving):
+    served = serving(max_batch=3)
+    served.create()
+    assert served.ask(json={"batch": [{}] * 4}).status_code == 413
+    assert served.tell({"batch": [{}] * 4}).status_code == 413
+    assert served.ask(json={"count": 4}).status_code == 422
+    assert served.ask(json={"count": 3}).status_code == 200
