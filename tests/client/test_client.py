@@ -130,13 +130,13 @@ def test_a_request_keeps_the_labels_of_a_series_or_refuses_them():
     by_arm, rows = pd.Series({"b": "m", "a": "f"}), pd.DataFrame({"x": [1, 2]}, index=["b", "a"])
 
     def shown(contexts=None, groups=None):
-        return body(calls.ask("ads", calls.shown(contexts, groups, None, None, None), "key"))
+        return body(calls.ask("ads", calls.shown(contexts, groups, None, None, None), "key", sticky=False))
 
     assert shown(groups=by_arm) == {"groups": {"b": "m", "a": "f"}}
     assert shown(groups=by_arm.reset_index(drop=True)) == {"groups": ["m", "f"]}
     assert shown(rows.reset_index(drop=True)) == {"contexts": [{"x": 1}, {"x": 2}]}
     assert shown(rows.iloc[:1]) == {"contexts": [{"x": 1}]}
-    told = body(calls.tell("ads", "ads.1.00", None, None, None, [[1], [2]], by_arm, None))
+    told = body(calls.tell("ads", "ads.1.00", None, None, None, None, [[1], [2]], by_arm, None))
     assert (told["X"], told["y"]) == ([[1], [2]], ["m", "f"])
     with pytest.raises(ArgumentError, match=r"a Series that names a label twice, \['a', 'a'\]"):
         shown(groups=by_arm.set_axis(["a", "a"]))
