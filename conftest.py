@@ -19,7 +19,6 @@ EXTRAS = {
     "docs": ["IPython", "ipykernel", "myst_nb", "myst_parser", "nbclient", "nbformat", "sphinx"],
     "fairlearn": ["fairlearn"],
     "gymnasium": ["gymnasium"],
-    "litellm": ["litellm"],
     "openfeature": ["openfeature"],
     "peers": ["mabwiser", "optuna", "river", "vowpalwabbit"],
     "postgresql": ["psycopg"],

@@ -11,7 +11,6 @@ pytest_plugins = ["pytester"]
 CONFTEST = Path(__file__).parents[1] / "conftest.py"
 SOURCE = CONFTEST.parent / "src"
 MAY_IMPORT_EXTRAS = (
-    "evenhand/client/litellm.py",
     "evenhand/client/openfeature.py",
     "evenhand/service/",
     "evenhand/sampling/networks.py",

@@ -7,8 +7,7 @@
 
 Requests that fail on the way are repeated; an ask has an idempotency key, so that a repeated one returns the same
 decision. Importing this package loads no policies and no numerical libraries: it needs httpx alone
-(`pip install 'evenhand[client]'`). `evenhand.client.openfeature` is a provider of flags, `evenhand.client.litellm` a
-routing strategy.
+(`pip install 'evenhand[client]'`). `evenhand.client.openfeature` is a provider of flags.
 """
 
 from evenhand.client.async_client import AsyncClient, AsyncRemoteStudy
