@@ -1,10 +1,12 @@
 """What a command imports: only what it needs, so that it answers at once."""
 
+import re
 import subprocess
 import sys
 
 import pytest
 
+from evenhand.cli.command import COMMANDS
 from tests.cli.shell import NEW, answer
 
 RUN = """
@@ -44,8 +46,15 @@ def study(tmp_path):
 
 def test_help_imports_no_library_that_computes():
     modules = imported("--help")
-    assert "evenhand.cli.studies.serve" in modules  # whose words it shows
     assert not modules & (HEAVY | PROBLEMS | {"numpy", "sqlalchemy", "evenhand.studies", "evenhand.quotas"})
+
+
+def test_help_fits_one_screen_and_has_every_command():
+    lines = answer("--help").rstrip("\n").split("\n")
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+    words = re.findall(r"[a-z-]+", "\n".join(lines[4:-5]))
+    assert [words.count(name) for name in COMMANDS] == [1] * len(COMMANDS)
 
 
 OTHERS = {"evenhand.simulation", "evenhand.quotas.deadline_learn", "evenhand.learners.thompson"}

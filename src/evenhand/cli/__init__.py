@@ -10,12 +10,10 @@ import os
 import sys
 import traceback
 from io import TextIOWrapper
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from evenhand.cli.command import COMMANDS, OF_STUDIES, Command, Commands, imported_when_called
+from evenhand.cli.command import COMMANDS, Command, Commands, imported_when_called
 from evenhand.cli.options import JSON
 from evenhand.cli.output import visible
 from evenhand.errors import ArgumentError, EvenhandError, SimulationInterrupted
@@ -32,8 +30,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 for name in COMMANDS:
-    panel = "Studies that last" if name in OF_STUDIES else None
-    app.command(name, cls=Command, rich_help_panel=panel)(imported_when_called)
+    app.command(name, cls=Command)(imported_when_called)
 
 
 @app.callback(invoke_without_command=True)
@@ -41,7 +38,6 @@ def options(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Show the version and exit."),
     json: JSON = False,
-    config: Annotated[Path | None, typer.Option(help="TOML file with options of the command.")] = None,
 ) -> None:
     """Software that decides fairly while it learns."""
     if version:

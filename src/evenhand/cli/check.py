@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from evenhand.cli.completion import registered
 from evenhand.cli.options import JSON
 
 __all__ = ["check"]
@@ -16,9 +15,7 @@ __all__ = ["check"]
 def check(
     name: Annotated[
         str,
-        typer.Argument(
-            help="A registered name, or the beginning of several, such as quotas/.", autocompletion=registered
-        ),
+        typer.Argument(help="A registered name, or the beginning of several, such as quotas/."),
     ],
     json: JSON = False,
 ) -> None:

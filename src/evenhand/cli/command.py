@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 import re
 from collections.abc import Callable
 from typing import Any
@@ -12,14 +11,14 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from evenhand.cli.refusals import name_options
-from evenhand.cli.shared_options import with_shared_options
+from evenhand.cli.table_options import with_table_options
 from evenhand.errors import ArgumentError, EvenhandError, nearest, wanted
 
-__all__ = ["COMMANDS", "NUMBERS", "OF_STUDIES", "Command", "Commands", "command_of", "imported_when_called"]
+__all__ = ["COMMANDS", "HELP", "NUMBERS", "Command", "Commands", "command_of", "imported_when_called"]
 
 NUMBERS = {"ignore_unknown_options": True}
 """A reward may be negative, and look like an option."""
-OF_STUDIES = {
+COMMANDS = {
     "new": "studies.new",
     "ask": "studies.conversation:ask",
     "tell": "studies.conversation:tell",
@@ -30,18 +29,15 @@ OF_STUDIES = {
     "show": "studies.show",
     "export": "studies.export",
     "verify": "studies.verify",
-    "workers": "studies.workers:workers",
-    "join": "studies.workers:join",
-    "leave": "studies.workers:leave",
     "studies": "studies.stores:studies",
     "serve": "studies.serve",
     "keys": "studies.keys",
     "snapshot": "studies.stores:snapshot",
-    "archive": "studies.archive",
     "erase": "studies.stores:erase",
-}
-COMMANDS = {
-    "init": "studies.init",
+    "archive": "studies.archive",
+    "workers": "studies.workers:workers",
+    "join": "studies.workers:join",
+    "leave": "studies.workers:leave",
     "simulate": "simulate",
     "sample": "sample",
     "label": "studies.label",
@@ -54,9 +50,32 @@ COMMANDS = {
     "list": "listing:list_all",
     "check": "check",
     "demo": "demo",
-    **OF_STUDIES,
 }
 """Each command's module in `evenhand.cli`, and its function there if that has another name than the module."""
+HELP = """\
+Usage: evenhand COMMAND [ARGS]...
+
+Software that decides fairly while it learns.
+
+  new           decisions one by one, and every arm gets its promised share
+  audit-parity  whether groups got the same, looked at as often as you like
+  sample        which rows to train on, so that the worst-off group is served
+  audit-pairs   which people are alike, so that they are treated alike
+  recommend     which candidate is the best of those that are fair to all groups
+
+Before you decide   simulate, evaluate, label
+From day to day     ask, tell, forget, show, export; add, retire, change
+Was it kept?        audit, verify
+Stores, service     studies, serve, keys, snapshot, erase, archive
+Several processes   workers, join, leave
+evenhand itself     demo, list, check, reproduce
+
+evenhand COMMAND --help explains a command; evenhand demo shows a whole example.
+
+Options: --json for what programs read, --version, --help,
+         --install-completion and --show-completion for your shell.
+"""
+"""What fits a screen of 24 lines by 80; tests/cli/test_starts.py counts, and looks for every command."""
 
 
 class Command(TyperCommand):
@@ -98,39 +117,25 @@ class Command(TyperCommand):
 
 
 class Commands(TyperGroup):
-    """The commands; those that are not called are listed without their parameters."""
+    """The commands; each is imported when it is called."""
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return the command as the help lists it, None if there is none."""
-        listed = super().get_command(ctx, cmd_name)
-        if listed is not None:
-            listed.help = inspect.getdoc(_function(cmd_name))
-        return listed
-
-    def names(self) -> list[str]:
-        """Return the names of all commands."""
-        return list(COMMANDS)
-
-    def described(self, name: str) -> Any:
-        """Return a command with its parameters."""
-        return command_of(name)
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help."""
+        formatter.write(HELP)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the name of the command that is called, the command with its parameters, and the words after it."""
         name, listed, words = super().resolve_command(ctx, args)
         if name is None or listed is None:
             return name, listed, words
-        everywhere = ["--json"] if ctx.params.get("json") else []
-        if ctx.params.get("config"):
-            everywhere += ["--config", str(ctx.params["config"])]
-        return name, command_of(name), [*everywhere, *words]
+        return name, command_of(name), ["--json", *words] if ctx.params.get("json") else words
 
 
 def command_of(name: str) -> Any:
     """Return a command with its parameters."""
     called = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     settings = NUMBERS if name == "tell" else None
-    called.command(name, cls=Command, context_settings=settings)(with_shared_options(name, _function(name)))
+    called.command(name, cls=Command, context_settings=settings)(with_table_options(name, _function(name)))
     return typer.main.get_command(called)
 
 

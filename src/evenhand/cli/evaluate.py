@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from evenhand.cli.completion import policies
 from evenhand.cli.options import JSON
 
 if TYPE_CHECKING:
@@ -40,7 +39,6 @@ def evaluate(
             help="A distribution: a=0.2,b=0.8, or a CSV with columns arm, probability and perhaps position; or a "
             "policy that learns: fair-ucb, ...; repeat it to compare with the first. With --shares a distribution is "
             "compared with itself under the shares.",
-            autocompletion=policies,
         ),
     ] = None,
     shares: Annotated[

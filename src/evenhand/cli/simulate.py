@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.cli.completion import policies, worlds
 from evenhand.cli.options import JSON
 from evenhand.errors import MissingExtraError
 
@@ -22,9 +21,7 @@ LOSSES = ("regret", "r_regret", "true_regret", "biased_regret", "perceived_regre
 
 
 def simulate(
-    world: Annotated[
-        str, typer.Argument(help="A registered world, such as quotas/bernoulli-arms.", autocompletion=worlds)
-    ] = "",
+    world: Annotated[str, typer.Argument(help="A registered world, such as quotas/bernoulli-arms.")] = "",
     data: Annotated[
         Path | None, typer.Option(help="Your own table instead: CSV, Parquet, Arrow or JSON lines, or -.")
     ] = None,
@@ -36,12 +33,7 @@ def simulate(
     means: Annotated[str, typer.Option(help="The means of Bernoulli arms: 0.7,0.5,0.4.")] = "",
     policy: Annotated[
         list[str] | None,
-        typer.Option(
-            "--policy",
-            "-p",
-            help="A policy: fair-ucb, ucb1, fair-learn+thompson, ...; may be repeated.",
-            autocompletion=policies,
-        ),
+        typer.Option("--policy", "-p", help="A policy: fair-ucb, ucb1, fair-learn+thompson, ...; may be repeated."),
     ] = None,
     shares: Annotated[
         str, typer.Option(help="Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from evenhand.cli.completion import arms
 from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.errors import ArgumentError, EvenhandError, SharesError, wanted
 
@@ -37,7 +36,7 @@ def add(
 
 def retire(
     store: STORE,
-    arm: Annotated[str, typer.Argument(help="The label of the arm.", autocompletion=arms)],
+    arm: Annotated[str, typer.Argument(help="The label of the arm.")],
     study: STUDY = None,
     json: JSON = False,
 ) -> None:

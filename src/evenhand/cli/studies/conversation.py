@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.cli.completion import arms
 from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.errors import ArgumentError, EvenhandError, StoreError, wanted
 
@@ -31,10 +30,7 @@ def ask(
     ] = "",
     available: Annotated[
         str,
-        typer.Option(
-            help='The arms on offer in this round, where not all are: a,b, or JSON such as ["a,b", 17].',
-            autocompletion=arms,
-        ),
+        typer.Option(help='The arms on offer in this round, where not all are: a,b, or JSON such as ["a,b", 17].'),
     ] = "",
     groups: Annotated[
         str,

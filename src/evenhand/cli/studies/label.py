@@ -1,4 +1,4 @@
-"""`evenhand label`: a person labels the items of a pool, those first that help the worst-off group."""
+"""`evenhand label`: the items of a pool through files of a labelling tool; the worst-off group comes first."""
 
 from __future__ import annotations
 
@@ -25,10 +25,8 @@ def label(
     group: Annotated[str, typer.Option(help="The column of groups.")],
     features: Annotated[str, typer.Option(help="The columns that the model learns from: age,hours.")],
     labels: Annotated[str, typer.Option(help="All labels: cat,dog.")],
-    show: Annotated[str, typer.Option(help="The columns to show; by default the id and the features.")] = "",
-    state: Annotated[Path, typer.Option(help="File that keeps the queue; it is saved after each answer.")] = Path(
-        "labels.evenhand"
-    ),
+    show: Annotated[str, typer.Option(help="The columns that people see; by default the id and the features.")] = "",
+    state: Annotated[Path, typer.Option(help="File that keeps the queue.")] = Path("labels.evenhand"),
     annotator: Annotated[
         str | None,
         typer.Option(help="Your name, where several people label; with --read also who a tool's users are: 7=ann."),
@@ -40,37 +38,36 @@ def label(
         str | None,
         typer.Option(help="Which items train: uncertainty, uniform or diverse; uncertainty, or as in --state."),
     ] = None,
-    items: Annotated[int, typer.Option(help="How many items to show.", min=0)] = 20,
-    tasks: Annotated[
-        Path | None, typer.Option(help="Show nothing; write the next items to this .csv, .jsonl or .json file.")
-    ] = None,
+    items: Annotated[int, typer.Option(help="How many items to write.", min=1)] = 20,
+    tasks: Annotated[Path | None, typer.Option(help="Write the next items to this .csv, .jsonl or .json file.")] = None,
     read: Annotated[
         Path | None,
-        typer.Option(
-            help="Show nothing; read labels from this table, or from a .jsonl or .json file of a labelling tool."
-        ),
+        typer.Option(help="Read labels from this table, or from a .jsonl or .json file of a labelling tool."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write all labels so far to this CSV file.")] = None,
     empty: EMPTY = "refuse",
     seed: Annotated[int | None, typer.Option(help="The seed; by default drawn, or as in --state.")] = None,
     json: JSON = False,
 ) -> None:
-    """Label the items of a pool, one by one or through files of a labelling tool; the worst-off group comes first.
+    """Write items of a pool for a labelling tool, and read its labels; the worst-off group comes first.
 
-    Begin and go on with the same command: the queue is kept in --state. One person at a time works on a --state: a
-    second one is stopped before anything is overwritten. For several people at once, serve the queue as a study.
+    Begin and go on with the same command: the queue is kept in --state. To label in a browser, serve the queue as a
+    study.
     """
     from evenhand.cli.output import answer, as_json, records, say_notes
     from evenhand.cli.reading.empty_cells import without_empty_cells
     from evenhand.cli.reading.inputs import names_of
     from evenhand.cli.reading.tables import read_table, read_texts
-    from evenhand.cli.studies.label_session import Session
     from evenhand.data.csv_files import write_csv
     from evenhand.data.files import format_of
     from evenhand.errors import ArgumentError, ExhaustedError, wanted
     from evenhand.protocol import labels_of_texts
     from evenhand.saving.state import save
 
+    if tasks is None and read is None and out is None:
+        what = "one of them: a file to write items to, or a file of labels"
+        mend = "docs/labels.md shows both; `evenhand serve` has a page at /label for people in a browser"
+        raise ArgumentError(wanted("--tasks, --read", what, None, mend))
     shown = names_of(show) or [id, *names_of(features)]
     columns, allowed = names_of(features), labels_of_texts(names_of(labels))
     if len(set(allowed)) < 2:
@@ -96,8 +93,6 @@ def label(
         words = f"{counts['told']} labels read, {counts['rejected']} items rejected, {counts['left']} left open"
         again = f", {counts['repeated']} told before" if "repeated" in counts else ""
         answer(counts, f"{words}{again}", json)
-    elif items:
-        Session(queue, frame.set_index(frame[id].astype(str)), shown, allowed, annotator, state).converse(items)
     if out is not None:
         write_csv(_labelled(queue), out)
     if json:

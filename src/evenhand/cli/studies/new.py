@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.cli.completion import learners, policies
 from evenhand.cli.options import JSON
 from evenhand.errors import ArgumentError, wanted
 
@@ -25,17 +24,13 @@ def new(
     store: Annotated[
         str, typer.Argument(help="A file such as ads.evenhand, or a URL such as postgresql://me@host/db.")
     ],
-    policy: Annotated[
-        str, typer.Option("--policy", "-p", help="fair-ucb, fair-learn+thompson, ...", autocompletion=policies)
-    ] = "",
+    policy: Annotated[str, typer.Option("--policy", "-p", help="fair-ucb, fair-learn+thompson, ...")] = "",
     shares: Annotated[
         str, typer.Option(help="Promised share of each arm: a=0.2,b=1/3, or 0.2 with --arms, or a CSV or JSON file.")
     ] = "",
     arms: Annotated[str, typer.Option(help='Labels a,b,c, or the number of arms, or JSON such as ["a,b", 17].')] = "",
     tolerance: Annotated[float | None, typer.Option(help="By how many plays an arm may be behind its share.")] = None,
-    learner: Annotated[
-        str, typer.Option(help="The learner under a quota rule; by default UCB1.", autocompletion=learners)
-    ] = "",
+    learner: Annotated[str, typer.Option(help="The learner under a quota rule; by default UCB1.")] = "",
     groups: Annotated[str, typer.Option(help="Group of each arm: a=men,b=women, or a JSON file or object.")] = "",
     sensitive: Annotated[str, typer.Option(help="The group whose rewards are corrected; by default every group.")] = "",
     seed: Annotated[int | None, typer.Option(help="The seed; by default drawn at random.")] = None,

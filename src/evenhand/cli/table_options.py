@@ -1,0 +1,58 @@
+"""The options of all commands that read tables: how these are written."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+__all__ = ["TABLE_COMMANDS", "with_table_options"]
+
+TABLE_COMMANDS = (
+    *("simulate", "sample", "label", "audit", "evaluate", "recommend", "audit-pairs", "audit-parity"),
+    *("new", "ask", "tell", "change"),
+)
+"""The commands that read tables."""
+TABLES = "Tables"
+
+
+def _of_tables(
+    sep: Annotated[
+        str, typer.Option(help="What separates the cells of a CSV: ',', ';', '|' or tab.", rich_help_panel=TABLES)
+    ] = "",
+    decimal: Annotated[
+        str, typer.Option(help="The decimal sign of numbers in a CSV: '.' or ','.", rich_help_panel=TABLES)
+    ] = "",
+    encoding: Annotated[
+        str, typer.Option(help="How text is encoded: utf-8, cp1252, gbk, ...", rich_help_panel=TABLES)
+    ] = "",
+    format: Annotated[
+        str, typer.Option(help="csv, parquet, arrow, jsonl or json, whatever the file's name.", rich_help_panel=TABLES)
+    ] = "",
+) -> None:
+    """Each is found out, and said, where it is not given."""
+
+
+def with_table_options(command: str, function: Callable[..., None]) -> Callable[..., None]:
+    """Return the function of a command, with the options of tables if it reads them."""
+    if command not in TABLE_COMMANDS:
+        return function
+    own, added = (inspect.signature(one, eval_str=True).parameters for one in (function, _of_tables))
+
+    @functools.wraps(function)
+    def call(**given: Any) -> None:
+        from evenhand.cli.reading.tables import GIVEN, checked
+
+        token = GIVEN.set(checked(**{name: given.pop(name) for name in added}))
+        try:
+            function(**given)
+        finally:
+            GIVEN.reset(token)
+
+    parameters = {**own, **added}
+    call.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
+    call.__annotations__ = {name: parameter.annotation for name, parameter in parameters.items()}
+    return call

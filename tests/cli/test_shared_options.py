@@ -1,0 +1,52 @@
+"""Options that every command has, before and after its name."""
+
+import json
+
+import pytest
+
+from evenhand.cli.command import COMMANDS, command_of
+from evenhand.errors import ArgumentError
+from tests.cli.shell import NEW, answer, call, refused
+
+
+def test_json_is_taken_before_and_after_the_command(tmp_path):
+    (tmp_path / "log.csv").write_text("item\na\nb\na\nb\n")
+    after = call("audit", tmp_path / "log.csv", "--arm", "item", "--shares", "0.1", "--json")
+    before = call("--json", "audit", tmp_path / "log.csv", "--arm", "item", "--shares", "0.1")
+    assert json.loads(after.stdout) == json.loads(before.stdout)
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "serve"])
+def test_every_command_has_json_and_short_help(name):
+    shown = {word for parameter in command_of(name).params for word in parameter.opts}
+    assert "--json" in shown
+    assert call(name, "-h").stdout.startswith(call(name, "--help").stdout)
+
+
+def test_an_option_that_is_mistyped_is_guessed():
+    said = call("audit", "log.csv", "--tolerence", "1").output
+    assert "No such option: --tolerence. Did you mean --tolerance?" in said
+    assert "Did you mean 'simulate'?" in call("simulat").output
+
+
+def test_commands_that_change_a_store_or_write_files_say_so_as_json(tmp_path):
+    store, out = tmp_path / "s.evenhand", tmp_path / "log.csv"
+    answer("new", store, *NEW)
+    assert json.loads(answer("ask", store, "--json"))["id"] == 1
+    assert json.loads(answer("export", store, "--out", out, "--json")) == {"decisions": 1, "file": str(out)}
+    assert json.loads(answer("--json", "snapshot", store)) == {"name": "s", "entries": 1}
+    refused(ArgumentError, "--json: wanted a file as --out", "export", store, "--out", "-", "--json")
+
+
+def test_an_audit_of_pairs_ends_with_json(tmp_path):
+    people = tmp_path / "people.csv"
+    people.write_text("age,pay\n1,0\n2,1\n3,0\n4,1\n5,1\n")
+    arguments = ["audit-pairs", people, "--features", "age", "--reward", "pay", "--seed", "1", "--json"]
+    said = answer(*arguments, "--rounds", "1", stdin="q\n").splitlines()
+    assert json.loads(said[-1]) == {"rounds": 1, "verdicts": 0, "state": None, "caveat": None}
+    store = tmp_path / "s.evenhand"
+    assert json.loads(answer(*arguments, "--store", store)) == {"name": "audit", "store": str(store)}
+
+
+def test_a_command_is_needed():
+    refused(ArgumentError, "COMMAND: name a command", "--json")
