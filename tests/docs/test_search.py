@@ -24,7 +24,6 @@ QUESTIONS = {
     "resume after a crash": ["studies"],
     "several workers": ["workers"],
     "API key": ["service"],
-    "webhook": ["service"],
     "Docker": ["deployment"],
     "TypeScript client": ["clients"],
     "decimal comma": ["command-line"],

@@ -50,6 +50,7 @@ def serve(
     max_body: int = 8 * 2**20,
     log_level: str = "info",
     password_file: str | None = None,
+    print_keys: bool = True,
     create: bool = False,
 ) -> None:
     """Serve a store until SIGTERM or SIGINT; requests accepted by then are completed.
@@ -63,6 +64,8 @@ def serve(
     max_body : the largest request, in bytes.
     log_level : "debug", "info", "warning" or "error".
     password_file : a file whose first line is the password for a store on a server, so that the URL need not hold it.
+    print_keys : print the address of the page with a key in it, and at the first start keys to decide and to report;
+        False where what is printed is kept, as in the log of a container.
     create : create the store if it does not exist, for studies that are to be created over HTTP.
 
     Raises
@@ -84,7 +87,7 @@ def serve(
         raise ArgumentError(wanted("workers", "1, since a store in memory has one process", workers, "name a file"))
     listening = _listen(host, port)
     page_key = new_key("read")
-    _print_addresses(place, listening, host, page_key)
+    _print_addresses(place, listening, host, page_key if print_keys else None)
     settings = {
         "store": store,
         "page_key": page_key,

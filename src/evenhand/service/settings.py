@@ -21,6 +21,7 @@ KINDS: dict[str, type] = {
     "open_metrics": bool,
     "max_body": int,
     "log_level": str,
+    "print_keys": bool,
     "create": bool,
 }
 """The settings and their types; `evenhand.service.run.serve` says what each means."""

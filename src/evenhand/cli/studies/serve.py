@@ -43,6 +43,10 @@ def serve(
     password_file: Annotated[
         str | None, typer.Option(help="A file whose first line is the password for the store's server.")
     ] = None,
+    print_keys: Annotated[
+        bool | None,
+        typer.Option(help="Print the page's address with a key, and keys at the first start.", show_default="yes"),
+    ] = None,
     create: Annotated[
         bool | None,
         typer.Option("--create", help="Create the store if it does not exist.", show_default="no"),
@@ -61,6 +65,7 @@ def serve(
         "max_body": max_body,
         "log_level": log_level,
         "password_file": password_file,
+        "print_keys": print_keys,
         "create": create,
     }
     chosen = DEFAULTS | read_settings(settings) | {name: value for name, value in given.items() if value is not None}
