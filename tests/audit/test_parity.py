@@ -1,7 +1,6 @@
 """Whether groups have the same mean: a test that may be looked at any time, on a log, a command line and a study."""
 
 import json
-import math
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,7 @@ from evenhand.audit.gaps import Gap, wealth_of
 from evenhand.audit.sequences import BETS
 from evenhand.errors import ArgumentError, TableError
 from evenhand.studies import Study
-from evenhand.studies.monitoring import monitors
+from evenhand.studies.statistics.gauges import gauges_of
 from tests.cli.shell import call
 
 
@@ -190,33 +189,27 @@ def grouped_study():
 
 
 def converse(study, rounds, means):
-    random = np.random.default_rng(2)
+    """Return the log, a row a decision."""
+    random, rows = np.random.default_rng(2), []
     for _ in range(rounds):
         decision = study.ask(random.random((3, 1)))
-        study.tell(decision, float(random.random() < means[decision.arm]))
+        reward = float(random.random() < means[decision.arm])
+        study.tell(decision, reward)
+        rows.append(("young" if decision.arm == "c" else "old", reward))
+    return pd.DataFrame(rows, columns=["group", "reward"])
 
 
-@pytest.mark.parametrize(("young", "raised"), [(0.05, True), (0.6, False)], ids=["apart", "alike"])
-def test_a_study_raises_an_alert_when_groups_are_shown_to_differ(young, raised):
+@pytest.mark.parametrize(("young", "apart"), [(0.05, True), (0.6, False)], ids=["apart", "alike"])
+def test_the_gauge_of_a_study_is_what_the_test_shows_of_its_log(young, apart):
     study = grouped_study()
-    monitor = monitors.add(study, "group-gap", threshold=0.05)
-    assert monitors.watch(study) == []
-    converse(study, 250, {"a": 0.6, "b": 0.6, "c": young})
-    alerts = monitors.watch(study)
-    assert [alert.monitor for alert in alerts] == ([monitor] if raised else [])
-    if raised:
-        assert 0.05 < alerts[0].value < 0.55
-        assert math.isfinite(monitors.alerts(study, standing=True)[0].value)
+    assert "group_gap" not in gauges_of(study.statistics())
+    found = parity_of(converse(study, 250, {"a": 0.6, "b": 0.6, "c": young}))
+    gap = gauges_of(study.statistics())["group_gap"]
+    assert gap == pytest.approx(max(0.0, found.low, -found.high))
+    assert (0.05 < gap < 0.55) == apart == found.rejected
 
 
-def test_a_gap_that_cannot_be_watched_is_refused():
-    study = grouped_study()
-    with pytest.raises(ArgumentError, match="window: wanted none for group-gap, which looks at all rewards, got 5"):
-        monitors.add(study, "group-gap", threshold=0.1, window=5)
-    with pytest.raises(ArgumentError, match="threshold: wanted a number >= 0, got -1"):
-        monitors.add(study, "group-gap", threshold=-1)
-    with pytest.raises(ArgumentError, match=r"subject: wanted one of \['old', 'young'\], got 'a'"):
-        monitors.add(study, "group-gap", threshold=0.1, subject="a")
-    plain = Study.create(":memory:", eh.learners.UCB1(arms=2))
-    with pytest.raises(ArgumentError, match="metric: wanted another one: this policy knows no groups, got 'group-gap'"):
-        monitors.add(plain, "group-gap", threshold=0.1)
+def test_a_policy_without_groups_has_no_gauge_of_them():
+    study = Study.create(":memory:", eh.learners.UCB1(arms=2))
+    study.tell(study.ask(), 1.0)
+    assert "group_gap" not in gauges_of(study.statistics())

@@ -1,4 +1,4 @@
-"""`evenhand label`: a day of labelling in a shell, and through the files of a labelling tool."""
+"""`evenhand label`: a day of labelling through the files of a labelling tool."""
 
 import json
 import pathlib
@@ -10,13 +10,21 @@ from typer.testing import CliRunner
 
 import evenhand as eh
 from evenhand.cli import app
-from tests.cli.sessions import Session
+from tests.naming import named
 
 OPTIONS = ("--id", "patient", "--group", "sex", "--features", "age,bmi,s5", "--labels", "low,high")
 
 
-def call(*words, answers=""):
-    return CliRunner().invoke(app, ["label", *map(str, words)], input=answers)
+def call(*words):
+    return CliRunner().invoke(app, ["label", *map(str, words)])
+
+
+def labelled(items, label, *words):
+    """Write so many items of the pool, and read them back with this label."""
+    command = ["patients.csv", *OPTIONS, *words]
+    assert call(*command, "--items", items, "--tasks", "labelled.csv").exit_code == 0
+    pd.read_csv("labelled.csv").assign(label=label).to_csv("labelled.csv", index=False)
+    return call(*command, "--read", "labelled.csv")
 
 
 @pytest.fixture
@@ -29,39 +37,26 @@ def patients(tmp_path, monkeypatch):
     return frame.set_index("patient")
 
 
-def test_a_day_at_the_shell(patients):
-    first = call(
-        "patients.csv", *OPTIONS, "--seed", "1", "--items", 5, "--out", "l.csv", answers="1\nhigh\nx\nc\n2\nr\ns\nq\n"
-    )
-    assert first.exit_code == 0, first.output
-    assert "answer with a number or a label" in first.output
-    assert "is high now" in first.output
-    labels = pd.read_csv("l.csv")
-    assert labels["label"].tolist() == ["low", "high"]
-    assert set(labels["group"]) <= {"f", "m"}
-    assert call("patients.csv", *OPTIONS, "--items", 1, answers="1\n").exit_code == 0
-    told = json.loads(call("patients.csv", *OPTIONS, "--items", 0, "--json").stdout)
+@pytest.mark.parametrize("more", [[], ["--items", 3], ["--json"]], ids=named)
+def test_a_command_that_would_do_nothing_says_what_it_needs(patients, more):
+    refused = str(call("patients.csv", *OPTIONS, *more).exception)
+    assert refused.startswith("--tasks, --read: wanted one of them: a file to write items to, or a file of labels")
+    assert "docs/labels.md" in refused
+    assert "/label" in refused
+    assert not pathlib.Path("labels.evenhand").exists()
+
+
+def test_all_labels_so_far_are_written_and_counted(patients):
+    labelled(2, ["low", "high"], "--seed", 1)
+    assert call("patients.csv", *OPTIONS, "--items", 2, "--tasks", "tasks.csv").exit_code == 0
+    pd.read_csv("tasks.csv").assign(label=["low", None], rejected=[None, "yes"]).to_csv("labels.csv", index=False)
+    assert "1 labels read, 1 items rejected" in call("patients.csv", *OPTIONS, "--read", "labels.csv").output
+    told = json.loads(call("patients.csv", *OPTIONS, "--out", "out.csv", "--json").stdout)
     assert sum(row["labelled"] for row in told["progress"]) == 3
     assert sum(row["rejected"] for row in told["progress"]) == 1
-
-
-@pytest.mark.parametrize(
-    ("labels", "answers", "told", "prompt"),
-    [
-        ("0,1", "1\n0\n2\n1\nq\n", [1, 0, 1], "[0]  [1]  [r]eject [s]kip [c]orrect [q]uit"),
-        ("2,1", "1\n2\nq\n", [1, 2], "[2]  [1]  [r]eject"),
-        ("1,2", "1\n2\nq\n", [1, 2], "[1]  [2]  [r]eject"),
-        ("10,20", "1\n2\n10\nq\n", [10, 20, 10], "[1] 10  [2] 20  [r]eject"),
-        ("r,ok", "r\nreject\n2\nq\n", ["r", "ok"], "[1] r  [2] ok  reject [s]kip [c]orrect [q]uit"),
-    ],
-)
-def test_what_is_typed_is_the_label_that_the_prompt_names(patients, labels, answers, told, prompt):
-    options = ["patients.csv", *OPTIONS[:-1], labels, "--seed", 1, "--choice", "uniform", "--out", "l.csv"]
-    result = call(*options, answers=answers)
-    assert result.exit_code == 0, result.output
-    assert prompt in result.output
-    queue = eh.load("labels.evenhand")
-    assert queue.annotations.sort_index()["label"].tolist() == told
+    written = pd.read_csv("out.csv")
+    assert sorted(written["label"]) == ["high", "low", "low"]
+    assert set(written["group"]) <= {"f", "m"}
 
 
 def test_labels_are_read_from_a_table_of_any_form(patients):
@@ -114,54 +109,34 @@ def test_more_than_two_labels(patients):
 )
 def test_what_cannot_be_meant_is_refused(patients, changed, words):
     options = {**dict(zip(OPTIONS[::2], OPTIONS[1::2], strict=True)), **changed}
+    if "--read" not in changed:
+        options.setdefault("--tasks", "t.csv")
     refused = call("patients.csv", *[word for pair in options.items() for word in pair])
     assert words in str(refused.exception)
 
 
 def test_a_state_of_other_items_or_labels_is_refused(patients):
-    assert call("patients.csv", *OPTIONS, "--items", 0).exit_code == 0
-    call("patients.csv", *OPTIONS, "--items", 1, "--tasks", "t.csv")
-    assert "as in labels.evenhand" in str(call("patients.csv", *OPTIONS[:-1], "a,b").exception)
+    tasks = "--items", 1, "--tasks", "t.csv"
+    assert call("patients.csv", *OPTIONS, *tasks).exit_code == 0
+    assert "as in labels.evenhand" in str(call("patients.csv", *OPTIONS[:-1], "a,b", *tasks).exception)
     pd.read_csv("patients.csv").head(100).to_csv("others.csv", index=False)
-    assert "holds other ids" in str(call("others.csv", *OPTIONS).exception)
+    assert "holds other ids" in str(call("others.csv", *OPTIONS, *tasks).exception)
 
 
-PROMPT = "[q]uit: "
 CHANGED = "so another session has saved to it; nothing was written"
 
 
-def test_two_people_at_two_terminals_lose_no_label(patients):
-    """Both are shown the same open item; the second answer is refused by name, and the first one is kept."""
-    words = ["label", "patients.csv", *OPTIONS, "--seed", 1]
-    ann = Session(*words)
-    ann.until(PROMPT)
-    bob = Session(*words)
-    bob.until(PROMPT)
-    ann.say("high")
-    ann.until(PROMPT)
-    bob.say("low")
-    code, errors = bob.end()
-    assert code == 2
-    assert f"labels.evenhand: it has changed since it was read, {CHANGED}" in errors
-    ann.say("low")
-    ann.until(PROMPT)
-    ann.say("q")
-    assert ann.end() == (0, "")
-    assert eh.load("labels.evenhand").annotations["label"].tolist() == ["high", "low"]
-
-
-@pytest.mark.parametrize("more", [["--items", 3], ["--items", 3, "--tasks", "mine.csv"]])
-def test_two_people_who_begin_at_once_lose_no_label(patients, monkeypatch, more):
+def test_two_people_who_begin_at_once_lose_no_label(patients, monkeypatch):
     """While one has found no --state and begins a queue, another begins one and has five labels in it."""
     ask = eh.sampling.LabelQueue.ask
 
     def asked_later(queue, *given, **named):
         monkeypatch.setattr(eh.sampling.LabelQueue, "ask", ask)
-        call("patients.csv", *OPTIONS, "--seed", 2, "--items", 5, answers="1\n" * 5)
+        labelled(5, "low", "--seed", 2)
         return ask(queue, *given, **named)
 
     monkeypatch.setattr(eh.sampling.LabelQueue, "ask", asked_later)
-    refused = call("patients.csv", *OPTIONS, "--seed", 1, *more, answers="1\n" * 5)
+    refused = call("patients.csv", *OPTIONS, "--seed", 1, "--items", 3, "--tasks", "mine.csv")
     assert f"labels.evenhand: it was not there at the start, {CHANGED}" in str(refused.exception)
     assert len(eh.load("labels.evenhand").annotations) == 5
     assert not pathlib.Path("mine.csv").exists()
@@ -174,7 +149,7 @@ def test_labels_read_from_a_file_are_not_written_over_those_of_another(patients,
 
     def read_later(queue, *given, **named):
         monkeypatch.setattr(eh.sampling.LabelQueue, "read_labels", read)
-        call("patients.csv", *OPTIONS, "--items", 1, answers="high\n")
+        labelled(1, "high")
         return read(queue, *given, **named)
 
     monkeypatch.setattr(eh.sampling.LabelQueue, "read_labels", read_later)
@@ -197,14 +172,14 @@ OTHER = {
 @pytest.fixture
 def begun(patients):
     pd.read_csv("patients.csv").assign(site=["x", "y"] * 221).to_csv("patients.csv", index=False)
-    call("patients.csv", *OPTIONS, "--seed", 1, "--annotators", 2, "--choice", "diverse", "--items", 1, answers="1\n")
+    labelled(1, "low", "--seed", 1, "--annotators", 2, "--choice", "diverse", "--annotator", "ann")
     return pathlib.Path("labels.evenhand").read_bytes()
 
 
 @pytest.mark.parametrize("name", OTHER)
 def test_a_queue_is_not_resumed_with_other_settings(begun, name):
     other, words = OTHER[name]
-    refused = call("patients.csv", *OPTIONS, *other, "--items", 1, answers="1\n")
+    refused = call("patients.csv", *OPTIONS, *other, "--items", 1, "--tasks", "t.csv")
     assert words in str(refused.exception)
     assert pathlib.Path("labels.evenhand").read_bytes() == begun
 
@@ -213,13 +188,13 @@ def test_a_queue_is_not_resumed_with_other_values_of_a_feature(begun):
     frame = pd.read_csv("patients.csv")
     frame.loc[7, "bmi"] += 1e-9
     frame.to_csv("patients.csv", index=False)
-    refused = call("patients.csv", *OPTIONS, "--items", 1, answers="1\n")
+    refused = call("patients.csv", *OPTIONS, "--items", 1, "--tasks", "t.csv")
     assert "--features age,bmi,s5: holds other values than when labels.evenhand was begun" in str(refused.exception)
 
 
 @pytest.mark.parametrize("more", [[], ["--annotators", "2", "--choice", "diverse", "--seed", "1"]])
 def test_a_queue_is_resumed_with_its_own_settings(begun, more):
-    assert call("patients.csv", *OPTIONS, *more, "--items", 1, answers="1\n").exit_code == 0
+    assert labelled(1, "low", *more, "--annotator", "bob").exit_code == 0
     queue = eh.load("labels.evenhand")
     assert (queue.annotators, queue.choice, queue.seed, len(queue.annotations)) == (2, "diverse", 1, 2)
 

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from evenhand.cli.command import COMMANDS, command_of
+from evenhand.cli.table_options import TABLE_COMMANDS
 from evenhand.errors import EvenhandError
 from tests.cli.shell import call
 from tests.naming import long
@@ -37,7 +38,7 @@ READING = {
     "audit-parity": ["FILE", "--group", "sex"],
     "audit-pairs": ["FILE", "--features", "x", "--reward", "reward"],
     "evaluate": ["FILE", "-p", "a=0.5,b=0.5"],
-    "label": ["FILE", "--id", "id", *PEOPLE, "--labels", "0,1"],
+    "label": ["FILE", "--id", "id", *PEOPLE, "--labels", "0,1", "--tasks", "t.csv"],
     "recommend": ["FILE", "--edges", "sex->dose,dose->cured", *CAUSES, "--tolerance", "0.1"],
     "sample": ["FILE", *PEOPLE, "--label", "label", "--budget", "10"],
     "simulate": ["--data", "FILE"],
@@ -90,9 +91,7 @@ def refusal(*arguments):
 
 
 def test_every_command_that_reads_tables_is_tried():
-    from evenhand.cli.shared_options import TABLE_COMMANDS
-
-    assert set(READING) == set(TABLE_COMMANDS) - {"init"}
+    assert set(READING) == set(TABLE_COMMANDS)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +121,7 @@ def test_a_file_that_cannot_be_read_is_named_with_the_reason(command, kind):
         ("audit", ["log.csv", "--arm", "item", "--shares", "0.1"], "--arm"),
         ("sample", ["log.csv", "--group", "race", "--label", "label", "--budget", "10"], "--group"),
         ("sample", ["log.csv", "--group", "sex", "--label", "cat", "--budget", "10"], "--label"),
-        ("label", ["log.csv", "--id", "key", *PEOPLE, "--labels", "0,1"], "--id"),
+        ("label", ["log.csv", "--id", "key", *PEOPLE, "--labels", "0,1", "--tasks", "t.csv"], "--id"),
         ("audit-pairs", ["log.csv", "--features", "age", "--reward", "reward"], "--features"),
     ],
 )
@@ -157,7 +156,6 @@ BASES = {
     "sample": ["log.csv", *PEOPLE, "--label", "label", "--budget", "4"],
     "ask": ["s.evenhand"],
     "export": ["s.evenhand"],
-    "monitor": ["s.evenhand", "add", "--metric", "shortfall", "--threshold", "1"],
     "new": ["n.evenhand", "-p", "fair-ucb", "--shares", "a=0.2,b=0.3"],
 }
 
@@ -192,7 +190,7 @@ def test_a_number_that_cannot_be_is_refused_by_its_option(command, value):
         assert option in words, words
 
 
-@pytest.mark.parametrize("command", sorted(set(COMMANDS) - {"init", "list", "demo", "reproduce"}))
+@pytest.mark.parametrize("command", sorted(set(COMMANDS) - {"list", "demo", "reproduce"}))
 def test_a_command_without_anything_says_what_it_needs(command, monkeypatch):
     words = refusal(command)
     assert re.search(r"--\w|[Mm]issing|name |wanted|WORLD|STORE|store", words), words
@@ -207,20 +205,6 @@ def test_a_list_of_a_kind_is_that_kind_and_an_unknown_beginning_is_refused():
     assert "quotas/bernoulli-arms" in {row["name"] for row in listed["worlds"]}
     assert {row["kind"] for row in listed["quotas/"]} == {"policy", "world", "experiment"}
     assert refusal("list", "polices").endswith("did you mean 'policies'?")
-
-
-def test_an_extra_that_is_missing_is_said_before_the_first_question(monkeypatch):
-    import importlib
-
-    there = importlib.import_module
-    monkeypatch.setattr(
-        importlib,
-        "import_module",
-        lambda name, *more: (_ for _ in ()).throw(ImportError(name)) if name == "sqlalchemy" else there(name, *more),
-    )
-    result = call("init", "--for", "quotas", stdin="")
-    assert "needs sqlalchemy: pip install 'evenhand[studies]'" in str(result.exception)
-    assert "?" not in result.output
 
 
 def test_what_to_do_is_said_in_options():

@@ -139,7 +139,6 @@ def test_a_study_that_is_there_is_refused_by_name(store):
         ["export", "{}", "--out", "{}.csv"],
         ["studies", "{}"],
         ["snapshot", "{}"],
-        ["monitor", "{}"],
     ],
     ids=named,
 )

@@ -103,10 +103,6 @@ def test_the_same_key_is_the_same_decision(store):
         (["export", "--out", "x.csv", "--form", "nope"], ArgumentError, "--form: wanted one of log, bandit"),
         (["export", "--out", "/nowhere/x.csv"], ArgumentError, "--out: wanted a file that can be written"),
         (["export", "--out", "/nowhere/x.parquet"], ArgumentError, "--out: wanted a file that can be written"),
-        (["monitor", "what"], ArgumentError, "ACTION: wanted one of"),
-        (["monitor", "remove"], ArgumentError, "NUMBER: wanted the id of a monitor"),
-        (["monitor", "remove", "7"], ArgumentError, "monitor: wanted one of []"),
-        (["monitor", "add", "--metric", "reward"], ArgumentError, "--metric, --threshold: wanted both"),
     ],
     ids=named,
 )

@@ -17,7 +17,7 @@ from evenhand.errors import ArgumentError, SharesError
 from evenhand.learners import UCB1, Thompson
 from evenhand.quotas import BernoulliArms, DeadlineLearn, Promise, audit
 from evenhand.studies import Study
-from evenhand.studies.monitoring.summary import summarize
+from evenhand.studies.statistics.state import summarize
 from tests.fuzzing import many
 from tests.strategies import Stubborn
 

@@ -4,7 +4,6 @@ import math
 from fractions import Fraction as F
 from functools import lru_cache
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -200,24 +199,6 @@ def test_a_walk_that_ends_early_forces_early_and_breaks_nothing(shares):
         assert arm in allowed
         count(params, state, t + 1, arm)
         pulls[arm] += 1
-
-
-OLD = Path(__file__).parent / "deadline_learn_0_1_0.evenhand"
-
-
-def test_a_file_of_version_0_1_0_goes_on_by_the_exact_rule():
-    policy = eh.load(OLD)
-    assert policy.round == 37
-    assert policy.open_tickets == [1, 6, 11, 16, 21, 26, 31, 36]
-    pulls, shares = list(policy.pulls.values()), policy.promise.shares
-    for t in range(37, 160):
-        allowed = slow.may_be_pulled(shares, 0, pulls, t)
-        decision = policy.ask()
-        assert decision.index in allowed
-        assert (decision.reason == "owed its share") >= (len(allowed) == 1)
-        policy.tell(decision, float(decision.arm == "a"))
-        pulls[decision.index] += 1
-    policy.tell(36, 1.0)
 
 
 def test_a_loaded_policy_goes_on_as_the_original(tmp_path):

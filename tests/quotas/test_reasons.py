@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import evenhand as eh
-from evenhand.errors import ArgumentError, StateFileError
+from evenhand.errors import ArgumentError
 from evenhand.learners import UCB1, Exp3, Thompson
 from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, LotteryLearn, WindowLearn
-from evenhand.quotas.under_quota import RULES
 from tests.reference.promises import Caps
 from tests.strategies import Stubborn
 
@@ -97,19 +96,6 @@ def test_the_lottery_over_a_learner_from_elsewhere_says_what_was_forced():
         kinds[{"learner": "wish"}.get(decision.reason_code, decision.reason_code)] += 1
         assert (decision.index == 2) == (decision.reason == WISH)
     assert min(kinds["forced"], kinds["drawn"]) > 20
-
-
-@pytest.mark.parametrize("make", [lambda: DeadlineLearn(UCB1(), [0.1, 0.2]), lambda: LotteryLearn(UCB1(), [0.1, 0.2])])
-def test_the_version_of_the_rules_is_saved_and_checked(make, tmp_path):
-    policy = make()
-    eh.save(policy, tmp_path / "new.evenhand")
-    assert eh.load(tmp_path / "new.evenhand").rules == policy.rules == RULES
-    snapshot = policy.snapshot()
-    snapshot["state"] = list(snapshot["state"])
-    assert type(policy).restored({name: value for name, value in snapshot.items() if name != "rules"}).rules == 1
-    for bad in (0, RULES + 1, "2", None):
-        with pytest.raises(StateFileError, match="rules"):
-            type(policy).restored(snapshot | {"rules": bad})
 
 
 # ---------------------------------------------------------------------- rankings, promises over promises

@@ -42,10 +42,9 @@ def shown(events, labels, shares=None, slack=0):
         "reward": None,
         "forced": len(forced),
         "last_owed": [max((t for t in forced if drawn[t - 1] == [i]), default=0) for i in range(size)],
-        "last_rewards": [value for _, value in rewards],
     }
     if rewards:
-        values = found["last_rewards"]
+        values = [value for _, value in rewards]
         found["reward"] = (fmean(values), fmean(values[-RECENT:]))
     if shares is not None:
         found |= promised([places[0] for places in drawn], list(labels), shares, slack)

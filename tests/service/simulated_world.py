@@ -17,10 +17,9 @@ from typing import Any
 from unittest.mock import patch
 
 import anyio.to_thread
-from evenhand.service.limits import auth, limits
 
 from evenhand.errors import StoreError
-from evenhand.service import readiness
+from evenhand.service import auth, readiness
 from evenhand.service.writer import Writer
 from evenhand.studies import Store
 from evenhand.studies.log.log import Log
@@ -35,14 +34,13 @@ THREADED = (
     "service.writer",
     "service.leases",
     "service.jobs",
-    "service.scheduler",
     "service.sessions",
     "studies.study",
     "studies.workers.shared_study",
 )
 """The modules that start threads or lock."""
 TIMED = ("studies.workers.exchanging", "studies.workers.shared_study")
-CLOCKED = (auth.Guard, limits.Buckets, readiness.Readiness)
+CLOCKED = (auth.Guard, readiness.Readiness)
 """What takes a clock as an argument."""
 FAULTY = 0.006
 """How often a process is killed or its disk is full, at each edge of each transaction."""

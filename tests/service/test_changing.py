@@ -2,11 +2,10 @@
 
 from fractions import Fraction
 
-import pyarrow as pa
 import pytest
 
 from evenhand.studies import Study
-from tests.service.test_write_routes import ARROW, stream, table_of
+from tests.naming import named
 
 pytestmark = pytest.mark.plain
 
@@ -151,42 +150,48 @@ def test_segments_windows_caps_and_sets_come_over_http(served):
     assert listed["rows"] == "kept"
 
 
-def test_slates_arms_on_offer_and_segments_go_through_arrow(served):
+def test_slates_arms_on_offer_and_segments_come_in_batches(served):
     served.create("places", SLATES | {"shares": SHARES})
-    asks = pa.table({"available": [["a", "c", "d"], None, ["b", "c"]], "segment": ["x", "y", "x"], "count": [2, 1, 1]})
-    asked = table_of(served.send("decide", "POST", "/studies/places/ask", content=stream(asks), headers=ARROW))
-    slates = asked["arms"].to_pylist()
+    rows = [
+        {"available": ["a", "c", "d"], "segment": "x", "count": 2},
+        {"segment": "y"},
+        {"available": ["b", "c"], "segment": "x"},
+    ]
+    asked = served.ask("places", json={"batch": rows}).json()["decisions"]
+    slates = [one["arms"] for one in asked]
     assert len(slates) == 4
     assert set(slates[0]) | set(slates[1]) <= {"a", "c", "d"}
     assert set(slates[3]) == {"b", "c"}
     rows = [served.read(f"/studies/places/decisions/{i}") for i in range(1, 5)]
     assert [row["arms"] for row in rows] == slates
     assert [row["given"]["segment"] for row in rows] == ["x", "x", "y", "x"]
-    assert [len(indexes) for indexes in asked["indexes"].to_pylist()] == [2] * 4
-    rewards = pa.table({"ticket": asked["ticket"], "reward": [[1.0, 0.0], [0.0, 0.5], [1.0], [1.0, 1.0]]})
-    told = table_of(served.send("report", "POST", "/studies/places/tell", content=stream(rewards), headers=ARROW))
-    assert told["status"].to_pylist() == ["told", "told", None, "told"]
-    assert told["error"].to_pylist() == [None, None, "RewardError", None]
+    assert [len(one["indexes"]) for one in asked] == [2] * 4
+    rewards = [[1.0, 0.0], [0.0, 0.5], [1.0], [1.0, 1.0]]
+    rows = [{"ticket": one["ticket"], "reward": reward} for one, reward in zip(asked, rewards, strict=True)]
+    told = served.tell({"batch": rows}, "places").json()["results"]
+    assert [one.get("status") for one in told] == ["told", "told", None, "told"]
+    assert told[2]["error"]["name"] == "RewardError"
     assert served.read("/studies/places/decisions/2")["reward"] == [0.0, 0.5]
     assert served.read("/studies/places/audit")["ok"]
 
 
 @pytest.mark.parametrize(
-    ("column", "error"),
+    "row",
     [
-        ({"available": [1.5]}, "TableError"),
-        ({"available": ["a"]}, "TableError"),
-        ({"available": [[1.5]]}, "TableError"),
-        ({"segment": [0.5]}, "TableError"),
-        ({"available": [["a", "z"]]}, "ArgumentError"),
-        ({"available": pa.array([[]], pa.list_(pa.string()))}, "ArgumentError"),
-        ({"available": [["a", None]]}, "ArgumentError"),
+        {"available": 1.5},
+        {"available": "a"},
+        {"available": [1.5]},
+        {"segment": 0.5},
+        {"available": ["a", "z"]},
+        {"available": []},
+        {"available": ["a", None]},
     ],
+    ids=named,
 )
-def test_what_is_no_offer_in_a_stream_is_refused_by_name(served, column, error):
+def test_what_is_no_offer_is_refused_by_name(served, row):
     served.create("places", SLATES | {"shares": SHARES})
-    answer = served.send("decide", "POST", "/studies/places/ask", content=stream(pa.table(column)), headers=ARROW)
-    assert (answer.status_code, answer.json()["error"]["name"]) == (422, error), answer.text
+    answer = served.ask("places", json=row)
+    assert (answer.status_code, answer.json()["error"]["name"]) == (422, "ArgumentError"), answer.text
     assert served.read("/studies/places")["decisions"] == 0
 
 

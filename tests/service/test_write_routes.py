@@ -1,4 +1,4 @@
-"""Asking and telling over HTTP: one by one, in batches, by Arrow, from many at once, and after a restart."""
+"""Asking and telling over HTTP: one by one, in batches, from many at once, and after a restart."""
 
 from __future__ import annotations
 
@@ -6,31 +6,14 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
-import numpy as np
-import pyarrow as pa
 import pytest
 
 import evenhand as eh
-from evenhand.service.arrow import MEDIA_TYPE
 from evenhand.studies import Store, Study
 from tests.service.conftest import POLICY
 from tests.waiting import until
 
-ARROW = {"Content-Type": MEDIA_TYPE, "Accept": MEDIA_TYPE}
 SEEN = {"policy": "groups/linear-thompson", "groups": {"a": "F", "b": "M"}, "seed": 1}
-
-
-def stream(table, **options):
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
-        writer.write_table(table)
-    return sink.getvalue().to_pybytes()
-
-
-def table_of(answer):
-    assert answer.status_code == 200, answer.text
-    assert answer.headers["content-type"] == MEDIA_TYPE
-    return pa.ipc.open_stream(answer.content).read_all()
 
 
 def test_the_service_decides_as_the_policy_would(served):
@@ -49,13 +32,11 @@ def test_a_key_means_the_same_decisions_over_http_and_in_the_library(served):
     one = served.ask(headers=named).json()
     many = served.ask(json={"count": 3}, headers=named).json()["decisions"]
     batch = served.ask(json={"batch": [{}, {}]}, headers=named).json()["decisions"]
-    by_row = served.send(
-        "decide", "POST", "/studies/ads/ask", content=stream(pa.table({"count": [2, 3]})), headers=ARROW | named
-    )
+    by_row = served.ask(json={"batch": [{"count": 2}, {"count": 3}]}, headers=named).json()["decisions"]
     study = Study.open(served.store, "ads")
     assert [row["id"] for row in many] == [1, 2, 3]
     assert (one, batch) == (many[0], many[:2])
-    assert table_of(by_row)["id"].to_pylist() == [1, 2, 3, 4, 5]
+    assert [row["id"] for row in by_row] == [1, 2, 3, 4, 5]
     assert [decision.id for decision in study.ask(key="night", count=6)] == [1, 2, 3, 4, 5, 6]
     assert served.ask(headers={"Idempotency-Key": "night#1"}).json()["id"] == 7
     keys = [served.read(f"/studies/ads/decisions/{ticket}")["key"] for ticket in (1, 2, 7)]
@@ -275,91 +256,25 @@ def test_groups_of_a_round_and_who_audits_are_taken_as_in_python(serving):
         assert served.read(f"/studies/jobs/decisions/{asked['id']}")["given"]["groups"] == groups
     refused = served.ask("jobs", json={"contexts": shown, "groups": {"a": "other"}})
     assert (refused.status_code, refused.json()["error"]["name"]) == (422, "UnknownArmError")
-    rows = pa.table({"contexts": [shown], "groups": [["M & young", "F & young"]]})
-    table_of(served.send("decide", "POST", "/studies/jobs/ask", content=stream(rows), headers=ARROW))
-    assert served.read("/studies/jobs/decisions/3")["given"]["groups"] == ["M & young", "F & young"]
-    for number, send in enumerate((lambda row: {"json": row}, lambda row: {
-        "content": stream(pa.table({name: [value] for name, value in row.items()})), "headers": ARROW,
-    }), 1):  # fmt: skip
-        decision = served.ask("audit", json={"contexts": [[0.1], [0.3]]}).json()
-        told = {"ticket": decision["ticket"], "acceptable": [[0, 1]], "auditor": "ann"}
-        told |= {"reward": 1.0} if decision["index"] >= 0 else {}
-        answer = served.send("report", "POST", "/studies/audit/tell", **send(told))
-        assert answer.status_code == 200, answer.text
-        assert served.read(f"/studies/audit/decisions/{number}")["told"]["auditor"] == "ann"
+    decision = served.ask("audit", json={"contexts": [[0.1], [0.3]]}).json()
+    told = {"ticket": decision["ticket"], "acceptable": [[0, 1]], "auditor": "ann"}
+    told |= {"reward": 1.0} if decision["index"] >= 0 else {}
+    answer = served.tell(told, "audit")
+    assert answer.status_code == 200, answer.text
+    assert served.read("/studies/audit/decisions/1")["told"]["auditor"] == "ann"
     assert served.read("/studies/jobs/audit")["ok"]
 
 
-def test_a_batch_goes_through_arrow_and_comes_back_the_same(serving):
-    served = serving()
-    served.create("seen", SEEN)
-    contexts = np.arange(12.0).reshape(3, 2, 2)
-    rows = pa.table({"contexts": pa.array(contexts.tolist(), pa.list_(pa.list_(pa.float64(), 2), 2))})
-    asked = table_of(served.send("decide", "POST", "/studies/seen/ask", content=stream(rows), headers=ARROW))
-    assert asked["id"].to_pylist() == [1, 2, 3]
-    records = [served.read(f"/studies/seen/decisions/{i}") for i in (1, 2, 3)]
-    assert [record["given"]["contexts"] for record in records] == contexts.tolist()
-    assert [record["arm"] for record in records] == asked["arm"].to_pylist()
-    tells = pa.table({"ticket": asked["ticket"].to_pylist() * 2, "reward": [1.0, 0.5, 0.25, 1.0, 0.0, 0.25]})
-    told = table_of(served.send("report", "POST", "/studies/seen/tell", content=stream(tells), headers=ARROW))
-    assert told["status"].to_pylist() == ["told", "told", "told", "already told", None, "already told"]
-    assert told["error"].to_pylist() == [None, None, None, None, "ContradictionError", None]
-
-
-def test_a_row_of_a_json_batch_has_a_count_and_a_key_as_a_row_of_a_stream(served):
+def test_a_row_of_a_batch_has_a_count_and_a_key(served):
     rows = [{"count": 2}, {"key": "mine"}]
-    by_json = served.ask(json={"batch": rows}, headers={"Idempotency-Key": "night"}).json()["decisions"]
-    assert [one["id"] for one in by_json] == [1, 2, 3]
-    body = stream(pa.table({"count": [2, 1], "key": [None, "mine"]}))
-    headers = ARROW | {"Idempotency-Key": "night"}
-    by_arrow = table_of(served.send("decide", "POST", "/studies/ads/ask", content=body, headers=headers))
-    assert by_arrow["ticket"].to_pylist() == [one["ticket"] for one in by_json]
+    first, again = (
+        served.ask(json={"batch": rows}, headers={"Idempotency-Key": "night"}).json()["decisions"] for _ in range(2)
+    )
+    assert [one["id"] for one in first] == [1, 2, 3]
+    assert again == first
+    assert served.read("/studies/ads/decisions/3")["key"] == "mine"
     refused = served.ask(json={"batch": [{"count": 2, "key": "mine"}]})
     assert (refused.status_code, refused.json()["error"]["name"]) == (422, "ArgumentError")
-
-
-def test_counts_go_through_arrow_and_json_comes_back_unless_arrow_is_wanted(served):
-    body = stream(pa.table({"count": [2, 1], "key": [None, "mine"]}))
-    answer = served.send("decide", "POST", "/studies/ads/ask", content=body, headers={"Content-Type": MEDIA_TYPE})
-    assert [one["id"] for one in answer.json()["decisions"]] == [1, 2, 3]
-    assert served.read("/studies/ads/decisions/3")["key"] == "mine"
-
-
-ROWS = pa.table({"count": [1]})
-BAD_STREAMS = {
-    "nothing": (b"", 400, "BadRequestError"),
-    "no stream": (b"ARROW1 and so on", 400, "BadRequestError"),
-    "cut": (stream(ROWS)[:-100], 400, "BadRequestError"),
-    "compressed": (stream(pa.table({"count": [1] * 2000}), compression="zstd"), 422, "TableError"),
-    "column": (stream(pa.table({"number": [1]})), 422, "TableError"),
-    "type": (stream(pa.table({"count": ["1"]})), 422, "TableError"),
-    "dictionary": (stream(pa.table({"key": pa.array(["a"]).dictionary_encode()})), 422, "TableError"),
-    "nulls without end": (stream(pa.table({"contexts": pa.nulls(5)})), 422, "TableError"),
-    "no columns": (stream(pa.table({})), 422, "TableError"),
-    "rows": (stream(pa.table({"count": [1] * 20_000})), 413, "TooLargeError"),
-    "counts": (stream(pa.table({"count": [6_000, 6_000]})), 413, "TooLargeError"),
-    "count": (stream(pa.table({"count": [0]})), 422, "ArgumentError"),
-    "one key for many": (stream(pa.table({"count": [2], "key": ["a"]})), 422, "ArgumentError"),
-}
-
-
-@pytest.mark.parametrize("case", BAD_STREAMS)
-def test_a_stream_that_cannot_be_is_refused_by_name(served, case):
-    body, status, name = BAD_STREAMS[case]
-    answer = served.send("decide", "POST", "/studies/ads/ask", content=body, headers=ARROW)
-    assert (answer.status_code, answer.json()["error"]["name"]) == (status, name)
-    assert served.read("/studies/ads")["decisions"] == 0
-
-
-def test_streams_damaged_anywhere_are_refused_and_never_a_defect(served):
-    sound = stream(pa.table({"ticket": ["ads.1.0123456789abcdef"] * 3, "reward": [1.0, 0.0, 1.0]}))
-    generator = np.random.default_rng(7)
-    for _ in range(300):
-        body = bytearray(sound)
-        for position in generator.integers(0, len(body), 3):
-            body[position] = int(generator.integers(256))
-        answer = served.send("report", "POST", "/studies/ads/tell", content=bytes(body), headers=ARROW)
-        assert answer.status_code < 500, answer.text
 
 
 def test_of_many_at_once_none_is_lost_and_none_doubled(serving, tmp_path):

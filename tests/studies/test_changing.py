@@ -10,8 +10,8 @@ from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError
 from evenhand.learners import UCB1, Thompson
 from evenhand.quotas import DeadlineLearn, WindowLearn
 from evenhand.studies import Operation, Store, Study, bandit_frame
-from evenhand.studies.monitoring.summary import summarize
 from evenhand.studies.statistics.promise_check import PromiseCheck
+from evenhand.studies.statistics.state import summarize
 
 SHARES = {"a": F(1, 2), "b": "1/5", "c": 0.1}
 

@@ -12,7 +12,6 @@ import evenhand as eh
 from evenhand.errors import StoreError, UnreachableError
 from evenhand.studies import Operation, Study
 from evenhand.studies.keys import add_key, list_keys
-from evenhand.studies.monitoring import monitors
 from evenhand.studies.store.outages import is_outage
 from evenhand.studies.store.schema import EVENTS
 from tests.studies.postgres import Server, binaries
@@ -35,8 +34,6 @@ CALLS = {
     "archive": lambda study, team: study.archive(mkdtemp()),
     "policy": lambda study, team: study.policy,
     "open tickets": lambda study, team: study.open_tickets,
-    "alerts": lambda study, team: monitors.alerts(study),
-    "watch": lambda study, team: monitors.add(study, "reward", threshold=0.5, window=2),
     "add a key": lambda study, team: add_key(study.store, "read"),
     "list keys": lambda study, team: list_keys(study.store),
     "purge": lambda study, team: study.store.purge(EVENTS),

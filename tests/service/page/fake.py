@@ -19,7 +19,7 @@ POLICY = dict(SECURITY)[b"content-security-policy"].decode()
 BEGAN = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 SHARES = {"a": 0.2, "b": 0.3, "c": 0.1}
 """What the study "ads" promises."""
-READ, REPORT, ADMIN = "read-key", "report-key", "admin-key"
+READ, REPORT = "read-key", "report-key"
 OWED = "owed its share"
 
 
@@ -84,11 +84,7 @@ class Played:
     def listed(self) -> dict[str, Any]:
         state = self.state()
         kept = {True: "kept", False: "broken", None: None}[(state["promise"] or {"kept": None})["kept"]]
-        alerts = len([alert for alert in state["alerts"] if not alert["cleared"]])
-        return {key: state[key] for key in ("name", "policy", "created", "decisions", "open")} | {
-            "promise": kept,
-            "alerts": alerts,
-        }
+        return {key: state[key] for key in ("name", "policy", "created", "decisions", "open")} | {"promise": kept}
 
     def state(self) -> dict[str, Any]:
         now = len(self.log)
@@ -131,8 +127,6 @@ class Played:
             "reward": {"mean": mean(self.rewards), "recent": mean(self.rewards[-100:]), "window": 100},
             "bias": None,
             "groups": None,
-            "alerts": [],
-            "monitors": [],
         }
         return state | self.more
 
@@ -169,7 +163,7 @@ class Played:
         ]
         return {"decisions": fitting[:limit], "next": fitting[limit - 1]["id"] if len(fitting) > limit else None}
 
-    def owed(self, query: dict[str, str]) -> dict[str, Any]:
+    def forced(self, query: dict[str, str]) -> dict[str, Any]:
         forced = [entry for entry in reversed(self.log) if entry["reason"] == OWED][: int(query.get("limit", 100))]
         return {"forced": [{"id": e["id"], "round": e["id"], "at": e["at"], "arm": e["arm"]} for e in forced]}
 
@@ -220,16 +214,6 @@ class Fake:
             **counts,
         }
 
-    def acknowledge(self, path: str, key: str, note: str) -> tuple[int, Any]:
-        """Answer an acknowledgement."""
-        if key != ADMIN:
-            return 403, problem("RoleError", "acknowledging needs a key with the role admin")
-        *_, name, _, number, _ = path.split("/")
-        for alert in self.studies[name].more["alerts"]:
-            if alert["id"] == int(number):
-                alert.update(acknowledged=BEGAN.isoformat(), by="a1b2c3d4", note=note)
-        return 200, {"status": "acknowledged"}
-
     def answer(self, path: str, query: dict[str, str], key: str) -> tuple[int, Any]:
         if key == REPORT:
             return 403, problem("RoleError", "this key may report; reading needs a key with the role read")
@@ -251,7 +235,7 @@ class Fake:
             case ["audit"]:
                 return self.audit(study)
             case ["forced"]:
-                return 200, study.owed(query)
+                return 200, study.forced(query)
             case ["decisions"]:
                 return 200, study.decisions(query)
             case ["decisions", number] if 0 < int(number) <= len(study.log):
@@ -292,12 +276,6 @@ def served(fake: Fake, port: int = 0):
                 self.send(200, TYPES.get(file.suffix, "text/plain"), file.read_bytes())
             else:
                 self.send(404, "text/plain", b"")
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            key = self.headers.get("Authorization", "").removeprefix("Bearer ")
-            status, answer = fake.acknowledge(self.path, key, body["note"])
-            self.send(status, "application/json", json.dumps(answer).encode())
 
         def send(self, status: int, kind: str, body: bytes) -> None:
             self.send_response(status)

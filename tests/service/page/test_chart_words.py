@@ -21,9 +21,9 @@ const series = {
   shares: [Array(rounds).fill(0.5)], shortfall: [Array.from({ length: rounds }, (_, i) => (i === 4 ? 3 : 0))],
   reward_mean: Array(rounds).fill(null), reward_recent: Array(rounds).fill(null),
 };
-const state = { arms: [], alerts: [], promise: { when: "at every round", tolerance: 0 } };
+const state = { arms: [], promise: { when: "at every round", tolerance: 0 } };
 const specs = chartsOf({ series, state, close: null, ui: { chosen: [0], axis: "rounds", zoom: null } });
-const words = (id) => [0, 1].map((i) => [sentence(specs[id], i), place(specs[id], i, "")]);
+const words = (id) => [0, 1].map((i) => [sentence(specs[id], i), place(specs[id], i)]);
 console.log(JSON.stringify({ shortfall: words("chart-shortfall"), shares: words("chart-shares") }));
 """
 

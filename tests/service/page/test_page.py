@@ -14,7 +14,6 @@ from tests.service.page.fake import PAGE, READ, REPORT, SHARES, Played
 
 ATTACK = "<img src=x onerror=alert(1)>"
 BIAS = {"group": "women", "reference": "men", "feature": "intercept", "bias": -0.41, "low": -0.6, "high": -0.22}
-ALERT = {"id": 1, "monitor": 1, "metric": "overdue", "since": "2026-03-01T12:00:00+00:00", "value": 12.0}
 
 
 @pytest.mark.parametrize("folder", sorted((PAGE / "vendor").iterdir()), ids=lambda folder: folder.name)
@@ -92,7 +91,6 @@ def test_a_key_that_is_good_no_longer_is_asked_for_again(visitor, fake):
 def test_the_list_tells_how_each_study_stands(visitor, fake):
     fake.studies["new"].more = {
         "promise": {"kept": False, "when": "at every round", "tolerance": 0.0},
-        "alerts": [ALERT | {"threshold": 10.0, "cleared": None}],
     }
     visitor.visit(f"key={READ}")
     visitor.sees("new")
@@ -101,8 +99,7 @@ def test_the_list_tells_how_each_study_stands(visitor, fake):
     assert "1,234" in rows["ads"]
     assert "✓ kept" in rows["ads"]
     assert "▲ broken" in rows["new"]
-    assert "▲ 1" in rows["new"]
-    assert visitor.text(".headline") == "2 studies; 1 promise is broken; 1 alert."
+    assert visitor.text(".headline") == "2 studies; 1 promise is broken."
 
 
 def test_a_study_is_chosen_and_left_by_the_back_button(visitor):
@@ -121,7 +118,7 @@ def test_a_study_in_numbers_and_words(visitor, fake):
     visitor.watch("ads")
     open_now = study.state()["open"]
     assert visitor.text("#headline") == (
-        f"1,234 decisions; the promise was kept at every round; {open_now} tickets open; no alerts."
+        f"1,234 decisions; the promise was kept at every round; {open_now} tickets open."
     )
     row = {row.find_element(By.TAG_NAME, "th").text: row.text for row in visitor.all("#arms tbody tr")}["b"]
     assert f"{study.pulls['b']:,}" in row
@@ -133,21 +130,17 @@ def test_a_study_in_numbers_and_words(visitor, fake):
     )
 
 
-def test_a_broken_promise_bias_groups_and_alerts_are_told_in_words(visitor, fake):
+def test_a_broken_promise_bias_and_groups_are_told_in_words(visitor, fake):
     promise = {"kept": False, "when": "at every round", "tolerance": 0.0}
     fake.studies["ads"].more = {
         "promise": promise | {"worst_shortfall": 2.31, "worst_arm": "c", "worst_round": 812},
         "bias": [BIAS],
         "groups": [{"label": "women", "share": 0.44}],
-        "alerts": [ALERT | {"threshold": 10.0, "cleared": None}],
-        "monitors": [{"id": 1, "metric": "overdue", "subject": None, "threshold": 10.0, "window": 3600}],
     }
     visitor.watch("ads")
     assert "the promise was broken (worst at round 812: c was 2.31 behind)" in visitor.text("#headline")
-    assert "1 alert." in visitor.text("#headline")
     assert re.search(r"women\s+men\s+intercept\s+−0.41\s+−0.60\s+−0.22\s+below zero", visitor.text("#bias tbody"))
     assert "44.0%" in visitor.text("#groups")
-    assert re.search(r"▲ raised\s+more than 10 tickets open for over 1 hour\s+12.00", visitor.text("#alerts"))
 
 
 def test_groups_are_called_groups_where_samples_are_drawn(visitor, fake):

@@ -12,7 +12,6 @@ from tests.naming import named
 from tests.service.page.fake import READ, Played
 
 BIAS = {"group": "women", "reference": "men", "feature": "intercept", "bias": -0.41, "low": -0.6, "high": -0.22}
-ALERT = {"id": 1, "monitor": 1, "metric": "overdue", "since": "2026-03-01T12:00:00+00:00", "value": 12.0}
 
 LINES_TOO_FAINT = """
 const parse = (text) => text.match(/[\\d.]+/g).map(Number);
@@ -187,7 +186,7 @@ def test_long_names_break_no_layout_and_are_said_in_full(visitor, fake, width, r
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_all_text_stands_out_from_its_ground(visitor, fake, scheme):
-    fake.studies["ads"].more = {"bias": [BIAS], "alerts": [ALERT | {"threshold": 10.0, "cleared": None}]}
+    fake.studies["ads"].more = {"bias": [BIAS]}
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     visitor.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     visitor.watch("ads")

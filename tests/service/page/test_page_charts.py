@@ -1,4 +1,4 @@
-"""The charts: clock time beside rounds, zoom by every hand, alerts where they were raised, pictures to keep."""
+"""The charts: clock time beside rounds, zoom by every hand, pictures to keep."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from tests.service.page.fake import BEGAN, Played
 from tests.service.page.files import downloaded
 
 READOUT = "#shares .readout"
-MONITOR = {"id": 1, "metric": "drift", "subject": None, "threshold": 0.2, "window": 500}
-ALERT = MONITOR | {"monitor": 1, "value": 0.3, "sequence": 1, "cleared": None, "since": "2026-03-01T10:00:00+00:00"}
 
 
 @pytest.fixture
@@ -151,34 +149,8 @@ def test_a_zoom_says_when_more_detail_cannot_be_read(visitor, fake):
     visitor.sees("about every 2 rounds a point is drawn", READOUT)
 
 
-@pytest.mark.parametrize("state", ["raised", "cleared", "acknowledged"], ids=named)
-def test_alerts_are_marked_where_they_were_raised(visitor, fake, state):
-    more = {} if state == "raised" else {state: "2026-03-01T10:30:00+00:00"}
-    fake.studies["ads"].more = {"alerts": [ALERT | more], "monitors": [MONITOR]}
-    visitor.watch("ads")
-    visitor.sees("The share of any group changes by more than 20.0% in 500 decisions", "#chart-shares .flags")
-    assert re.search(r"at about round 51\d$", visitor.text("#chart-shares .flags")), "an hour in, 7 s a decision"
-    assert bool(visitor.all("#chart-shares .flags .pale")) is (state != "raised")
-    assert state in visitor.text("#chart-shares .flags")
-
-
-def test_a_chart_says_aloud_where_an_alert_was_raised(visitor, fake):
-    fake.studies["ads"].more = {"alerts": [ALERT], "monitors": [MONITOR]}
-    visitor.watch("ads")
-    visitor.driver.execute_script("document.querySelector('#chart-shares .plot').focus()")
-    visitor.press(Keys.HOME)
-    walked = visitor.driver.execute_script(
-        "const plot = document.querySelector('#chart-shares .plot'); const told = [];"
-        "for (let i = 0; i < 399; i += 1) { plot.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight'}));"
-        " told.push(plot.getAttribute('aria-valuetext')); } return told.filter((text) => text.includes('raised'))"
-    )
-    assert len(walked) == 1
-    assert walked[0].startswith("round 51")
-
-
 @pytest.mark.parametrize(("kind", "begins"), [("svg", b"<svg "), ("png", b"\x89PNG")], ids=named)
-def test_a_chart_is_kept_as_a_picture(visitor, fake, tmp_path, kind, begins):
-    fake.studies["ads"].more = {"alerts": [ALERT], "monitors": [MONITOR]}
+def test_a_chart_is_kept_as_a_picture(visitor, tmp_path, kind, begins):
     visitor.watch("ads")
     visitor.until("document.querySelector('#chart-shares canvas') !== null")
     with downloaded(visitor, tmp_path) as file:
@@ -189,7 +161,6 @@ def test_a_chart_is_kept_as_a_picture(visitor, fake, tmp_path, kind, begins):
         text = file.content.decode()
         assert "Shares over the rounds" in text
         assert text.count("<path") > 3
-        assert "▲ drift" in text
         assert all(f">{label} " in text for label in "abc")
         assert all(f">{words}</text>" in text for words in ("1,200", "30%"))
         assert not re.search(r"NaN|undefined|object", text)

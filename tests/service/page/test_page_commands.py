@@ -28,8 +28,6 @@ def store(tmp_path):
     ("study", "command"),
     [
         ("ads", "evenhand tell STORE --study ads TICKET REWARD"),
-        ("ads", "evenhand monitor STORE --study ads add --metric overdue --threshold 10 --window 3600"),
-        ("new", "evenhand monitor STORE --study new add --metric overdue --threshold 10 --window 3600"),
         ("new", "evenhand ask STORE --study new"),
     ],
     ids=named,

@@ -1,19 +1,14 @@
-"""The log on the page: a download, an audit in plain words, the tickets that wait longest, and alerts acknowledged."""
+"""The log on the page: a download, an audit in plain words, and the tickets that wait longest."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
-from selenium.webdriver.common.by import By
 
-from evenhand.studies import Study
-from evenhand.studies.keys import add_key
-from evenhand.studies.monitoring import monitors
 from tests.naming import named
-from tests.service.page.fake import ADMIN
 from tests.service.page.files import downloaded
-from tests.service.page.test_page_charts import ALERT, MONITOR, click
+from tests.service.page.test_page_charts import click
 from tests.service.page.visitor import Visitor
 
 
@@ -71,35 +66,10 @@ def test_the_tickets_that_wait_longest_come_first_with_their_age(visitor, fake):
     assert len(visitor.all("#open tbody tr")) == len(waiting)
 
 
-def test_an_alert_is_acknowledged_with_a_key_that_may(visitor, fake):
-    alert = ALERT | {"acknowledged": None, "by": None, "note": ""}
-    fake.studies["ads"].more = {"alerts": [alert], "monitors": [MONITOR]}
-    visitor.watch("ads")
-    click(visitor, "askToAcknowledge", "#alerts")
-    visitor.sees("The share of any group changes by more than 20.0%", "dialog[open]")
-    dialog = visitor.all("dialog")[0]
-    dialog.find_element(By.NAME, "note").send_keys("new campaign")
-    dialog.find_element(By.NAME, "key").send_keys("somebody's")
-    dialog.find_element(By.CSS_SELECTOR, "button.primary").click()
-    visitor.sees("needs a key with the role admin", "dialog [role=alert]")
-    assert dialog.find_element(By.NAME, "note").get_property("value") == "new campaign"
-    dialog.find_element(By.NAME, "key").clear()
-    dialog.find_element(By.NAME, "key").send_keys(ADMIN)
-    dialog.find_element(By.CSS_SELECTOR, "button.primary").click()
-    visitor.until("!document.querySelector('dialog').open")
-    visitor.driver.execute_script("document.dispatchEvent(new Event('visibilitychange'))")
-    visitor.sees("by key a1b2c3d4: new campaign", "#alerts")
-    assert "△ acknowledged" in visitor.text("#alerts")
-
-
 @pytest.mark.slow
-def test_the_service_itself_saves_audits_and_takes_an_acknowledgement(chromium, served, tmp_path):
-    admin = add_key(served.store, "admin", expires="1d")
+def test_the_service_itself_saves_and_audits(chromium, served, tmp_path):
     decisions = served.ask(json={"count": 30}).json()["decisions"]
     served.tell({"batch": [{"ticket": one["ticket"], "reward": 1.0} for one in decisions[:20]]})
-    study = Study.open(served.store, "ads")
-    monitors.add(study, "reward", threshold=2, window=5)
-    assert monitors.watch(study)
     visitor = Visitor(chromium, served.url)
     visitor.complaints()
     visitor.watch("ads", served.keys["read"])
@@ -110,15 +80,5 @@ def test_the_service_itself_saves_audits_and_takes_an_acknowledgement(chromium, 
     click(visitor, "audit", "#record")
     visitor.sees("50 entries were read: 30 decisions, 20 reports, 0 forgotten, 10 open tickets.", "#record")
     visitor.sees("The log is sound.", "#record")
-    visitor.until("document.querySelector('#alerts [data-action=askToAcknowledge]') !== null")
-    click(visitor, "askToAcknowledge", "#alerts")
-    visitor.sees("Acknowledge an alert", "dialog[open]")
-    dialog = visitor.all("dialog")[0]
-    dialog.find_element(By.NAME, "note").send_keys("on it")
-    dialog.find_element(By.NAME, "key").send_keys(admin)
-    dialog.find_element(By.CSS_SELECTOR, "button.primary").click()
-    visitor.until("!document.querySelector('dialog').open")
-    visitor.sees("on it", "#alerts")
-    assert monitors.alerts(study)[0].note == "on it"
     assert visitor.complaints() == []
     chromium.get("about:blank")
