@@ -107,7 +107,7 @@ def test_the_key_of_the_page_reads_and_is_never_stored(serving):
 def admitted(guard, text):
     """Return the role of a key that may read, or the status of its refusal."""
     try:
-        return asyncio.run(guard.admit(f"Bearer {text}".encode(), "read")).role
+        return asyncio.run(guard.holder(f"Bearer {text}".encode(), "read")).role
     except Refusal as refusal:
         return refusal.status
 
@@ -131,10 +131,10 @@ def test_a_key_stops_working_at_its_end():
     assert admitted(guard, key) == "read"
     now[0] += timedelta(hours=1, seconds=1)
     with pytest.raises(Refusal, match=r"the key expired at 20.* UTC; get a new one") as refused:
-        asyncio.run(guard.admit(f"Bearer {key}".encode(), "read"))
+        asyncio.run(guard.holder(f"Bearer {key}".encode(), "read"))
     assert (refused.value.status, refused.value.headers["WWW-Authenticate"]) == (401, 'Bearer realm="evenhand"')
     with pytest.raises(Refusal, match="the key is unknown or revoked"):
-        asyncio.run(guard.admit(f"Bearer {key[:-1]}".encode(), "read"))
+        asyncio.run(guard.holder(f"Bearer {key[:-1]}".encode(), "read"))
 
 
 def test_a_key_of_some_studies_sees_no_others(serving):
@@ -142,7 +142,7 @@ def test_a_key_of_some_studies_sees_no_others(serving):
     for name in ("ads", "news"):
         served.create(name)
     served.keys = {role: add_key(served.store, role, studies=["ads", "later"]) for role in ROLES}
-    served.app.state.admission.guard.expire()
+    served.app.state.guard = Guard(served.store)
     assert served.ask("ads").status_code == 200
     assert [one["name"] for one in served.read("/studies")["studies"]] == ["ads"]
     for name in ("news", "none"):

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 from evenhand.service.schemas import response_schemas as models
@@ -248,7 +247,6 @@ def test_the_audit_is_a_verification_done_once_while_nothing_changes(lively, mon
 READERS = {
     "csv": lambda content: pd.read_csv(io.BytesIO(content)),
     "parquet": lambda content: pd.read_parquet(io.BytesIO(content)),
-    "arrow": lambda content: pa.ipc.open_stream(content).read_all().to_pandas(),
     "json": lambda content: pd.read_json(io.BytesIO(content)),
 }
 

@@ -203,10 +203,8 @@ def test_a_port_that_is_taken_is_refused(tmp_path):
         ({"port": 70_000}, "port: wanted"),
         ({"host": "no such host"}, "host: wanted an address of this machine"),
         ({"workers": 0}, "workers: wanted a whole number >= 1"),
-        ({"rate": 0.0}, "rate: wanted requests a second"),
-        ({"connections_per_address": 0}, "connections_per_address: wanted a whole number >= 1"),
     ],
-    ids=["port", "host", "workers", "rate", "connections"],
+    ids=["port", "host", "workers"],
 )
 def test_where_nobody_can_listen_is_refused(settings, said):
     with pytest.raises(ArgumentError, match=said):
@@ -216,8 +214,8 @@ def test_where_nobody_can_listen_is_refused(settings, said):
 def test_the_command_passes_on_what_it_is_given(monkeypatch):
     seen = {}
     monkeypatch.setattr(run, "serve", lambda store, **settings: seen.update(settings, store=store))
-    given = ["--store", "ads.evenhand", "--port", "0", "--workers", "2", "--rate", "0.5"]
-    given += ["--connections-per-address", "7", "--open-metrics"]
+    given = ["--store", "ads.evenhand", "--port", "0", "--workers", "2", "--open-metrics"]
+    given += ["--max-body", "1000", "--no-print-keys", "--create"]
     result = CliRunner().invoke(app, ["serve", *given])
     assert result.exit_code == 0, result.output
     assert seen == {
@@ -225,19 +223,11 @@ def test_the_command_passes_on_what_it_is_given(monkeypatch):
         "host": "127.0.0.1",
         "port": 0,
         "workers": 2,
-        "rate": 0.5,
-        "connections_per_address": 7,
         "open_metrics": True,
+        "max_body": 1000,
+        "print_keys": False,
+        "create": True,
     }
-
-
-@pytest.mark.parametrize("rate", [0.5, 100.0])
-def test_the_rate_reaches_the_application(rate):
-    settings = {"page_key": new_key("read"), "rate": rate, "max_body": 100, "log_level": "info"}
-    settings |= {"connections_per_address": 7, "open_metrics": False}
-    service = run._application(Store.at(":memory:", create=True), settings)
-    buckets = service.state.admission._keys
-    assert (buckets._rate, buckets._burst) == (rate, max(1.0, 2 * rate))
 
 
 def test_a_store_in_memory_has_one_worker():

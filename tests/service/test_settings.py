@@ -20,9 +20,9 @@ TEXT = """
 store = "postgresql://evenhand@database/evenhand"
 password-file = "/run/secrets/password"
 port = 9000
-rate = 500
+max-body = 500
 open_metrics = true
-retention_days = 30.5
+print_keys = false
 """
 
 
@@ -38,18 +38,18 @@ def test_a_file_holds_settings_by_the_names_of_the_options(file):
         "store": "postgresql://evenhand@database/evenhand",
         "password_file": "/run/secrets/password",
         "port": 9000,
-        "rate": 500,
+        "max_body": 500,
         "open_metrics": True,
-        "retention_days": 30.5,
+        "print_keys": False,
     }
     assert read_settings(None, {}) == {}
     assert read_settings(None, {"EVENHAND_SETTINGS": file})["port"] == 9000
 
 
 def test_the_environment_comes_before_the_file(file):
-    said = {"EVENHAND_PORT": "7000", "EVENHAND_OPEN_METRICS": "false", "EVENHAND_RATE": "0.5", "EVENHAND_DATA": "x"}
+    said = {"EVENHAND_PORT": "7000", "EVENHAND_OPEN_METRICS": "false", "EVENHAND_MAX_BODY": "7", "EVENHAND_DATA": "x"}
     found = read_settings(file, said)
-    assert (found["port"], found["open_metrics"], found["rate"], found["retention_days"]) == (7000, False, 0.5, 30.5)
+    assert (found["port"], found["open_metrics"], found["max_body"], found["print_keys"]) == (7000, False, 7, False)
     assert "data" not in found
 
 
@@ -66,10 +66,9 @@ def test_the_command_line_comes_before_both(file, monkeypatch):
         "host": "127.0.0.1",
         "port": 0,
         "workers": 3,
-        "rate": 500,
-        "connections_per_address": 100,
+        "max_body": 500,
         "open_metrics": True,
-        "retention_days": 30.5,
+        "print_keys": False,
         "log_level": "error",
     }
 
@@ -90,7 +89,7 @@ def test_every_setting_is_an_option_and_an_argument():
         ("[service]\nport = 1", "wanted settings among .* got 'service'"),
         ('port = "9000"', "port: wanted a whole number, got '9000'"),
         ("port = true", "port: wanted a whole number, got True"),
-        ("rate = true", "rate: wanted a number, got True"),
+        ("max_body = 0.5", "max_body: wanted a whole number, got 0.5"),
         ("open_metrics = 1", "open_metrics: wanted true or false, got 1"),
         ("store = 1", "store: wanted a text, got 1"),
     ],
@@ -132,7 +131,6 @@ def test_without_a_store_it_is_said_where_to_name_one(monkeypatch):
     ("settings", "words"),
     [
         ({"log_level": "loud"}, "log_level: wanted one of 'debug', 'info', 'warning', 'error', got 'loud'"),
-        ({"retention_days": 0}, "retention_days: wanted a number > 0, got 0"),
         ({"password_file": "/none"}, "password_file: wanted a file that can be read, got '/none'; No such file"),
     ],
 )
@@ -158,22 +156,6 @@ def test_a_password_opens_a_store_on_a_server(tmp_path, monkeypatch):
     monkeypatch.setattr(Store, "at", lambda where, create: seen.append((where, create)))
     run._open("postgresql://evenhand@database/evenhand", str(path))
     assert seen == [("postgresql://evenhand:s3%2Fcr%3Aet%40word@database/evenhand", False)]
-
-
-def test_an_admins_key_is_written_once_for_its_owner_alone(tmp_path):
-    store, path = Store.at(":memory:", create=True), tmp_path / "admin.key"
-    path.write_text("something older")
-    path.chmod(0o644)
-    run._write_admin_key(store, str(path))
-    text = path.read_text().strip()
-    key = Ring(read_keys(store)).holder(text)
-    assert (key.role, key.expires is not None) == ("admin", True)
-    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
-    run._write_admin_key(store, str(path))
-    assert path.read_text().strip() == text
-    assert len(list_keys(store)) == 1
-    with pytest.raises(ArgumentError, match="admin_key_file: wanted a file that can be written"):
-        run._write_admin_key(Store.at(":memory:", create=True), str(tmp_path / "none" / "key"))
 
 
 @pytest.mark.parametrize("key", [None, "eh_read_x"])

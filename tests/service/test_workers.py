@@ -10,7 +10,6 @@ import evenhand as eh
 from evenhand.errors import FencedError
 from evenhand.service import leases
 from evenhand.studies import Operation, Store, Study
-from evenhand.studies.keys import add_key
 from tests.service.conftest import Served
 from tests.waiting import until
 
@@ -75,29 +74,16 @@ def test_a_process_without_a_worker_says_so_and_others_go_on(replicas):
     assert told.json()["status"] == "told"
 
 
-def test_a_worker_joins_and_leaves_over_http(replicas):
+def test_a_worker_joins_and_leaves_while_services_decide(replicas):
     first, second, third = replicas
     for one in (first, second):
-        one.keys["admin"] = add_key(one.store, "admin", expires="1d")
-        one.app.state.admission.guard.expire()
         assert one.ask().status_code == 200
     assert third.ask().status_code == 503
-    joined = first.send("admin", "POST", "/admin/studies/ads/workers", json={"worker": "w9"})
-    assert (joined.status_code, joined.json()) == (201, {"worker": "w9", "status": "joined"})
-    assert joined.headers["Location"] == "/admin/studies/ads/workers/w9"
+    Study.open(first.store, "ads").join("w9")
     assert worker_of(third.ask()) == 3
-    where = "/admin/studies/ads/workers/w9"
-    assert second.send("admin", "DELETE", where).json() == {"worker": "w9", "status": "left"}
+    Study.open(second.store, "ads").leave("w9")
     assert third.ask().status_code == 503
-    again = second.send("admin", "DELETE", where)
-    assert (again.status_code, "has left before" in again.json()["error"]["message"]) == (409, True)
-    assert second.send("admin", "DELETE", "/admin/studies/ads/workers/nobody").status_code == 404
-    taken = second.send("admin", "POST", "/admin/studies/ads/workers", json={"worker": "w9"})
-    assert (taken.status_code, "wanted a new name" in taken.json()["error"]["message"]) == (422, True)
     assert first.read("/studies/ads/audit")["ok"] is True
-    first.create("alone")
-    alone = first.send("admin", "POST", "/admin/studies/alone/workers", json={"worker": "w1"})
-    assert (alone.status_code, "wanted a study with workers" in alone.json()["error"]["message"]) == (422, True)
 
 
 def test_a_process_that_stops_gives_its_worker_to_the_next(replicas):

@@ -8,7 +8,7 @@ import { type Reader, Study } from "./study.js";
 type Schemas = components["schemas"];
 type Role = "decide" | "report" | "read";
 
-const ALSO: Record<Role, readonly string[]> = { decide: ["both"], report: ["both"], read: ["admin"] };
+const ALSO: Record<Role, readonly string[]> = { decide: ["both"], report: ["both"], read: [] };
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
 
 export interface ClientOptions {

@@ -148,7 +148,7 @@ export class Study {
     );
   }
 
-  /** Return the present state: arms with their shares, the promise, rewards, alerts, workers. */
+  /** Return the present state: arms with their shares, the promise, rewards, workers. */
   state(): Promise<Schemas["StateOut"]> {
     const params = this.#path();
     return this.#send("read", {}, (routes, init) => routes.GET("/studies/{name}", { ...init, params }));
@@ -189,7 +189,7 @@ export class Study {
 
   /** Return all decisions as the content of a file. */
   async download(
-    format: "csv" | "parquet" | "arrow" | "json" = "csv",
+    format: "csv" | "parquet" | "json" = "csv",
     form: "log" | "bandit" = "log",
   ): Promise<Uint8Array> {
     const params = { ...this.#path(), query: { format, form } };

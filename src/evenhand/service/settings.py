@@ -25,7 +25,7 @@ KINDS: dict[str, type] = {
     "create": bool,
 }
 """The settings and their types; `evenhand.service.run.serve` says what each means."""
-WORDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+WORDS = {str: "a text", int: "a whole number", bool: "true or false"}
 PREFIX = "EVENHAND_"
 
 
@@ -83,7 +83,7 @@ def _in_file(path: str) -> dict[str, Any]:
         if name not in KINDS:
             raise ArgumentError(wanted_one_of(path, KINDS, key, what="settings among"))
         kind = KINDS[name]
-        if type(value) is not kind and not (kind is float and type(value) is int):
+        if type(value) is not kind:
             raise ArgumentError(wanted(f"{path}: {key}", WORDS[kind], value))
         found[name] = value
     return found

@@ -117,8 +117,6 @@ def _refusals(endpoint: Endpoint) -> list[int]:
         statuses |= {400, 409, 413, 415, 422}
     if "query" in endpoint.models or "{id}" in endpoint.path:
         statuses |= {422}
-    if "{worker}" in endpoint.path:
-        statuses |= {409, 422}
     return sorted(statuses)
 
 
