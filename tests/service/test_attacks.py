@@ -100,7 +100,7 @@ SENT = {
     "a wrong key": (lambda keys: [ASK + b"Authorization: Bearer eh_decide_00000000_" + b"x" * 43 + b"\r\n\r\n"], 401),
     "no JSON": (lambda keys: [authorized(keys) + b"Content-Length: 9\r\n\r\n{\"count\":"], 400),
     "deep JSON": (lambda keys: [authorized(keys) + b"Content-Length: 9000\r\n\r\n" + b"[" * 9000], 400),
-    "a body that says it is too large": (lambda keys: [authorized(keys) + b"Content-Length: 99999999999\r\n\r\n{"], 413),
+    "a body that says it is too large": (lambda keys: [authorized(keys) + b"Content-Length: 99999999\r\n\r\n{"], 413),
     "a body that is": (lambda keys: [authorized(keys) + CHUNKED, *[b"100000\r\n" + b" " * 2**20 + b"\r\n"] * 61], 413),
     "a large head": (lambda keys: [GET + b"X: ", *[b"x" * 2**20] * 61], 400),
     "many headers": (lambda keys: [GET, *[b"a: b\r\n" * 10_000] * 100], 400),

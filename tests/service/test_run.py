@@ -20,7 +20,7 @@ from evenhand.errors import ArgumentError, MissingExtraError, StoreError
 from evenhand.service import run
 from evenhand.service.run import serve
 from evenhand.studies import Store, Study
-from evenhand.studies.keys import list_keys, new_key
+from evenhand.studies.keys import list_keys
 from tests.service.conftest import POLICY
 from tests.waiting import until
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
-
 import pytest
 from typer.testing import CliRunner
 
@@ -13,7 +10,7 @@ from evenhand.errors import ArgumentError, TableError
 from evenhand.service import run
 from evenhand.service.settings import KINDS, read_password, read_settings
 from evenhand.studies import Store
-from evenhand.studies.keys import Ring, list_keys, read_keys
+from evenhand.studies.keys import list_keys
 from tests.cli.shell import refused
 
 TEXT = """

@@ -113,7 +113,7 @@ def test_labels_that_are_numbers_and_lists_are_read_back(form):
     assert found["reward"].dtype == "float64"
 
 
-@pytest.mark.parametrize("format", ["csv", "parquet", "arrow", "json"])
+@pytest.mark.parametrize("format", ["csv", "parquet", "json"])
 @pytest.mark.parametrize("policy", ["sampling/uniform", "interventions/one-shot", "similarity/lipschitz-ucb"])
 def test_no_format_holds_what_only_python_reads(format, policy):
     from evenhand.checks import examples
