@@ -1,4 +1,7 @@
-"""The folder deploy: what can be tested of it without a container engine, and without systemd as the first process."""
+"""The folder deploy: what can be tested of it without a container engine, and without systemd as the first process.
+
+The proxy and the rules for Prometheus are tested in tests/service/test_proxy.py.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +80,7 @@ def test_the_container_finds_settings_that_are_ours():
     found = read_settings(str(DEPLOY / "service.toml"), environment)
     assert found["host"] == "0.0.0.0"
     assert found["store"].startswith(told("VOLUME")[0] + "/")
-    assert found["admin_key_file"].startswith(told("VOLUME")[0] + "/")
+    assert found["print_keys"] is False, "the log of a container is kept"
 
 
 def test_compose_starts_the_service_on_a_database_that_is_healthy(compose):
@@ -90,6 +93,7 @@ def test_compose_starts_the_service_on_a_database_that_is_healthy(compose):
     assert database["environment"]["POSTGRES_DB"] == url.path.removeprefix("/")
     assert database["environment"]["POSTGRES_PASSWORD_FILE"] == found["password_file"]
     assert url.password is None
+    assert found["print_keys"] is False
     (secret,) = compose["secrets"]
     assert found["password_file"] == f"/run/secrets/{secret}"
     assert database["secrets"] == service["secrets"] == [secret]
@@ -139,7 +143,7 @@ def test_systemd_finds_no_fault_with_the_unit(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_what_the_image_is_made_of_serves_and_its_first_key_makes_others(tmp_path):
+def test_what_the_image_is_made_of_serves_with_keys_made_on_the_machine(tmp_path):
     context, place = tmp_path / "context", tmp_path / "installed"
     for one in copied():
         (context / one).parent.mkdir(parents=True, exist_ok=True)
@@ -171,11 +175,12 @@ def test_what_the_image_is_made_of_serves_and_its_first_key_makes_others(tmp_pat
         port = until(port, 0.1).group(1)
         check[-1] = check[-1].replace(":8000", f":{port}")
         until(lambda: subprocess.run(check, capture_output=True).returncode == 0, 0.2)
-        admin = (tmp_path / "admin.key").read_text().strip()
-        headers = {"Authorization": f"Bearer {admin}", "Content-Type": "application/json"}
-        request = urllib.request.Request(f"http://127.0.0.1:{port}/admin/keys", b'{"role": "decide"}', headers)
+        add = [command[0], "keys", str(tmp_path / "studies.evenhand"), "add", "--role", "read", "--json"]
+        made = subprocess.run(add, env=clean | more, capture_output=True, check=True)
+        headers = {"Authorization": f"Bearer {json.loads(made.stdout)['key']}"}
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/studies", headers=headers)
         with urllib.request.urlopen(request) as answer:
-            assert json.load(answer)["key"].startswith("eh_decide_")
+            assert json.load(answer) == {"studies": [], "unreadable": []}
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
         assert "eh_" not in (tmp_path / "printed").read_text()

@@ -73,8 +73,8 @@ def test_studies_beyond_the_limit_share_a_label(monkeypatch):
     counters = Metrics()
     for name in ("a", "b", "c", "d", "a"):
         counters.count("ask", name, 1)
-    standings = [StudyGauges(name, 1, None, None) for name in "abcd"]
-    found = read(counters.exposition(standings).decode())
+    gauges = [StudyGauges(name, {"open_tickets": 1.0}, {60: 0}) for name in "abcd"]
+    found = read(counters.exposition(gauges).decode())
     assert {name: value for name, value in found.items() if name[0] == "evenhand_decisions_total"} == {
         ("evenhand_decisions_total", "a"): 2,
         ("evenhand_decisions_total", "b"): 1,
@@ -87,6 +87,7 @@ def test_studies_beyond_the_limit_share_a_label(monkeypatch):
 
 
 def test_a_study_without_a_promise_has_no_gauge_of_it():
-    found = read(Metrics().exposition([StudyGauges("ads", 3, None, None)]).decode())
+    found = read(Metrics().exposition([StudyGauges("ads", {"open_tickets": 3.0}, {60: 2})]).decode())
     assert found["evenhand_open_tickets", "ads"] == 3
+    assert found["evenhand_overdue_tickets", "60", "ads"] == 2
     assert not [name for name in found if name[0] in ("evenhand_promise_kept", "evenhand_worst_shortfall")]
