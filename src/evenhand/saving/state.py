@@ -1,7 +1,7 @@
 """Save and load: one file, arrays plus JSON, a format version, never pickle.
 
 The file is a zip archive of two members: `evenhand.json` holds what is not an array, with the type and shape of each
-array; `arrays` holds the bytes of all arrays. Format 1, in which every array was a `.npy` member, can still be read.
+array; `arrays` holds the bytes of all arrays.
 Whatever wants to be saved offers `snapshot() -> dict` and a classmethod `restored(snapshot) -> object` and is
 registered; the dict may hold arrays, numbers, strings, bytes, lists, dicts, fractions, and further registered objects.
 """

@@ -58,7 +58,6 @@ Kind = Literal[
     "begin",
     "join",
     "leave",
-    "region",
     "take",
 ]
 CHECKED = ("available", "groups", "segment")
@@ -78,8 +77,8 @@ class Event(NamedTuple):
     sequence : its position, 1, 2, ...
     kind : "ask", "tell", "forget", "expire" (the ticket was open for too long), "set" (a setting of the study), "erase"
         (the contexts of subjects can no longer be read), "move" (entries left the store for a file), or a change of
-        the promise: "add", "retire", "change". Of a study with several workers also "begin", "join", "leave" and
-        "region", in the log that says who works on it, and "take", with what a worker was told that others learned.
+        the promise: "add", "retire", "change". Of a study with several workers also "begin", "join" and "leave",
+        in the log that says who works on it, and "take", with what a worker was told that others learned.
     ticket : the ticket's number; None for a setting, a change, and a report without a ticket.
     at : when, in UTC.
     given : the arguments of the policy's method, by name.

@@ -22,7 +22,7 @@ from evenhand.errors import (
     wanted,
 )
 from evenhand.promises.balance import Balance, reach, room
-from evenhand.promises.workers import lowest, owned
+from evenhand.promises.workers import owned
 from evenhand.protocol import Label, find_label, label_of, places, writing
 from evenhand.simulation.sharing import shared_promise
 from evenhand.studies.creation import open_store
@@ -268,7 +268,7 @@ class Members(Base):
 
     def room(self) -> dict[Label, float]:
         """Return, for each arm, how many pulls more every merge order of the logs could lack before the promise is
-        broken, for a region before its endowment is; {} without a promise. It is kept as long as all are above 0.
+        broken; {} without a promise. It is kept as long as all are above 0.
 
         Of several clauses of an arm the one that is nearest counts: of a cap the pulls that it could have more, of a
         window the rounds that it could be without one.
@@ -284,11 +284,7 @@ class Members(Base):
         with self._turn:
             balances = {number: self.balance(number) for number in sorted(logs, reverse=True)}
         base, clauses = balances.pop(0, self._fresh), owned(self.promise)
-        given = self._membership.region
-        if given is not None and given.endowment is not None:
-            lows = [sum(low) for low in zip(*(one.least() for one in balances.values()), strict=True)]
-            left = [e + 1 - lowest(c) + low for e, c, low in zip(given.endowment, clauses, lows, strict=True)]
-        elif base.rounds < self.burn_in:
+        if base.rounds < self.burn_in:
             left = [low + reach(clause) for low, clause in zip(base.least(), clauses, strict=True)]
         else:
             left = room(base, balances.values())

@@ -3,9 +3,6 @@
 The log of a study with several workers holds no decisions. Its first entry, "begin", says how they begin together; each
 "join" names a worker, its number and its endowment, and each "leave" what a worker gave back. The mathematics stand at
 the head of `evenhand.promises.workers`.
-
-Older versions gave parts of the tolerance to regions, stores of their own: "region" says what one was given, and the
-"begin" of its store repeats it. Such stores are read and verified, and decide within what they were given.
 """
 
 from __future__ import annotations
@@ -34,7 +31,6 @@ __all__ = [
     "SPAN",
     "Member",
     "Membership",
-    "Region",
     "enter",
     "policy_of",
     "worker_name",
@@ -46,8 +42,6 @@ SPAN = 10**12
 """The tickets of worker number n begin behind n times this."""
 MOST = 9_000
 """The most workers that a study ever has: so every ticket is a whole number in JavaScript too."""
-REGION = 100
-"""The most workers that a region ever has."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 
 
@@ -72,25 +66,6 @@ class Member(NamedTuple):
     rounds: int | None = None
 
 
-class Region(NamedTuple):
-    """The workers of one study that an older version let decide in a store of their own.
-
-    Attributes
-    ----------
-    first : the number of its first worker; the next `REGION` - 1 are kept for it.
-    endowment : by how much D_i may be below 0 over all its logs (n_arms,), None without a promise.
-    """
-
-    name: str
-    first: int
-    endowment: tuple[Fraction, ...] | None
-
-    @classmethod
-    def read(cls, given: dict[str, Any]) -> Region:
-        """Return the region that an entry of the log speaks of."""
-        return cls(given["region"], given["first"], _fractions(given["endowment"]))
-
-
 class Membership:
     """The members of a study, and how they began.
 
@@ -99,16 +74,12 @@ class Membership:
     members : by name, in the order in which they joined.
     rounds, pulls : the length of the serial beginning, and how often each arm must be played in it.
     settings : what "begin" says beside that.
-    regions : by name, what other stores were given.
-    region : what this store was given itself, None for the study's first store.
     sequence, digest : of the last entry that was read.
     """
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self.members: dict[str, Member] = {}
         self.settings: dict[str, Any] = {}
-        self.regions: dict[str, Region] = {}
-        self.region: Region | None = None
         self.sequence, self.digest = 0, ""
         for entry in entries:
             try:
@@ -121,10 +92,6 @@ class Membership:
         given = from_text(entry.given)
         if entry.kind == "begin":
             self.settings = given
-            if "region" in given:
-                self.region = Region.read(given["region"])
-        elif entry.kind == "region":
-            self.regions[given["region"]] = Region.read(given)
         elif entry.kind == "join":
             one = Member(given["worker"], given["number"], _fractions(given["endowment"]), given["birth"])
             self.members[one.name] = one
@@ -148,14 +115,9 @@ class Membership:
     def pool(self, promise: Promise) -> list[Fraction]:
         """Return what is left of each clause for workers that join (n_clauses,)."""
         clauses, workers = owned(promise), self.workers
-        if self.region is not None:
-            pool = list(self.region.endowment or ())
-        else:
-            pool = pool_of(clauses, [one.endowment or () for one in workers])
-            for place, (pulls, share) in enumerate(zip(self.pulls, promise.shares, strict=False)):
-                pool[place] += pulls - share * self.rounds
-        for region in self.regions.values():
-            pool = [left - e for left, e in zip(pool, region.endowment or (), strict=True)]
+        pool = pool_of(clauses, [one.endowment or () for one in workers])
+        for place, (pulls, share) in enumerate(zip(self.pulls, promise.shares, strict=False)):
+            pool[place] += pulls - share * self.rounds
         for one in workers:
             back = one.returned or (Fraction(0),) * len(pool)
             pool = [left - e + b for left, e, b in zip(pool, one.endowment or (), back, strict=True)]
@@ -169,12 +131,9 @@ class Membership:
         ArgumentError
             If there are too many.
         """
-        used = [one.number for one in self.workers] + [region.first + REGION - 1 for region in self.regions.values()]
-        first, most = (1, MOST) if self.region is None else (self.region.first, self.region.first + REGION - 1)
-        number = max(used, default=first - 1) + 1
-        if number > most:
-            most += 1 - first
-            raise ArgumentError(wanted("worker", f"at most {most} workers, those that left counted", name))
+        number = max((one.number for one in self.workers), default=0) + 1
+        if number > MOST:
+            raise ArgumentError(wanted("worker", f"at most {MOST} workers, those that left counted", name))
         return number
 
     def endow_next(self, promise: Promise | None, name: str) -> tuple[Fraction, ...] | None:

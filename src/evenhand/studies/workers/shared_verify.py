@@ -87,10 +87,7 @@ def verify_shared(study: Any, *, known: str | None, since: Verification | bytes 
         **whole.check.worst_case(),
         first_violation=whole.check.first_violation,
         problems=tuple(problems),
-        notes=(
-            *(f"{name.replace(MEMBERS, 'members')}: {note}" for name, one in found.items() for note in one.notes),
-            *_regions(membership),
-        ),
+        notes=tuple(f"{name.replace(MEMBERS, 'members')}: {note}" for name, one in found.items() for note in one.notes),
         mark=None if problems else _mark(found),
         room=left,
     )
@@ -137,17 +134,8 @@ def _promises(
             yield f"{shown(member)}: it left after {member.rounds} rounds, and its log has {balance.rounds}"
 
 
-def _regions(membership: Membership) -> Iterator[str]:
-    """Yield notes on the regions, whose logs are in stores of their own."""
-    for name in sorted(membership.regions):
-        yield f"region {name!r} was not read: the promise holds whatever it decides within its endowment"
-    if membership.region is not None:
-        yield f"these are the logs of region {membership.region.name!r} alone, within its endowment"
-
-
 def _forged(logs: dict[str, Study]) -> Iterator[str]:
-    """Yield the reports that workers took in and that the logs of their senders do not lead to; those of
-    other regions are passed over."""
+    """Yield the reports that workers took in and that the logs of their senders do not lead to."""
     taken: dict[str, dict[int, list[tuple[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for taker, log in logs.items():
         senders = {name or BEGINNING: name for name in logs}
@@ -156,7 +144,7 @@ def _forged(logs: dict[str, Study]) -> Iterator[str]:
                 for sender, report in from_text(entry.given)["peers"].items():
                     if sender in senders:
                         taken[senders[sender]][report["number"]].append((taker or BEGINNING, report))
-                    elif ":" not in sender:
+                    else:
                         yield f"reports of {sender} were taken in, whose log is not there"
     for name, reports in taken.items():
         sender = name or BEGINNING
