@@ -10,10 +10,9 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from evenhand.service.limits import auth
 
 from evenhand.errors import EvenhandError, FencedError, StoreError
-from evenhand.service import leases, sessions, writer
+from evenhand.service import auth, leases, sessions, writer
 from evenhand.service.auth import Guard
 from evenhand.service.leases import Leasing
 from evenhand.service.sessions import Sessions

@@ -59,7 +59,7 @@ def bandit_frame(study: Study) -> pd.DataFrame:
             "which probabilities; export the log instead"
         )
     propensity = [
-        (1.0 if q is None else min(q, 1.0)) if p is None else min(float(p[index]), 1.0)  # old logs hold 1 + 1e-12
+        (1.0 if q is None else q) if p is None else float(p[index])
         for p, q, index in zip(told["probabilities"], said, told["index"].astype(int), strict=True)
     ]
     feedback = pd.DataFrame(
