@@ -1,6 +1,5 @@
 """How Sphinx builds the site of documentation: `make docs`."""
 
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -9,8 +8,6 @@ from evenhand.policy import KernelPolicy
 from evenhand.policy.conversation import Conversation
 from evenhand.simulation.world import KernelWorld
 from evenhand.version import __version__
-
-os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else LiteLLM looks for prices in the network when it is imported
 
 project = "evenhand"
 version = release = __version__

@@ -1,9 +1,14 @@
 """Options that every command has, before and after its name."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
+from typer.testing import CliRunner
 
+from evenhand.cli import app
 from evenhand.cli.command import COMMANDS, command_of
 from evenhand.errors import ArgumentError
 from tests.cli.shell import NEW, answer, call, refused
@@ -50,3 +55,29 @@ def test_an_audit_of_pairs_ends_with_json(tmp_path):
 
 def test_a_command_is_needed():
     refused(ArgumentError, "COMMAND: name a command", "--json")
+
+
+def offered(words, shell, **more):
+    """What the shell is given for the last word, in a process of its own as a shell starts it."""
+    place = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1), "_TYPER_COMPLETE_ARGS": words}
+    environment = os.environ | place | more | {"_EVENHAND_COMPLETE": f"complete_{shell}"}
+    run = "import sys; sys.argv[0] = 'evenhand'; from evenhand.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", run], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("shell", "more"), [("bash", {}), ("zsh", {}), ("fish", {"_TYPER_COMPLETE_FISH_ACTION": "get-args"})]
+)
+def test_a_shell_is_offered_commands_and_options(shell, more):
+    commands = offered("evenhand audit-", shell, **more)
+    assert all(name in commands for name in ("audit-pairs", "audit-parity"))
+    assert "--segment" in offered("evenhand audit --se", shell, **more)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_for_a_shell_is_shown(shell):
+    shown = CliRunner().invoke(app, [], prog_name="evenhand", env={"_EVENHAND_COMPLETE": f"source_{shell}"})
+    assert shown.exit_code == 0
+    assert f"complete_{shell}" in shown.output
