@@ -190,7 +190,7 @@ def pick_one(params: Any, state: Any, now: int, plays: int) -> None:
         state.open[arm] = 0
         arm = best_open(state)
     pick_urgent(params, state, now)
-    if state.left.size == 0:  # as rules of version 1 did, which moved `spare` over segments and `refused` not
+    if state.left.size == 0:  # the next round looks anew
         state.spare[0] = 0
 
 
