@@ -61,8 +61,7 @@ def view(place: Path) -> tuple[float, float]:
     began = time.process_time()
     with session.reading():
         spent = time.process_time() - began
-    memory = largest()
-    session.keep()
+        memory = largest()
     return spent, memory
 
 

@@ -154,7 +154,7 @@ def test_labels_read_from_a_file_are_not_written_over_those_of_another(patients,
 
     monkeypatch.setattr(eh.sampling.LabelQueue, "read_labels", read_later)
     assert CHANGED in str(call("patients.csv", *OPTIONS, "--read", "labels.csv").exception)
-    assert eh.load("labels.evenhand").annotations["label"].tolist() == ["high"]
+    assert eh.load("labels.evenhand").annotations["label"].tolist() == ["high"] * 4
 
 
 OTHER = {

@@ -79,7 +79,7 @@ def test_a_worker_joins_and_leaves_while_services_decide(replicas):
     for one in (first, second):
         assert one.ask().status_code == 200
     assert third.ask().status_code == 503
-    Study.open(first.store, "ads").join("w9")
+    Study.open(first.store, "ads").join("w9").release()
     assert worker_of(third.ask()) == 3
     Study.open(second.store, "ads").leave("w9")
     assert third.ask().status_code == 503

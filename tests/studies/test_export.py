@@ -327,11 +327,3 @@ def test_decisions_without_a_reward_are_counted_where_they_are_left_out(tmp_path
     body = json.loads(call("export", path, "--form", "bandit", "--out", out, "--json").output)
     assert (body["decisions"], body["left_out"]) == (2, {"open": 2, "forgotten": 1})
     assert "left out" not in call("export", path, "--out", out).output
-
-
-def test_a_propensity_of_an_old_log_is_at_most_one(monkeypatch):
-    study = talked(eh.learners.Thompson(arms=["ads", "news"], seed=1), [1.0, 0.0])
-    table = study.frame()
-    table["probabilities"] = [[1 + 1e-12, 0.0] if index == 0 else [0.0, 1 + 1e-12] for index in table["index"]]
-    monkeypatch.setattr(study, "frame", lambda: table)
-    assert bandit_frame(study)["propensity"].tolist() == [1.0, 1.0]

@@ -5,6 +5,7 @@ import functools
 from contextlib import contextmanager
 
 import pytest
+from sqlalchemy import text
 
 from evenhand.errors import ArgumentError, ContractError
 from evenhand.studies import Storage, Store, Study, check_store
@@ -101,11 +102,13 @@ class Leaky(Outsider):
             yield connection
 
 
-class Sure(Outsider):
-    """Says of every table that it is there."""
+class Bare(Outsider):
+    """Makes no table for keys."""
 
-    def has(self, connection, table):
-        return True
+    def __init__(self, place):
+        super().__init__(place)
+        with self.writing() as connection:
+            connection.execute(text("DROP TABLE IF EXISTS keys"))
 
 
 class Nameless(Outsider):
@@ -148,7 +151,7 @@ def test_stores_keep_the_contract(made, kind, request, tmp_path):
         (Forgetful, "kept: of the rows 'first' and 'later', the place opened again holds \\[\\]"),
         (Fickle, "one state: a reader saw \\[\\], and \\[\\('late',\\)\\] in the same block"),
         (Leaky, "refusals: a refused statement raised OperationalError, not StoreError"),
-        (Sure, "tables: a table that was never made is said to be there"),
+        (Bare, "tables: the tables \\['keys'\\] are missing"),
         (Nameless, "same decisions: names\\(\\) is \\[\\] after the study 'ads' was created"),
         (Open, "names excluded: [2-4] threads excluded one name at once"),
     ],

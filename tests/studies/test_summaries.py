@@ -76,7 +76,7 @@ def keep_all(session):
     """Write a summary however little is new."""
     shown(session)
     session._kept = -(10**9)
-    session.keep()
+    session.keep(1)
 
 
 def shown(session):
@@ -218,7 +218,9 @@ def test_a_summary_that_cannot_be_written_harms_nobody(monkeypatch):
         converse(study, 20, 1)
         with monkeypatch.context() as patched:
             patched.setattr("evenhand.service.sessions.keep", _refused)
-            session.keep(least=1)
+            patched.setattr("evenhand.service.sessions.LEAST", 1)
+            assert shown(session) == shown(session_of(study))
+        assert session._kept == study.sequence, "it is not tried again at every view"
         assert shown(session) == shown(session_of(study))
 
 
@@ -292,11 +294,11 @@ def count(statement):
 event.listen(Pool, "connect", lambda connection, record: connection.set_trace_callback(count))
 study = Study.open(sys.argv[1], "ads")
 session = Session(study)
-session.keep()
 study.tell(study.ask(), 1.0)
-session._kept = -(10**9)
-last[0] = int(sys.argv[2])
-session.keep()
+with session.reading():
+    session._kept = -(10**9)
+    last[0] = int(sys.argv[2])
+    session.keep(1)
 print("kept", flush=True)
 """
 
@@ -321,14 +323,18 @@ def test_a_summary_is_written_when_enough_is_new_and_at_the_end(monkeypatch):
     store = Store.at(":memory:", create=True)
     study = Study.create(store, plain_shares(), name="ads")
     sessions = Sessions(store)
-    assert sessions.keep(study) is None
     session = sessions.open("ads")
     converse(study, 30, 1)
-    sessions.keep(study).result()
+    shown(session)
     assert (session._statistics.sequence, session._kept) == (study.sequence, 0)
-    monkeypatch.setattr(Session.keep, "__defaults__", (10,))
-    sessions.keep(study).result()
-    assert stored(store).sequence == session._kept == study.sequence
+    monkeypatch.setattr("evenhand.service.sessions.LEAST", 10)
+    shown(session)
+    kept = study.sequence
+    assert stored(store).sequence == session._kept == kept
+    study.ask()
+    shown(session)
+    assert stored(store).sequence == kept, "too little is new"
+    monkeypatch.setattr("evenhand.service.sessions.LEAST", 10_000)
     for _ in range(600):
         study.tell(study.ask(), 1.0)
     shown(session)

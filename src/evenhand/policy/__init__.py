@@ -4,9 +4,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evenhand.policy.policy import FORCED, KernelPolicy, Kernels, certain, drawn, unknown
+    from evenhand.policy.policy import FORCED, KernelPolicy, Kernels, certain, drawn, reason, unknown
 
-__all__ = ["FORCED", "KernelPolicy", "Kernels", "certain", "drawn", "unknown"]
+__all__ = ["FORCED", "KernelPolicy", "Kernels", "certain", "drawn", "reason", "unknown"]
 
 
 def __getattr__(name: str) -> Any:

@@ -76,6 +76,7 @@ class Session:
             finally:
                 self._began = None
             yield statistics, self._index
+            self.keep(LEAST)
 
     def _follow(self) -> Statistics:
         statistics = self._stored() if self._statistics is None else self._statistics.copy()
@@ -96,23 +97,14 @@ class Session:
         self._kept = statistics.sequence
         return statistics
 
-    def keep(self, least: int = LEAST, *, follow: bool = True) -> None:
-        """Store what views show if `least` entries, and a twentieth of all, are new; `follow` reads on first.
-
-        Nothing is done while another reads. A store that cannot be written stays as it is; what is wrong with a log its
-        readers are told.
-        """
-        if not self._turn.acquire(blocking=False):  # whoever reads may hang
-            return
-        try:
+    def keep(self, least: int) -> None:
+        """Store what the last view showed if `least` entries, and a twentieth of all, are new to the store; one that
+        cannot be written stays as it is. Only for whoever has the turn."""
+        statistics = self._statistics
+        if statistics is not None and statistics.sequence - self._kept >= max(least, statistics.sequence // 20):
+            self._kept = statistics.sequence
             with suppress(EvenhandError):
-                statistics = self._follow() if follow else self._statistics
-                new = 0 if statistics is None else statistics.sequence - self._kept
-                if statistics is not None and new >= max(least, statistics.sequence // 20):
-                    self._kept = statistics.sequence
-                    keep(self.reader, statistics, {"index": self._index.snapshot()})
-        finally:
-            self._turn.release()
+                keep(self.reader, statistics, {"index": self._index.snapshot()})
 
     @property
     def in_trouble(self) -> bool:
@@ -126,7 +118,9 @@ class Session:
         self.study.rest()
         if self.leasing is not None:
             self.leasing.stop()
-        self.keep(1_000, follow=False)
+        if self._turn.acquire(blocking=False):  # whoever reads may hang
+            self.keep(1_000)
+            self._turn.release()
 
     @cached_property
     def plays(self) -> int:
