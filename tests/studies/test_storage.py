@@ -103,12 +103,12 @@ class Leaky(Outsider):
 
 
 class Bare(Outsider):
-    """Makes no table for keys."""
+    """Makes no table for summaries."""
 
     def __init__(self, place):
         super().__init__(place)
         with self.writing() as connection:
-            connection.execute(text("DROP TABLE IF EXISTS keys"))
+            connection.execute(text("DROP TABLE IF EXISTS summaries"))
 
 
 class Nameless(Outsider):
@@ -151,7 +151,7 @@ def test_stores_keep_the_contract(made, kind, request, tmp_path):
         (Forgetful, "kept: of the rows 'first' and 'later', the place opened again holds \\[\\]"),
         (Fickle, "one state: a reader saw \\[\\], and \\[\\('late',\\)\\] in the same block"),
         (Leaky, "refusals: a refused statement raised OperationalError, not StoreError"),
-        (Bare, "tables: the tables \\['keys'\\] are missing"),
+        (Bare, "tables: the tables \\['summaries'\\] are missing"),
         (Nameless, "same decisions: names\\(\\) is \\[\\] after the study 'ads' was created"),
         (Open, "names excluded: [2-4] threads excluded one name at once"),
     ],
