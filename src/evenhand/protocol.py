@@ -37,6 +37,7 @@ __all__ = [
     "label_of",
     "labels_of_texts",
     "places",
+    "value_of",
     "writing",
 ]
 
@@ -51,6 +52,7 @@ TRUTHS = {form: text for text in (TRUE, FALSE) for form in (text, text.title(), 
 WRITTEN = object()
 """Marks a label's writing beside the labels themselves."""
 WHOLE = re.compile("0|-?[1-9][0-9]*")
+FRACTION = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 class _Decision(NamedTuple):
@@ -333,6 +335,21 @@ def writing(label: Any) -> Any:
         return label
     text = str(label if read is None else read)  # columns hold fractions by their texts
     return TRUTHS.get(text) or (text if text.isascii() else unicodedata.normalize("NFC", text))
+
+
+def value_of(label: Label) -> bool | int | float | str:
+    """Return what a label says, where that is a truth value or a number: files and tables hold them as texts.
+
+    >>> [value_of(label) for label in (1, "1", "0.50", "true", "False", "01", "low")]
+    [1, 1, 0.5, True, False, '01', 'low']
+    """
+    if not isinstance(label, str):
+        return label
+    if (written := writing(label)) in (TRUE, FALSE):
+        return bool(written == TRUE)
+    if WHOLE.fullmatch(label):
+        return int(label)
+    return float(label) if FRACTION.fullmatch(label) else label
 
 
 def first_named(label: Any, names: dict[Any, Any]) -> Any:

@@ -656,6 +656,11 @@ def test_logs_that_say_nothing_are_refused(log, words):
             ArgumentError,
             "policy: wanted probabilities that sum to 1, got 'a sum of 1.5'",
         ),
+        (
+            {"a": "0.25", "b": "0.25", "c": "0.5"},
+            ArgumentError,
+            r"policy\['a'\]: wanted a probability in \[0, 1\], got '0.25'; write it as a number",
+        ),
         ({"a": -0.5, "b": 0.5, "c": 1.0}, ArgumentError, r"policy\['a'\]: wanted a probability in \[0, 1\], got -0.5"),
         ([0.5, 0.5], ArgumentError, "policy: wanted a probability for each of 3 arms, got 2"),
         (np.ones((5, 3)) / 3, ArgumentError, r"policy: wanted an array of shape \(200, 3\)"),

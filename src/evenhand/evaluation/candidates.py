@@ -99,7 +99,8 @@ def _distribution(given: Any, logged: Logged, name: str) -> Floats:
     for label, value in values.items():
         number = as_float(value)
         if not 0 <= number <= 1:
-            raise ArgumentError(wanted(f"{name}[{label!r}]", "a probability in [0, 1]", value))
+            mend = "write it as a number, without quotation marks" if isinstance(value, str) else ""
+            raise ArgumentError(wanted(f"{name}[{label!r}]", "a probability in [0, 1]", value, mend))
         if label in logged.arms:
             named[label] = number
         elif not of_one_type(logged.arms, label):

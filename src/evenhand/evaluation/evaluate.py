@@ -197,5 +197,8 @@ def _named(policy: Any, logged: Logged) -> dict[str, Any]:
         policy = dict(zip(names, policy, strict=True))
     if not isinstance(policy, Mapping) or not policy or (logged.positions and set(policy) == set(logged.places)):
         return {"policy": policy}
-    several = all(learns(each) or callable(each) or hasattr(each, "__len__") for each in policy.values())
+    several = all(
+        learns(one) or callable(one) or (hasattr(one, "__len__") and not isinstance(one, str))
+        for one in policy.values()
+    )
     return dict(policy) if several and all(isinstance(name, str) for name in policy) else {"policy": policy}

@@ -36,6 +36,7 @@ from evenhand.sampling.labelling.label_report import (
     progress_table,
 )  # fmt: skip
 from evenhand.sampling.labelling.label_task import Task
+from evenhand.sampling.labelling.label_users import Users
 from evenhand.sampling.optimistic import OptimisticSampler
 from evenhand.sampling.problem import checked_whole
 from evenhand.sampling.sampler import Sampler
@@ -111,6 +112,7 @@ class LabelQueue(Conversation):
         self.annotators = checked_whole("annotators", annotators, 1)
         self._assignment = Assignment(self._items, self._fresh_sampler(sampler), self.choice)
         self._annotations = Annotations(self.annotators)
+        self._users = Users()
         self._again: list[int] = []
         """Items that need more labels than were asked for."""
         self.round = 0
@@ -286,7 +288,8 @@ class LabelQueue(Conversation):
         path : the file, or a data frame.
         annotator : who gave the labels of which the file does not say it; or the annotators by the tool's names for
             them, its numbers or emails, as {7: "ann", "bob@example.org": "bob"}. Users that are not named here are
-            annotators by their email, or their number where the file has no more.
+            annotators by their email, or their number where no file has had more. A user stays who she was in the files
+            before.
         name : what refusals call a data frame.
 
         Raises
@@ -294,7 +297,8 @@ class LabelQueue(Conversation):
         ArgumentError, UnknownTicketError, ClosedTicketError
             If the file has another form, or holds a label that cannot be told: of an item that is not open, of somebody
             who was not asked or labelled it otherwise before, or outside the classes. Every such label is named with
-            its place, and nothing is told.
+            its place, and nothing is told. So are users with one name, and names of users who are not in the file while
+            others there have none.
         """
         for one in annotator.values() if isinstance(annotator, Mapping) else [annotator]:
             _name(one)
@@ -542,6 +546,7 @@ class LabelQueue(Conversation):
         return {
             "config": config, "sampler": self.sampler, "round": self.round, "tickets": self._saved_tickets(),
             **self._assignment.snapshot(), "again": list(self._again), "annotations": self._annotations.snapshot(),
+            "users": self._users.snapshot(),
         }  # fmt: skip
 
     @classmethod
@@ -554,6 +559,7 @@ class LabelQueue(Conversation):
         queue._assignment.restore(snapshot)
         queue._again = list(item(snapshot, "again"))
         queue._annotations.restore(item(snapshot, "annotations"), len(queue.ids))
+        queue._users.restore(item(snapshot, "users"))
         return queue
 
     @classmethod
