@@ -69,6 +69,7 @@ def test_a_group_of_one_row_ends_with_all_files_and_a_note(tmp_path):
     body = sampled(tmp_path, POOL.assign(g=["one", *["a"] * 59, *["b"] * 60]))
     assert written(tmp_path) == FILES
     assert body["notes"] == [
+        "1 of 3 groups of 'g', with under 1% of the rows, have too few rows to train and to validate ('one').",
         "the pool of 'one' is dry after 1 row",
         "the risk of 'one' is unknown: no row validates it",
     ]
