@@ -21,7 +21,7 @@ EXTRAS = {
     "gymnasium": ["gymnasium"],
     "litellm": ["litellm"],
     "openfeature": ["openfeature"],
-    "peers": ["mabwiser", "optuna", "river", "vowpalwabbit"],
+    "peers": ["mabwiser", "optuna", "river"],
     "postgresql": ["psycopg"],
     "ray": ["ray"],
     "service": ["httpx", "prometheus_client", "pydantic", "starlette", "structlog", "uvicorn"],

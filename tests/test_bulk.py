@@ -79,6 +79,20 @@ def test_contexts_are_learned_with_their_columns():
     assert warm.ask(frame).arm == stepped.ask(frame[["age", "pay"]].to_numpy()).arm
 
 
+def test_contexts_are_learned_under_the_names_of_earlier_rounds():
+    log = pd.DataFrame({"arm": ["x", "y"], "age": [1.0, 2.0], "pay": [3.0, 4.0], "reward": [0.5, 1.0]})
+    states = []
+    for named in (["age", "pay"], ["pay", "age"]):
+        policy = DiscountedLinUCB(0.9, arms=["x", "y"])
+        policy.forget(policy.ask({"age": 1.0, "pay": 0.0}))
+        policy.learn(log, contexts=named)
+        states.append(policy._state.moment.tolist())
+        assert policy.context_columns == ["age", "pay"]
+    assert states[0] == states[1]
+    with pytest.raises(ContextError, match=r"contexts: wanted the columns \['age', 'pay'\], as before, got"):
+        policy.learn(log.rename(columns={"pay": "wage"}), contexts=["age", "wage"])
+
+
 def test_exp3_weighs_rows_by_their_probabilities():
     weights = {}
     for column in ("p", None):

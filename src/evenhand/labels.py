@@ -15,7 +15,7 @@ from evenhand.protocol import Label, as_label, composed, find_label, label_of, p
 
 __all__ = [
     "as_given", "by_label", "combined_label", "combined_labels", "in_columns", "in_order", "label_texts", "numbered",
-    "order_of",
+    "order_of", "same_labels",
 ]  # fmt: skip
 
 
@@ -137,6 +137,15 @@ def order_of(given: Sequence[Any], labels: Sequence[Any]) -> list[int] | None:
     return order if len(set(order)) == len(given) else None
 
 
+def same_labels(given: Sequence[Any], labels: Sequence[Any]) -> bool:
+    """Return whether two sequences hold the same labels in the same order, however they are written.
+
+    >>> same_labels(["1", "2"], (1, 2)), same_labels(["2", "1"], (1, 2))
+    (True, False)
+    """
+    return order_of(given, labels) == list(range(len(labels)))
+
+
 def in_columns(table: Any, columns: list[str] | None, name: str) -> tuple[Any, list[str] | None]:
     """Return a table with its columns in the order of `columns`, and that order: its own where none is known yet.
 
@@ -149,7 +158,8 @@ def in_columns(table: Any, columns: list[str] | None, name: str) -> tuple[Any, l
     """
     given = list(getattr(table, "columns", ()))
     named = list(map(str, given))
-    if not named or named == columns or given == list(range(len(given))):
+    numbered = given == list(range(len(given))) and set(named) != set(columns or ())
+    if not named or named == columns or numbered:
         return table, columns
     if len(set(named)) < len(named) or (columns is not None and set(named) != set(columns)):
         what = "each column once" if columns is None else f"the columns {columns}, as before"

@@ -728,6 +728,17 @@ def test_contexts_of_another_width_are_refused():
         eh.evaluate(log, policy, **COLUMNS, contexts=np.zeros((200, 2)))
 
 
+@pytest.mark.parametrize("named", [lambda log, names: names, lambda log, names: log[names]], ids=["columns", "a frame"])
+def test_contexts_in_another_order_than_the_policy_has_learned_are_refused(named):
+    log = drawn(200).assign(age=np.arange(200.0) / 200, pay=np.arange(200.0) % 7)
+    policy = eh.learners.DiscountedLinUCB(arms=["a", "b", "c"])
+    policy.learn(log, contexts=["age", "pay"])
+    found = eh.evaluate(log, policy, **COLUMNS, contexts=named(log, ["age", "pay"]), seed=1)
+    assert found.value == eh.evaluate(log, policy, **COLUMNS, contexts=log[["age", "pay"]].to_numpy(), seed=1).value
+    with pytest.raises(ContextError, match=r"contexts: wanted the columns \['age', 'pay'\], as policy has, got"):
+        eh.evaluate(log, policy, **COLUMNS, contexts=named(log, ["pay", "age"]))
+
+
 def test_logs_without_propensities_must_be_drawn_at_fixed_chances():
     log = drawn(4000).drop(columns="p")
     named = {"arm": "arm", "reward": "reward"}

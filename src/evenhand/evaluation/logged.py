@@ -65,6 +65,8 @@ class Logged:
     """What is to be known of the chances."""
     whole: Logged | None = None
     """The log before rows were left out, None if none were."""
+    columns: list[str] | None = None
+    """The names of the contexts, where they have any."""
 
     def only(self, rows: Bools) -> Logged:
         """Return the log of some rows alone, whose chances are given row by row.
@@ -139,6 +141,7 @@ def read_logged(
         np.add.at(seen, (at, codes), 1.0)
         every, fixed = seen / seen.sum(axis=1, keepdims=True), True
         chances = every[at, codes]
+    shown = frame_or_value(contexts, "contexts")
     return Logged(
         arms,
         places,
@@ -149,10 +152,11 @@ def read_logged(
         every,
         fixed,
         propensity is None,
-        _contexts(frame, frame_or_value(contexts, "contexts"), len(arms)),
+        _contexts(frame, shown, len(arms)),
         given,
         position is not None,
         notes,
+        columns=_context_names(shown),
     )
 
 
@@ -265,6 +269,14 @@ def _fixed_chances(
             raise TableError(wanted(where, "chances of the arms that sum to 1", f"a sum of {total:.6g}", mend))
         whole, fixed = False, fixed and total < 1
     return (every if whole else None), fixed
+
+
+def _context_names(given: Any) -> list[str] | None:
+    """Return the names of contexts that are a data frame, or columns of the log; None of an array."""
+    named = getattr(given, "columns", [given] if isinstance(given, str) else given)
+    texts = isinstance(named, Sequence) or hasattr(given, "columns")
+    names = [composed(name) for name in named] if texts else []
+    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def _contexts(frame: pd.DataFrame, given: Any, arms: int) -> Floats | None:

@@ -167,7 +167,7 @@ class TableArms(KernelWorld):
         rows = np.bincount(np.repeat(self.membership.codes, self.counts), minlength=len(self.membership.names))
         grouping = Grouping.of_rows(self.membership.names, rows)
         what = f"groups of {', '.join(map(repr, group_columns))}"
-        self.enough, self.notes = grouping.enough, grouping.doubt(what, "have too few rows to be told apart")
+        self.enough, self.notes = grouping.enough, grouping.note(what, "have too few rows to be told apart")
         exact = (float(rewards.min()), float(rewards.max()))
         self.reward_range = (-math.inf, math.inf) if self.noise > 0 else exact
 

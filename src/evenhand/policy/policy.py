@@ -122,6 +122,8 @@ class KernelPolicy(Conversation):
     """What brings a segment into the state, for the compiled loop of a simulation; None where none does."""
     derive_kernel: Any = None
     """What `derive` does, as a kernel of the state; a simulation of several workers is compiled only with it."""
+    features: Sequence[str] | None = None
+    """The names of the contexts' columns in their order, where a learner from elsewhere says them."""
     encoder: Encoder | Transformer | None = None
     """What turns tables and dicts of contexts into numbers; `encode_with` sets it."""
     holds = False
@@ -144,7 +146,7 @@ class KernelPolicy(Conversation):
         self.arms = None if arms is None else arm_labels(arms)
         self.seed = draw_seed(seed)
         self.dimension = None if self.contextual else 0
-        self._columns: list[str] | None = None
+        self._columns: list[str] | None = None if self.features is None else list(self.features)
         if self.arms is not None and self.dimension is not None:
             self._begin()
 
@@ -406,7 +408,8 @@ class KernelPolicy(Conversation):
         'b'
         """
         encoder, frame = self.encoder, as_pandas(log)
-        columns = columns_of(contexts, self.contextual, self.dimension if encoder is None else None)
+        numbers, known = (self._numbers, self._columns) if encoder is None else (None, None)
+        columns = columns_of(contexts, self.contextual, numbers, known)
         arms = self._labels if self.arms is None else self.arms
         seen = feature_columns(frame, columns, -LARGEST, LARGEST) if encoder is None else encoder.transform(frame)
         rows = rows_of(frame, arms, seen, arm, reward, probability, pays=self.reward_range, largest=LARGEST)
@@ -420,7 +423,7 @@ class KernelPolicy(Conversation):
     @property
     def context_columns(self) -> list[str] | None:
         """The names of the contexts' columns, in the policy's order; None with an encoder, or where none are known."""
-        return self._columns
+        return self._columns if self.encoder is None else None
 
     @locked
     def encode_with(self, encoder: Any) -> Self:
@@ -450,7 +453,10 @@ class KernelPolicy(Conversation):
             raise ArgumentError(wanted("encoder", f"none: {name} sees no contexts", encoder))
         if self._begun:
             raise ArgumentError(wanted("encoder", f"a {name} that has seen no contexts yet", "one that has"))
-        self.encoder = as_encoder(encoder)
+        read, learned = as_encoder(encoder), self._columns
+        if learned is not None and getattr(read, "names", None) != learned:
+            raise ArgumentError(wanted("encoder", f"an Encoder of the learner's features {learned}", encoder))
+        self.encoder = read
         return self
 
     @locked
@@ -895,12 +901,17 @@ class KernelPolicy(Conversation):
                 return NO_CONTEXTS
             raise ContextError(wanted("contexts", "none: this policy sees no contexts", contexts, "call ask()"))
         shown, columns = read_shown(
-            contexts, self.arms or (), columns=self._columns, dimension=self.dimension, encoder=self.encoder
+            contexts, self.arms or (), columns=self._columns, dimension=self._numbers, encoder=self.encoder
         )
         if self.dimension is None:
             self.begin(shown.shape[1])
         self._columns = columns
         return shown
+
+    @property
+    def _numbers(self) -> int | None:
+        """How many numbers describe an arm, None where nothing says so yet."""
+        return self.dimension if self.dimension is not None or self.features is None else len(self.features)
 
     def _may_be_shown(self, shown: Floats) -> bool:
         return shown.shape == ((len(self._labels), self.dimension) if self.contextual else NO_CONTEXTS.shape)

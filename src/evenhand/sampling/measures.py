@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.data.groupings import Grouping
 from evenhand.data.rows import in_step
 from evenhand.extras import optional
 from evenhand.protocol import Label
@@ -88,7 +89,8 @@ def risk_table(
 def fairness_report(
     model: Any, X: Any, y: Any, *, groups: Sequence[Any], metrics: Mapping[str, Callable[..., Any]] | None = None
 ) -> Any:
-    """Return fairlearn's `MetricFrame` of a model on held-out rows: `by_group`, `overall`, `difference()`.
+    """Return fairlearn's `MetricFrame` of a model on held-out rows: `by_group`, `overall`, `difference()`. Its `notes`
+    say which groups have too few rows.
 
     Parameters
     ----------
@@ -111,4 +113,8 @@ def fairness_report(
     chosen = dict(metrics) if metrics is not None else {"error rate": zero_one_loss, "count": fairlearn.count}
     predicted = model.predict(X)
     told = as_predicted(y, model, predicted)
-    return fairlearn.MetricFrame(metrics=chosen, y_true=told, y_pred=predicted, sensitive_features=np.asarray(groups))
+    of_rows = np.asarray(groups)
+    report = fairlearn.MetricFrame(metrics=chosen, y_true=told, y_pred=predicted, sensitive_features=of_rows)
+    names, sizes = np.unique(of_rows, return_counts=True)
+    report.notes = Grouping.of_rows(names.tolist(), sizes).note("groups", "have too few rows to be compared")
+    return report

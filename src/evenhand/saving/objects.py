@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import ArgumentError, StateFileError
+from evenhand.protocol import SavedText
 from evenhand.saving.buffers import can_hold
 
 __all__ = ["described", "rebuilt"]
@@ -166,7 +167,7 @@ class _Reader:
 
     def read(self, value: Any) -> Any:
         if type(value) is not dict:
-            return value
+            return str(value) if isinstance(value, SavedText) else value
         number = value["at"]
         if number not in self.made:
             self._make(number, self.nodes[number])

@@ -406,7 +406,7 @@ class LabelQueue(Conversation):
         """What a careful user should know, as the sampler says it, which groups have too few items, and which have none
         left to validate."""
         groups = Grouping.of_rows(self.groups, np.bincount(self._items.group))
-        few = groups.doubt("groups", "have too few items to train and to validate")
+        few = groups.note("groups", "have too few items to train and to validate")
         dry = [label for z, label in enumerate(self.groups) if not len(self._items.waiting(z, "validation"))]
         return self.sampler.notes + [*few] + [f"no item of {label!r} is left to validate with" for label in dry]
 

@@ -89,8 +89,8 @@ class ArrayPool:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Which groups have too few rows, where these hold more than half of all."""
-        return self._grouping.doubt(self._grouped, "have too few rows to train and to validate")
+        """Which groups have too few rows."""
+        return self._grouping.note(self._grouped, "have too few rows to train and to validate")
 
     @property
     def _grouping(self) -> Grouping:
