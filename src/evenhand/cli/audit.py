@@ -82,7 +82,7 @@ def audit(
     if many or (not order and not round and owed is None and is_large(log)):
         kinds = labels_in_files(frame, arm, named=named)
     else:
-        frame = read_table(log, text=[name for name in (arm, available) if name])
+        frame = read_table(log, text=[name for name in (arm, available, segment) if name])
         kinds = read_plays(frame, arm, named).kinds
     caps = named_shares(cap, "--cap") if "=" in cap else cap or None
     limits = named_shares(behind, "--behind") if "=" in behind else behind or None

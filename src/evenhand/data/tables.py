@@ -47,12 +47,16 @@ def column(frame: pd.DataFrame, name: str) -> NDArray[Any]:
     Raises
     ------
     TableError
-        If there is no such column, it stands there twice, a cell is empty, or an object is no label.
+        If there is no such column, it stands there twice, a cell is empty, an object is no label, or a float is so
+        large that it may be any of several whole numbers.
     """
     values: Any = cells(frame, name)
     if values.dtype.kind == "i" or (values.dtype.kind == "u" and values.max() < 2**63):
         whole: NDArray[Any] = values.to_numpy(dtype=np.int64)
         return whole
+    kind = getattr(values.dtype, "categories", values).dtype
+    if kind.kind == "f":
+        _check_digits(values.astype(kind).to_numpy(), name)
     codes: Any = slice(None)
     if values.dtype.kind in "fb" or values.dtype in ("string", "category"):
         codes, values = values.factorize()
@@ -65,6 +69,16 @@ def column(frame: pd.DataFrame, name: str) -> NDArray[Any]:
             raise TableError(wanted(where, "a whole number or text", value, f"turn each {kind} into text"))
     chosen: NDArray[Any] = labels[codes]
     return chosen
+
+
+def _check_digits(values: Floats, name: str) -> None:
+    """Refuse floats that stand for whole numbers which they cannot tell apart."""
+    least = 2.0 ** (np.finfo(values.dtype).nmant + 1)
+    bad = np.flatnonzero(np.isfinite(values) & (abs(values) >= least))
+    if bad.size:
+        what = f"labels that floats hold exactly, below {least:.0f}"
+        mend = "read the column as whole numbers or as text: an empty cell makes floats of it"
+        raise TableError(wanted(f"column {name!r}, row {bad[0] + 1}", what, values[bad[0]], mend))
 
 
 def _label_or_text(value: Any) -> Label:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.data.json_files import each_once
-from evenhand.data.text_files import text_of
 from evenhand.errors import (
     ArgumentError,
     ContextError,
@@ -50,13 +49,13 @@ def contexts_of(text: str, study: Study) -> Any:
     A table has a row an arm and a column a feature; where it has a column `arm`, rows may stand in any order. In JSON
     a row is a list of numbers, or an object column -> value; a single object is a row that all arms share.
     """
-    from evenhand.cli.reading.tables import is_table, read_table
+    from evenhand.cli.reading.tables import is_table, read_table, text_in
 
     if is_table(text):
         return _in_table(read_table(text, text=["arm"]), text, study)
     try:
         inline = text.lstrip().startswith(("[", "{"))
-        content = text if inline else sys.stdin.read() if text == "-" else text_of(Path(text))
+        content = text if inline else sys.stdin.read() if text == "-" else text_in(Path(text))
         given = json.loads(content, object_pairs_hook=each_once)
     except (OSError, ValueError) as error:
         what = (

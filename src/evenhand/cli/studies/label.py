@@ -63,10 +63,9 @@ def label(
     from evenhand.cli.output import answer, as_json, records, say_notes
     from evenhand.cli.reading.empty_cells import without_empty_cells
     from evenhand.cli.reading.inputs import names_of
-    from evenhand.cli.reading.tables import read_table, read_texts
+    from evenhand.cli.reading.tables import GIVEN, labels_in, read_table
     from evenhand.cli.studies.label_session import Session
     from evenhand.data.csv_files import write_csv
-    from evenhand.data.files import format_of
     from evenhand.errors import ArgumentError, ExhaustedError, wanted
     from evenhand.protocol import labels_of_texts
     from evenhand.saving.state import save
@@ -90,8 +89,9 @@ def label(
         written = queue.write_tasks(tasks, annotator=annotator)
         answer({"tasks": written}, f"{written} items are in {tasks}; when they are labelled: --read FILE", json)
     elif read is not None:
-        given = read if read.is_file() and format_of(read) in ("json", "jsonl") else read_texts(read)
-        counts = queue.read_labels(given, annotator=_names(annotator), name=read.name)
+        with labels_in(read) as (given, name):
+            encoding = GIVEN.get().encoding
+            counts = queue.read_labels(given, annotator=_names(annotator), name=name, encoding=encoding)
         save(queue, state)
         words = f"{counts['told']} labels read, {counts['rejected']} items rejected, {counts['left']} left open"
         again = f", {counts['repeated']} told before" if "repeated" in counts else ""

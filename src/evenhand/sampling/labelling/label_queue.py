@@ -7,6 +7,7 @@ chosen, so that the risks the sampler looks at are those of the group and not th
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -17,6 +18,7 @@ from evenhand.arguments import is_whole, one_of
 from evenhand.data.groupings import Grouping
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ClosedTicketError, ExhaustedError, UnknownTicketError, wanted
+from evenhand.frames import is_frame
 from evenhand.policy.conversation import Conversation, locked, untaught
 from evenhand.protocol import Label
 from evenhand.registry import register
@@ -25,7 +27,7 @@ from evenhand.sampling.forecast import Forecast, forecast
 from evenhand.sampling.labelling.annotations import Annotations
 from evenhand.sampling.labelling.choosing import CHOICES, Choice
 from evenhand.sampling.labelling.label_assignment import Assignment
-from evenhand.sampling.labelling.label_files import write_tasks
+from evenhand.sampling.labelling.label_files import LabelFile, write_tasks
 from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED, Items
 from evenhand.sampling.labelling.label_reading import tell_file
 from evenhand.sampling.labelling.label_report import (
@@ -271,7 +273,12 @@ class LabelQueue(Conversation):
 
     @locked
     def read_labels(
-        self, path: Any, *, annotator: str | Mapping[Any, str] | None = None, name: str = "labels"
+        self,
+        path: Any,
+        *,
+        annotator: str | Mapping[Any, str] | None = None,
+        name: str | None = None,
+        encoding: str | None = None,
     ) -> dict[str, int]:
         """Tell the labels in a labelling tool's file; return how many were told, rejected and left open.
 
@@ -290,7 +297,8 @@ class LabelQueue(Conversation):
             them, its numbers or emails, as {7: "ann", "bob@example.org": "bob"}. Users that are not named here are
             annotators by their email, or their number where no file has had more. A user stays who she was in the files
             before.
-        name : what refusals call a data frame.
+        name : what refusals call the file, or the data frame.
+        encoding : how the text of the file is encoded, None for UTF-8, or what its first bytes show.
 
         Raises
         ------
@@ -302,7 +310,11 @@ class LabelQueue(Conversation):
         """
         for one in annotator.values() if isinstance(annotator, Mapping) else [annotator]:
             _name(one)
-        return tell_file(self, path, annotator, name)
+        table = is_frame(path)
+        if not table and not isinstance(path, (str, os.PathLike)):
+            raise ArgumentError(wanted("path", "the path of a file, or a data frame", path))
+        source = path if table else LabelFile(path, encoding)
+        return tell_file(self, source, annotator, name or ("labels" if table else Path(path).name))
 
     @locked
     def open_items(self, *, annotator: str | None = None) -> list[Label]:

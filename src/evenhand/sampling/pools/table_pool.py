@@ -13,7 +13,6 @@ from evenhand.errors import TableError, wanted
 from evenhand.frames import as_pandas
 from evenhand.labels import combined_label
 from evenhand.registry import register
-from evenhand.sampling.pools.labels import checked_labels
 from evenhand.sampling.pools.pools import ArrayPool
 from evenhand.sampling.pools.table_features import TableFeatures
 
@@ -97,15 +96,13 @@ class TablePool(ArrayPool):
     def _labels(self, frame: pd.DataFrame) -> NDArray[Any]:
         """Return the labels (n,) of a frame; a column of numbers must hold whole ones."""
         values = cells(frame, self.label_column)
-        if values.dtype.kind != "f":
-            return np.array(column(frame, self.label_column).tolist())
         with np.errstate(invalid="ignore"):
-            fractions = np.flatnonzero(~(values.to_numpy() % 1 == 0))
+            fractions = np.flatnonzero(~(values.to_numpy() % 1 == 0)) if values.dtype.kind == "f" else np.zeros(0)
         if fractions.size:
             where = f"column {self.label_column!r}, row {int(fractions[0]) + 1}"
             mend = "turn the column into classes first"
             raise TableError(wanted(where, "a label that is text or a whole number", values.iloc[fractions[0]], mend))
-        return np.array(checked_labels(values.to_numpy()))
+        return np.array(column(frame, self.label_column).tolist())
 
     def held_out(self, frame: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
         """Return features (n, d), labels (n,) and groups (n,) of other rows, encoded like the pool."""
