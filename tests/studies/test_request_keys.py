@@ -240,7 +240,8 @@ def test_the_shell_has_sticky_keys(tmp_path):
     first = asked(store, "--key", "ann", "--sticky", "--available", "ads")
     assert asked(store, "--key", "ann", "--sticky", "--available", "news") == first
     assert asked(store, "--key", "ann", "--sticky") == first
-    for *unread, words in (("--contexts", "no.csv", "no such file"), ("--contexts", "[[1", "rows"), ("--groups", "x", "ARM")):
+    unreadable = ("--contexts", "no.csv", "no such file"), ("--contexts", "[[1", "rows of"), ("--groups", "x", "ARM")
+    for *unread, words in unreadable:
         assert asked(store, "--key", "ann", "--sticky", *unread) == first
         refused(ArgumentError, words, "ask", store, "--key", "bob", "--sticky", *unread)
 
