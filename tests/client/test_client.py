@@ -173,7 +173,7 @@ def asks(**given):
         ({"contexts": pd.Series([1.5, 2.0])}, {"contexts": [1.5, 2.0]}),
         ({"contexts": [[Decimal("0.5"), Fraction(1, 4)]]}, {"contexts": [[0.5, 0.25]]}),
     ],
-    ids=str,
+    ids=",".join,
 )
 def test_what_holds_several_values_is_sent_as_a_list_and_a_series_by_arm_as_an_object(given, sent):
     assert asks(**given) == sent

@@ -152,7 +152,7 @@ def details(client, flag, shown):
         {"contexts": object()},
         {},
     ],
-    ids=lambda shown: str(shown)[:60],
+    ids=",".join,
 )
 def test_a_sticky_visitor_gets_her_first_decision_in_every_other_context(flags, shown):
     one = flags("red", "blue", sticky=True)
