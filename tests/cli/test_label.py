@@ -265,7 +265,7 @@ def test_everybody_has_tasks_of_their_own_and_names_of_a_tool_are_theirs(patient
     label_studio("ann.json", 7, 8)
     before = pathlib.Path("labels.evenhand").read_bytes()
     refused = str(call(*WORKED, "--read", "export.json").exception)
-    assert "export.json, task 1, item 'p" in refused
+    assert "export.json, row 1, item 'p" in refused
     assert "ann, bob was asked for it, not 7" in refused
     assert "nothing was told" in refused
     assert pathlib.Path("labels.evenhand").read_bytes() == before

@@ -140,7 +140,7 @@ def test_a_request_keeps_the_labels_of_a_series_or_refuses_them():
     assert shown(groups=by_arm.reset_index(drop=True)) == {"groups": {"0": "m", "1": "f"}}
     assert shown(rows.reset_index(drop=True)) == {"contexts": [{"x": 1}, {"x": 2}]}
     assert shown(rows.iloc[:1]) == {"contexts": [{"x": 1}]}
-    told = body(calls.tell("ads", "ads.1.00", None, None, None, [[1], [2]], by_arm, None))
+    told = body(calls.tell("ads", "ads.1.00", None, None, None, None, [[1], [2]], by_arm, None))
     assert (told["X"], told["y"]) == ([[1], [2]], ["m", "f"])
     with pytest.raises(ArgumentError, match=r"a Series that names a label twice, \['a', 'a'\]"):
         shown(groups=by_arm.set_axis(["a", "a"]))

@@ -111,7 +111,7 @@ def test_a_third_label_breaks_a_tie_and_is_refused_where_there_is_none(tasks, tm
     said = {other: [("low", 1), ("low", 2), ("high", 3)]}
     with pytest.raises(errors.ClosedTicketError) as refused:
         queue.read_labels(exported(tmp_path / "three.json", file, said))
-    assert f"three.json, task 2, item {other!r}: it is labelled already, by 1 and 2" in str(refused.value)
+    assert f"three.json, row 2, item {other!r}: it is labelled already, by 1 and 2" in str(refused.value)
     assert str(refused.value).endswith("nothing was told: mend them, or leave them out of the file")
     assert len(told(queue)) == 3
 
@@ -180,10 +180,10 @@ def test_every_label_that_is_wrong_is_named_with_its_place_and_none_is_told(task
     with pytest.raises(errors.TicketError) as refused:
         queue.read_labels(export)
     for words in (
-        f"export.json, task 2, item {two!r}: 1 labelled it 'low' before, not 'high'",
-        "export.json, task 3, item 'nobody': wanted the id of an item",
-        f"export.json, task 4, item {four!r}: 1 labelled it 'low' before, not 'high'; name the users",
-        f"export.json, task 5, item {IDS[-1]!r}: it was not asked for",
+        f"export.json, row 2, item {two!r}: 1 labelled it 'low' before, not 'high'",
+        "export.json, row 3, item 'nobody': wanted the id of an item",
+        f"export.json, row 4, item {four!r}: 1 labelled it 'low' before, not 'high'; name the users",
+        f"export.json, row 5, item {IDS[-1]!r}: it was not asked for",
         "nothing was told",
     ):
         assert words in str(refused.value)
@@ -194,10 +194,10 @@ def test_every_label_that_is_wrong_is_named_with_its_place_and_none_is_told(task
 def test_a_label_outside_the_classes_and_several_choices_are_named(tasks, tmp_path):
     queue, (one, two, *_), file = tasks
     export = exported(tmp_path / "export.json", file, {one: [("low", 1)], two: [(3, 1)]})
-    with pytest.raises(errors.ArgumentError, match=f"export.json, task 2, item '{two}': .*nothing was told"):
+    with pytest.raises(errors.ArgumentError, match=f"export.json, row 2, item '{two}': .*nothing was told"):
         queue.read_labels(export)
     export.write_text(export.read_text().replace('"choices": [3]', '"choices": ["low", "high"]'))
-    with pytest.raises(errors.TableError, match=f"task 2, item '{two}': wanted one choice.*; nothing was told"):
+    with pytest.raises(errors.TableError, match=f"row 2, item '{two}': wanted one choice.*; nothing was told"):
         queue.read_labels(export)
     assert told(queue) == []
 
@@ -208,7 +208,7 @@ def test_items_of_people_who_were_asked_by_name_are_not_for_others(tmp_path):
     assert queue.ask(1, annotator="bob") == [one]
     queue.write_tasks(tmp_path / "next.json")
     export = exported(tmp_path / "export.json", tmp_path / "next.json", {one: [("low", 7)]})
-    with pytest.raises(errors.UnknownTicketError, match=f"task 1, item '{one}': ann, bob was asked for it, not 7"):
+    with pytest.raises(errors.UnknownTicketError, match=f"row 1, item '{one}': ann, bob was asked for it, not 7"):
         queue.read_labels(export)
 
 
@@ -241,7 +241,7 @@ def test_a_tools_own_number_is_not_taken_for_an_id(gone, tmp_path):
     if gone == "text":
         del row["text"]
     (tmp_path / "min.json").write_text(json.dumps([row]))
-    with pytest.raises(errors.UnknownTicketError, match=rf"min.json, task 1, item {one}: wanted the id of an item"):
+    with pytest.raises(errors.UnknownTicketError, match=rf"min.json, row 1, item {one}: wanted the id of an item"):
         queue.read_labels(tmp_path / "min.json")
     row |= {"text": TEXTS[one]}
     (tmp_path / "min.json").write_text(json.dumps([row]))
@@ -288,7 +288,7 @@ def test_a_line_separator_is_part_of_a_text_and_a_line_break_part_of_a_cell(task
     (tmp_path / "lines.jsonl").write_text(line, encoding="utf-8")
     (tmp_path / "cells.csv").write_text(f'id,text,label\n{two},"a\nb",low\nnobody,,low\n', encoding="utf-8")
     assert queue.read_labels(tmp_path / "lines.jsonl")["told"] == 1
-    with pytest.raises(errors.UnknownTicketError, match=r"cells.csv, line 4, item 'nobody'"):
+    with pytest.raises(errors.UnknownTicketError, match=r"cells.csv, row 2, item 'nobody'"):
         queue.read_labels(tmp_path / "cells.csv")
 
 

@@ -10,7 +10,6 @@ import typer
 from evenhand.cli.completion import arms
 from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.errors import ArgumentError, EvenhandError, SharesError, wanted
-from evenhand.protocol import find_label
 
 if TYPE_CHECKING:
     from evenhand.studies import Study
@@ -96,6 +95,8 @@ def _said(row: dict[str, Any]) -> str:
 
 def labels_of(texts: list[str], study: Study) -> list[Any]:
     """Return the study's labels for their texts, which may be those of numbers; unknown texts as they are."""
+    from evenhand.protocol import find_label
+
     arms = study.bare_policy.arms or ()
     found = [find_label(text, arms) for text in texts]
     return [text if place is None else arms[place] for text, place in zip(texts, found, strict=True)]

@@ -282,7 +282,8 @@ class PromiseCheck:
                 self.promise = self.promise.varied(arms=tuple(self._labels), shares=shares)
         self._parts = {}
         for segment, state in snapshot.get("parts", []):
-            first_named(segment, self._names)
+            if segment is not None:
+                first_named(segment, self._names)
             self._parts[segment] = self._new_books()
             self._parts[segment].fill(state)
             if self._parts[segment].broken() is not None:
