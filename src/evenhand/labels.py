@@ -14,8 +14,8 @@ from evenhand.errors import ArgumentError, ContextError, wanted
 from evenhand.protocol import Label, as_label, composed, find_label, label_of, places
 
 __all__ = [
-    "as_given", "by_label", "combined_label", "combined_labels", "in_columns", "in_order", "label_texts", "numbered",
-    "order_of", "same_labels",
+    "as_given", "by_label", "combined_label", "combined_labels", "in_columns", "in_order", "label_texts", "listed",
+    "numbered", "order_of", "same_labels",
 ]  # fmt: skip
 
 
@@ -44,7 +44,24 @@ def as_given(
         raise refusal(wanted(name, what, values, "a set has no order"))
     if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__") or getattr(values, "ndim", 1) == 0:
         raise refusal(wanted(name, what, values))
-    return list(values)
+    return listed(values)
+
+
+def listed(values: Any) -> list[Any]:
+    """Return what a list, a view, an iterator, or an array or column of any library holds; a single value as a list.
+
+    >>> listed({"a": 1}.keys()), listed("ab"), listed(range(2))
+    (['a'], ['ab'], [0, 1])
+
+    Raises
+    ------
+    TypeError
+        If it is an array without a dimension.
+    """
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        return [values]
+    own = None if isinstance(values, np.ndarray) else getattr(values, "tolist", getattr(values, "to_pylist", None))
+    return list(values if own is None else own())
 
 
 def by_label(

@@ -224,6 +224,18 @@ class Grouped(Base):
             contexts if groups is None else Shown(contexts, groups), available=available, segment=segment
         )
 
+    def round_shown(
+        self,
+        contexts: Any = None,
+        groups: Membership | None = None,
+        *,
+        available: Any = None,
+        segment: Label | None = None,
+    ) -> Any:
+        """Return what a round shows as the policy reads it, equal for two rounds that show the same."""
+        codes = self.membership.codes if groups is None else self.membership.of_round(groups)
+        return list(codes), super().round_shown(contexts, available=available, segment=segment)
+
     def begin(self, dimension: int) -> None:
         """Make ready for contexts (n_arms, dimension).
 

@@ -33,7 +33,7 @@ from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, Gradual, entry, interpreted, kernel
 from evenhand.kernels.flatten import flat, names, packer
-from evenhand.labels import by_label
+from evenhand.labels import by_label, listed
 from evenhand.policy.arms_table import arms_table
 from evenhand.policy.chances import WAITING, Deferred, copied
 from evenhand.policy.conversation import Conversation, locked
@@ -42,7 +42,7 @@ from evenhand.policy.pooling import Pool
 from evenhand.policy.reasons import CODE_BITS, CODES, FORCED, REASONS, is_forced, reason
 from evenhand.policy.traits import traits_of
 from evenhand.policy.warm_start import columns_of, rows_of
-from evenhand.protocol import Decision, Label, arm_labels, find_label, places
+from evenhand.protocol import Decision, Label, arm_labels, find_label, label_of, places, writing
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.saving.saved import column_names, fill, item, refused, whole
 
@@ -110,6 +110,8 @@ class KernelPolicy(Conversation):
     """How many arms are played in a round, none twice."""
     arms: tuple[Label, ...] | None
     dimension: int | None
+    retired: tuple[Label, ...] = ()
+    """The arms that are no longer on offer."""
     _counts: list[int]
     """How often each arm was decided for since the policy was made or loaded."""
     _table: tuple[Any, dict[Any, int], bool] | None = None
@@ -176,14 +178,14 @@ class KernelPolicy(Conversation):
         contexts : for a contextual policy, a row of numbers an arm, as an array or a data frame; or one row that all
             arms share, as numbers (d,) or (1, d), a dict or a data frame of one row. With an encoder, see
             `encode_with`, tables and dicts may hold text.
-        available : the labels of the arms that are on offer in this round, where not all are.
+        available : the labels of the arms that are on offer in this round, where not all are; order and repeats make no
+            difference.
         segment : to which segment the round belongs, such as a country, for a promise inside each.
 
         Raises
         ------
         ArgumentError
-            If no arm is available, one is unknown or named twice, or the policy takes every arm to be on offer or knows
-            no segments.
+            If no arm is available, one is unknown, or the policy takes every arm to be on offer or knows no segments.
         ContextError
             If `contexts` are missing, not wanted, of another shape, or not finite, or a data frame whose rows are not
             the arms or whose columns are not those of earlier rounds.
@@ -253,6 +255,25 @@ class KernelPolicy(Conversation):
         {'a': 0.1, 'b': 0.9}
         """
         return self._probabilities_of(contexts, available=available, segment=segment)
+
+    def round_shown(self, contexts: Any = None, *, available: Any = None, segment: Label | None = None) -> Any:
+        """Return what a round shows as the policy reads it, equal for two rounds that show the same. Nothing changes.
+
+        Parameters
+        ----------
+        contexts, available, segment : as for `ask`.
+
+        Raises
+        ------
+        EvenhandError
+            As `ask` does.
+        """
+        arms, shown = self.arms or (), None
+        if contexts is not None:
+            read = read_shown(contexts, arms, columns=self._columns, dimension=self.dimension, encoder=self.encoder)
+            shown = read[0].tolist()
+        offer = self._positions([arm for arm in arms if arm not in self.retired] if available is None else available)
+        return shown, set(offer), None if segment is None else writing(label_of(segment))
 
     def _probabilities_of(self, contexts: Any, **offer: Any) -> dict[Label, float]:
         if getattr(self, "compiled", True):
@@ -778,19 +799,18 @@ class KernelPolicy(Conversation):
 
     def _positions(self, available: Any) -> list[int]:
         """Return the positions of the arms that are on offer."""
-        given = [available] if isinstance(available, (str, int)) else available
         if isinstance(available, Mapping):
             mend = "keep those that are: [arm for arm, here in available.items() if here]"
             raise ArgumentError(wanted("available", "a list of the arms on offer", available, mend))
         try:
-            found = self._places_of(list(given))
+            found = self._places_of(listed(available))
         except TypeError:
             found = None
         if found is None:
             raise ArgumentError(wanted("available", f"labels of the arms {list(self.arms or ())}", available))
-        if not found or len(set(found)) < len(found):
-            raise ArgumentError(wanted("available", "at least one arm, each named once", available))
-        return found
+        if not found:
+            raise ArgumentError(wanted("available", "at least one arm", available))
+        return list(dict.fromkeys(found))
 
     def _places_of(self, labels: list[Any]) -> list[int] | None:
         """Return the position of each label, None where one is no arm's; the table of labels is made once."""

@@ -56,9 +56,9 @@ EXPECTED: dict[str, tuple[type[ArgumentError], str]] = {
     "key": (ArgumentError, "a text of 1 to 200 printable characters"),
     "Idempotency-Key": (ArgumentError, "1 to 100 printable ASCII characters, neither first nor last a space"),
     "samples": (ArgumentError, "an object of columns, lists of one length"),
-    **dict.fromkeys(
-        ("reward", "violations", "acceptable", "X", "y"), (ArgumentError, "numbers, texts, or lists of them")
-    ),
+    **dict.fromkeys(("reward", "X", "y"), (ArgumentError, "numbers, texts, or lists of them")),
+    "violations": (ArgumentError, "pairs of positions [[0, 1], ...], or true or false"),
+    "acceptable": (ArgumentError, "pairs of positions [[0, 1], ...]"),
     "name": (ArgumentError, "up to 100 letters, digits, - and _, a letter or a digit first"),
     "expire_after": (ArgumentError, "seconds, or a text such as 7d or 12h"),
     "role": (ArgumentError, "one of decide, report, read, both, admin"),
@@ -179,7 +179,10 @@ class TellBody(Body):
             description="For several arms a list in the order of the decision's `arms`, or an object arm -> reward.",
         )
     )
-    violations: Pairs | None = Field(default=None, description="Pairs that an auditor finds treated unfairly.")
+    violations: Pairs | bool | None = Field(
+        default=None,
+        description="Pairs that an auditor finds treated unfairly; true, for something, is answered with which to ask.",
+    )
     acceptable: Pairs | None = Field(default=None, description="Pairs that an auditor finds treated fairly.")
     auditor: str | None = Field(default=None, description="Who names these pairs, where several people audit.")
     X: Values | None = Field(default=None, description="Rows of features, for policies that sample.")
