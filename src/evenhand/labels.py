@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import ArgumentError, ContextError, wanted
-from evenhand.protocol import Label, as_label, composed, find_label, label_of, places
+from evenhand.protocol import Label, as_label, composed, find_label, places
 
 __all__ = [
     "as_given", "by_label", "combined_label", "combined_labels", "in_columns", "in_order", "label_texts", "numbered",
@@ -73,8 +73,7 @@ def by_label(
             return named[place]
         if isinstance(key, (tuple, frozenset)):
             return type(key)(map(known_as, key))
-        # what is none of them is a text at least, as True is equal to 1
-        return label_of(key) if named and isinstance(key, (bool, np.bool_)) else as_label(key)
+        return as_label(key)
 
     labels = {key: known_as(key) for key in given}
     several = Counter(labels.values())

@@ -282,3 +282,9 @@ def test_a_refused_table_names_the_file_the_row_and_the_item(patients):
     assert refused.startswith("labels.csv, row 2, item 'p")
     assert "nothing was told" in refused
     assert eh.load("labels.evenhand").annotations.empty
+
+
+def test_labels_may_be_a_list_as_json(patients):
+    options = ["patients.csv", *OPTIONS[:-1], '["01", 1]', "--choice", "uniform", "--seed", 1, "--out", "l.csv"]
+    assert "[1] 01  [2] 1  [r]eject" in call(*options, answers="1\n2\nq\n").output
+    assert pd.read_csv("l.csv", dtype=str)["label"].tolist() == ["01", "1"]

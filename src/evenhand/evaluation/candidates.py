@@ -9,6 +9,7 @@ import numpy as np
 
 from evenhand.arguments import as_float, as_floats
 from evenhand.data.probabilities import scaled_note, summed
+from evenhand.data.tables import twin_of
 from evenhand.errors import ArgumentError, ModelError, UnknownArmError, none_for, of_one_type, wanted, wanted_one_of
 from evenhand.evaluation.logged import Logged, row_table
 from evenhand.frames import is_frame
@@ -102,7 +103,7 @@ def _distribution(given: Any, logged: Logged, name: str) -> Floats:
             raise ArgumentError(wanted(f"{name}[{label!r}]", "a probability in [0, 1]", value))
         if label in logged.arms:
             named[label] = number
-        elif not of_one_type(logged.arms, label):
+        elif not of_one_type(logged.arms, label) or twin_of(label, [a for a in logged.arms if a not in values]):
             raise UnknownArmError(wanted_one_of(name, logged.arms, label, what="the arms of the log,"))
         elif number > 0:
             mend = "its value cannot be known from this log; run an experiment that tries it"

@@ -13,7 +13,7 @@ from evenhand.data.rows import in_step
 from evenhand.extras import optional
 from evenhand.protocol import Label
 from evenhand.sampling.models.losses import BOUNDED, Loss
-from evenhand.sampling.pools.labels import as_predicted
+from evenhand.sampling.pools.labels import as_predicted, checked_labels
 from evenhand.sampling.problem import checked_number
 
 __all__ = ["confidence_sequence", "fairness_report", "risk_table"]
@@ -100,7 +100,7 @@ def fairness_report(
     Raises
     ------
     ArgumentError
-        If labels or groups carry other row labels than X.
+        If labels or groups carry other row labels than X, or one is missing or no label.
     MissingExtraError
         If fairlearn is not installed.
     """
@@ -111,4 +111,5 @@ def fairness_report(
     chosen = dict(metrics) if metrics is not None else {"error rate": zero_one_loss, "count": fairlearn.count}
     predicted = model.predict(X)
     told = as_predicted(y, model, predicted)
-    return fairlearn.MetricFrame(metrics=chosen, y_true=told, y_pred=predicted, sensitive_features=np.asarray(groups))
+    of_rows = checked_labels(groups, "groups")
+    return fairlearn.MetricFrame(metrics=chosen, y_true=told, y_pred=predicted, sensitive_features=of_rows)

@@ -62,7 +62,7 @@ def label(
     """
     from evenhand.cli.output import answer, as_json, records, say_notes
     from evenhand.cli.reading.empty_cells import without_empty_cells
-    from evenhand.cli.reading.inputs import names_of
+    from evenhand.cli.reading.inputs import labels_in, names_of
     from evenhand.cli.reading.tables import read_table, read_texts
     from evenhand.cli.studies.label_session import Session
     from evenhand.data.csv_files import write_csv
@@ -72,7 +72,7 @@ def label(
     from evenhand.saving.state import save
 
     shown = names_of(show) or [id, *names_of(features)]
-    columns, allowed = names_of(features), labels_of_texts(names_of(labels))
+    columns, allowed = names_of(features), labels_of_texts(labels_in(labels, "--labels"))
     if len(set(allowed)) < 2:
         raise ArgumentError(wanted("--labels", "at least two labels", labels))
     frame = read_table(table, text=[name for name in (id, group) if name not in columns])
