@@ -102,7 +102,8 @@ class Groups:
             arms, given = arm_labels(len(groups)), list(groups)
         labels = combined_labels([_attributes(group) for group in given], "groups")
         codes = {label: code for code, label in enumerate(dict.fromkeys(labels))}
-        return cls(arms, tuple(codes), tuple(codes[label] for label in labels))
+        names = arm_labels(list(codes), "groups", least=1)
+        return cls(arms, names, tuple(codes[label] for label in labels))
 
     def members(self, group: Label) -> tuple[Label, ...]:
         """Return the arms of a group."""
