@@ -628,6 +628,15 @@ def test_a_distribution_over_other_texts_is_not_said_to_be_untried():
         eh.evaluate(log, {"1": 0.5, "2": 0.5}, arm="arm", reward="reward")
 
 
+def test_a_table_of_other_arms_is_refused_with_types():
+    log, table = frame(pd.Series([True, False] * 20)), pd.DataFrame({1: [0.5] * 40, 0: [0.5] * 40})
+    words = r"policy: wanted one entry for each of \['false', 'true'\] \(text\), got 1 \(a whole number\)"
+    with pytest.raises(UnknownArmError, match=words):
+        eh.evaluate(log, table, arm="arm", reward="reward")
+    with pytest.raises(UnknownArmError, match=r"policy: wanted the arms of the log, \['a', 'b'\], got 'ann'"):
+        eh.evaluate(frame(pd.Series(["a", "b"] * 20)), {"ann": 0.5, "bob": 0.5}, arm="arm", reward="reward")
+
+
 MIXED = pd.DataFrame({"who": pd.Series([1, "1", 2, "2"] * 50, dtype=object), "x": range(200), "y": [0, 1] * 100})
 NAMES = {
     "parity": lambda: eh.audit.parity(MIXED, group="who", value="y").groups["group"].tolist(),
@@ -637,6 +646,7 @@ NAMES = {
     "evaluate": lambda: eh.evaluate(MIXED, {1: 0.5, 2: 0.5}, arm="who", reward="y") and [1, 2],
     "a pool": lambda: list(TablePool(MIXED, group="who", label="y").groups),
     "a queue": lambda: list(LabelQueue(range(200), MIXED[["x"]], groups=MIXED["who"].tolist()).groups),
+    "a causal model": lambda: list(CausalModel.fit(MIXED[["who", "y"]], [("who", "y")]).states["who"]),
     "features": lambda: sorted(set(coded(MIXED, "who") + 1)),
 }
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, ContextError, wanted
+from evenhand.errors import ArgumentError, ContextError, of_one_type, wanted, wanted_one_of
 from evenhand.protocol import Label, as_label, composed, find_label, places
 
 __all__ = [
@@ -116,6 +116,9 @@ def in_order(
             table = table.take(np.argsort(np.array(at)), axis=axis)
         elif not numbered:
             mend = "reset_index(drop=True) has rows read by position" if axis == 0 else ""
+            strange = [label for label, place in zip(named, at, strict=True) if place is None][:1]
+            if strange and not of_one_type(order, strange[0]):
+                raise refusal(wanted_one_of(name, order, strange[0], what="one entry for each of", mend=mend))
             raise refusal(wanted(name, f"one entry for each of {list(order)}", f"the labels {named}", mend))
     return table
 

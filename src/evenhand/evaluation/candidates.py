@@ -97,13 +97,14 @@ def _distribution(given: Any, logged: Logged, name: str) -> Floats:
             raise ArgumentError(wanted(name, f"a probability for each of {len(logged.arms)} arms", len(values)))
         values = dict(zip(logged.arms, values, strict=True))
     named: dict[Label, float] = {}
+    unnamed = [arm for arm in logged.arms if arm not in values]
     for label, value in values.items():
         number = as_float(value)
         if not 0 <= number <= 1:
             raise ArgumentError(wanted(f"{name}[{label!r}]", "a probability in [0, 1]", value))
         if label in logged.arms:
             named[label] = number
-        elif not of_one_type(logged.arms, label) or twin_of(label, [a for a in logged.arms if a not in values]):
+        elif not of_one_type(logged.arms, label) or twin_of(label, unnamed) or unnamed == list(logged.arms):
             raise UnknownArmError(wanted_one_of(name, logged.arms, label, what="the arms of the log,"))
         elif number > 0:
             mend = "its value cannot be known from this log; run an experiment that tries it"
