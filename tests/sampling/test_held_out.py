@@ -65,6 +65,11 @@ def test_groups_that_are_none_are_refused_by_name(measure, groups):
         measure(Yes(), X, [0, 1, 0, 1], groups=groups)
 
 
+def test_groups_of_one_writing_are_one_in_a_report():
+    report = fairness_report(Yes(), X, [0, 1, 0, 1], groups=[1, "1", 2, 1.0])
+    assert report.by_group["count"].to_dict() == {1: 3, 2: 1}
+
+
 @pytest.mark.parametrize("y", [{"a": 1}, [[0], [1], [0], [1]], [None, 1, 0, 1]], ids=str)
 def test_labels_that_are_none_are_refused_by_name(y):
     with pytest.raises(ArgumentError, match="y: wanted"):

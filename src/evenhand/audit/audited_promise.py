@@ -10,7 +10,7 @@ import numpy as np
 
 from evenhand.audit.decision_log import Rounds, moments_of
 from evenhand.data.tables import cells, column, in_natural_order, named_alike, twin_of
-from evenhand.errors import SharesError, TableError, of_one_type, wanted, wanted_one_of
+from evenhand.errors import SharesError, TableError, nearest, of_one_type, wanted, wanted_one_of
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.due_times import NEVER
 from evenhand.labels import by_label
@@ -141,7 +141,7 @@ def check_named(given: Mapping[str, Any], kinds: Sequence[Label], rest: Rest) ->
             raise SharesError(wanted_one_of(name, kinds, label, what="arms among", mend=f"did you mean {twin!r}?"))
     if absent == told and told and rest == "free":
         name, label = absent[0]
-        mend = "name an arm of the log too, with a share of 0 where it is owed nothing"
+        mend = "" if nearest(label, kinds) else "name an arm of the log too, with a share of 0 where it is owed nothing"
         raise SharesError(wanted_one_of(name, kinds, label, what="an arm of the log, one of", mend=mend))
 
 

@@ -13,7 +13,7 @@ from evenhand.data.rows import in_step
 from evenhand.extras import optional
 from evenhand.protocol import Label
 from evenhand.sampling.models.losses import BOUNDED, Loss
-from evenhand.sampling.pools.labels import as_predicted, checked_labels
+from evenhand.sampling.pools.labels import as_predicted, grouped
 from evenhand.sampling.problem import checked_number
 
 __all__ = ["confidence_sequence", "fairness_report", "risk_table"]
@@ -111,5 +111,6 @@ def fairness_report(
     chosen = dict(metrics) if metrics is not None else {"error rate": zero_one_loss, "count": fairlearn.count}
     predicted = model.predict(X)
     told = as_predicted(y, model, predicted)
-    of_rows = checked_labels(groups, "groups")
+    named, codes = grouped(groups, "groups")
+    of_rows = np.array(named, dtype=object)[codes]
     return fairlearn.MetricFrame(metrics=chosen, y_true=told, y_pred=predicted, sensitive_features=of_rows)
