@@ -625,7 +625,8 @@ def test_a_cap_or_window_of_no_arm_of_the_log_is_refused_with_types(arms, promis
 
 def test_a_distribution_over_other_texts_is_not_said_to_be_untried():
     log = frame(pd.Series(["1.0", "2.0"] * 20))
-    with pytest.raises(UnknownArmError, match=r"policy: wanted the arms of the log, \['1.0', '2.0'\], got '1'"):
+    words = r"policy: wanted the arms of the log, \['1.0', '2.0'\], got '1'; did you mean '1.0'"
+    with pytest.raises(UnknownArmError, match=words):
         eh.evaluate(log, {"1": 0.5, "2": 0.5}, arm="arm", reward="reward")
 
 
@@ -634,6 +635,8 @@ def test_a_table_of_other_arms_is_refused_with_types():
     words = r"policy: wanted one entry for each of \['false', 'true'\] \(text\), got 1 \(a whole number\)"
     with pytest.raises(UnknownArmError, match=words):
         eh.evaluate(log, table, arm="arm", reward="reward")
+    with pytest.raises(UnknownArmError, match=r"policy: wanted the arms of the log, \[0, 1\] .*, got '00' .*mean 0"):
+        eh.evaluate(frame(pd.Series([0, 1] * 20)), {"00": 0.5, 1: 0.5}, arm="arm", reward="reward")
     with pytest.raises(UnknownArmError, match=r"policy: wanted the arms of the log, \['a', 'b'\], got 'ann'"):
         eh.evaluate(frame(pd.Series(["a", "b"] * 20)), {"ann": 0.5, "bob": 0.5}, arm="arm", reward="reward")
 

@@ -99,13 +99,14 @@ def _distribution(given: Any, logged: Logged, name: str) -> Floats:
     named: dict[Label, float] = {}
     unnamed = [arm for arm in logged.arms if arm not in values]
     for label, value in values.items():
-        number = as_float(value)
+        number, twin = as_float(value), None if label in logged.arms else twin_of(label, unnamed)
         if not 0 <= number <= 1:
             raise ArgumentError(wanted(f"{name}[{label!r}]", "a probability in [0, 1]", value))
         if label in logged.arms:
             named[label] = number
-        elif not of_one_type(logged.arms, label) or twin_of(label, unnamed) or unnamed == list(logged.arms):
-            raise UnknownArmError(wanted_one_of(name, logged.arms, label, what="the arms of the log,"))
+        elif twin is not None or len(unnamed) == len(logged.arms) or not of_one_type(logged.arms, label):
+            mend = "" if twin is None else f"did you mean {twin!r}?"
+            raise UnknownArmError(wanted_one_of(name, logged.arms, label, what="the arms of the log,", mend=mend))
         elif number > 0:
             mend = "its value cannot be known from this log; run an experiment that tries it"
             raise UnknownArmError(wanted(f"{name}[{label!r}]", "0 for an arm that the log never tried", value, mend))
