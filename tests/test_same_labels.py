@@ -582,14 +582,14 @@ def test_a_cap_of_an_arm_that_never_appears_is_said_loudly(tmp_path):
     assert "ATTENTION: arm c has a cap and never appears in the log." in said
 
 
-FLAGS = [True] * 90 + [False] * 10
+OFTEN_TRUE = [True] * 90 + [False] * 10
 
 
 @pytest.mark.parametrize(
     ("arms", "promised", "kept"),
     [
-        (FLAGS, {"caps": {1: 0.1, 0: 1.0}}, False),
-        (FLAGS, {"caps": {1: 1.0, "0": 1.0}}, True),
+        (OFTEN_TRUE, {"caps": {1: 0.1, 0: 1.0}}, False),
+        (OFTEN_TRUE, {"caps": {1: 1.0, "0": 1.0}}, True),
         ([True] * 50, {"windows": {1: 3}}, True),
         (["1", "2"] * 9, {"caps": {1: 0.6, 2.0: 0.6}}, True),
         ([1.0, 2.0] * 9, {"windows": {"1": 3}}, True),
@@ -610,7 +610,7 @@ def test_caps_and_windows_are_about_the_same_arms_as_the_log(arms, promised, kep
         ([1] * 36 + [0] * 4, {"caps": {"01": 0.1}}, "caps: wanted arms among [0, 1] (whole numbers), got '01' (text)"),
         ([1, 2] * 9, {"caps": pd.Series({"01": 0.1})}, "caps: wanted arms among [1, 2] (whole numbers), got '01'"),
         ([1, 2] * 9, {"shares": 0.1, "windows": {"01": 3}}, "windows: wanted arms among [1, 2] (whole numbers), got"),
-        (FLAGS, {"windows": {1: 3}}, "one of ['false', 'true'] (text), got 1 (a whole number)"),
+        (OFTEN_TRUE, {"windows": {1: 3}}, "one of ['false', 'true'] (text), got 1 (a whole number)"),
         ([1, 2] * 9, {"caps": {"a": 0.5}}, "one of [1, 2] (whole numbers), got 'a' (text); name an arm of the log too"),
         (["ads", "news"] * 9, {"caps": {"Ads": 0.5}}, "one of ['ads', 'news'], got 'Ads'; did you mean 'ads'?"),
         (["1.0", "2"] * 9, {"caps": {"1": 0.5, "2": 1}}, "caps: wanted arms among ['1.0', '2'], got '1'; did you mean"),
@@ -642,7 +642,7 @@ def test_a_table_of_other_arms_is_refused_with_types():
 
 
 MIXED = pd.DataFrame({"who": pd.Series([1, "1", 2, "2"] * 50, dtype=object), "x": range(200), "y": [0, 1] * 100})
-NAMES = {
+ONE_EACH = {
     "parity": lambda: eh.audit.parity(MIXED, group="who", value="y").groups["group"].tolist(),
     "table arms": lambda: list(eh.groups.TableArms(MIXED, arm="who", group="who", reward="y").arms),
     "logged arms": lambda: list(eh.quotas.LoggedArms(MIXED, arm="who", reward="y").arms),
@@ -655,9 +655,9 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("door", NAMES)
+@pytest.mark.parametrize("door", ONE_EACH)
 def test_labels_of_one_writing_in_a_table_are_one(door):
-    assert NAMES[door]() == [1, 2]
+    assert ONE_EACH[door]() == [1, 2]
 
 
 def test_shares_in_a_table_are_of_the_same_arm_however_it_is_written():

@@ -222,7 +222,7 @@ IDS = pd.DataFrame({"g": ["a", "b"] * 2501, "y": [0, 1] * 2501, "x": 0.5, "id": 
             "column 'x': stands there 2 times",
         ),
     ],
-    ids=range(13),
+    ids=range(12),
 )
 def test_tables_that_cannot_be_meant_are_refused(frame, arguments, match):
     if match is None:

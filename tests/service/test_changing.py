@@ -206,6 +206,10 @@ def test_arms_and_segments_that_are_numbers_may_be_named_by_texts(served):
 
 
 def test_labels_of_json_are_read_as_the_policy_reads_them(served):
+    served.create("draws", {"policy": "sampling/uniform", "groups": ["F", "M"], "seed": 1})
+    drawn = served.ask("draws").json()
+    told = {"ticket": drawn["ticket"], "X": [[0.0], [1.0]], "y": [True, False]}
+    assert served.tell(told, "draws").status_code == 200
     served.create("pace", ONE)
     for body in ({"segment": 1.0, "available": [1.0, "2"]}, {"segment": True}, {"segment": "1"}, {"segment": "True"}):
         assert served.ask("pace", json=body).status_code == 200, body
@@ -219,7 +223,3 @@ def test_labels_of_json_are_read_as_the_policy_reads_them(served):
         assert {name: part.rounds for name, part in study.policy.segments.items()} == {1: 2, "true": 2}
         assert study.policy.arms == (0, 1, 2, 3, "true")
         assert study.verify().ok
-    served.create("draws", {"policy": "sampling/uniform", "groups": ["F", "M"], "seed": 1})
-    drawn = served.ask("draws").json()
-    told = {"ticket": drawn["ticket"], "X": [[0.0], [1.0]], "y": [True, False]}
-    assert served.tell(told, "draws").status_code == 200
