@@ -14,7 +14,7 @@ from evenhand.errors import ContextError, TableError, wanted
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["arrow_frame", "as_pandas", "frame_or_value", "is_frame", "row_frame", "rows_frame", "typed"]
+__all__ = ["arrow_frame", "as_pandas", "frame_or_value", "is_frame", "is_row", "row_frame", "rows_frame", "typed"]
 
 PLAIN = ("Decimal", "Int128", "UInt128")
 """Types whose numbers fit no array of numpy."""
@@ -83,8 +83,20 @@ def rows_frame(rows: Sequence[Mapping[str, Any]], name: str) -> pd.DataFrame:
 
 
 def frame_or_value(value: Any, name: str) -> Any:
-    """Return a data frame as one of pandas, and anything else as it is."""
+    """Return a data frame, or a list of rows that name their columns, as a data frame of pandas; anything else as it
+    is.
+
+    >>> frame_or_value([{"age": 1, "pay": 2}, {"pay": 3, "age": 4}], "contexts").to_numpy().tolist()
+    [[1, 2], [4, 3]]
+    """
+    if isinstance(value, (list, tuple)) and value and all(map(is_row, value)):
+        return rows_frame([dict(row) for row in value], name)
     return as_pandas(value, name) if is_frame(value) else value
+
+
+def is_row(value: Any) -> bool:
+    """Return whether a value is a row by the names of its columns: a dict, or a Series of pandas."""
+    return isinstance(value, Mapping) or (hasattr(value, "iloc") and getattr(value, "ndim", 0) == 1)
 
 
 def is_frame(value: Any) -> TypeGuard[Any]:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, ContextError, wanted
-from evenhand.protocol import Label, as_label, composed, find_label, label_of, places
+from evenhand.errors import ArgumentError, ContextError, of_one_type, wanted, wanted_one_of
+from evenhand.protocol import Label, as_label, composed, find_label, places
 
 __all__ = [
     "as_given", "by_label", "combined_label", "combined_labels", "in_columns", "in_order", "label_texts", "listed",
@@ -90,8 +90,7 @@ def by_label(
             return named[place]
         if isinstance(key, (tuple, frozenset)):
             return type(key)(map(known_as, key))
-        # what is none of them is a text at least, as True is equal to 1
-        return label_of(key) if named and isinstance(key, (bool, np.bool_)) else as_label(key)
+        return as_label(key)
 
     labels = {key: known_as(key) for key in given}
     several = Counter(labels.values())
@@ -134,6 +133,9 @@ def in_order(
             table = table.take(np.argsort(np.array(at)), axis=axis)
         elif not numbered:
             mend = "reset_index(drop=True) has rows read by position" if axis == 0 else ""
+            strange = [label for label, place in zip(named, at, strict=True) if place is None][:1]
+            if strange and not of_one_type(order, strange[0]):
+                raise refusal(wanted_one_of(name, order, strange[0], what="one entry for each of", mend=mend))
             raise refusal(wanted(name, f"one entry for each of {list(order)}", f"the labels {named}", mend))
     return table
 

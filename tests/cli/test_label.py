@@ -317,3 +317,12 @@ def test_a_refused_table_names_the_file_the_row_and_the_item(patients):
     assert refused.startswith("labels.csv, row 2, item 'p")
     assert "nothing was told" in refused
     assert eh.load("labels.evenhand").annotations.empty
+
+
+def test_labels_may_be_a_list_as_json(patients):
+    options = ["patients.csv", *OPTIONS[:-1]]
+    more = ["--choice", "uniform", "--seed", 1, "--out", "l.csv"]
+    assert "[1] 01  [2] a,b  [r]eject" in call(*options, '["01", "a,b"]', *more, answers="1\n2\nq\n").output
+    assert pd.read_csv("l.csv", dtype=str)["label"].tolist() == ["01", "a,b"]
+    refused = str(call(*options, '["01", 1]', "--state", "other").exception)
+    assert "classes: wanted labels of one type, all text or all whole numbers, got ['01', 1]" in refused

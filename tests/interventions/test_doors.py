@@ -22,7 +22,7 @@ NOW, SAME = [[0.8, 0.2], [0.4, 0.6]], [[0.5, 0.5], [0.5, 0.5]]
         (["sex"], "states: wanted a dict by node"),
         (None, "states: wanted a dict by node"),
         (STATES | {"dose": [1, "1"]}, r"states\['dose'\]: .*read differently"),
-        (STATES | {"dose": [True, False]}, r"states\['dose'\]"),
+        (STATES | {"dose": [True, "True"]}, r"states\['dose'\]"),
         (STATES | {"dose": [None, 1]}, r"states\['dose'\]"),
         (STATES | {"dose": [math.nan, 1]}, r"states\['dose'\]"),
         (STATES | {"dose": {"a", "b"}}, r"states\['dose'\]: wanted a list of states"),
@@ -103,7 +103,7 @@ def problem(candidates=None, **changed):
     ("candidates", "match"),
     [
         ({1: NOW, "1": SAME}, "labels that read differently"),
-        ({True: NOW, "b": SAME}, "labels str or int"),
+        ({0.5: NOW, "b": SAME}, "labels str or int"),
         ({("a", "b"): NOW, "b": SAME}, "labels str or int"),
         ({"a": NOW}, "at least two"),
         ({"a", "b"}, "a dict label -> table"),

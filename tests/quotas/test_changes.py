@@ -410,3 +410,26 @@ def test_caps_far_ahead_are_refused_and_sets_may_be_frozen():
 def test_pulls_that_cannot_be_judged_are_refused(pulls, round):
     with pytest.raises(ArgumentError, match=r"pulls|round"):
         DeadlineLearn(UCB1(), {"a": 0.2, "b": 0.3}).promise.kept(pulls, round)
+
+
+@pytest.mark.parametrize("learner", [UCB1(), UCB1(arms=["a", "b"]), Thompson(arms=["a", "b"])], ids=str)
+@pytest.mark.parametrize("asked", [0, 3])
+def test_a_policy_with_a_new_arm_is_saved_and_kept_in_a_study_whatever_its_learner_was_given(learner, asked, tmp_path):
+    study = eh.Study.create(":memory:", DeadlineLearn(learner, {"a": 0.2, "b": 0.3}, seed=1), name="s")
+    policy = DeadlineLearn(learner, {"a": 0.2, "b": 0.3}, seed=1)
+    for one in (study, policy):
+        for _ in range(asked):
+            one.tell(one.ask(), 0.5)
+        one.add("new", 0.05)
+    eh.save(policy, tmp_path / "policy.evenhand")
+    again = eh.load(tmp_path / "policy.evenhand")
+    arms = []
+    for one in (study, policy, again, policy.fresh()):
+        arms.append([])
+        for _ in range(12):
+            decision = one.ask()
+            one.tell(decision, 0.5)
+            arms[-1].append(decision.arm)
+    assert arms[0] == arms[1] == arms[2]
+    assert {"a", "b", "new"} == set(arms[0]) == set(arms[3])
+    assert study.verify().ok

@@ -14,16 +14,16 @@ from evenhand.data.probabilities import scaled_note, summed
 from evenhand.data.rows import in_step
 from evenhand.data.tables import LEAST_CHANCE, ROUNDING, column, in_natural_order, numbers, places_in
 from evenhand.data.tables import chances as read_chances
-from evenhand.errors import ContextError, TableError, UnknownArmError, none_for, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, ContextError, TableError, UnknownArmError, none_for, wanted, wanted_one_of
 from evenhand.frames import as_pandas, frame_or_value, is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
-from evenhand.labels import by_label, in_order
+from evenhand.labels import by_label, in_order, order_of
 from evenhand.protocol import Label, composed
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Logged", "positions_in", "read_logged", "row_table"]
+__all__ = ["Logged", "check_columns", "positions_in", "read_logged", "row_table"]
 
 UNSEEN = 1e-4
 """The probability with which arms of chances that do not sum to 1 may be missing in a log."""
@@ -158,6 +158,20 @@ def read_logged(
         notes,
         columns=_context_names(shown),
     )
+
+
+def check_columns(name: str, given: Any, logged: Logged) -> None:
+    """Refuse a dict of columns, where a number for each arm is meant or a table.
+
+    Raises
+    ------
+    ArgumentError
+        If a value is a column with a number for each row of the log.
+    """
+    values = given.values() if isinstance(given, Mapping) and order_of(list(given), logged.arms) is not None else ()
+    if values and all(np.shape(one) == logged.codes.shape for one in values):
+        mend = "pass a data frame of them"
+        raise ArgumentError(wanted(name, "a number for each arm", "a column for each arm", mend))
 
 
 def row_table(given: Any, logged: Logged, name: str) -> Any:

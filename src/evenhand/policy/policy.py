@@ -362,7 +362,8 @@ class KernelPolicy(Conversation):
 
     @locked
     def tell_all(self, decisions: Sequence[Decision | int], rewards: Sequence[Any]) -> None:
-        """Record the rewards of many tickets in their order: of all of them, or of none where one is refused.
+        """Record the rewards of many tickets in their order: of all of them, or of none where one is refused. A Series
+        of rewards by ticket number is matched by it.
 
         Raises
         ------
@@ -371,16 +372,15 @@ class KernelPolicy(Conversation):
         RewardError, UnknownTicketError, ClosedTicketError, ForeignTicketError
             As `tell` does.
         """
-        decisions, rewards = in_step(("decisions", decisions), ("rewards", rewards))
-        told, paid = _listed("decisions", decisions), _listed("rewards", rewards)
+        told = _listed("decisions", decisions)
+        tickets = dict(map(self._ticket, told))
+        if len(tickets) < len(told):
+            raise ArgumentError(wanted("decisions", "each ticket once", f"{len(told)} of {len(tickets)} tickets"))
+        _, rewards = in_step(("decisions", decisions), ("rewards", rewards), labels=list(tickets))
+        paid = _listed("rewards", rewards)
         if len(told) != len(paid):
             raise ArgumentError(wanted("rewards", f"{len(told)}, one for each decision", len(paid)))
-        numbers = set()
-        for decision, reward in zip(told, paid, strict=True):
-            number, (_, _, _, *slate) = self._ticket(decision)
-            if number in numbers:
-                raise ArgumentError(wanted("decisions", "each ticket once", f"ticket {number} twice"))
-            numbers.add(number)
+        for (_, _, _, *slate), reward in zip(tickets.values(), paid, strict=True):
             if slate:
                 self._slate_rewards(slate[0], reward)
             else:

@@ -14,7 +14,7 @@ from evenhand.data.rows import in_step
 from evenhand.extras import optional
 from evenhand.protocol import Label
 from evenhand.sampling.models.losses import BOUNDED, Loss
-from evenhand.sampling.pools.labels import as_predicted
+from evenhand.sampling.pools.labels import as_predicted, grouped
 from evenhand.sampling.problem import checked_number
 
 __all__ = ["confidence_sequence", "fairness_report", "risk_table"]
@@ -102,7 +102,7 @@ def fairness_report(
     Raises
     ------
     ArgumentError
-        If labels or groups carry other row labels than X.
+        If labels or groups carry other row labels than X, or one is missing or no label.
     MissingExtraError
         If fairlearn is not installed.
     """
@@ -113,8 +113,9 @@ def fairness_report(
     chosen = dict(metrics) if metrics is not None else {"error rate": zero_one_loss, "count": fairlearn.count}
     predicted = model.predict(X)
     told = as_predicted(y, model, predicted)
-    of_rows = np.asarray(groups)
+    named, codes = grouped(groups, "groups")
+    of_rows = np.array(named, dtype=object)[codes]
     report = fairlearn.MetricFrame(metrics=chosen, y_true=told, y_pred=predicted, sensitive_features=of_rows)
-    names, sizes = np.unique(of_rows, return_counts=True)
-    report.notes = Grouping.of_rows(names.tolist(), sizes).note("groups", "have too few rows to be compared")
+    sizes = np.bincount(codes)
+    report.notes = Grouping.of_rows(list(named), sizes).note("groups", "have too few rows to be compared")
     return report

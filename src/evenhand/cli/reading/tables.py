@@ -24,7 +24,7 @@ from evenhand.protocol import label_of
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["GIVEN", "checked", "is_large", "is_table", "labels_in", "read_table", "read_texts", "text_in"]
+__all__ = ["GIVEN", "checked", "is_large", "is_table", "label_file", "read_table", "read_texts", "text_in"]
 
 LARGE = 1 << 26
 """Bytes of a file that is read in batches where a command can."""
@@ -109,7 +109,7 @@ def _at_hand(path: str | Path) -> Iterator[tuple[Path, str]]:
 
 
 @contextmanager
-def labels_in(path: str | Path) -> Iterator[tuple[Any, str]]:
+def label_file(path: str | Path) -> Iterator[tuple[Any, str]]:
     """Yield what `LabelQueue.read_labels` takes, a file of JSON or else a table of texts, and what the user calls it.
 
     Raises

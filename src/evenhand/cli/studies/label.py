@@ -62,8 +62,8 @@ def label(
     """
     from evenhand.cli.output import answer, as_json, records, say_notes
     from evenhand.cli.reading.empty_cells import without_empty_cells
-    from evenhand.cli.reading.inputs import names_of
-    from evenhand.cli.reading.tables import GIVEN, labels_in, read_table
+    from evenhand.cli.reading.inputs import labels_in, names_of
+    from evenhand.cli.reading.tables import GIVEN, label_file, read_table
     from evenhand.cli.studies.label_session import Session
     from evenhand.data.csv_files import write_csv
     from evenhand.errors import ArgumentError, ExhaustedError, wanted
@@ -71,7 +71,7 @@ def label(
     from evenhand.saving.state import save
 
     shown = names_of(show) or [id, *names_of(features)]
-    columns, allowed = names_of(features), labels_of_texts(names_of(labels))
+    columns, allowed = names_of(features), labels_of_texts(labels_in(labels, "--labels"))
     if len(set(allowed)) < 2:
         raise ArgumentError(wanted("--labels", "at least two labels", labels))
     frame = read_table(table, text=[name for name in (id, group) if name not in columns])
@@ -89,7 +89,7 @@ def label(
         written = queue.write_tasks(tasks, annotator=annotator)
         answer({"tasks": written}, f"{written} items are in {tasks}; when they are labelled: --read FILE", json)
     elif read is not None:
-        with labels_in(read) as (given, name):
+        with label_file(read) as (given, name):
             encoding = GIVEN.get().encoding
             counts = queue.read_labels(given, annotator=_names(annotator), name=name, encoding=encoding)
         save(queue, state)

@@ -19,6 +19,7 @@ from evenhand.data.groupings import Grouping
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ClosedTicketError, ExhaustedError, UnknownTicketError, wanted
 from evenhand.frames import is_frame
+from evenhand.labels import order_of
 from evenhand.policy.conversation import Conversation, locked, untaught
 from evenhand.protocol import Label
 from evenhand.registry import register
@@ -126,7 +127,7 @@ class LabelQueue(Conversation):
             return OptimisticSampler(self.groups, seed=child(self.seed, 1))
         if not isinstance(sampler, Sampler):
             raise ArgumentError(wanted("sampler", "a sampler such as OptimisticSampler(groups), or None", sampler))
-        if set(sampler.groups) != set(self.groups):
+        if order_of(self.groups, sampler.groups) is None:
             raise ArgumentError(wanted("sampler", f"one of the groups {list(self.groups)}", list(sampler.groups)))
         if self.choice == "uncertainty" and getattr(sampler.model, "certain", False):
             mend = "use choice='uniform' or 'diverse'"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.data.tables import cells, column
-from evenhand.errors import TableError, wanted
+from evenhand.data.tables import cells, column, named_alike, places_in
+from evenhand.errors import TableError, wanted, wanted_one_of
 from evenhand.frames import as_pandas
 from evenhand.labels import combined_label
 from evenhand.registry import register
@@ -77,7 +77,7 @@ class TablePool(ArrayPool):
     def groups_of(self, frame: pd.DataFrame) -> NDArray[Any]:
         """Return the group (n,) of each row of a frame."""
         frame = as_pandas(frame)
-        columns = [column(frame, name).tolist() for name in self.group_columns]
+        columns = [named_alike(column(frame, name)).tolist() for name in self.group_columns]
         values = [cell if len(cell) > 1 else cell[0] for cell in zip(*columns, strict=True)]
         names = {cell: combined_label(cell) for cell in values}
         read: dict[str, Any] = {}
@@ -105,9 +105,21 @@ class TablePool(ArrayPool):
         return np.array(column(frame, self.label_column).tolist())
 
     def held_out(self, frame: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
-        """Return features (n, d), labels (n,) and groups (n,) of other rows, encoded like the pool."""
+        """Return features (n, d), labels (n,) and groups (n,) of other rows, encoded and named like the pool's.
+
+        Raises
+        ------
+        TableError
+            If a row is of none of the pool's groups, or a column cannot be read.
+        """
         frame = as_pandas(frame)
-        return self.features.transform(frame), self._labels(frame), self.groups_of(frame)
+        groups = self.groups_of(frame)
+        at = places_in(groups, self.groups)
+        if (at < 0).any():
+            row = int(np.argmax(at < 0))
+            where = f"columns {self.group_columns}, row {row + 1}"
+            raise TableError(wanted_one_of(where, self.groups, groups[row].item(), what="groups among"))
+        return self.features.transform(frame), self._labels(frame), np.array(self.groups)[at]
 
     def snapshot(self) -> dict[str, Any]:
         """Return the rows, where the pool stands, and how frames are encoded."""

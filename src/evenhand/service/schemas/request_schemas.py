@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
 from evenhand.errors import ArgumentError, ContextError, TicketError, wanted
 from evenhand.frames import rows_frame
+from evenhand.protocol import as_label
 from evenhand.studies.limits import check_pairs
 
 __all__ = [
@@ -24,12 +25,15 @@ Scalar = int | float | str
 Values = Scalar | list[Scalar | list[Scalar | list[Scalar]]]
 Cell = int | float | str | bool
 Contexts = list[list[int | float]] | list[dict[str, Cell]] | dict[str, Cell]
-Group = str | int | list[str | int]
+Name = Annotated[
+    str | int | float | bool, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "integer"}]})
+]  # `evenhand.protocol.label_of` says which values are labels
+Named = Annotated[Name, AfterValidator(as_label)]
+Group = Name | list[Name]
 Groups = list[Group] | dict[str, Group]
 Pairs = Annotated[
     Values, WithJsonSchema({"type": "array", "items": {"type": "array", "items": {"type": "integer"}}})
 ]  # fmt: skip
-Name = str | int
 Share = int | float | str
 LARGEST = 2**62
 TICKET = "ads.17.5f0c2a9d41b7e683"
@@ -186,8 +190,8 @@ class TellBody(Body):
     acceptable: Pairs | None = Field(default=None, description="Pairs that an auditor finds treated fairly.")
     auditor: str | None = Field(default=None, description="Who names these pairs, where several people audit.")
     X: Values | None = Field(default=None, description="Rows of features, for policies that sample.")
-    y: Values | None = Field(default=None, description="Their labels.")
-    samples: dict[str, list[Scalar]] | None = Field(default=None, description="The columns of a table of trials.")
+    y: Name | list[Name] | None = Field(default=None, description="Their labels.")
+    samples: dict[str, list[Cell]] | None = Field(default=None, description="The columns of a table of trials.")
     label: Name | None = Field(
         default=None, description="For an item to label: its label, or null to reject the item.", examples=["cat"]
     )
@@ -230,14 +234,14 @@ class ForgetBody(Body):
 class AddBody(Body):
     """An arm to put on offer."""
 
-    arm: Name = Field(description="Its label: a new one, or that of a retired arm.", examples=["d"])
+    arm: Named = Field(description="Its label: a new one, or that of a retired arm.", examples=["d"])
     share: Share = Field(default=0, description="Its promised share.", examples=["1/5"])
 
 
 class RetireBody(Body):
     """An arm to take off offer."""
 
-    arm: Name = Field(examples=["d"])
+    arm: Named = Field(examples=["d"])
 
 
 class ChangeBody(Body):
