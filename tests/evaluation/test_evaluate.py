@@ -676,6 +676,7 @@ def test_logs_that_say_nothing_are_refused(log, words):
         "unknown",
         "untried",
         "sum",
+        "text",
         "negative",
         "few",
         "shape",

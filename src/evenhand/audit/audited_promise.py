@@ -113,7 +113,7 @@ def read_audited(
 
 def check_named(given: Mapping[str, Any], kinds: Sequence[Label], rest: Rest) -> None:
     """Refuse labels of a promise that the log has not and that cannot be meant: one that is written otherwise there,
-    and all of them where none is in the log.
+    and all of them where none is in the log, but for windows: an arm that is never played breaks its window.
 
     Parameters
     ----------
@@ -139,7 +139,8 @@ def check_named(given: Mapping[str, Any], kinds: Sequence[Label], rest: Rest) ->
         twin = twin_of(label, others if of_one_type(kinds, label) else kinds)
         if twin is not None:
             raise SharesError(wanted_one_of(name, kinds, label, what="arms among", mend=f"did you mean {twin!r}?"))
-    if absent == told and told and rest == "free":
+    spaced = all(name in ("windows", "--window") and of_one_type(kinds, label) for name, label in told)
+    if absent == told and rest == "free" and not spaced:
         name, label = absent[0]
         mend = "" if nearest(label, kinds) else "name an arm of the log too, with a share of 0 where it is owed nothing"
         raise SharesError(wanted_one_of(name, kinds, label, what="an arm of the log, one of", mend=mend))
