@@ -1,5 +1,6 @@
 """A table of polars, pyarrow or DuckDB leads to the very decisions of the pandas frame with the same values."""
 
+import io
 import itertools
 
 import duckdb
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import evenhand as eh
+from evenhand.audit import parity
 from evenhand.errors import ContextError, TableError
 from evenhand.frames import as_pandas
 from evenhand.groups import TableArms, TopInterval
@@ -227,3 +229,57 @@ def test_columns_of_contexts_are_known_by_their_names_in_every_frame(kind):
     assert to_bytes(policy) == to_bytes(twin)
     with pytest.raises(ContextError, match=r"columns \['income', 'debts'\], as before"):
         policy.ask(KINDS[kind](again))
+
+
+LARGE = 2**53 + 1
+EXACT = {
+    "polars": pl.DataFrame({"id": [LARGE, None, 7], "n": [1, None, 7]}),
+    "pyarrow": pa.table({"id": [LARGE, None, 7], "n": [1, None, 7]}),
+}
+
+
+@pytest.mark.parametrize("kind", EXACT)
+def test_whole_numbers_beside_a_gap_stay_what_they_are(kind):
+    frame = as_pandas(EXACT[kind])
+    assert frame["n"].dtype == float
+    assert frame.dropna().to_dict("list") == {"id": [LARGE, 7], "n": [1, 7]}
+
+
+def shifted(end, first=lambda row: "uvwx"[row % 4]):
+    """What pandas makes of a log whose rows end with separators."""
+    rows = "".join(f"{first(row)},{'ab'[row % 2]},{row % 2},0.5{end}\n" for row in range(30))
+    return pd.read_csv(io.StringIO(f"user,arm,reward,p\n{rows}"))
+
+
+SHIFTED = {
+    "texts": shifted(","),
+    "blanks": shifted(", "),
+    "numbers": shifted(",", lambda row: row + 1),
+    "several": shifted(",,"),
+}
+REFUSING = {
+    "audit": lambda frame: eh.quotas.audit(frame, shares=0.3, arm="arm"),
+    "evaluate": lambda frame: eh.evaluate(frame, {"a": 1, "b": 0}, arm="arm", reward="reward", propensity="p"),
+    "parity": lambda frame: parity(frame, group="arm", value="reward"),
+    "pool": lambda frame: TablePool(frame, features=["p"], label="reward", group="arm"),
+    "fit": lambda frame: CausalModel.fit(frame, "user -> arm -> reward"),
+    "arms": lambda frame: LoggedArms(frame, arm="arm", reward="reward"),
+}
+
+
+@pytest.mark.parametrize("door", REFUSING)
+@pytest.mark.parametrize("kind", SHIFTED)
+def test_columns_that_pandas_moved_are_refused_for_that(kind, door):
+    with pytest.raises(TableError, match=r": its columns seem one place off: .* read it with index_col=False"):
+        REFUSING[door](SHIFTED[kind])
+
+
+@pytest.mark.parametrize(
+    "index",
+    [None, pd.Index([5, 3, 4], name="id"), [0, 1, 2]],
+    ids=["none", "name", "list"],
+)
+def test_a_last_column_may_be_empty(index):
+    frame = pd.DataFrame({"arm": ["a", "b", "a"], "note": np.nan}, index=index)
+    assert as_pandas(frame) is frame
+    assert len(as_pandas(frame.iloc[1:].reset_index(drop=True))) == 2

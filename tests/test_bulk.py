@@ -79,6 +79,20 @@ def test_contexts_are_learned_with_their_columns():
     assert warm.ask(frame).arm == stepped.ask(frame[["age", "pay"]].to_numpy()).arm
 
 
+def test_contexts_are_learned_under_the_names_of_earlier_rounds():
+    log = pd.DataFrame({"arm": ["x", "y"], "age": [1.0, 2.0], "pay": [3.0, 4.0], "reward": [0.5, 1.0]})
+    states = []
+    for named in (["age", "pay"], ["pay", "age"]):
+        policy = DiscountedLinUCB(0.9, arms=["x", "y"])
+        policy.forget(policy.ask({"age": 1.0, "pay": 0.0}))
+        policy.learn(log, contexts=named)
+        states.append(policy._state.moment.tolist())
+        assert policy.context_columns == ["age", "pay"]
+    assert states[0] == states[1]
+    with pytest.raises(ContextError, match=r"contexts: wanted the columns \['age', 'pay'\], as before, got"):
+        policy.learn(log.rename(columns={"pay": "wage"}), contexts=["age", "wage"])
+
+
 def test_exp3_weighs_rows_by_their_probabilities():
     weights = {}
     for column in ("p", None):
@@ -173,3 +187,21 @@ def test_old_tickets_are_closed():
     for wrong in (-1, 2.5, None):
         with pytest.raises(ArgumentError, match="rounds: wanted a whole number"):
             policy.forget_older(wrong)
+
+
+@pytest.mark.parametrize("tickets", [[4, 3, 2, 1], ["4", "3", "2", "1"], [4.0, 3.0, 2.0, 1.0]], ids=str)
+def test_rewards_by_ticket_are_told_to_their_tickets(tickets):
+    told, stepped = UCB1(arms=["a", "b"]), UCB1(arms=["a", "b"])
+    decisions, _ = ([policy.ask() for _ in range(4)] for policy in (told, stepped))
+    told.tell_all(decisions if tickets[0] == 4 else [1, 2, 3, 4], pd.Series([1.0, 0.5, 0.0, 0.25], index=tickets))
+    stepped.tell_all([1, 2, 3, 4], [0.25, 0.0, 0.5, 1.0])
+    assert all(map(np.array_equal, numbers_of(told), numbers_of(stepped)))
+
+
+def test_rewards_of_other_tickets_are_refused_and_nothing_is_told():
+    policy = UCB1(arms=["a", "b"])
+    decisions = [policy.ask() for _ in range(2)]
+    with pytest.raises(ArgumentError, match="rewards: wanted the row labels of decisions, each once, got '7 in row 2'"):
+        policy.tell_all(decisions, pd.Series({1: 1.0, 7: 0.0}))
+    assert len(policy.open_tickets) == 2
+    policy.tell_all(decisions, pd.Series([1.0, 0.0]))

@@ -129,7 +129,7 @@ EDITS = [
     *[("interventions", "state._owed", change) for change in (gaps, narrow)],
     *[("interventions", "evidence.0.0", change) for change in (gaps, narrow, longer)],
     *[("interventions", "config.problem.candidates", labels) for labels in ([], ["now"], ["now", "now", "rich"], None)],
-    *[("interventions", "config.problem.candidates.1", label) for label in (None, [], True, 0.5)],
+    *[("interventions", "config.problem.candidates.1", label) for label in (None, [], 0.5)],
     ("interventions", "config.problem.candidate_tables", gaps),
     *[("interventions", f"config.problem.{name}", change) for name in ("prior", "base") for change in (gaps, longer)],
     ("interventions", "config.problem.exact", "yes"),

@@ -94,6 +94,7 @@ def test_an_unseen_category_is_refused_by_name_or_ignored():
         ({"job": []}, r"columns\['job'\]: wanted 1 to 1000 different categories"),
         ({"job": "none"}, r"columns\['job'\]: wanted 1 to 1000 different categories"),
         ({"job": ["a", "a"]}, r"columns\['job'\]: wanted 1 to 1000 different categories"),
+        ({"job": ["True", "true"]}, r"columns\['job'\]: wanted 1 to 1000 different categories"),
         ({"job": [1, "1"]}, r"columns\['job'\]: wanted 1 to 1000 different categories"),
         ({"job": [0.5]}, r"columns\['job'\]: wanted 1 to 1000 different categories"),
         ({"job": range(1001)}, r"columns\['job'\]: wanted 1 to 1000 different categories"),

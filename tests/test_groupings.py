@@ -12,7 +12,7 @@ from evenhand.data.groupings import Grouping, least_rows
 from evenhand.errors import ArgumentError
 from tests.cli.shell import call, refused
 
-MERGE = "merge groups: cut a column of numbers into bands, such as with pandas.cut"
+MERGE = "merge small ones, or choose a column with fewer values"
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +39,7 @@ def test_a_grouping_says_something_where_half_of_the_rows_can_be_judged():
     assert (half.judged.tolist(), half.enough) == ([True, False, False], True)
     assert (less.judged.any(), less.enough) == (False, False)
     assert half.note("groups", "are small") == ("2 of 3 groups, with 50% of the rows, are small ('b', 'c').",)
-    assert half.doubt("groups", "are small") == ()
-    assert MERGE in less.doubt("groups", "are small")[0]
+    assert MERGE in less.note("groups", "are small")[0]
     assert Grouping.of_rows(["a", "b"], np.array([20, 20])).note("groups", "are small") == ()
 
 
@@ -107,6 +106,43 @@ def test_a_pool_of_too_many_groups_says_so_and_so_does_its_history(people):
     assert history.attrs["notes"][0] == many.notes[0]
     array = eh.sampling.ArrayPool(people[["hours"]].to_numpy(), people["hired"], group=people["user"])
     assert array.notes[0].startswith("2,000 of 2,000 groups, with 100% of the rows")
+
+
+@pytest.fixture(scope="module")
+def tail(people):
+    """Just over half of 600 rows in one group, all others in groups of their own."""
+    frame = people.head(600).reset_index(drop=True)
+    return frame.assign(big=frame["user"].where(frame.index >= 350, "x"))
+
+
+FEW = "250 of 251 groups"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda frame: eh.sampling.TablePool(frame, group="big", label="hired", features=["hours"]),
+        lambda frame: eh.sampling.ArrayPool(frame[["hours"]].to_numpy(), frame["hired"], group=frame["big"]),
+        lambda frame: eh.groups.TableArms(frame, arm=["big"], group="big", reward="pay", features=["hours"]),
+        lambda frame: eh.sampling.LabelQueue(frame["user"], frame[["hours"]].to_numpy(), groups=frame["big"], seed=1),
+    ],
+    ids=["TablePool", "ArrayPool", "TableArms", "LabelQueue"],
+)
+def test_a_tail_of_small_groups_is_said_at_every_door(tail, made):
+    found = made(tail)
+    assert FEW in found.notes[0]
+    assert MERGE not in found.notes[0]
+
+
+def test_a_report_through_fairlearn_says_which_groups_are_small(tail):
+    pytest.importorskip("fairlearn")
+    from sklearn.linear_model import LogisticRegression
+
+    X, y = tail[["hours"]].to_numpy(), tail["hired"].to_numpy()
+    model = LogisticRegression().fit(X, y)
+    report = eh.sampling.fairness_report(model, X, y, groups=tail["big"])
+    assert report.notes[0].startswith(f"{FEW}, with 42% of the rows, have too few rows to be compared")
+    assert eh.sampling.fairness_report(model, X, y, groups=tail["band"]).notes == ()
 
 
 def test_a_queue_of_too_many_groups_says_so(people):
@@ -185,6 +221,18 @@ def test_a_log_is_too_short_up_to_the_round_that_can_break_the_promise(promise, 
         assert [bool(found.notes) for found in (worst, mild)] == [rounds < first] * 2
 
 
+@pytest.mark.parametrize(
+    "promise",
+    [{}, {"caps": {"a": 1}}, {"behind": 3}],
+    ids=str,
+)
+@pytest.mark.parametrize("segment", [{}, {"segment": "where"}])
+def test_where_nothing_is_promised_the_log_is_not_said_to_be_too_short(promise, segment):
+    found = eh.quotas.audit(log_of(["x", "y"] * 50), arm="arm", shares={"a": 0, "b": 0}, **promise, **segment)
+    assert (found.kept, found.enough) == (True, True)
+    assert found.notes == ("Nothing is promised that could be broken, such as a share above 0.",)
+
+
 @pytest.mark.parametrize(("rounds", "enough"), [(9, False), (10, True)])
 def test_segments_of_so_many_rounds_are_enough(rounds, enough):
     log = pd.DataFrame({"arm": (["b", "a"] * rounds)[:rounds] * 3, "where": np.repeat(list("xyz"), rounds)})
@@ -216,3 +264,14 @@ def test_worlds_of_too_many_groups_are_refused_in_the_shell(tmp_path, people):
     simulated = ["simulate", "--data", tmp_path / "people.csv", "--arm", "age", "--group", "age", "--reward", "pay"]
     refused(ArgumentError, mend, *simulated, "--features", "hours", "--rounds", 10)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_tail_of_small_groups_is_said_in_the_shell(tmp_path, tail):
+    tail.to_csv(tmp_path / "tail.csv", index=False)
+    sampled = ["sample", tmp_path / "tail.csv", "--group", "big", "--label", "hired", "--features", "hours"]
+    sampled += ["--budget", 8, "--out", tmp_path / "out", "--seed", 1]
+    simulated = ["simulate", "--data", tmp_path / "tail.csv", "--arm", "big", "--group", "big", "--reward", "pay"]
+    simulated += ["--features", "hours", "--rounds", 5, "--replications", 1, "--jobs", 1]
+    for command in (sampled, simulated):
+        assert FEW in " ".join(call(*command).output.split())
+        assert FEW in json.loads(call(*command, "--json").output)["notes"][0]

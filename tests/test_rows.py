@@ -10,7 +10,7 @@ import evenhand as eh
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ContextError
 from evenhand.groups import Ledger, round_regrets
-from evenhand.learners import UCB1
+from evenhand.learners import UCB1, DiscountedLinUCB
 from evenhand.quotas import ChangingArms
 from evenhand.sampling import (
     ArrayPool,
@@ -368,3 +368,37 @@ def test_the_means_of_a_frame_belong_to_the_arms_that_its_columns_name():
     world = ChangingArms(pd.DataFrame({"b": [0.1, 0.9], "a": [0.5, 0.5]}), [10])
     assert (world.arms, world.means.tolist()) == (("b", "a"), [[0.1, 0.5], [0.9, 0.5]])
     assert ChangingArms(pd.DataFrame([[0.1, 0.5], [0.9, 0.5]]), [10]).arms == (0, 1)
+
+
+def rows(*given):
+    policy = DiscountedLinUCB(0.9, arms=["a", "b"], seed=1)
+    policy.ask(list(given))
+    return policy.context_columns, policy._open[1][1].tolist()
+
+
+def test_rows_that_name_their_columns_follow_the_names():
+    first, second = {"x": 1.0, "z": 0.0}, {"z": 1.0, "x": 5.0}
+    for kind in (dict, pd.Series):
+        assert rows(kind(first), kind(second)) == (["x", "z"], [[1.0, 0.0], [5.0, 1.0]])
+    assert rows(pd.Series([1.0, 0.0]), pd.Series([1.0, 5.0]))[1] == [[1.0, 0.0], [1.0, 5.0]]
+    assert rows(pd.Series({1: 0.0, 0: 1.0}), pd.Series([1.0, 5.0]))[1] == [[0.0, 1.0], [5.0, 1.0]]
+    with pytest.raises(ContextError, match=r"contexts, row 2: wanted the columns \['x', 'z'\], as in row 1, got"):
+        rows(pd.Series(first), pd.Series({"x": 1.0, "y": 5.0}))
+
+
+def test_a_ledger_takes_expected_rewards_by_arm():
+    ledger = Ledger({1: "F", 2: "M"})
+    ledger.add(1, 1.0, biased={"2": 3.0, 1.0: 1.0}, true=pd.Series({2: 3.0, 1: 1.0}))
+    assert (ledger.biased_regret, ledger.true_regret) == (2.0, 2.0)
+    for wrong in ({1: 1.0}, {1: 1.0, 3: 2.0}):
+        with pytest.raises(ArgumentError, match=r"biased: wanted an expected reward for each of the arms \[1, 2\]"):
+            ledger.add(1, 1.0, biased=wrong)
+    assert ledger.pulls.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("name", ["policy", "model"])
+def test_a_column_for_each_arm_is_refused_where_a_number_is_meant(name):
+    columns = {arm: CHANCES[arm] for arm in ("b", "a")}
+    for given in (columns, {arm: column.to_numpy() for arm, column in columns.items()}):
+        with pytest.raises(ArgumentError, match=f"{name}: wanted a number for each arm, got 'a column for each arm'"):
+            valued(**{name: given})

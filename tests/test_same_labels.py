@@ -14,6 +14,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.data.encoding import Encoder
+from evenhand.data.features import coded
 from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
 from evenhand.groups.problem import Groups
 from evenhand.interventions import CSR, CausalModel, Problem
@@ -495,8 +496,7 @@ def test_a_mask_is_no_list_of_labels():
 
 def test_labels_that_are_the_same_in_one_log_are_told_apart_by_names_alone():
     log = pd.DataFrame({"arm": pd.Series([1, "1", 2], dtype=object)})
-    with pytest.raises(SharesError, match="shares by the arms' names, as labels of the log are the same but for how"):
-        audit(log, arm="arm", shares=0.1)
+    assert audit(log, arm="arm", shares=0.1).arms["pulls"].tolist() == [2, 1]
     assert audit(log, arm="arm", shares={1: 0.1, "1": 0.1, 2: 0}).arms["pulls"].tolist() == [1, 1, 1]
     assert audit(log, arm="arm", shares={1: 0.1, 2: 0}).arms["pulls"].tolist() == [2, 1]
     with pytest.raises(SharesError, match="each set of arms once, got \"the arms of '1' twice\""):
@@ -556,10 +556,137 @@ def test_a_name_that_may_mean_a_number_of_the_log_is_refused(values, shares, wor
             assert re.search(words, str(call("audit", file, *option).exception))
 
 
-def test_a_text_that_may_mean_another_is_said_loudly(tmp_path):
-    (tmp_path / "log.csv").write_text("arm\n1.0\n2.0\n")
-    said = call("audit", tmp_path / "log.csv", "--shares", "1=0.4,2=0.4").output
-    assert "arm 1 is promised a share and never appears in the log, which has 1.0, another label." in said
+@pytest.mark.parametrize(
+    ("arms", "promise", "words"),
+    [
+        (["1.0", "2.0"], ["--shares", "1=0.4,2=0.4"], "--shares: wanted arms among ['1.0', '2.0'], got '1'; did you"),
+        (["1", "2"], ["--shares", "01=0.4,02=0.4"], "--shares: wanted arms among ['1', '2'], got '01'; did you mean"),
+        (["01", "02"], ["--shares", "1=0.4"], "--shares: wanted arms among ['01', '02'], got '1'; did you mean '01'?"),
+        (["1", "2"], ["--cap", "01=0.1"], "--cap: wanted arms among ['1', '2'], got '01'; did you mean '1'?"),
+        (["1", "2"], ["--window", "01=5"], "--window: wanted arms among ['1', '2'], got '01'; did you mean '1'?"),
+        (["a", "b"], ["--cap", "c=0.5"], "--cap: wanted an arm of the log, one of ['a', 'b'], got 'c'; name an arm of"),
+        (["a", "b"], ["--shares", "c=0.5"], "--shares: wanted an arm of the log, one of ['a', 'b'], got 'c'; name an"),
+    ],
+    ids=str,
+)
+def test_a_promise_that_names_no_arm_of_the_log_is_refused_not_broken(arms, promise, words, tmp_path):
+    (tmp_path / "log.csv").write_text("arm\n" + "\n".join(arms) + "\n")
+    result = call("audit", tmp_path / "log.csv", *promise)
+    assert isinstance(result.exception, SharesError)
+    assert words in str(result.exception)
+
+
+def test_a_cap_of_an_arm_that_never_appears_is_said_loudly(tmp_path):
+    (tmp_path / "log.csv").write_text("arm\na\nb\n")
+    said = call("audit", tmp_path / "log.csv", "--cap", "a=0.5,c=0.3").output
+    assert "ATTENTION: arm c has a cap and never appears in the log." in said
+
+
+OFTEN_TRUE = [True] * 90 + [False] * 10
+
+
+@pytest.mark.parametrize(
+    ("arms", "promised", "kept"),
+    [
+        (OFTEN_TRUE, {"caps": {1: 0.1, 0: 1.0}}, False),
+        (OFTEN_TRUE, {"caps": {1: 1.0, "0": 1.0}}, True),
+        ([True] * 50, {"windows": {1: 3}}, True),
+        (["1", "2"] * 9, {"caps": {1: 0.6, 2.0: 0.6}}, True),
+        ([1.0, 2.0] * 9, {"windows": {"1": 3}}, True),
+        (["a", "b"] * 9, {"shares": {"a": 0, "b": 0}, "windows": {"c": 3}}, False),
+        (["a", "b"] * 9, {"shares": 0.1, "caps": {"c": 0.3}}, False),
+    ],
+    ids=str,
+)
+def test_caps_and_windows_are_about_the_same_arms_as_the_log(arms, promised, kept):
+    found = audit(pd.DataFrame({"arm": arms}), arm="arm", **promised)
+    assert found.kept == kept
+    assert found.never_seen == (("c",) if "a" in arms else ())
+
+
+@pytest.mark.parametrize(
+    ("arms", "promised", "words"),
+    [
+        ([1] * 36 + [0] * 4, {"caps": {"01": 0.1}}, "caps: wanted arms among [0, 1] (whole numbers), got '01' (text)"),
+        ([1, 2] * 9, {"caps": pd.Series({"01": 0.1})}, "caps: wanted arms among [1, 2] (whole numbers), got '01'"),
+        ([1, 2] * 9, {"shares": 0.1, "windows": {"01": 3}}, "windows: wanted arms among [1, 2] (whole numbers), got"),
+        (OFTEN_TRUE, {"windows": {1: 3}}, "one of ['false', 'true'] (text), got 1 (a whole number)"),
+        ([1, 2] * 9, {"caps": {"a": 0.5}}, "one of [1, 2] (whole numbers), got 'a' (text); name an arm of the log too"),
+        (["ads", "news"] * 9, {"caps": {"Ads": 0.5}}, "one of ['ads', 'news'], got 'Ads'; did you mean 'ads'?"),
+        (["1.0", "2"] * 9, {"caps": {"1": 0.5, "2": 1}}, "caps: wanted arms among ['1.0', '2'], got '1'; did you mean"),
+        ([1, 2] * 9, {"shares": {1: 0, 2: 0, "01": 0.1}}, "shares: wanted arms among [1, 2] (whole numbers), got '01'"),
+    ],
+    ids=str,
+)
+def test_a_cap_or_window_of_no_arm_of_the_log_is_refused_with_types(arms, promised, words):
+    with pytest.raises(SharesError, match=re.escape(words)):
+        audit(pd.DataFrame({"arm": arms}), arm="arm", **promised)
+
+
+def test_a_distribution_over_other_texts_is_not_said_to_be_untried():
+    log = frame(pd.Series(["1.0", "2.0"] * 20))
+    words = r"policy: wanted the arms of the log, \['1.0', '2.0'\], got '1'; did you mean '1.0'"
+    with pytest.raises(UnknownArmError, match=words):
+        eh.evaluate(log, {"1": 0.5, "2": 0.5}, arm="arm", reward="reward")
+
+
+def test_a_table_of_other_arms_is_refused_with_types():
+    log, table = frame(pd.Series([True, False] * 20)), pd.DataFrame({1: [0.5] * 40, 0: [0.5] * 40})
+    words = r"policy: wanted one entry for each of \['false', 'true'\] \(text\), got 1 \(a whole number\)"
+    with pytest.raises(UnknownArmError, match=words):
+        eh.evaluate(log, table, arm="arm", reward="reward")
+    with pytest.raises(UnknownArmError, match=r"policy: wanted the arms of the log, \[0, 1\] .*, got '00' .*mean 0"):
+        eh.evaluate(frame(pd.Series([0, 1] * 20)), {"00": 0.5, 1: 0.5}, arm="arm", reward="reward")
+    with pytest.raises(UnknownArmError, match=r"policy: wanted the arms of the log, \['a', 'b'\], got 'ann'"):
+        eh.evaluate(frame(pd.Series(["a", "b"] * 20)), {"ann": 0.5, "bob": 0.5}, arm="arm", reward="reward")
+
+
+MIXED = pd.DataFrame({"who": pd.Series([1, "1", 2, "2"] * 50, dtype=object), "x": range(200), "y": [0, 1] * 100})
+ONE_EACH = {
+    "parity": lambda: eh.audit.parity(MIXED, group="who", value="y").groups["group"].tolist(),
+    "table arms": lambda: list(eh.groups.TableArms(MIXED, arm="who", group="who", reward="y").arms),
+    "logged arms": lambda: list(eh.quotas.LoggedArms(MIXED, arm="who", reward="y").arms),
+    "an audit": lambda: audit(MIXED, arm="who", shares=0.4).arms["arm"].tolist(),
+    "evaluate": lambda: eh.evaluate(MIXED, {1: 0.5, 2: 0.5}, arm="who", reward="y") and [1, 2],
+    "a pool": lambda: list(TablePool(MIXED, group="who", label="y").groups),
+    "a queue": lambda: list(LabelQueue(range(200), MIXED[["x"]], groups=MIXED["who"].tolist()).groups),
+    "a causal model": lambda: list(CausalModel.fit(MIXED[["who", "y"]], [("who", "y")]).states["who"]),
+    "features": lambda: sorted(set(coded(MIXED, "who") + 1)),
+}
+
+
+@pytest.mark.parametrize("door", ONE_EACH)
+def test_labels_of_one_writing_in_a_table_are_one(door):
+    assert ONE_EACH[door]() == [1, 2]
+
+
+def test_shares_in_a_table_are_of_the_same_arm_however_it_is_written():
+    shares = pd.DataFrame({"from": [1, 1, 11], "arm": pd.Series([1, 2, "1"], dtype=object), "share": [0.4, 0.4, 0.2]})
+    found = audit(pd.DataFrame({"arm": [1, 2] * 20}), arm="arm", shares=shares)
+    assert (found.kept, found.never_seen, found.arms["owed"].tolist()) == (True, (), [0.2, 0.4])
+
+
+FLAGGED = {
+    "a learner": lambda: UCB1(arms=[True, False]).arms,
+    "a world": lambda: eh.quotas.BernoulliArms({True: 0.2, False: 0.3}).arms,
+    "shares": lambda: FairUCB({True: 0.2, False: 0.3}).arms,
+    "a Series of shares": lambda: FairUCB(pd.Series({True: 0.2, False: 0.3})).arms,
+    "groups": lambda: Groups.read({"a": True, "b": False}).names,
+    "a Series of groups": lambda: Groups.read(pd.Series([True, False], index=["a", "b"])).names,
+    "a sampler": lambda: eh.sampling.UniformSampler([True, False]).groups,
+    "states": lambda: CausalModel.from_tables({"a": [True, False]}, {"a": []}, {"a": [0.5, 0.5]}).states["a"],
+}
+
+
+@pytest.mark.parametrize("door", FLAGGED)
+def test_truth_values_are_labels_everywhere(door):
+    assert FLAGGED[door]() == ("true", "false")
+
+
+@pytest.mark.parametrize("shares", [{True: 0.2, "true": 0.3}, {"True": 0.2, "true": 0.3}], ids=str)
+def test_one_truth_value_is_one_arm(shares):
+    with pytest.raises(ArgumentError, match="wanted each label once, got 'true'"):
+        FairUCB(shares)
 
 
 def test_codes_with_a_leading_zero_are_arms_of_their_own(tmp_path):

@@ -6,14 +6,18 @@ import json
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import feather, parquet
 
 import evenhand as eh
+from evenhand.cli.reading.tables import read_texts
 from evenhand.data.csv_files import EVERY
 from evenhand.data.files import read_table
 from evenhand.data.tables import cells, column, numbers
 from evenhand.errors import ArgumentError, TableError
 from tests.cli.shell import answer, asked, call, refused
+from tests.quotas.test_file_audit import same
 
 
 @pytest.fixture
@@ -66,6 +70,9 @@ MEANT = {
     "a comment that a spreadsheet filled up": "# exported,,\nround,arm,reward\n1,a,0\n2,b,1\n3,a,0.5\n",
     "empty rows above": ",,\n\nround,arm,reward\n1,a,0\n2,b,1\n3,a,0.5\n",
     "comments and the line of a spreadsheet": "# a\nsep=;\n# b\nround;arm;reward\n1;a;0\n2;b;1\n3;a;0.5\n",
+    "a comment at the end": "round,arm,reward\n1,a,0\n2,b,1\n3,a,0.5\n# end, of log\n",
+    "a comment below the header": "round;arm;reward\n  # no; euros\n1;a;0\n2;b;1\n#\n3;a;0.5\n",
+    "comments that a spreadsheet filled up": "round,arm,reward\r\n# no,,\r\n1,a,0\r\n2,b,1\r\n3,a,0.5\r\n# end,,",
     "blanks around names": " round ,arm , reward\n1,a,0\n2,b,1\n3,a,0.5\n",
     "a blank behind each comma": 'round, arm, reward\n1, "a", 0\n2, b, 1\n3, a, 0.5\n',
     "lines of an old Mac": "round,arm,reward\r1,a,0\r2,b,1\r3,a,0.5\r",
@@ -91,6 +98,8 @@ def test_what_other_programs_write_is_read_as_they_mean_it(text, encoding, write
 NOT_MEANT = {
     "row names of R": ('"x"\t"arm"\n"1"\t1\t"a"\n', r"row 1 has 3 cells, more cells than the header \(2\)"),
     "a fraction with a comma": ("arm,share\n1,0,5\n2,0,25\n", "row 1 has 3 cells, more cells than the header"),
+    "words between blanks": ("arm reward\na  1\nb  2\n", "looks separated by blanks; pass --sep ' '"),
+    "R's table with blanks": ('"arm" "x"\n"1" "a b" 0.5\n"2" "b" 1\n', "looks separated by blanks"),
     "one wide row": ("arm,x\na,1\nb,2\nc,3,4\n", r"row 3 has 3 cells, more cells than the header \(2\); name every"),
     "a very wide row": ("# x\narm,x\na,1\nb,2\nc,3,4,5,6\n", r"line 5 has 5 cells, more cells than the header \(2\)"),
     "words above the header": ("Statement of May\n\narm,x\na,1\n", "drop lines above the header"),
@@ -103,7 +112,7 @@ NOT_MEANT = {
     "half a letter": ('[{"arm": "\\ud800"}]', "cannot be read as JSON: 'utf-8' codec can't encode"),
     "a name twice": ('{"arm": "a"}\n{"arm": "a", "arm": "b"}', "line 2: cannot be read as JSON: 'arm' stands there"),
     "not UTF-8": ("arm,x\nJosé,1\n".encode("latin-1"), "is not UTF-8; save it as CSV in UTF-8"),
-    "JSON that is not UTF-8": ('[{"arm":\n"José"}]'.encode("latin-1"), "line 2 is not UTF-8; pass encoding="),
+    "JSON that is not UTF-8": ('[{"arm":\n"José"}]'.encode("latin-1"), "line 2 is not UTF-8; save it as JSON in UTF-8"),
     "no row": ("arm,x\n", "no rows"),
     "nothing": ("", "the file is empty"),
     "comments alone": ("# nothing\n", "the file is empty"),
@@ -142,6 +151,63 @@ def test_a_line_ends_where_files_end_lines_alone(sign, kind, write):
     else:
         frame.to_json(buffer, orient="records", lines=kind == "jsonl", force_ascii=False)
     assert read_table(write(buffer.getvalue(), name=f"t.{kind}"), text=["text"])["text"].tolist() == texts
+
+
+COMMENTED = {
+    "rows of as many cells": ("x,y\n#1,2\n# a,b\n", [["#1", "2"], ["# a", "b"]]),
+    "a cell that goes on": ('x,y\n"a\n# b",1\n"#c\n#d",2\n', [["a\n# b", "1"], ["#c\n#d", "2"]]),
+    "one column": ("x\n# a\nb\n", [["# a"], ["b"]]),
+}
+
+
+@pytest.mark.parametrize(("text", "rows"), COMMENTED.values(), ids=COMMENTED)
+def test_a_row_that_begins_like_a_comment_stays(text, rows, write):
+    assert read_table(write(text), text=EVERY).to_numpy().tolist() == rows
+
+
+def test_comments_are_left_out_of_long_files_too(write):
+    rows = "".join(f"{row},a\n" for row in range(60_000))
+    said = []
+    frame = read_table(write(f"# above\nid,arm\n# units\n{rows}# half\n{rows}# end\n"), say=said.append)
+    assert frame["id"].dtype.kind == "i"
+    assert frame["id"].tolist() == [*range(60_000)] * 2
+    assert said[0].endswith("; 3 lines of comment (# ...) among the rows left out")
+
+
+@pytest.mark.parametrize("above", ["", "# by hand\n", "# by, hand, too\n\n"])
+@pytest.mark.parametrize("sep", [",", ";", "\t"])
+def test_a_column_of_row_numbers_may_be_called_by_their_sign(sep, above, write):
+    rows = above + "#,arm,reward\n\n1,a,0.5\n2,b,1\n".replace(",", sep)
+    assert read_table(write(rows), text=["arm"]).to_dict("list") == {"#": [1, 2], "arm": ["a", "b"], "reward": [0.5, 1]}
+
+
+@pytest.mark.parametrize("ending", [".txt", ".csv", ""])
+@pytest.mark.parametrize("kind", ["json", "parquet", "feather"])
+def test_the_first_bytes_are_believed_where_an_ending_means_any_text(kind, ending, tmp_path):
+    frame, path = pd.DataFrame({"arm": ["a", "b"], "x": [1, 2]}), tmp_path / f"t{ending}"
+    getattr(frame, f"to_{kind}")(path, **({"orient": "records"} if kind == "json" else {}))
+    pd.testing.assert_frame_equal(read_table(path), frame, check_dtype=False)
+
+
+LARGE = 2**53 + 1
+GAPS = pa.table({"id": [LARGE, None, 7], "n": [1, None, 7], "u": pa.array([2**63 + 1, None, 7], pa.uint64())})
+ROW_BY_ROW = [json.dumps({name: cell for name, cell in row.items() if cell}) for row in GAPS.to_pylist()]
+WHOLE = {
+    "json": lambda path: path.write_text(json.dumps(GAPS.to_pylist())),
+    "jsonl": lambda path: path.write_text("\n".join(ROW_BY_ROW)),
+    "parquet": lambda path: parquet.write_table(GAPS, path),
+    "arrow": lambda path: feather.write_feather(GAPS, path),
+}
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_whole_numbers_beside_an_empty_cell_stay_what_they_are(kind, tmp_path):
+    WHOLE[kind](tmp_path / f"t.{kind}")
+    frame = read_table(tmp_path / f"t.{kind}")
+    assert frame["n"].dtype == float
+    assert [column(frame.dropna(), name).tolist() for name in ("id", "n")] == [[LARGE, 7], [1, 7]]
+    texts = {"id": [str(LARGE), "", "7"], "n": ["1", "", "7"], "u": [str(2**63 + 1), "", "7"]}
+    assert read_texts(tmp_path / f"t.{kind}").to_dict("list") == texts
 
 
 def test_the_rows_of_a_frame_that_pandas_saved_are_numbered_anew(tmp_path):
@@ -187,6 +253,8 @@ LOGS = {
     "log.csv": MEANT["a comma at the end of each row"],
     "array.json": MEANT["an array of objects"].replace('"0"', "0").replace('"1"', "1").replace('"0.5"', "0.5"),
     "blank.log": MEANT["objects with blanks"],
+    "blank.txt": MEANT["objects with blanks"],
+    "end.csv": MEANT["a comment at the end"],
 }
 
 
@@ -204,11 +272,55 @@ def test_every_command_reads_the_same_table(name, write):
         assert json.loads(one.stdout)
 
 
+def test_files_of_any_format_are_audited_by_name(write, tmp_path):
+    rows = [{"arm": "ab"[row % 3 == 0], "round": row} for row in range(30)]
+    for part in range(2):
+        mine = rows[15 * part :][:15]
+        write(json.dumps(mine), name=f"p{part}.json")
+        write("\n".join(map(json.dumps, mine)), name=f"p{part}.txt")
+        pd.DataFrame(mine).to_feather(tmp_path / f"p{part}.arrow")
+    frame = pd.DataFrame(rows)
+    frame.to_parquet(tmp_path / "all")
+    expected = eh.quotas.audit(frame, arm="arm", shares=0.4)
+    for pattern in ("p*.json", "p*.txt", "p*.arrow", "all"):
+        same(eh.quotas.audit(tmp_path / pattern, arm="arm", shares=0.4), expected)
+    with pytest.raises(TableError, match="column: wanted one of"):
+        eh.quotas.audit(tmp_path / "p0.json", arm="item", shares=0.4)
+
+
+def test_segments_of_a_csv_are_read_as_written(write):
+    log = write("arm,place\n" + "a,01\nb,01\na,1\nb,1\n" * 5)
+    found = json.loads(answer("audit", log, "--shares", "0.4", "--segment", "place", "--tolerance", "2", "--json"))
+    assert {row["segment"] for row in found["promises"]} == {"01", "1"}
+
+
+LATIN = {
+    "shares": ("audit", "{log}", "--shares", "{shares}", "--tolerance", "1"),
+    "a promise": ("audit", "{log}", "--promise", "{promise}"),
+    "a promise in TOML": ("audit", "{log}", "--promise", "{toml}"),
+}
+
+
+@pytest.mark.parametrize("command", LATIN.values(), ids=LATIN)
+def test_the_encoding_that_is_given_counts_for_every_file(command, write):
+    files = {
+        "log": write("arm\nbücher\ncds\n", "log.csv", "latin-1"),
+        "shares": write('{"bücher": 0.3, "cds": 0.2}', "s.json", "latin-1"),
+        "promise": write('{"shares": {"bücher": 0.3}, "tolerance": 1}', "p.json", "latin-1"),
+        "toml": write('tolerance = 1\n[shares]\n"bücher" = 0.3\n', "p.toml", "latin-1"),
+    }
+    words = [word.format(**files) for word in command]
+    refused(TableError, "is not UTF-8; pass", *words)
+    assert call(*words, "--encoding", "latin-1").exit_code == 0
+
+
 def test_shares_and_contexts_are_tables_in_json_too(tmp_path, write):
     shares = write('[{"arm": "a", "share": 0.25}, {"arm": "b", "share": "1/3"}]', name="shares.json")
     from evenhand.cli.reading.inputs import named_shares
 
     assert named_shares(str(shares)) == {"a": 0.25, "b": "1/3"}
+    lines = write('{"arm": "a", "share": 0.25}\n{"arm": "b", "share": 0.5}', name="lines.json")
+    assert named_shares(str(lines)) == {"a": 0.25, "b": 0.5}
     assert named_shares(str(write('{"a": 0.25}', name="object.json"))) == {"a": 0.25}
     store = tmp_path / "s.evenhand"
     answer("new", store, "-p", "top-interval", "--groups", "ann=F,bob=M", "--seed", "2")

@@ -42,4 +42,20 @@ def test_only_a_number_out_of_range_is_to_be_scaled():
 
 def test_labels_stand_in_natural_order():
     labels = ["b", 10, "10", "-2", 9, "1e9999", "٣", "a", "01", 1, "1", ".5"]
-    assert in_natural_order(labels * 2) == ["-2", ".5", "01", 1, "1", "٣", 9, 10, "10", "1e9999", "a", "b"]
+    assert in_natural_order(labels * 2) == ["-2", ".5", "01", 1, "٣", 9, 10, "1e9999", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("values", "row"),
+    [
+        ([1.0, 2.0**53], 2),
+        ([-(2.0**60), 1.0], 1),
+        (np.array([1, 2**24], np.float32), 2),
+        (pd.array([1.0, 1e300], dtype="Float64"), 2),
+        (pd.Categorical([1.0, 2.0**53 + 2]), 2),
+    ],
+    ids=["float", "negative", "float32", "Float64", "category"],
+)
+def test_a_float_that_may_be_several_whole_numbers_is_no_label(values, row):
+    with pytest.raises(TableError, match=f"column 'id', row {row}: wanted labels that floats hold exactly, below"):
+        column(pd.DataFrame({"id": values}), "id")

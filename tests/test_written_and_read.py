@@ -44,10 +44,11 @@ def test_a_table_that_is_written_is_read_as_it_was(tmp_path, data):
     names = data.draw(st.lists(NAMES, min_size=1, max_size=3, unique=True))
     rows = data.draw(st.lists(st.tuples(st.integers(0, 9), *[TEXTS] * len(names)), min_size=1, max_size=4))
     frame = pd.DataFrame(rows, columns=["id", *names] if "id" not in names else ["number", *names])
-    for ending in (".csv", ".csv.gz"):
-        write_csv(frame, tmp_path / f"t{ending}")
+    alone = pd.DataFrame({"text": [*frame[names[0]], "end"]})
+    for ending, table in ((".csv", frame), (".csv.gz", frame), (".csv", alone)):
+        write_csv(table, tmp_path / f"t{ending}")
         found = read_texts(tmp_path / f"t{ending}")
-        assert found.to_dict("split") == frame.astype(str).to_dict("split")
+        assert found.to_dict("split") == table.astype(str).to_dict("split")
 
 
 @common

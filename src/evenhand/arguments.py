@@ -43,6 +43,8 @@ def as_float(value: Any) -> float:
         return float(value)
     except OverflowError:
         return math.inf
+    except ValueError:  # a signaling NaN of Decimal
+        return math.nan
 
 
 def real(

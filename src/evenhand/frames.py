@@ -14,10 +14,12 @@ from evenhand.errors import ContextError, TableError, wanted
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["as_pandas", "frame_or_value", "is_frame", "row_frame", "rows_frame"]
+__all__ = ["arrow_frame", "as_pandas", "frame_or_value", "is_frame", "is_row", "row_frame", "rows_frame", "typed"]
 
 PLAIN = ("Decimal", "Int128", "UInt128")
 """Types whose numbers fit no array of numpy."""
+LARGEST = 2**63 - 1
+"""The largest whole number that a column with gaps holds."""
 
 
 def as_pandas(frame: Any, name: str = "frame") -> pd.DataFrame:
@@ -32,11 +34,12 @@ def as_pandas(frame: Any, name: str = "frame") -> pd.DataFrame:
     Raises
     ------
     TableError
-        If it is no data frame, or has two columns of one name.
+        If it is no data frame, has two columns of one name, or its columns are one place off.
     """
     import pandas as pd
 
     if isinstance(frame, pd.DataFrame):
+        _check_places(frame, name)
         return frame
     if not is_frame(frame):
         mend = "tables of polars, pyarrow and DuckDB will do as well; read files first"
@@ -48,7 +51,7 @@ def as_pandas(frame: Any, name: str = "frame") -> pd.DataFrame:
         if isinstance(given, nw.LazyFrame):
             given = given.collect(backend=None if given.implementation.is_polars() else "pandas")
         if not given.implementation.is_polars():
-            return given.to_pandas()
+            return arrow_frame(given.to_native()) if given.implementation.is_pyarrow() else given.to_pandas()
         return pd.DataFrame({column.name: _series(column) for column in given.iter_columns()})
     except Exception as error:
         why = " ".join(str(error).split())
@@ -80,8 +83,20 @@ def rows_frame(rows: Sequence[Mapping[str, Any]], name: str) -> pd.DataFrame:
 
 
 def frame_or_value(value: Any, name: str) -> Any:
-    """Return a data frame as one of pandas, and anything else as it is."""
+    """Return a data frame, or a list of rows that name their columns, as a data frame of pandas; anything else as it
+    is.
+
+    >>> frame_or_value([{"age": 1, "pay": 2}, {"pay": 3, "age": 4}], "contexts").to_numpy().tolist()
+    [[1, 2], [4, 3]]
+    """
+    if isinstance(value, (list, tuple)) and value and all(map(is_row, value)):
+        return rows_frame([dict(row) for row in value], name)
     return as_pandas(value, name) if is_frame(value) else value
+
+
+def is_row(value: Any) -> bool:
+    """Return whether a value is a row by the names of its columns: a dict, or a Series of pandas."""
+    return isinstance(value, Mapping) or (hasattr(value, "iloc") and getattr(value, "ndim", 0) == 1)
 
 
 def is_frame(value: Any) -> TypeGuard[Any]:
@@ -96,6 +111,60 @@ def is_frame(value: Any) -> TypeGuard[Any]:
         return True
 
 
+def arrow_frame(table: Any) -> pd.DataFrame:
+    """Return a table of Arrow as a data frame, whole numbers beside gaps as `typed` has them."""
+    import pandas as pd
+
+    frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
+    for place, kind in enumerate(frame.dtypes):
+        cells = frame.iloc[:, place]
+        if kind.kind == "O" and pd.api.types.infer_dtype(cells) == "integer":
+            frame.isetitem(place, typed(cells.tolist()).array)
+    return frame
+
+
+def typed(values: Sequence[Any]) -> pd.Series[Any]:
+    """Return a column as pandas makes it of its cells, but whole numbers that a float would change stay as they are.
+
+    >>> typed([1, None, 3]).tolist(), typed([9007199254740993, None]).tolist()
+    ([1.0, nan, 3.0], [9007199254740993, <NA>])
+    """
+    import pandas as pd
+
+    found = pd.Series(values)
+    whole = [cell for cell in values if isinstance(cell, int)]
+    if found.dtype.kind != "f" or all(float(cell) == cell for cell in whole):
+        return found
+    gaps = all(isinstance(cell, int) or pd.isna(cell) for cell in values)
+    return pd.Series(values, dtype="Int64" if gaps and max(map(abs, whole)) <= LARGEST else object)
+
+
+def _check_places(frame: pd.DataFrame, name: str) -> None:
+    """Refuse what pandas makes of a CSV with a separator at the end of each row: it takes the first column for the
+    labels of the rows, and each name for the column in front of its own.
+
+    Raises
+    ------
+    TableError
+        If a frame looks so.
+    """
+    import pandas as pd
+
+    def empty(cell: Any) -> bool:
+        return not cell.strip() if isinstance(cell, str) else pd.api.types.is_scalar(cell) and bool(pd.isna(cell))
+
+    index = frame.index
+    named = any(label is not None for label in index.names)
+    if len(index) < 2 or not frame.shape[1] or named or index.equals(pd.RangeIndex(len(index))):
+        return
+    if all(map(empty, frame.iloc[:, -1])):
+        labels = ", ".join(map(repr, index[:2].tolist()))
+        mend = "read it with index_col=False, or reset_index(drop=True) if every column has its own name"
+        what = f"the rows are labelled {labels}, ... and the last column is empty"
+        why = "pandas reads a separator at each row's end so"
+        raise TableError(f"{name}: its columns seem one place off: {what}; {why}: {mend}")
+
+
 def _series(column: Any) -> Any:
     """Return a column of polars as pandas has it, without pyarrow, which polars' own way needs."""
     import narwhals as nw
@@ -107,6 +176,8 @@ def _series(column: Any) -> Any:
     if isinstance(kind, nw.Categorical):
         values = column.to_list()
         return pd.Categorical(values, categories=list(dict.fromkeys(one for one in values if one is not None)))
+    if kind.is_integer() and column.null_count():
+        return typed(column.to_list())
     if (kind.is_numeric() and str(kind) not in PLAIN) or (kind == nw.Boolean and not column.null_count()):
         return column.to_numpy()
     return pd.Series(column.to_list())

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, ContextError, wanted
-from evenhand.protocol import Label, as_label, composed, find_label, label_of, places
+from evenhand.errors import ArgumentError, ContextError, of_one_type, wanted, wanted_one_of
+from evenhand.protocol import Label, as_label, composed, find_label, places
 
 __all__ = [
-    "as_given", "by_label", "combined_label", "combined_labels", "in_columns", "in_order", "label_texts", "numbered",
-    "order_of",
+    "as_given", "by_label", "combined_label", "combined_labels", "in_columns", "in_order", "label_texts", "listed",
+    "numbered", "order_of", "same_labels",
 ]  # fmt: skip
 
 
@@ -44,7 +44,24 @@ def as_given(
         raise refusal(wanted(name, what, values, "a set has no order"))
     if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__") or getattr(values, "ndim", 1) == 0:
         raise refusal(wanted(name, what, values))
-    return list(values)
+    return listed(values)
+
+
+def listed(values: Any) -> list[Any]:
+    """Return what a list, a view, an iterator, or an array or column of any library holds; a single value as a list.
+
+    >>> listed({"a": 1}.keys()), listed("ab"), listed(range(2))
+    (['a'], ['ab'], [0, 1])
+
+    Raises
+    ------
+    TypeError
+        If it is an array without a dimension.
+    """
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        return [values]
+    own = None if isinstance(values, np.ndarray) else getattr(values, "tolist", getattr(values, "to_pylist", None))
+    return list(values if own is None else own())
 
 
 def by_label(
@@ -73,8 +90,7 @@ def by_label(
             return named[place]
         if isinstance(key, (tuple, frozenset)):
             return type(key)(map(known_as, key))
-        # what is none of them is a text at least, as True is equal to 1
-        return label_of(key) if named and isinstance(key, (bool, np.bool_)) else as_label(key)
+        return as_label(key)
 
     labels = {key: known_as(key) for key in given}
     several = Counter(labels.values())
@@ -117,6 +133,9 @@ def in_order(
             table = table.take(np.argsort(np.array(at)), axis=axis)
         elif not numbered:
             mend = "reset_index(drop=True) has rows read by position" if axis == 0 else ""
+            strange = [label for label, place in zip(named, at, strict=True) if place is None][:1]
+            if strange and not of_one_type(order, strange[0]):
+                raise refusal(wanted_one_of(name, order, strange[0], what="one entry for each of", mend=mend))
             raise refusal(wanted(name, f"one entry for each of {list(order)}", f"the labels {named}", mend))
     return table
 
@@ -137,6 +156,15 @@ def order_of(given: Sequence[Any], labels: Sequence[Any]) -> list[int] | None:
     return order if len(set(order)) == len(given) else None
 
 
+def same_labels(given: Sequence[Any], labels: Sequence[Any]) -> bool:
+    """Return whether two sequences hold the same labels in the same order, however they are written.
+
+    >>> same_labels(["1", "2"], (1, 2)), same_labels(["2", "1"], (1, 2))
+    (True, False)
+    """
+    return order_of(given, labels) == list(range(len(labels)))
+
+
 def in_columns(table: Any, columns: list[str] | None, name: str) -> tuple[Any, list[str] | None]:
     """Return a table with its columns in the order of `columns`, and that order: its own where none is known yet.
 
@@ -149,7 +177,8 @@ def in_columns(table: Any, columns: list[str] | None, name: str) -> tuple[Any, l
     """
     given = list(getattr(table, "columns", ()))
     named = list(map(str, given))
-    if not named or named == columns or given == list(range(len(given))):
+    numbered = given == list(range(len(given))) and set(named) != set(columns or ())
+    if not named or named == columns or numbered:
         return table, columns
     if len(set(named)) < len(named) or (columns is not None and set(named) != set(columns)):
         what = "each column once" if columns is None else f"the columns {columns}, as before"

@@ -31,11 +31,13 @@ __all__ = [
     "arm_labels",
     "as_label",
     "composed",
+    "distinct",
     "find_label",
     "first_named",
     "label_of",
     "labels_of_texts",
     "places",
+    "value_of",
     "writing",
 ]
 
@@ -50,6 +52,7 @@ TRUTHS = {form: text for text in (TRUE, FALSE) for form in (text, text.title(), 
 WRITTEN = object()
 """Marks a label's writing beside the labels themselves."""
 WHOLE = re.compile("0|-?[1-9][0-9]*")
+FRACTION = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 class _Decision(NamedTuple):
@@ -299,15 +302,14 @@ def label_of(value: Any) -> Label | None:
 
 
 def as_label(value: Any) -> Any:
-    """Return a value, or a tuple of values, as its label; what is none as it is, for the caller to judge, and so True
-    and False, which may be meant as answers rather than names.
+    """Return a value, or a tuple of values, as its label; what is none as it is, for the caller to judge.
 
     >>> as_label((np.int64(1), 2.0, "a")), as_label(True), as_label(0.5)
-    ((1, 2, 'a'), True, 0.5)
+    ((1, 2, 'a'), 'true', 0.5)
     """
     if isinstance(value, tuple):
         return tuple(map(as_label, value))
-    read = None if isinstance(value, (bool, np.bool_)) else label_of(value)
+    read = label_of(value)
     return value if read is None else read
 
 
@@ -328,6 +330,21 @@ def writing(label: Any) -> Any:
     return TRUTHS.get(text) or (text if text.isascii() else unicodedata.normalize("NFC", text))
 
 
+def value_of(label: Label) -> bool | int | float | str:
+    """Return what a label says, where that is a truth value or a number: files and tables hold them as texts.
+
+    >>> [value_of(label) for label in (1, "1", "0.50", "true", "False", "01", "low")]
+    [1, 1, 0.5, True, False, '01', 'low']
+    """
+    if not isinstance(label, str):
+        return label
+    if (written := writing(label)) in (TRUE, FALSE):
+        return bool(written == TRUE)
+    if WHOLE.fullmatch(label):
+        return int(label)
+    return float(label) if FRACTION.fullmatch(label) else label
+
+
 def first_named(label: Any, names: dict[Any, Any]) -> Any:
     """Return the label by which the same one was named first; `names` remembers it by its writing.
 
@@ -336,6 +353,16 @@ def first_named(label: Any, names: dict[Any, Any]) -> Any:
     (1, 1, '01')
     """
     return names.setdefault(writing(label), label)
+
+
+def distinct(labels: Iterable[Any]) -> list[Any]:
+    """Return labels, of those that are the same the first.
+
+    >>> distinct([1, "a", "1", "01"])
+    [1, 'a', '01']
+    """
+    names: dict[Any, Any] = {}
+    return list(dict.fromkeys(first_named(label, names) for label in labels))
 
 
 def places(labels: Iterable[Any]) -> dict[Any, int]:
@@ -413,11 +440,12 @@ def arm_labels(arms: int | Sequence[Label], name: str = "arms", *, least: int = 
     if len(labels) < least:
         raise ArgumentError(wanted(name, f"at least two {name}" if least == 2 else "at least one", arms))
     for label in labels:
-        if not isinstance(label, (str, int)) or isinstance(label, bool):
+        if not isinstance(label, (str, int)):
             raise ArgumentError(wanted(name, "labels that are str or int", label, "turn them into text first"))
         if isinstance(label, int) and abs(label) > LARGEST_LABEL:
             raise ArgumentError(wanted(name, "numbers below 2^63", label, "turn them into text first"))
-    if len(set(labels)) < len(labels):
-        twice = next(label for label, times in Counter(labels).items() if times > 1)
+    several = Counter(TRUTHS.get(label, label) if isinstance(label, str) else label for label in labels)
+    if len(several) < len(labels):
+        twice = next(label for label, times in several.items() if times > 1)
         raise ArgumentError(wanted(name, "each label once", twice, "it stands there twice"))
     return labels

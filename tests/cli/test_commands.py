@@ -183,10 +183,10 @@ def test_arms_are_read_as_they_are_written(tmp_path):
 
 def test_an_arm_that_is_promised_and_never_appears_is_said_loudly(tmp_path):
     log = written(tmp_path / "log.csv", "arm\n1\n1\n1\n")
-    shares = written(tmp_path / "shares.csv", "arm,share\n1.0,0.1\n")
-    assert json.loads(call("audit", log, "--shares", shares, "--json").output)["never_seen"] == ["1.0"]
+    shares = written(tmp_path / "shares.csv", "arm,share\n1,0.1\n2.0,0.1\n")
+    assert json.loads(call("audit", log, "--shares", shares, "--json").output)["never_seen"] == ["2.0"]
     said = call("audit", log, "--shares", shares).output
-    assert "arm 1.0 is promised a share and never appears in the log" in said
+    assert "arm 2.0 is promised a share and never appears in the log" in said
 
 
 @pytest.mark.parametrize(

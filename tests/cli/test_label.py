@@ -71,6 +71,41 @@ def test_labels_are_read_from_a_table_of_any_form(patients):
     assert "4 labels read" in call("patients.csv", *OPTIONS, "--read", "labels.parquet").output
 
 
+@pytest.mark.parametrize("name", ["export.txt", "export.csv", "-"])
+def test_an_export_of_a_tool_is_read_whatever_it_is_called(patients, name):
+    call(*WORKED, "--seed", 1, "--items", 2, "--tasks", "t.json")
+    label_studio("t.json", "Müller", {"id": 8, "email": "bob@example.org"})
+    text = pathlib.Path("export.json").read_text().replace("M\\u00fcller", "Müller")
+    pathlib.Path("export.txt").write_bytes(text.encode("latin-1"))
+    given = text.encode("latin-1") if name == "-" else ""
+    if name == "export.csv":
+        pathlib.Path("export.txt").rename(name)
+    called = "standard input" if name == "-" else name
+    refused = str(call(*WORKED, "--read", name, answers=given).exception)
+    assert f"{called}: line 1 is not UTF-8; pass --encoding" in refused
+    read = call(*WORKED, "--read", name, "--encoding", "latin-1", answers=given)
+    assert "4 labels read, 0 items rejected" in read.output, read.exception
+    assert set(eh.load("labels.evenhand").annotations["annotator"]) == {"Müller", "bob@example.org"}
+
+
+@pytest.mark.parametrize("kind", ["parquet", "json"])
+def test_whole_numbers_beside_an_empty_cell_are_labels_and_ids(patients, kind):
+    frame = pd.read_csv("patients.csv").assign(patient=[2**53 + 1 + 2 * row for row in range(len(patients))])
+    first, *others = frame.to_dict("records")
+    rows = [first | {"patient": None}, *others]
+    pathlib.Path("big.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    options = ("big.jsonl", *OPTIONS[:-1], "0,1", "--empty", "drop")
+    assert call(*options, "--seed", 1, "--items", 3, "--tasks", "t.csv").exit_code == 0
+    tasks = pd.read_csv("t.csv")
+    assert set(tasks["id"]) <= set(frame["patient"][1:])
+    labels = tasks.assign(label=[1, None, 0], annotator=[7.0, None, 7.0])
+    labels.to_parquet("l.parquet") if kind == "parquet" else labels.to_json("l.json", orient="records")
+    read = call(*options, "--read", f"l.{kind}")
+    assert "2 labels read, 0 items rejected, 1 left open" in read.output, read.exception
+    told = eh.load("labels.evenhand").annotations
+    assert (sorted(told["label"]), set(told["annotator"])) == ([0, 1], {"7"})
+
+
 def test_a_day_through_files(patients):
     out = call("patients.csv", *OPTIONS, "--seed", "1", "--items", 30, "--tasks", "tasks.csv")
     assert out.exit_code == 0, out.output
@@ -257,3 +292,12 @@ def test_a_refused_table_names_the_file_the_row_and_the_item(patients):
     assert refused.startswith("labels.csv, row 2, item 'p")
     assert "nothing was told" in refused
     assert eh.load("labels.evenhand").annotations.empty
+
+
+def test_labels_may_be_a_list_as_json(patients):
+    options = ["patients.csv", *OPTIONS[:-1]]
+    more = ["--choice", "uniform", "--seed", 1, "--out", "l.csv"]
+    assert "[1] 01  [2] a,b  [r]eject" in call(*options, '["01", "a,b"]', *more, answers="1\n2\nq\n").output
+    assert pd.read_csv("l.csv", dtype=str)["label"].tolist() == ["01", "a,b"]
+    refused = str(call(*options, '["01", 1]', "--state", "other").exception)
+    assert "classes: wanted labels of one type, all text or all whole numbers, got ['01', 1]" in refused

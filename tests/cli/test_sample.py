@@ -69,6 +69,7 @@ def test_a_group_of_one_row_ends_with_all_files_and_a_note(tmp_path):
     body = sampled(tmp_path, POOL.assign(g=["one", *["a"] * 59, *["b"] * 60]))
     assert written(tmp_path) == FILES
     assert body["notes"] == [
+        "1 of 3 groups of 'g', with under 1% of the rows, have too few rows to train and to validate ('one').",
         "the pool of 'one' is dry after 1 row",
         "the risk of 'one' is unknown: no row validates it",
     ]
@@ -111,7 +112,7 @@ def test_labels_all_alike_among_the_rows_that_were_bought_are_no_failure(tmp_pat
         (POOL.assign(y=np.arange(N) % 7), [], ArgumentError, "got 'y' with 7: 0, 1, 2, 3, 4, ...; keep the rows"),
         (POOL.assign(y=[0.37, 1.37] * 60), [], TableError, "column 'y', row 1: wanted a label that is text or a whole"),
         (POOL.assign(g=range(N)), [], ArgumentError, "--group: wanted groups with rows to train and to validate, got"),
-        (POOL.assign(g=np.arange(N) // 3), [], ArgumentError, "got 40 groups in 120 rows; merge groups: cut a"),
+        (POOL.assign(g=np.arange(N) // 3), [], ArgumentError, "got 40 groups in 120 rows; merge small ones"),
         (POOL.assign(g="a"), [], ArgumentError, "groups: wanted at least two groups"),
         (POOL.assign(id=[f"p{i}" for i in range(N)]), [], TableError, "column 'id': wanted text with few values"),
         (POOL, ["--group", "y"], TableError, "group: wanted columns that have no other use, got 'y'; it is the label"),

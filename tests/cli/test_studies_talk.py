@@ -71,6 +71,9 @@ def test_the_same_key_is_the_same_decision(store):
     [
         (["tell", "9", "1"], UnknownTicketError, "ticket 9 was never handed out"),
         (["tell", "1"], ArgumentError, "REWARD: wanted what the decision brought"),
+        (["tell", "1", "--violations", "0-1"], ArgumentError, "a reward, null for none, --rows or --samples"),
+        (["tell", "1", "1", "--acceptable", "true"], VerdictError, "--acceptable: wanted pairs of positions"),
+        (["ask", "--groups", '["x"'], ArgumentError, "--groups: wanted labels"),
         (["tell"], ArgumentError, "REWARD: wanted what the decision brought"),
         (["tell", "", "1"], ArgumentError, "argument 2: wanted a value, got ''"),
         (["tell", "one", "1"], ForeignTicketError, "wanted a ticket as ask returned it"),
@@ -90,7 +93,7 @@ def test_the_same_key_is_the_same_decision(store):
         (["tell", "1", "1", "--auditor", "ann"], ArgumentError, "tell: wanted reward, got 'auditor'"),
         (["ask", "--annotator", "ann"], ArgumentError, "ask: wanted contexts, available, segment, got 'annotator'"),
         (["ask", "--groups", "a=x"], ArgumentError, "ask: wanted contexts, available, segment, got 'groups'"),
-        (["ask", "--groups", "x"], ArgumentError, "--groups: wanted ARM=GROUP,ARM=GROUP, or a JSON file or object"),
+        (["ask", "--groups", "x"], ArgumentError, "--groups: wanted ARM=GROUP,ARM=GROUP, or a JSON file, object"),
         (["tell", "--file", "x.csv"], TableError, "x.csv: no such file"),
         (["tell", "1", "--samples", "x.csv"], TableError, "x.csv: no such file"),
         (["tell", "1", "--rows", "x.csv"], TableError, "x.csv: no such file"),
@@ -154,13 +157,16 @@ def test_groups_of_a_round_are_read_as_those_of_the_study(tmp_path):
     spec = {"policy": "groups/linear-thompson", "groups": [1, 2, 2], "seed": 1}
     (tmp_path / "spec.json").write_text(json.dumps(spec))
     answer("new", path, "--spec", tmp_path / "spec.json")
-    for groups in ("0=2,1=1", '{"0": 2, "1": 1}'):
+    for groups in ("0=2,1=1", '{"0": 2, "1": 1}', "[2, 1, 2]", '["2", "1", "2"]'):
         asked(path, "--contexts", json.dumps(shown), "--groups", groups)
-    refused(UnknownArmError, "groups: wanted one of", "ask", path, "--contexts", json.dumps(shown), "--groups", "0=3")
+    for unknown in ("0=3", "[3, 1, 2]", '{"0": ["1", "2"]}'):
+        refused(UnknownArmError, "groups: wanted", "ask", path, "--contexts", json.dumps(shown), "--groups", unknown)
     with Study.open(path) as study:
-        assert [study.record(number).given["groups"] for number in (1, 2)] == [{"$items": [[0, 2], [1, 1]]}] * 2
+        said = [study.record(number).given["groups"] for number in (1, 2, 3, 4)]
+        assert said == [{"$items": [[0, 2], [1, 1]]}] * 2 + [[2, 1, 2]] * 2
         mine = eh.groups.LinearThompson([1, 2, 2], seed=1)
-        assert [study.record(n).decision["arm"] for n in (1, 2)] == [mine.ask(shown, {0: 2, 1: 1}).arm for _ in "12"]
+        arms = [mine.ask(shown, {0: 2, 1: 1}).arm for _ in said]
+        assert [study.record(n).decision["arm"] for n in (1, 2, 3, 4)] == arms
         assert study.verify().ok
 
 
@@ -242,6 +248,8 @@ def test_individuals_are_told_one_by_one_with_the_auditors_verdicts(tmp_path):
     answer("new", path, "-p", "lipschitz-ucb", "--set", "dimension=2", "--seed", "2", "--name", "single")
     row = asked(path, "--study", "single", "--contexts", "[[0.5, 0.0], [0.0, 1.0]]")[0]
     assert sum(row["probabilities"]) == pytest.approx(1.0)
+    unnamed = ("tell", path, "--study", "single", "1", "0.5", "--violations", "true")
+    refused(VerdictError, "which pair was it?", *unnamed)
     tell = ("tell", path, "--study", "single", "1", "0.5", "--acceptable", "0-1")
     assert answer(*tell) == "told\n"
     with Study.open(path, "single") as study:

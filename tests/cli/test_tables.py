@@ -278,6 +278,7 @@ def test_a_file_that_is_not_what_its_name_says_is_refused(name, content, words, 
         ("decimal", ";", "--decimal: wanted ',' or '.', got ';'"),
         ("encoding", "utf9", "--encoding: wanted the name of an encoding, got 'utf9'; did you mean 'utf"),
         ("encoding", "base64", "--encoding: wanted the name of an encoding"),
+        ("encoding", "rot13", "--encoding: wanted the name of an encoding, got 'rot13'; such as cp1252"),
         (
             "format",
             "parket",
@@ -298,6 +299,15 @@ def test_a_form_may_be_said_in_words():
 def test_texts_stay_texts_in_any_form(write):
     frame = read_texts(write("Dosis;geheilt;größe\nhoch;1;0,5\nniedrig;NA;\n", encoding="cp1252"))
     assert frame.to_dict("list") == {"Dosis": ["hoch", "niedrig"], "geheilt": ["1", "NA"], "größe": ["0,5", ""]}
+
+
+def test_numbers_beside_an_empty_cell_are_texts_as_labels_are_written(tmp_path):
+    frame = pd.DataFrame({"sex": [1.0, None, 0.0], "dose": [0.5, 1.0, None], "old": [True, None, False]})
+    expected = {"sex": ["1", "", "0"], "dose": ["0.5", "1", ""], "old": ["true", "", "false"]}
+    frame.to_parquet(tmp_path / "t.parquet")
+    frame.to_json(tmp_path / "t.json", orient="records")
+    for name in ("t.parquet", "t.json"):
+        assert read_texts(tmp_path / name).to_dict("list") == expected
 
 
 def test_german_shares_rewards_and_contexts_of_a_study(tmp_path, write):

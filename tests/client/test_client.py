@@ -8,6 +8,10 @@ import json
 import random
 import subprocess
 import sys
+from collections import deque
+from decimal import Decimal
+from fractions import Fraction
+from types import MappingProxyType
 
 import httpx
 import numpy as np
@@ -133,7 +137,7 @@ def test_a_request_keeps_the_labels_of_a_series_or_refuses_them():
         return body(calls.ask("ads", calls.shown(contexts, groups, None, None, None), "key", sticky=False))
 
     assert shown(groups=by_arm) == {"groups": {"b": "m", "a": "f"}}
-    assert shown(groups=by_arm.reset_index(drop=True)) == {"groups": ["m", "f"]}
+    assert shown(groups=by_arm.reset_index(drop=True)) == {"groups": {"0": "m", "1": "f"}}
     assert shown(rows.reset_index(drop=True)) == {"contexts": [{"x": 1}, {"x": 2}]}
     assert shown(rows.iloc[:1]) == {"contexts": [{"x": 1}]}
     told = body(calls.tell("ads", "ads.1.00", None, None, None, None, [[1], [2]], by_arm, None))
@@ -143,6 +147,56 @@ def test_a_request_keeps_the_labels_of_a_series_or_refuses_them():
     for ask in (shown, lambda contexts: calls.ask_many("ads", [{"contexts": contexts}], "key")):
         with pytest.raises(ContextError, match=r"contexts: wanted rows in the order of the arms.*got \['b', 'a'\]"):
             ask(rows)
+
+
+def asks(**given):
+    every = {"contexts": None, "groups": None, "available": None, "segment": None, "annotator": None} | given
+    (row,) = body(calls.ask_many("ads", [given], "key"))["batch"]
+    assert body(calls.ask("ads", calls.shown(**every), "key", sticky=False)) == row
+    return row
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ({"available": pd.Series(["b", "a"])}, {"available": ["b", "a"]}),
+        ({"available": {"b": 1, "a": 2}.keys()}, {"available": ["b", "a"]}),
+        ({"available": range(1, 3)}, {"available": [1, 2]}),
+        ({"available": "b"}, {"available": ["b"]}),
+        ({"available": pl.Series(["b"])}, {"available": ["b"]}),
+        ({"available": deque(["b"])}, {"available": ["b"]}),
+        ({"groups": pd.Series({1: "f", 0: "m"})}, {"groups": {"1": "f", "0": "m"}}),
+        ({"groups": pd.Series(["m", "f"])}, {"groups": {"0": "m", "1": "f"}}),
+        ({"groups": pl.Series(["m", "f"])}, {"groups": ["m", "f"]}),
+        ({"groups": MappingProxyType({"a": "m"})}, {"groups": {"a": "m"}}),
+        ({"contexts": pd.Series({"x": 1.5, "y": 2.0})}, {"contexts": {"x": 1.5, "y": 2.0}}),
+        ({"contexts": pd.Series([1.5, 2.0])}, {"contexts": [1.5, 2.0]}),
+        ({"contexts": [[Decimal("0.5"), Fraction(1, 4)]]}, {"contexts": [[0.5, 0.25]]}),
+    ],
+    ids=",".join,
+)
+def test_what_holds_several_values_is_sent_as_a_list_and_a_series_by_arm_as_an_object(given, sent):
+    assert asks(**given) == sent
+
+
+def test_fractions_and_decimals_are_numbers_in_rewards_and_exact_texts_in_shares():
+    assert body(calls.tell("ads", "ads.1.00", Decimal("0.5"), None, None, None, None, None, None))["reward"] == 0.5
+    assert body(calls.change("ads", {"a": Fraction(1, 3)}, None))["shares"] == {"a": "1/3"}
+    with pytest.raises(ArgumentError, match="JSON has no form for"):
+        asks(contexts=[[Fraction(10**400)]])
+
+
+def test_a_series_of_the_numbers_of_arms_keeps_its_labels(client):
+    study = client.create("numbers", POLICY | {"shares": {"1": 0.1, "0": 0.2}})
+    study.change(pd.Series({0: 0.6, 1: 0.1}))
+    study.ask_many(20)
+    assert study.shares()["0"] >= 0.5
+
+
+@pytest.mark.parametrize("sticky", ["no", 0, None])
+def test_sticky_is_true_or_false(sticky):
+    with pytest.raises(ArgumentError, match="sticky: wanted True or False"):
+        calls.ask("ads", {}, "key", sticky=sticky)
 
 
 def test_whom_contexts_are_about_can_be_erased(served, client):

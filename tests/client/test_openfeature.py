@@ -146,9 +146,13 @@ def details(client, flag, shown):
         {"contexts": [[9.0, 1.0], [9.0, 0.0]], "available": ["green"]},
         {"available": "red"},
         {"segment": 7.5},
+        {"segment": "\ud800"},
+        {"contexts": [[10**400, 1.0], [9.0, 0.0]]},
+        {"contexts": [[1.0] * 20_000] * 100},
+        {"contexts": object()},
         {},
     ],
-    ids=str,
+    ids=",".join,
 )
 def test_a_sticky_visitor_gets_her_first_decision_in_every_other_context(flags, shown):
     one = flags("red", "blue", sticky=True)
@@ -157,6 +161,22 @@ def test_a_sticky_visitor_gets_her_first_decision_in_every_other_context(flags, 
     assert first.error_code is None
     assert details(one.client, study.name, shown) == first
     assert study.state()["decisions"] == 1
+
+
+@pytest.mark.parametrize("failure", [KeyError("hour"), ArgumentError("no hour"), ZeroDivisionError()], ids=repr)
+def test_a_sticky_visitor_gets_her_first_decision_where_what_the_round_shows_cannot_be_observed(flags, failure):
+    def observe(flag, seen):
+        if "hour" not in seen:
+            raise failure
+        return {}
+
+    one = flags("red", "blue", sticky=True, observe=observe)
+    first = details(one.client, one.flag, {"hour": 9})
+    assert first.error_code is None
+    assert details(one.client, one.flag, {}) == first
+    new = one.client.get_string_details(one.flag, "none", EvaluationContext("bob"))
+    assert (new.value, one.study.state()["decisions"]) == ("none", 1)
+    assert new.error_code in (ErrorCode.GENERAL, ErrorCode.INVALID_CONTEXT)
 
 
 def test_a_sticky_visitor_keeps_an_arm_that_is_off_offer_or_retired_and_others_do_not(flags):
@@ -233,6 +253,8 @@ def test_what_fails_gives_the_default_and_says_why(flags):
     assert "evenhand serve" in failed.error_message
     with pytest.raises(ArgumentError, match="client: wanted"):
         EvenhandProvider("http://localhost:8000")
+    with pytest.raises(ArgumentError, match="sticky: wanted True or False, got 'no'"):
+        EvenhandProvider(one.provider._client, sticky="no")
 
 
 def test_a_missing_sdk_says_how_to_install_it():

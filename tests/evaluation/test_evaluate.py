@@ -656,6 +656,11 @@ def test_logs_that_say_nothing_are_refused(log, words):
             ArgumentError,
             "policy: wanted probabilities that sum to 1, got 'a sum of 1.5'",
         ),
+        (
+            {"a": "0.25", "b": "0.25", "c": "0.5"},
+            ArgumentError,
+            r"policy\['a'\]: wanted a probability in \[0, 1\], got '0.25'; write it as a number",
+        ),
         ({"a": -0.5, "b": 0.5, "c": 1.0}, ArgumentError, r"policy\['a'\]: wanted a probability in \[0, 1\], got -0.5"),
         ([0.5, 0.5], ArgumentError, "policy: wanted a probability for each of 3 arms, got 2"),
         (np.ones((5, 3)) / 3, ArgumentError, r"policy: wanted an array of shape \(200, 3\)"),
@@ -671,6 +676,7 @@ def test_logs_that_say_nothing_are_refused(log, words):
         "unknown",
         "untried",
         "sum",
+        "text",
         "negative",
         "few",
         "shape",
@@ -721,6 +727,17 @@ def test_contexts_of_another_width_are_refused():
     policy.begin(3)
     with pytest.raises(ContextError, match="contexts: wanted 3 numbers a row, as policy has, got 2"):
         eh.evaluate(log, policy, **COLUMNS, contexts=np.zeros((200, 2)))
+
+
+@pytest.mark.parametrize("named", [lambda log, names: names, lambda log, names: log[names]], ids=["columns", "a frame"])
+def test_contexts_in_another_order_than_the_policy_has_learned_are_refused(named):
+    log = drawn(200).assign(age=np.arange(200.0) / 200, pay=np.arange(200.0) % 7)
+    policy = eh.learners.DiscountedLinUCB(arms=["a", "b", "c"])
+    policy.learn(log, contexts=["age", "pay"])
+    found = eh.evaluate(log, policy, **COLUMNS, contexts=named(log, ["age", "pay"]), seed=1)
+    assert found.value == eh.evaluate(log, policy, **COLUMNS, contexts=log[["age", "pay"]].to_numpy(), seed=1).value
+    with pytest.raises(ContextError, match=r"contexts: wanted the columns \['age', 'pay'\], as policy has, got"):
+        eh.evaluate(log, policy, **COLUMNS, contexts=named(log, ["pay", "age"]))
 
 
 def test_logs_without_propensities_must_be_drawn_at_fixed_chances():

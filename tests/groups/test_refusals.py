@@ -74,7 +74,7 @@ def test_groups(groups):
             "the group of each arm.*a Series that names 'a' twice",
         ),
         (pd.DataFrame({"a": ["s"], "b": ["r"]}), r"the group of each arm.*a table of shape \(1, 2\)"),
-        ([True, "True"], "str or int.*True"),
+        ([True, "True"], "each label once, got 'true'"),
         ([("s", None), ("s", "None")], "str or int.*None"),
         ([frozenset("sr"), "s"], "str or int"),
         ([("s", "r"), "s & r", '["s", "r"]'], "tell the combinations apart"),

@@ -143,8 +143,6 @@ def test_combinations_that_read_alike_stay_different_arms_and_groups():
     assert world.arms == ('["x & y", "z"]', '["x", "y & z"]', "x & z")
     assert world.groups == {arm: arm for arm in world.arms}
     assert world.counts.tolist() == [1, 1, 1]
-    mixed = TableArms(pd.DataFrame({"a": [1, "1"], "c": [1.0, 2], "paid": [1.0, 2]}), "a", group="a", reward="paid")
-    assert mixed.arms == (1, "1")
 
 
 def test_groups_that_read_alike_stay_different_in_policies_histories_pictures_and_summaries():

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand.errors import ArgumentError
+from evenhand.errors import ArgumentError, TableError
 from evenhand.interventions import CSR, CausalModel, Problem
 from tests.naming import named
 
@@ -22,7 +22,7 @@ NOW, SAME = [[0.8, 0.2], [0.4, 0.6]], [[0.5, 0.5], [0.5, 0.5]]
         (["sex"], "states: wanted a dict by node"),
         (None, "states: wanted a dict by node"),
         (STATES | {"dose": [1, "1"]}, r"states\['dose'\]: .*read differently"),
-        (STATES | {"dose": [True, False]}, r"states\['dose'\]"),
+        (STATES | {"dose": [True, "True"]}, r"states\['dose'\]"),
         (STATES | {"dose": [None, 1]}, r"states\['dose'\]"),
         (STATES | {"dose": [math.nan, 1]}, r"states\['dose'\]"),
         (STATES | {"dose": {"a", "b"}}, r"states\['dose'\]: wanted a list of states"),
@@ -103,7 +103,7 @@ def problem(candidates=None, **changed):
     ("candidates", "match"),
     [
         ({1: NOW, "1": SAME}, "labels that read differently"),
-        ({True: NOW, "b": SAME}, "labels str or int"),
+        ({0.5: NOW, "b": SAME}, "labels str or int"),
         ({("a", "b"): NOW, "b": SAME}, "labels str or int"),
         ({"a": NOW}, "at least two"),
         ({"a", "b"}, "a dict label -> table"),
@@ -169,3 +169,30 @@ def test_problems(changed, match):
 def test_questions_about_a_problem(ask, match):
     with pytest.raises(ArgumentError, match=f"{match}: wanted"):
         ask(problem())
+
+
+@pytest.mark.parametrize(
+    ("count", "match"),
+    [
+        (["2"] * 99 + ["x"], "row 100: wanted .*, got 'x'"),
+        ([2] * 99 + [-1], "row 100: wanted .*, got -1"),
+        ([2.0] * 99 + [1.5], "row 100: wanted a whole number >= 0, got 1.5"),
+        ([2.0] * 99 + [None], "row 100: the cell is empty"),
+        ([2.0] * 99 + [math.inf], "row 100: wanted finite numbers|row 100: wanted numbers"),
+    ],
+)
+def test_a_bad_count_of_trials_is_named_by_its_row(count, match):
+    log = CausalModel.from_tables(STATES, PARENTS, TABLES).sample(100, seed=1)
+    assert not problem(log=log.assign(count=["2"] * 100)).exact
+    with pytest.raises(TableError, match=f"column 'count', {match}"):
+        problem(log=log.assign(count=count))
+
+
+@pytest.mark.parametrize("state", ["01", "1_0", "+1", " 1", "nan"])
+def test_an_outcome_is_a_number_only_where_it_is_written_as_one(state):
+    states = STATES | {"cured": ["0", state]}
+    asked = {"intervene": "dose", "sensitive": "sex", "outcome": "cured", "candidates": {"now": NOW, "same": SAME}}
+    with pytest.raises(ArgumentError, match="values: wanted a number for each state of 'cured'"):
+        Problem(CausalModel.from_tables(states, PARENTS, TABLES), **asked)
+    named = CausalModel.from_tables(STATES | {"cured": ["0", "2.50"]}, PARENTS, TABLES)
+    assert Problem(named, **asked).scale == 2.5

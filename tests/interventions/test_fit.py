@@ -52,8 +52,11 @@ def test_edges_are_text_or_pairs_and_counts_stand_for_rows():
         "sex -> weight -> dose\n  dose -> cured\r\nweight -> cured\n",
         "sex -> weight,\nweight -> dose;\ndose -> cured, weight -> cured",
         "sex -> weight ->\n dose\n -> cured; weight\n->\ncured",
+        "sex --> weight --> dose ---> cured; weight -->cured",
+        "dose <- weight <-- sex; dose -> cured <- weight",
+        """"sex" -> 'weight'->"dose"->cured<-'weight'""",
     ],
-    ids=["semicolons", "lines", "all", "lines that end with an arrow"],
+    ids=["semicolons", "lines", "all", "lines that end with an arrow", "long arrows", "to the left", "quoted"],
 )
 def test_a_graph_is_read_as_people_write_it(edges):
     assert fitted(edges=edges).parents == fitted().parents
@@ -112,6 +115,15 @@ def test_states_are_whole_numbers_or_texts_in_natural_order():
         ({"edges": "strict digraph G {\nsex -> dose\n}"}, "leave out digraph"),
         ({"edges": "dag { sex -> dose }"}, "edges: wanted arrows alone"),
         ({"latent": "graph { sex <-> dose }"}, "arrows alone"),
+        ({"edges": "sex -> dose # an effect"}, "names and arrows alone, got 'dose # an effect'; leave out comments"),
+        ({"edges": "sex -> dose // an effect"}, "names and arrows alone, got 'dose // an effect'"),
+        ({"edges": "sex -> dose [label=x]"}, r"got 'dose \[label=x\]'.*or put a name .* in quotation marks"),
+        ({"edges": "sex -> dose|dose -> cured"}, r"names and arrows alone, got 'dose\|dose'"),
+        ({"edges": "sex -- dose -> cured"}, "names and arrows alone, got 'sex -- dose'"),
+        ({"edges": "sex => dose -> cured"}, "names and arrows alone, got 'sex => dose'"),
+        ({"edges": '"sex -> dose'}, "names and arrows alone, got '\"sex'"),
+        ({"edges": 'sex "at birth" -> dose'}, "names and arrows alone, got 'sex at birth'"),
+        ({"edges": '"" -> dose'}, "edges: wanted parent -> child"),
         ({"edges": ""}, "edges"),
         ({"edges": []}, "at least one arrow"),
         ({"edges": 3}, "edges: wanted pairs"),
@@ -170,6 +182,13 @@ def test_a_graph_with_latent_arcs_is_answered_or_not_shown_to_be_identified(late
         Problem(model, **asked)
 
 
+def test_a_name_in_quotation_marks_holds_any_sign():
+    frame = FRAME.rename(columns={"sex": "sex, at birth", "dose": "dose [mg] # daily"})
+    model = CausalModel.fit(frame, '"sex, at birth" --> weight -> "dose [mg] # daily"; weight <--> \'sex, at birth\'')
+    assert model.parents["dose [mg] # daily"] == ("weight",)
+    assert model.latent == (("weight", "sex, at birth"),)
+
+
 def test_arcs_in_the_edges_are_latent_too():
     model = CausalModel.fit(NODES, f"{GRAPH}, V <-> M")
     assert model.latent == (("V", "M"),)
@@ -221,6 +240,88 @@ def test_a_rule_is_a_state_a_mapping_or_a_function_and_none_the_fitted_table():
         lambda given: {"high": given["weight"], "low": 1 - given["weight"]},
     ):
         np.testing.assert_allclose(table_of(rule), [low, high])
+
+
+WRITTEN = {
+    "truth values": ("false", "true"),
+    "their texts": ("False", "True"),
+    "numbers": (0, 1),
+    "texts of numbers": ("0", "1"),
+    "fractions": ("0.50", "1.50"),
+    "beside words": ("0", "1", "more"),
+}
+FUNCTIONS = {
+    "truth": lambda given: "high" if given["b"] else "low",
+    "equal": lambda given: "high" if given["b"] == True else "low",  # noqa: E712
+    "is": lambda given: "high" if given["b"] is True else "low",
+    "one": lambda given: "high" if given["b"] == 1 else "low",
+    "text of one": lambda given: "high" if given["b"] == "1" else "low",
+    "text of truth": lambda given: "high" if given["b"] in ("true", "True") else "low",
+    "sought": lambda given: {"1": "high", "true": "high", "True": "high"}.get(given["b"], "low"),
+    "fraction": lambda given: "high" if given["b"] == 1.5 else "low",
+    "larger": lambda given: "high" if given["b"] > 0.9 else "low",
+    "a number": lambda given: {1: "high"}.get(given["b"], "low"),
+}
+
+
+def over(states, rule, parents=("b",)):
+    """The states of one parent, or of two, for which a rule gives "high"."""
+    even = [[1 / len(states)] * len(states)] * 2
+    model = CausalModel(
+        {"s": ["f", "m"], "b": states, "c": ["false", "true"], "dose": ["high", "low"], "y": [0, 1]},
+        {"s": [], "b": ["s"], "c": ["s"], "dose": parents, "y": ["dose"]},
+        tables={"s": [0.5, 0.5], "b": even, "c": [[0.5, 0.5]] * 2, "y": [[0.5, 0.5], [0.4, 0.6]]},
+    )
+    problem = Problem(model, intervene="dose", sensitive="s", outcome="y", candidates={"low": "low", "rule": rule})
+    return problem.tables[1][..., 0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("states", "rules"),
+    [
+        ("truth values", ["truth", "equal", "is", "one", "text of truth", "sought", "larger", "a number"]),
+        ("their texts", ["truth", "equal", "is", "one", "text of truth", "sought", "larger", "a number"]),
+        ("numbers", ["truth", "equal", "one", "text of one", "sought", "larger", "a number"]),
+        ("texts of numbers", ["truth", "equal", "one", "text of one", "sought", "larger", "a number"]),
+        ("fractions", ["fraction", "larger"]),
+    ],
+)
+def test_a_function_sees_truth_values_and_numbers_or_compares_their_texts(states, rules):
+    assert [over(WRITTEN[states], FUNCTIONS[rule]) for rule in rules] == [[0.0, 1.0]] * len(rules)
+
+
+@pytest.mark.parametrize("rule", ["one", "text of one", "a number"])
+def test_a_number_beside_words_is_a_number(rule):
+    assert over(WRITTEN["beside words"], FUNCTIONS[rule]) == [0.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("states", WRITTEN)
+def test_a_function_that_gives_everybody_the_same_is_taken_at_its_word(states):
+    assert set(over(WRITTEN[states], lambda given: "high")) == {1.0}
+
+
+@pytest.mark.parametrize(
+    ("rule", "high"),
+    [
+        (lambda given: "high" if given["b"] and given["c"] else "low", [[0, 0], [0, 1]]),
+        (lambda given: "high" if given["b"] == "1" and given["c"] == "true" else "low", [[0, 0], [0, 1]]),
+        (lambda given: "high" if given["b"] == "1" and given["c"] else "low", [[0, 0], [0, 1]]),
+        (lambda given: "high" if given["b"] == "1" and not given["c"] else "low", [[0, 0], [1, 0]]),
+        (lambda given: "high" if given["c"] == "true" else "low", [[0, 1], [0, 1]]),
+    ],
+)
+def test_each_parent_is_seen_as_the_function_compares_it(rule, high):
+    assert over(["0", "1"], rule, ["b", "c"]) == high
+
+
+def test_states_that_say_the_same_are_told_apart_as_texts():
+    assert over(["1", "1.0"], lambda given: "high" if given["b"] == "1" else "low") == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("rule", [lambda given: {"true": "high"}[given["b"]], lambda given: len(given["b"])])
+def test_a_function_that_fails_says_what_it_was_given(rule):
+    with pytest.raises(ArgumentError, match=r"failed at {'b': False} with .*truth values as True and False"):
+        over(["false", "true"], rule)
 
 
 def test_rules_over_two_parents_are_nested_or_keyed_by_tuples():

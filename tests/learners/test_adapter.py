@@ -9,10 +9,11 @@ import sys
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.errors import ArgumentError, ModelError, RewardError, StateFileError
+from evenhand.errors import ArgumentError, ContextError, ModelError, RewardError, StateFileError
 from evenhand.groups import BiasedLinearArms, NaiveFair
 from evenhand.learners import Adapter, functions
 from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn
@@ -45,9 +46,6 @@ LIBRARIES = {
     "river Thompson": lambda: river("ThompsonSampling"),
     "river Exp3": lambda: river("Exp3", gamma=0.3),
     "MABWiser UCB1": lambda: mabwiser("UCB1", alpha=1.0),
-    "MABWiser epsilon-greedy": lambda: mabwiser("EpsilonGreedy", epsilon=0.3),
-    "MABWiser Thompson": lambda: mabwiser("ThompsonSampling"),
-    "MABWiser softmax": lambda: mabwiser("Softmax", tau=1.0),
 }
 LEARNERS = {"plain data": adapter} | LIBRARIES
 
@@ -209,6 +207,7 @@ def test_a_named_module_gives_away_what_it_defines_and_nothing_that_it_imported(
         {"reward_range": [1, 0]},
         {"reward_range": "ab"},
         {"contextual": 3},
+        {"features": ["age"]},
         {"functions": {"choose": None}},
         {"dumped": {"sums": [1.0]}},
         {"dumped": None},
@@ -330,10 +329,36 @@ def test_what_is_neither_an_arm_nor_a_ranking_is_refused(wrong):
 
 
 def test_the_arguments_are_saved():
-    given = {"arms": ["a", "b"], "among": True, "own_choices": True, "contextual": False, "reward_range": (0.0, 2.0)}
+    given = {"arms": ["a", "b"], "among": True, "own_choices": True, "contextual": True, "reward_range": (0.0, 2.0)}
+    given |= {"features": ["age", "bias"]}
     again = from_bytes(to_bytes(adapter(**given)))
     assert {name: again.config()[name] for name in given} == given
     assert again.known_arms == 2
+
+
+@pytest.mark.parametrize("wrong", [[], "ab", 3, ["a", "a"], ["a", 1], {"a"}], ids=str)
+def test_features_that_are_no_names_are_refused(wrong):
+    with pytest.raises(ArgumentError, match="features: wanted a list of names, each once"):
+        adapter(contextual=True, features=wrong)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda learner: FairLearn(learner, {"a": 0.0, "b": 0.0}),
+        lambda learner: NaiveFair({"a": "f", "b": "f"}, inner=learner, seed=1),
+    ],
+    ids=["a quota", "groups"],
+)
+def test_a_learner_with_features_gets_the_columns_in_their_order(made):
+    seen = []
+    learner = adapter(contextual=True, features=["1", "0"], choose=lambda gambler, contexts: seen.append(contexts) or 0)
+    policy = made(learner)
+    for shown in ({"0": 5.0, "1": 7.0}, pd.DataFrame({0: [5.0, 5.0], 1: [7.0, 7.0]}), [[7.0, 5.0]] * 2):
+        policy.ask(shown)
+    assert [rows.tolist() for rows in seen] == [[[7.0, 5.0]] * 2] * 3
+    with pytest.raises(ContextError, match=r"contexts: wanted the columns \['1', '0'\]"):
+        policy.ask({"0": 5.0, "2": 7.0})
 
 
 def test_a_refusal_recommends_fresh_only_where_there_is_one():

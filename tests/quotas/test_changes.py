@@ -14,7 +14,7 @@ import evenhand as eh
 from evenhand.errors import ArgumentError, EvenhandError, RewardError, SharesError, UnknownArmError
 from evenhand.learners import UCB1, EpsilonGreedy, Exp3, Thompson
 from evenhand.protocol import places
-from evenhand.quotas import BernoulliArms, DeadlineLearn, FairUCB, LotteryLearn, Promise, WindowLearn
+from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairUCB, LotteryLearn, Promise, WindowLearn
 from tests.fuzzing import many
 
 
@@ -302,6 +302,14 @@ def test_a_new_arm_waits_until_its_promise_can_be_kept():
         policy.tell(decision, 1.0)
 
 
+@pytest.mark.parametrize("offer", [["c", "b"], ("b", "c", "b"), {"b", "c"}, {"c": 1, "b": 0}.keys(), iter("bcc")])
+def test_an_offer_is_a_set_of_arms_whatever_holds_it(offer):
+    policy, plain = (DeadlineLearn(UCB1(), {"a": 0.4, "b": 0.3, "c": 0.2}, plays=2) for _ in "12")
+    assert policy.ask(available=offer) == plain.ask(available=["b", "c"])
+    assert policy.pulls == plain.pulls == {"a": 0, "b": 1, "c": 1}
+    assert LFG([0.2, 0.2, 0.2], plays=2).ask(available=[0, 1, 0, 1]).arms == (0, 1)
+
+
 def refusals():
     made = lambda **more: DeadlineLearn(UCB1(), {"a": 0.4, "b": 0.3, "c": 0.2}, **more)  # noqa: E731
     tied = lambda: DeadlineLearn(UCB1(), {("a", "b"): "1/3", ("b", "c"): "1/3"}, 1)  # noqa: E731
@@ -320,7 +328,6 @@ def refusals():
         (lambda: DeadlineLearn(UCB1(), [0.9, 0.8, 0.5], plays=2), SharesError, "more than 2 by 0.2"),
         (lambda: DeadlineLearn(Exp3(), [0.1, 0.1, 0.1], plays=2), ArgumentError, "ranks the arms"),
         (lambda: made().ask(available=[]), ArgumentError, "at least one"),
-        (lambda: made().ask(available=["a", "a"]), ArgumentError, "named once"),
         (lambda: made().ask(available=["a", "z"]), ArgumentError, "labels of the arms"),
         (lambda: made().ask(available=3), ArgumentError, "labels of the arms"),
         (lambda: made().ask(available={"a": True, "b": False}), ArgumentError, "a list of the arms on offer"),
@@ -403,3 +410,26 @@ def test_caps_far_ahead_are_refused_and_sets_may_be_frozen():
 def test_pulls_that_cannot_be_judged_are_refused(pulls, round):
     with pytest.raises(ArgumentError, match=r"pulls|round"):
         DeadlineLearn(UCB1(), {"a": 0.2, "b": 0.3}).promise.kept(pulls, round)
+
+
+@pytest.mark.parametrize("learner", [UCB1(), UCB1(arms=["a", "b"]), Thompson(arms=["a", "b"])], ids=str)
+@pytest.mark.parametrize("asked", [0, 3])
+def test_a_policy_with_a_new_arm_is_saved_and_kept_in_a_study_whatever_its_learner_was_given(learner, asked, tmp_path):
+    study = eh.Study.create(":memory:", DeadlineLearn(learner, {"a": 0.2, "b": 0.3}, seed=1), name="s")
+    policy = DeadlineLearn(learner, {"a": 0.2, "b": 0.3}, seed=1)
+    for one in (study, policy):
+        for _ in range(asked):
+            one.tell(one.ask(), 0.5)
+        one.add("new", 0.05)
+    eh.save(policy, tmp_path / "policy.evenhand")
+    again = eh.load(tmp_path / "policy.evenhand")
+    arms = []
+    for one in (study, policy, again, policy.fresh()):
+        arms.append([])
+        for _ in range(12):
+            decision = one.ask()
+            one.tell(decision, 0.5)
+            arms[-1].append(decision.arm)
+    assert arms[0] == arms[1] == arms[2]
+    assert {"a", "b", "new"} == set(arms[0]) == set(arms[3])
+    assert study.verify().ok

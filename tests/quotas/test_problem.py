@@ -145,7 +145,7 @@ def test_infeasible_shares_are_refused_with_the_sum_and_the_mend(cls, shares, wo
         ({"a": 0.1}, ["a", "c"], "no share for arm 'c'"),
         ([0.1, 0.1], ["a", "a"], "each label once"),
         ([0.1, 0.1], [1.5, 2.5], "labels that are str or int"),
-        ([0.1, 0.1], [True, False], "labels that are str or int"),
+        ([0.1, 0.1], [True, True], "each label once"),
         ([0.1, 0.1], "ab", "a number of arms or a list of labels"),
         (0.1, -3, "at least one"),
     ],

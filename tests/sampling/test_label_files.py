@@ -129,3 +129,24 @@ def test_files_that_cannot_be_meant_are_refused_and_nothing_is_told(name, text, 
 def test_a_file_for_no_tool_is_refused(tmp_path):
     with pytest.raises(errors.ArgumentError, match=r"ends in \.csv"):
         made().write_tasks(tmp_path / "tasks.xml")
+
+
+@pytest.mark.parametrize("path", [None, 7, [{"id": "a", "label": 1}]], ids=repr)
+def test_what_is_no_file_is_refused(path):
+    with pytest.raises(errors.ArgumentError, match="path: wanted the path of a file, or a data frame, got"):
+        made().read_labels(path)
+
+
+@pytest.mark.parametrize("name", ["labels.csv", "labels.json"])
+def test_the_encoding_of_a_file_may_be_said(name, tmp_path):
+    queue = made()
+    (one,) = queue.ask(1)
+    record = {"id": one, "label": 1, "annotator": "José"}
+    text = json.dumps([record], ensure_ascii=False) if name.endswith("json") else f"id,label,annotator\n{one},1,José\n"
+    (tmp_path / name).write_text(text, encoding="cp850")
+    with pytest.raises(errors.TableError, match=r"is not UTF-8; .*; nothing was told"):
+        queue.read_labels(tmp_path / name)
+    with pytest.raises(errors.ArgumentError, match="encoding: wanted the name of an encoding, got 'cp85O'"):
+        queue.read_labels(tmp_path / name, encoding="cp85O")
+    assert queue.read_labels(tmp_path / name, encoding="cp850")["told"] == 1
+    assert queue.annotations["annotator"].tolist() == ["José"]

@@ -9,6 +9,7 @@ import pytest
 
 from evenhand import errors
 from evenhand.sampling import LabelQueue
+from evenhand.saving.state import from_bytes, to_bytes
 
 IDS = [f"p{number}" for number in range(20)]
 TEXTS = [f"patient {number}" for number in range(20)]
@@ -302,3 +303,148 @@ def test_a_correction_that_makes_a_tie_asks_one_more():
     assert queue.ask(1, annotator="cid") == [one]
     queue.tell(one, "high", annotator="cid")
     assert pd.concat([queue.training, queue.validation])[["id", "label"]].values.tolist() == [[one, "high"]]
+
+
+# ------------------------------------------------------------------ who is who
+
+AT = {"id": 7, "email": "Ann@example.org"}
+
+
+@pytest.fixture
+def read(tasks, tmp_path):
+    """Read a file in which the first two items have these labels by these users; the queue is saved before each."""
+    queue, (one, two, *_), file = tasks
+
+    def read(*said, annotator=None, second=()):
+        nonlocal queue
+        queue = from_bytes(to_bytes(queue))
+        export = exported(tmp_path / "export.json", file, {one: said, two: second})
+        counts = queue.read_labels(export, annotator=annotator)
+        return counts["told"], counts.get("repeated", 0)
+
+    read.told = lambda: [row[1:] for row in told(queue)]
+    return read
+
+
+@pytest.mark.parametrize(
+    ("files", "name"),
+    [
+        ([[("low", AT)], [("low", 7)]], "ann@example.org"),
+        ([[("low", 7)], [("low", AT)]], "7"),
+        ([[("low", AT), ("low", 7)]], "ann@example.org"),
+        ([[("low", 7), ("low", AT)]], "ann@example.org"),
+        ([[("low", "7.0")], [("low", 7)]], "7"),
+        ([[("low", np.float32(7).item())], [("low", "7")]], "7"),
+        ([[("low", "Ann@Example.org")], [("low", "ann@example.org")]], "ann@example.org"),
+        ([[("low", {"id": 7, "username": "ann"})], [("low", AT | {"username": "ann"})], [("low", 7)]], "ann"),
+    ],
+    ids=str,
+)
+def test_a_user_is_one_annotator_under_every_name(read, files, name):
+    assert read(*files[0]) == (1, len(files[0]) - 1)
+    for said in files[1:]:
+        assert read(*said) == (0, 1)
+    assert read.told() == [[name, "low"]]
+
+
+def test_an_account_names_the_user_of_a_number(tasks, tmp_path):
+    queue, (one, *_), file = tasks
+    export = exported(tmp_path / "export.json", file, {one: [("low", None), ("low", 7), ("low", 8)]})
+    done = json.loads(export.read_text())
+    for annotation, account in zip(done[[t["data"]["id"] for t in done].index(one)]["annotations"],
+                                   (" ann@x, 7", None, " ann@x, 7"), strict=True):  # fmt: skip
+        annotation["created_username"] = account
+    export.write_text(json.dumps(done))
+    assert queue.read_labels(export) == {"told": 2, "rejected": 0, "left": 0, "repeated": 1}
+    assert [who for _, who, _ in told(queue)] == ["8", "ann@x"]
+
+
+def test_two_users_with_one_name_are_two_annotators_and_the_name_alone_is_refused(read):
+    both = [AT | {"last_name": "Lee"}, {"id": 7, "email": "bob@example.org", "last_name": "Lee"}]
+    assert read(*(("low", user) for user in both)) == (2, 0)
+    for name in (7, "Lee"):
+        with pytest.raises(errors.ArgumentError, match=r"wanted the name of one user, got .*'ann@.*and of 'bob@"):
+            read(second=[("low", name)])
+        with pytest.raises(errors.ArgumentError, match=r"wanted the name of one user.*nothing was told"):
+            read(second=[("low", both[0])], annotator={name: "cid"})
+    assert read.told() == [["ann@example.org", "low"], ["bob@example.org", "low"]]
+
+
+@pytest.mark.parametrize(
+    ("users", "given"),
+    [
+        ([7], {7.0: "ann"}),
+        ([7], {"7.0": "ann", 8: "bob"}),
+        (["A@x"], {"a@X": "ann"}),
+        ([AT], {7: "ann", "ann@example.org": "ann"}),
+        ([7, AT], {"ANN@example.org": "ann"}),
+    ],
+    ids=str,
+)
+def test_the_callers_names_fit_users_however_they_are_written(read, users, given):
+    assert read(*(("low", user) for user in users), annotator=given) == (1, len(users) - 1)
+    assert read(("low", users[0])) == (0, 1), "the name is kept"
+    assert read.told() == [["ann", "low"]]
+
+
+@pytest.mark.parametrize(
+    ("users", "given", "words"),
+    [
+        ([7], {"ann@x": "ann"}, r"annotator: wanted users of the file, \['7'\], got 'ann@x'; name every user"),
+        ([7], {8: "ann"}, r"wanted users of the file, \['7'\], got '8'"),
+        ([7], {"": "ann"}, r"wanted users of the file, \['7'\], got ''"),
+        (["Ann"], {"ann": "bob"}, "got 'ann'"),
+        ([7], {"7": "ann", 7: "bob"}, "one name for each user, got '7'; it stands there twice, as '7' and as 7"),
+        ([AT], {7: "ann", "ann@example.org": "bob"}, "it stands there twice, as 7 and as 'ann@example.org'"),
+    ],
+    ids=str,
+)
+def test_names_that_fit_nobody_or_one_user_twice_are_refused(read, users, given, words):
+    with pytest.raises(errors.ArgumentError, match=words) as refused:
+        read(*(("low", user) for user in users), annotator=given)
+    assert "nothing was told" in str(refused.value)
+    assert read.told() == []
+
+
+def test_a_user_who_was_told_stays_the_annotator_she_was(read):
+    read(("low", 7))
+    with pytest.raises(errors.ArgumentError, match="annotator 7: wanted '7', as labels were told before, got 'ann'"):
+        read(("low", 7), annotator={7: "ann"})
+    assert read.told() == [["7", "low"]]
+
+
+def test_two_annotators_who_turn_out_to_be_one_user_are_refused(read):
+    read(("low", 7))
+    read(second=[("low", "ann@example.org")])
+    with pytest.raises(errors.ArgumentError, match=r"annotator ann@example.org: wanted '7' and 'ann@example.org'"):
+        read(("low", AT))
+
+
+# ------------------------------------------------------------------ what a record says
+
+
+def test_a_choice_alone_is_a_choice(tasks, tmp_path):
+    queue, (one, *_), file = tasks
+    export = exported(tmp_path / "export.json", file, {one: [("low", 1)]})
+    export.write_text(export.read_text().replace('["low"]', '"low"'))
+    assert queue.read_labels(export)["told"] == 1
+    assert told(queue) == [[one, "1", "low"]]
+
+
+@pytest.mark.parametrize("mark", ["x", "ja", "2", "rejected"])
+@pytest.mark.parametrize("field", ["rejected", "was_cancelled", "skipped"])
+def test_what_is_neither_true_nor_false_is_refused(tasks, field, mark):
+    queue, (one, two, *_), _ = tasks
+    frame = pd.DataFrame({"id": [one, two], "label": ["low", None], field: [None, mark]})
+    words = f"row 2, item '{two}', {field}: wanted true or false, got '{mark}'; nothing was told"
+    with pytest.raises(errors.TableError, match=words):
+        queue.read_labels(frame)
+    assert told(queue) == []
+
+
+@pytest.mark.parametrize(("mark", "rejected"), [(True, 1), ("false", 0), ("True", 1), (0, 0), (1, 1), ("", 0)])
+def test_an_annotation_is_skipped_where_it_says_so(tasks, tmp_path, mark, rejected):
+    queue, (one, *_), file = tasks
+    export = exported(tmp_path / "export.json", file, {one: [("low", 1)]})
+    export.write_text(export.read_text().replace('"was_cancelled": false', f'"was_cancelled": {json.dumps(mark)}'))
+    assert queue.read_labels(export) == {"told": 1 - rejected, "rejected": rejected, "left": 0}

@@ -56,5 +56,9 @@ def test_a_queue_says_which_items_ran_out():
     for number in range(16):
         (item,) = queue.ask(1)
         queue.tell(item, number // 2 % 2)
-    assert queue.notes == ["no item of 'v' is left to train with", "no item of 'v' is left to validate with"]
+    assert queue.notes == [
+        "no item of 'v' is left to train with",
+        "1 of 2 groups, with 9% of the rows, have too few items to train and to validate ('v').",
+        "no item of 'v' is left to validate with",
+    ]
     assert queue.risks.attrs["notes"] == queue.progress.attrs["notes"] == queue.notes

@@ -208,3 +208,23 @@ def test_arms_and_segments_that_are_numbers_may_be_named_by_texts(served):
         assert {name: part.rounds for name, part in study.policy.segments.items()} == {1: 2}
         assert study.policy.promise.arms == (0, 1, 2)
         assert study.verify().ok
+
+
+def test_labels_of_json_are_read_as_the_policy_reads_them(served):
+    served.create("draws", {"policy": "sampling/uniform", "groups": ["F", "M"], "seed": 1})
+    drawn = served.ask("draws").json()
+    told = {"ticket": drawn["ticket"], "X": [[0.0], [1.0]], "y": [True, False]}
+    assert served.tell(told, "draws").status_code == 200
+    served.create("pace", ONE)
+    for body in ({"segment": 1.0, "available": [1.0, "2"]}, {"segment": True}, {"segment": "1"}, {"segment": "True"}):
+        assert served.ask("pace", json=body).status_code == 200, body
+    for body in ({"available": [True, False]}, {"available": [0.5]}, {"segment": 0.5}, {"segment": [1]}):
+        answer = served.ask("pace", json={"segment": 1} | body)
+        assert (answer.status_code, answer.json()["error"]["name"]) == (422, "ArgumentError"), body
+        assert next(iter(body)) in answer.json()["error"]["message"]
+    for arm, label in ((3.0, 3), (True, "true")):
+        assert served.send("decide", "POST", "/studies/pace/add", json={"arm": arm}).json()["arm"] == label
+    with Study.open(served.store, "pace") as study:
+        assert {name: part.rounds for name, part in study.policy.segments.items()} == {1: 2, "true": 2}
+        assert study.policy.arms == (0, 1, 2, 3, "true")
+        assert study.verify().ok

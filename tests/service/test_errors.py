@@ -132,7 +132,7 @@ ASKS = {
     "count of nothing": ("ads", {"count": 0}, "ArgumentError"),
     "count of text": ("ads", {"count": "3"}, "ArgumentError"),
     "count of truth": ("ads", {"count": True}, "ArgumentError"),
-    "group of truth": ("seen", {"contexts": [[1.0], [2.0]], "groups": [True, "F"]}, "ArgumentError"),
+    "group of truth": ("seen", {"contexts": [[1.0], [2.0]], "groups": [True, "F"]}, "UnknownArmError"),
     "unknown": ("ads", {"number": 3}, "ArgumentError"),
     "batch and count": ("ads", {"batch": [{}], "count": 3}, "ArgumentError"),
     "batch of lists": ("ads", {"batch": [[]]}, "ArgumentError"),

@@ -187,6 +187,22 @@ def test_a_sticky_key_gives_its_first_decision_whatever_else_is_sent(served):
     assert served.read("/studies/pace")["decisions"] == 1
 
 
+def test_a_sticky_key_has_its_decision_whatever_rows_are_lost_and_a_new_one_is_refused(serving):
+    served = serving()
+    served.create("bar", DRINKS)
+    first = served.ask("bar", json={"contexts": [[0, 1, 0.5]] * 2}, headers={"Idempotency-Key": "ann"}).json()
+    for contexts in ([[0, 1, 0.5]], [{"weather": "rain", "hour": 1}, {"hour": 1}], [[0.0] * 3] * 40_000):
+        body = {"contexts": contexts, "sticky": True}
+        assert served.ask("bar", json=body, headers={"Idempotency-Key": "ann"}).json() == first
+        refused = served.ask("bar", json=body, headers={"Idempotency-Key": "bob"})
+        assert (refused.status_code, "contexts" in refused.json()["error"]["message"]) == (422, True)
+    rows = [{"contexts": [[0, 1, 0.5]], "sticky": True, "key": key} for key in ("ann", "bob")]
+    one, two = served.ask("bar", json={"batch": rows}).json()["decisions"]
+    assert one == first
+    assert two["error"]["message"] == "contexts: wanted 2 rows of numbers, one for each arm, got 'one row'"
+    assert served.read("/studies/bar")["decisions"] == 1
+
+
 def test_the_key_that_asked_and_told_is_in_the_log(served):
     ticket = served.ask().json()["ticket"]
     served.tell({"ticket": ticket, "reward": 1.0})

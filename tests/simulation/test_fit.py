@@ -210,6 +210,15 @@ def test_what_fits_from_elsewhere_is_played():
     play(KLUCB(), LoggedArms(pd.DataFrame({"a": [0, 1], "r": [0.0, 1.0]}), arm="a", reward="r"))
 
 
+def test_a_policy_may_write_the_labels_of_the_world_otherwise():
+    world = LoggedArms(pd.DataFrame({"a": [1, 2], "r": [0.0, 1.0]}), arm="a", reward="r")
+    one, other = (
+        eh.simulate({"p": FairUCB(dict.fromkeys(arms, 0.1))}, world, rounds=40, seed=1, jobs=1)
+        for arms in ((1, 2), ("1", "2"))
+    )
+    assert one.equals(other)
+
+
 def test_a_refusal_changes_nothing():
     policy, world = TopInterval([0, 1]), copy.deepcopy(ARMS)
     before = vars(world).keys()

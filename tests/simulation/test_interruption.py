@@ -157,16 +157,17 @@ def test_outside_the_main_thread_nothing_is_installed():
 
 SCRIPT = """
 import sys
+import threading
 import evenhand as eh
 from evenhand.errors import SimulationInterrupted
 from evenhand.quotas import BernoulliArms, FairUCB
 from evenhand.simulation import tasks
-replicate, said = tasks.replicate, []
+replicate, once = tasks.replicate, threading.Lock()
 
 def announced(*given, stop, **named):
     def first(rounds):
-        if not said:
-            said.append(print("in the loop", flush=True))
+        if once.acquire(blocking=False):  # of two threads, one says it
+            print("in the loop", flush=True)
         stop(rounds)
     return replicate(*given, stop=first, **named)
 

@@ -4,8 +4,15 @@ import copy
 import inspect
 import io
 import itertools
+from collections import deque
+from decimal import Decimal
+from fractions import Fraction
+from types import MappingProxyType
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import evenhand as eh
@@ -184,3 +191,97 @@ def test_every_door_has_a_word_for_each_argument(name):
             for client in (RemoteStudy, AsyncRemoteStudy) if argument != "n" else ():
                 calls = getattr(client, method), client.label
                 assert any(argument in inspect.signature(call).parameters for call in calls)
+
+
+# One value in many forms: the study takes what its policy takes, means the same, and refuses the same
+
+
+def grouped():
+    return eh.groups.GroupFairTopInterval({"ann": "f", "bob": "m"}, "f", seed=1)
+
+
+def numbered():
+    return eh.groups.GroupFairTopInterval({1: "f", 0: "m"}, "f", seed=1)
+
+
+def offered():
+    return eh.quotas.DeadlineLearn(eh.learners.UCB1(), {1: 0.2, 0: 0.2, 2: 0.2}, seed=1)
+
+
+def changing():
+    return eh.quotas.DeadlineLearn(eh.learners.UCB1(), {1: 0.1, 0: 0.2}, seed=1)
+
+
+def slate():
+    return eh.quotas.DeadlineLearn(eh.learners.UCB1(), eh.Promise({1: 0, 0: 0}, plays=2), seed=1)
+
+
+def drawing():
+    return eh.sampling.UniformSampler(["g", "h"], eh.sampling.LogisticModel(), batch=4, budget=40, seed=1)
+
+
+PEOPLE = [[0.5, 1.0], [0.25, 2.0]]
+GROUPS = [
+    {"ann": "m", "bob": "f"}, ["m", "f"], ("m", "f"), np.array(["m", "f"]), pd.Series({"bob": "f", "ann": "m"}),
+    pd.Series(["m", "f"]), pl.Series(["m", "f"]), pa.array(["m", "f"]), pd.Categorical(["m", "f"]), deque(["m", "f"]),
+    {"x": "m", "y": "f"}.values(), MappingProxyType({"ann": "m"}), pd.DataFrame({"g": ["m", "f"]}), ["m"], "mf", 3,
+    b"mf",
+]  # fmt: skip
+OFFERS = [
+    [1, 2], (2, 1, 2), {1, 2}, range(1, 3), {1: 0, 2: 0}.keys(), {"x": 1}.values(), deque([1]), np.array([1.0, 2.0]),
+    pd.Series([1, 2]), pd.Series([2, 1], index=[7, 5]), pl.Series([1, 2]), pa.array([1, 2]), pa.chunked_array([[1, 2]]),
+    pd.Index([1, 2]), ["1", "2"], 1, "1", 1.0, np.int64(1), [], [True], {1: True}, [9], [object()],
+]  # fmt: skip
+REWARDS = [
+    [1, 0], (1, 0), np.array([1.0, 0.0]), {0: 1, 1: 0}, pd.Series({0: 1.0, 1: 0.0}), pd.Series([1.0, 0.0]),
+    pd.Series([1.0, 0.0], index=[4, 5]), pl.Series([1.0, 0.0]), pa.array([1.0, 0.0]), {"x": 1, "y": 0}.values(),
+    [Decimal("0.5"), Fraction(1, 3)], MappingProxyType({1: 1, 0: 0}), [1], 1.0, [True, False],
+]  # fmt: skip
+CONTEXTS = [
+    np.array(PEOPLE, np.float32), pd.DataFrame(PEOPLE[::-1], index=["bob", "ann"]), pl.DataFrame({"u": [1, 2]}),
+    [[Decimal("0.5"), Fraction(1, 3)], [0, 1]], pd.DataFrame([[Decimal("0.5"), 1], [0, 1]]),
+    pd.Series({"u": 1.0, "v": 2.0}), pd.Series([1.0, 2.0, 3.0]), memoryview(np.array(PEOPLE)),
+    [[Fraction(10**400), 1], [0, 1]], [[Decimal("NaN"), 1], [0, 1]],
+]  # fmt: skip
+ALONE = [
+    Decimal("0.5"), Fraction(1, 2), np.float32(0.5), 1, True, "1", None, [1], pd.Series([1.0]), Decimal("sNaN"),
+    Fraction(10**400),
+]  # fmt: skip
+TABLES = [pd.DataFrame({"a": [3.0, 2.0, 1.0, 0.0]}, index=index) for index in ([3, 2, 1, 0], None, [*"abcd"])]
+LABELS = [pd.Series([0, 1, 2, 3]), pd.Series([0, 1, 2, 3], index=[*"dcba"]), [3, 2, 1, 0]]
+SHARES = [pd.Series({0: 0.7, 1: 0.1}), {"0": Fraction(1, 3), "1": Decimal("0.1")}, [0.7, 0.1]]
+FORMS = [
+    *((grouped, "ask", {"contexts": PEOPLE, "groups": groups}) for groups in GROUPS),
+    (numbered, "ask", {"contexts": PEOPLE, "groups": pd.Series({0: "f", 1: "m"})}),
+    *((grouped, "ask", {"contexts": contexts}) for contexts in CONTEXTS),
+    *((offered, "ask", {"available": offer}) for offer in OFFERS),
+    *((offered, "tell", {"reward": reward}) for reward in ALONE),
+    *((slate, "tell", {"reward": reward}) for reward in REWARDS),
+    *((drawing, "tell", {"X": X, "y": y}) for X, y in itertools.product(TABLES, LABELS)),
+    *((changing, "change", {"shares": shares}) for shares in SHARES),
+]
+
+
+@pytest.mark.parametrize(("made", "method", "given"), FORMS)
+@pytest.mark.filterwarnings("ignore:y. rows are matched")  # as numbers name them, which may be no labels
+def test_a_study_reads_every_form_of_a_value_as_its_policy_does(made, method, given):
+    def answer(of):
+        decision = [of.ask()] if method == "tell" else []
+        return outcome(getattr(of, method), *decision, **given)
+
+    alone = made()
+    with eh.Study.create(":memory:", made(), name="one") as study:
+        own, through = answer(alone), answer(study)
+        if isinstance(own, str):
+            assert isinstance(through, str)
+            assert through.partition(":")[0] in (own.partition(":")[0], "ArgumentError")
+        else:
+            assert not isinstance(through, str) or through == "told", through
+            assert str(study.policy.snapshot()) == str(alone.snapshot())
+        assert study.verify().ok
+
+
+@pytest.mark.parametrize("offer", [lambda: iter([1, 2]), lambda: map(int, "12")], ids=["iter", "map"])
+def test_an_iterator_is_read_once_for_all_decisions(offer):
+    with eh.Study.create(":memory:", offered(), name="one") as study:
+        assert [study.record(one).given for one in study.ask(available=offer(), count=2)] == [{"available": [1, 2]}] * 2

@@ -2,6 +2,8 @@
 
 import math
 import re
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -100,6 +102,26 @@ def test_tables_keep_columns_missing_cells_and_odd_numbers():
     assert again["7"].tolist() == [True, False, True]
     assert plain(again) == plain(table)
     assert kept([table])[0].equals(again)
+
+
+@pytest.mark.parametrize(("index", "columns"), [(None, None), ([1, 0], [1, 0]), (["b", "a"], None), (None, ["0", "1"])])
+def test_tables_keep_what_numbers_their_rows_and_columns(index, columns):
+    table = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], index=index, columns=columns)
+    again = kept(table)
+    assert again.index.tolist() == table.index.tolist()
+    assert again.columns.tolist() == ([0, 1] if columns is None else list(map(str, columns)))
+
+
+@pytest.mark.parametrize("index", [[0, 1], [1, 0], [5, 6], ["b", "a"]])
+def test_a_series_keeps_its_labels_whatever_they_are(index):
+    series = pd.Series([0.5, 1.0], index=index)
+    assert kept(series).equals(series)
+
+
+def test_fractions_and_decimals_are_texts_where_they_are_exact_and_numbers_elsewhere():
+    given = {"a": Fraction(1, 3), "b": [Decimal("0.5")], "c": Decimal("NaN"), "d": Fraction(10**400)}
+    assert plain(given) == {"a": "1/3", "b": ["0.5"], "c": "NaN", "d": str(10**400)}
+    assert plain(given, exact=False) == {"a": 1 / 3, "b": [0.5], "c": {"$float": "nan"}, "d": {"$float": "inf"}}
 
 
 @pytest.mark.parametrize("columns", [["a", "a"], [1, "1"]], ids=named)

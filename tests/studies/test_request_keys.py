@@ -3,14 +3,16 @@
 import itertools
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, ContradictionError, ExhaustedError
 from evenhand.studies import Operation, Study
 from evenhand.studies.log import request_keys
-from tests.cli.shell import asked
+from tests.cli.shell import asked, refused
 
 SHARES = {"ads": 0.2, "news": 0.3}
 
@@ -146,6 +148,10 @@ def shown():
         ((TWOS,), {"available": ["nobody"]}),
         ((), {"available": []}),
         ((), {"segment": "mobile"}),
+        ((), {"colour": "red"}),
+        ((ONES, GROUPED, None, None), {}),
+        ((ONES,), {"contexts": TWOS}),
+        ((object(),), {}),
     ],
 )
 def test_a_sticky_key_gets_its_first_decision_whatever_else_is_given(shown, given, named):
@@ -186,6 +192,22 @@ def test_sticky_keys_reach_over_workers():
     assert one.ask(key="ann", sticky=True, available=["nobody"]) == first
 
 
+def test_a_new_sticky_key_is_refused_for_what_could_not_be_read(shown):
+    study, _ = shown
+    with pytest.raises(ArgumentError, match="ask: wanted contexts, groups, available, segment, got 'colour'"):
+        study.ask(ONES, key="bob", sticky=True, colour="red")
+    assert study.sequence == 1
+
+
+@pytest.mark.parametrize("sticky", ["no", 1, None])
+def test_sticky_is_true_or_false(study, sticky):
+    study.ask(key="ann")
+    for key in ("ann", "bob"):
+        with pytest.raises(ArgumentError, match="sticky: wanted True or False"):
+            study.ask(key=key, sticky=sticky)
+    assert study.sequence == 1
+
+
 @pytest.mark.parametrize("operation", [Operation("ask", sticky=True), Operation("forget", 1, sticky=True)])
 def test_sticky_needs_an_ask_with_a_key(study, operation):
     (refusal,) = study.perform([operation])
@@ -200,6 +222,10 @@ def test_the_shell_has_sticky_keys(tmp_path):
     first = asked(store, "--key", "ann", "--sticky", "--available", "ads")
     assert asked(store, "--key", "ann", "--sticky", "--available", "news") == first
     assert asked(store, "--key", "ann", "--sticky") == first
+    unreadable = ("--contexts", "no.csv", "no such file"), ("--contexts", "[[1", "rows of"), ("--groups", "x", "ARM")
+    for *unread, words in unreadable:
+        assert asked(store, "--key", "ann", "--sticky", *unread) == first
+        refused(ArgumentError, words, "ask", store, "--key", "bob", "--sticky", *unread)
 
 
 NAMES = ["ads", "caf\N{LATIN SMALL LETTER E WITH ACUTE}", 7]
@@ -233,3 +259,64 @@ def test_all_arms_are_those_that_were_not_retired():
     assert study.ask(available=["b", "a"], key="k") == decision
     with pytest.raises(ContradictionError):
         study.ask(available=["b", "a", "c"], key="k")
+
+
+PEOPLE = {"ann": "f", "bob": "m"}
+ROWS, PAIR = [[0.5, 1.0], [0.25, 2.0]], [[0.5, 0.0], [0.0, 0.25]]
+TABLE = pd.DataFrame(ROWS, columns=["u", "v"], index=["ann", "bob"])
+TURNED = pd.Series({"bob": "f", "ann": "m"})
+
+
+def jobs():
+    return eh.groups.LinearThompson(PEOPLE, seed=1)
+
+
+def segmented():
+    return eh.quotas.DeadlineLearn(eh.learners.UCB1(), eh.Promise({"a": 0.2, "b": 0.2}))
+
+
+def each(name, *values, **beside):
+    return [{**beside, name: value} for value in values]
+
+
+SAME = [
+    (segmented, each("segment", 1, "1", 1.0, np.int64(1))),
+    (segmented, each("segment", True, "true", "True")),
+    (segmented, each("segment", "caf\u00e9", "cafe\u0301")),
+    (jobs, each("groups", ["m", "f"], {"bob": "f", "ann": "m"}, TURNED, np.array(["m", "f"]), contexts=ROWS)),
+    (jobs, each("groups", None, PEOPLE, {"bob": "m"}, contexts=ROWS)),
+    (jobs, each("contexts", TABLE, ROWS, TABLE.reset_index(drop=True), TABLE.loc[["bob", "ann"], ["v", "u"]])),
+    (jobs, each("contexts", TABLE, np.array(ROWS, np.float32), pl.DataFrame({"v": [1.0, 2.0], "u": [0.5, 0.25]}))),
+    (jobs, each("contexts", [[1, 2], [1, 2]], [[1.0, 2.0]], [1, 2.0], {"v": 2, "u": 1})),
+    (lambda: eh.similarity.LipschitzUCB(2, seed=1), each("contexts", PAIR, np.array(PAIR), pd.DataFrame(PAIR))),
+]
+OTHERS = {
+    segmented: [*each("segment", "01", 2, "e"), {}],
+    jobs: [
+        *each("contexts", ROWS[::-1], TABLE.set_axis(["q", "r"]), "nonsense", None),
+        *each("groups", ["f", "f"], ["q", "f"], contexts=ROWS),
+    ],
+}
+ALIKE = [(made, *pair) for made, same in SAME for pair in itertools.product(same[:2], same)]
+
+
+@pytest.mark.parametrize(("made", "first", "again"), ALIKE)
+def test_what_a_policy_reads_alike_is_the_same_ask(made, first, again):
+    study = Study.create(":memory:", made())
+    if made is jobs:
+        study.ask(TABLE)  # the policy knows its columns from here on
+    before = study.sequence
+    decision = study.ask(**first, key="k")
+    assert study.ask(**again, key="k") == decision
+    assert study.sequence == before + 1
+    for other in OTHERS.get(made, each("contexts", PAIR[::-1], "nonsense")):
+        with pytest.raises(ContradictionError, match="for another ask"):
+            study.ask(**other, key="k")
+    assert study.verify().ok
+
+
+def test_an_ask_whose_contexts_were_erased_is_repeated_by_no_other(shown):
+    study, _ = shown
+    study.ask(ONES, key="bob", subject="bob")
+    study.erase("bob")
+    assert study.ask(ONES, key="bob", subject="bob").id == 3

@@ -127,12 +127,14 @@ export class EvenhandProvider implements Provider {
     try {
       return await this.#client.study(flag).ask({ ...this.#options.observe(flag, context), ...own });
     } catch (error) {
-      if (!(error instanceof EvenhandError)) throw error;
-      if (error.name === "UnknownStudyError") throw new FlagNotFoundError(error.message);
-      if (error.status !== 422 && error.name !== "ArgumentError") throw new GeneralError(error.message);
-      // Without an offer no decision is taken: it is refused again, unless the visitor has had one before.
+      const unknown = error instanceof EvenhandError && error.name === "UnknownStudyError";
+      if (unknown) throw new FlagNotFoundError(error.message);
+      // Without an offer no decision is taken: it is refused again, unless the visitor has had one before, whom no
+      // failure, of `observe` either, gives another.
       const first = own && (await this.#client.study(flag).ask({ available: [], ...own }).catch(() => undefined));
       if (first) return first;
+      if (!(error instanceof EvenhandError)) throw error;
+      if (error.status !== 422 && error.name !== "ArgumentError") throw new GeneralError(error.message);
       throw new InvalidContextError(error.message);
     }
   }

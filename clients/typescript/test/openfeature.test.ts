@@ -79,6 +79,20 @@ test("a sticky visitor gets her first decision whatever else is sent", async () 
   assert.equal((await study.state()).decisions, 1);
 });
 
+test("a sticky visitor gets her first decision where what the round shows cannot be observed", async () => {
+  const observe: ProviderOptions["observe"] = (_, context) => {
+    if (!("hour" in context)) throw new Error("no hour");
+    return {};
+  };
+  const { study, flag, client } = await flags(["red", "blue"], { sticky: true, observe });
+  const first = await client.getStringDetails(flag, "none", { targetingKey: "ann", hour: 9 });
+  const again = await client.getStringDetails(flag, "none", { targetingKey: "ann" });
+  assert.deepEqual(again.flagMetadata, first.flagMetadata);
+  const unseen = await client.getStringDetails(flag, "none", { targetingKey: "bob" });
+  assert.deepEqual([unseen.value, unseen.errorCode], ["none", ErrorCode.GENERAL]);
+  assert.equal((await study.state()).decisions, 1);
+});
+
 test("booleans, numbers and objects", async () => {
   const dark = await flags(["on", "off"]);
   assert.equal(typeof (await dark.client.getBooleanDetails(dark.flag, false)).value, "boolean");

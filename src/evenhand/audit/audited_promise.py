@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from evenhand.audit.decision_log import Rounds, moments_of
-from evenhand.data.tables import cells, column, in_natural_order
-from evenhand.errors import SharesError, TableError, wanted
+from evenhand.data.tables import cells, column, in_natural_order, named_alike, twin_of
+from evenhand.errors import SharesError, TableError, nearest, of_one_type, wanted, wanted_one_of
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.due_times import NEVER
 from evenhand.labels import by_label
 from evenhand.promises.clause import Clause
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set, key_of
-from evenhand.protocol import Label, find_label, places, writing
+from evenhand.protocol import Label, as_label, distinct, find_label, places
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["AuditedPromise", "Term", "read_audited"]
+__all__ = ["AuditedPromise", "Term", "check_named", "read_audited"]
+
+Rest = Literal["refused", "owed", "free"]
 
 
 class Term(NamedTuple):
@@ -86,7 +88,7 @@ def read_audited(
         return _stated(promise, _singles(promise, last), last)
     if shares is None and caps is None and windows is None:
         raise SharesError(wanted("shares", "shares, caps or windows to check", None))
-    named = [label for given in (caps, windows) if isinstance(given, Mapping) for label in given if not is_set(label)]
+    by_arm = isinstance(shares, Mapping) or hasattr(shares, "to_dict")
     limits = {"caps": caps, "cap_tolerance": cap_tolerance, "windows": windows, "plays": plays, "audited": True}
     if isinstance(shares, (list, tuple, np.ndarray)):
         raise SharesError(wanted("shares", "a dict arm -> share, or one number for every arm", shares))
@@ -98,16 +100,56 @@ def read_audited(
         promise, floors = _read_changes(entries, tolerance, plays, last)
         promise = read_promise(dict(zip(promise.arms, promise.shares, strict=True)), tolerance, **limits)
     else:
-        by_arm = isinstance(shares, Mapping) or hasattr(shares, "to_dict")
-        known = places(kinds)
-        more = [label for label in named if find_label(label, known) is None]
-        arms = None if by_arm else in_natural_order([*kinds, *more])
-        if not by_arm and len({writing(kind) for kind in kinds}) < len(kinds):
-            what = "shares by the arms' names, as labels of the log are the same but for how they are written"
-            raise SharesError(wanted("shares", what, kinds))
-        promise = read_promise(0 if shares is None else shares, tolerance, behind=behind, arms=arms, **limits)
+        rest: Rest = "refused" if by_arm else "free" if shares is None else "owed"
+        check_named({"shares": shares, "caps": caps, "windows": windows}, kinds, rest)
+        singles = distinct([*_labels_in(caps), *_labels_in(windows)])
+        known = places(singles)
+        arms = [*singles, *(kind for kind in kinds if find_label(kind, known) is None)]
+        every = None if by_arm else in_natural_order(arms)
+        promise = read_promise(0 if shares is None else shares, tolerance, behind=behind, arms=every, **limits)
         floors = _singles(promise, last)
     return _stated(promise, floors, last)
+
+
+def check_named(given: Mapping[str, Any], kinds: Sequence[Label], rest: Rest) -> None:
+    """Refuse labels of a promise that the log has not and that cannot be meant: one that is written otherwise there,
+    and all of them where none is in the log, but for windows: an arm that is never played breaks its window.
+
+    Parameters
+    ----------
+    given : what names the labels -> a dict or Series by label; anything else names none.
+    kinds : the log's arms.
+    rest : what becomes of those that are not named: they are refused, owed a share, or free of any promise.
+
+    Raises
+    ------
+    SharesError
+        If there are such; nothing would be promised to an arm of the log.
+    """
+    told = [(name, label) for name, promised in given.items() for label in _labels_in(promised)]
+    arms = distinct(label for _, label in told)
+    known = places(arms)
+    others = [kind for kind in kinds if find_label(kind, known) is None]
+    if others and rest == "refused":
+        return
+    known = places([*arms, *others])
+    met = {find_label(kind, known) for kind in kinds}
+    absent = [(name, label) for name, label in told if find_label(label, known) not in met]
+    for name, label in absent:
+        twin = twin_of(label, others if of_one_type(kinds, label) else kinds)
+        if twin is not None:
+            raise SharesError(wanted_one_of(name, kinds, label, what="arms among", mend=f"did you mean {twin!r}?"))
+    spaced = all(name in ("windows", "--window") and of_one_type(kinds, label) for name, label in told)
+    if absent == told and rest == "free" and not spaced:
+        name, label = absent[0]
+        mend = "" if nearest(label, kinds) else "name an arm of the log too, with a share of 0 where it is owed nothing"
+        raise SharesError(wanted_one_of(name, kinds, label, what="an arm of the log, one of", mend=mend))
+
+
+def _labels_in(given: Any) -> list[Label]:
+    """Return the labels of the arms that a dict or Series names by themselves, as they are written first."""
+    names = given if isinstance(given, Mapping) else given.index if hasattr(given, "to_dict") else ()
+    return [as_label(name) for name in names if not is_set(name)]
 
 
 def _singles(promise: Promise, last: int) -> list[Term]:
@@ -137,7 +179,7 @@ def _entries(shares: Any, rounds: Rounds) -> list[Entry] | None:
             what = "a table with the columns 'from', 'arm' and 'share'"
             raise TableError(wanted("shares", what, [str(name) for name in shares.columns]))
         dates, parts = cells(shares, "from"), cells(shares, "share").tolist()
-        arms = column(shares, "arm").tolist()
+        arms = named_alike(column(shares, "arm")).tolist()
     elif isinstance(shares, Mapping) and shares and all(isinstance(v, Mapping) for v in shares.values()):
         what = "a dict from -> (arm -> share)"
         flat: list[tuple[Any, Any, Any]] = []

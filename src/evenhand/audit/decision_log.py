@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.data.tables import cells, column, in_natural_order, levels_of, places_in
+from evenhand.data.tables import cells, column, in_natural_order, levels_of, named_alike, places_in
 from evenhand.errors import TableError, UnknownArmError, wanted, wanted_label, wanted_one_of
 from evenhand.kernels.arrays import Ints
-from evenhand.protocol import Label, find_label, first_named, label_of, places, writing
+from evenhand.protocol import Label, find_label, label_of, places, writing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -189,7 +189,7 @@ def read_log(
     codes = places_in(plays.labels, arms)
     unknown = set(plays.labels[codes < 0].tolist())
     if unknown:
-        first = next(kind for kind in plays.kinds if kind in unknown)
+        first = in_natural_order(unknown)[0]
         row = int(plays.rows[np.flatnonzero(plays.labels == first)[0]]) + 1
         raise UnknownArmError(wanted_label(f"column {arm!r}, row {row}", "an arm that has a share", arms, first, MEND))
     at, n_rounds = rounds.of_row[plays.rows], len(rounds.first_row)
@@ -207,12 +207,9 @@ def read_log(
     names: list[Label] = []
     rounds_in = [np.arange(n_rounds)]
     if segment is not None:
-        labels = column(frame, segment)
+        labels = named_alike(column(frame, segment))
         _check_same(labels, rounds, segment)
-        forms: dict[Any, Label] = {}
-        for label in in_natural_order(labels.tolist()):
-            first_named(label, forms)
-        names = list(forms.values())
+        names = in_natural_order(labels.tolist())
         belongs = places_in(labels[rounds.first_row], names)
         ends = np.cumsum(np.bincount(belongs, minlength=len(names)))
         rounds_in = np.split(np.argsort(belongs, kind="stable"), ends[:-1])

@@ -69,7 +69,8 @@ def audit_files(
     if not columns.plain:
         return _in_turn(found, columns, owed, seen.rounds)
     arms = owed.promise.arms
-    strange = [label for label in kinds if seen.plays[label] and find_label(label, arms) is None]
+    played = [label for label, times in seen.plays.items() if times]
+    strange = in_natural_order(label for label in played if find_label(label, arms) is None)
     if strange:
         raise UnknownArmError(wanted_label(f"column {arm!r}", "an arm that has a share", arms, strange[0], MEND))
     return _side_by_side(found, columns, owed, [one.among(arms) for one in by_stretch], jobs)

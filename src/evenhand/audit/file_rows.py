@@ -1,4 +1,5 @@
-"""The rows of logs that are too large for memory, batch by batch: Parquet files by their row groups, CSV files."""
+"""The rows of logs in files: those that are too large for memory batch by batch, Parquet files by their row groups and
+CSV files; others whole."""
 
 from __future__ import annotations
 
@@ -11,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.data.csv_files import CsvFile
-from evenhand.data.files import ENDINGS
+from evenhand.data.files import format_of, read_table
 from evenhand.data.tables import column
+from evenhand.data.text_files import OPENERS
 from evenhand.errors import EvenhandError, TableError, wanted, wanted_one_of
 from evenhand.extras import optional
 from evenhand.protocol import Label
@@ -28,12 +30,11 @@ FRAME = 1 << 17
 """Rows of several columns, or of lists, likewise."""
 MOST_WHOLE = 1 << 12
 """Whole numbers from 0 up to this are their own dictionary."""
-PARQUET, CSV = ENDINGS["parquet"][::4], ENDINGS["csv"]
 
 
 class Stretch(NamedTuple):
-    """Rows that follow one another: row groups of a Parquet file, or a whole CSV, whose rows are not counted yet; and
-    the rows of the file before them."""
+    """Rows that follow one another: row groups of a Parquet file, or a whole file of another format, whose rows are not
+    counted yet; and the rows of the file before them."""
 
     path: str
     groups: list[int] | None
@@ -42,23 +43,26 @@ class Stretch(NamedTuple):
 
 
 def files_named(pattern: str) -> list[str]:
-    """Return the Parquet or CSV files of a name such as logs/*.parquet, sorted by name, which is the order of their
-    rows.
+    """Return the files of a name such as logs/*.parquet, sorted by name, which is the order of their rows.
 
     Raises
     ------
     TableError
-        If there are none, or one has another ending.
+        If there are none, one is no table, or some are Parquet and some are not.
     """
     found = [pattern] if Path(pattern).is_file() else sorted(glob.glob(pattern, recursive=True))
     if not found:
         raise TableError(f"{pattern}: no such files")
-    for endings in (PARQUET, CSV):
-        if all(path.lower().endswith(endings) for path in found):
-            return found
-    first = PARQUET if found[0].lower().endswith(PARQUET) else CSV
-    other = next((path for path in found if not path.lower().endswith(first)), found[0])
-    raise TableError(wanted(pattern, "Parquet files alone or CSV files alone", other, "read other files with pandas"))
+    first = _in_groups(found[0])
+    other = next((path for path in found if _in_groups(path) != first), None)
+    if other is not None:
+        raise TableError(wanted(pattern, "Parquet files alone, or none of them", other, "name the files of one format"))
+    return found
+
+
+def _in_groups(path: str) -> bool:
+    """Return whether a file is Parquet, which is read by its row groups unless it is packed."""
+    return format_of(Path(path)) == "parquet" and not path.lower().endswith(tuple(OPENERS))
 
 
 def stretches(pattern: str, columns: Sequence[str]) -> list[Stretch]:
@@ -71,8 +75,9 @@ def stretches(pattern: str, columns: Sequence[str]) -> list[Stretch]:
     """
     found: list[Stretch] = []
     for path in files_named(pattern):
-        if path.lower().endswith(CSV):
-            _check(path, CsvFile.at(Path(path)).header(), columns)
+        if not _in_groups(path):
+            csv = format_of(Path(path)) == "csv"
+            _check(path, CsvFile.at(Path(path)).header() if csv else list(read_table(path).columns), columns)
             found.append(Stretch(path, None, 1, 0))
             continue
         pa, pq = optional("pyarrow", "a Parquet file"), optional("pyarrow.parquet", "a Parquet file")
@@ -121,6 +126,9 @@ def may_be_lists(path: str, name: str) -> bool:
 def batches(stretch: Stretch, columns: Sequence[str]) -> Iterator[tuple[pd.DataFrame, int]]:
     """Yield the columns of a stretch as data frames, those of a CSV as text, and the rows of the file before each."""
     row = stretch.before
+    if stretch.groups is None and format_of(Path(stretch.path)) != "csv":
+        yield read_table(stretch.path)[list(columns)], row
+        return
     if stretch.groups is None:
         for part in CsvFile.at(Path(stretch.path)).batches(columns, FRAME):
             yield part[list(columns)].reset_index(drop=True).astype("category"), row

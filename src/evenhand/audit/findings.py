@@ -98,9 +98,10 @@ class Audit(Shown):
 
     @property
     def never_seen(self) -> tuple[Label, ...]:
-        """The arms that are promised a share or a window and never appear in the log."""
-        seen = zip(self.promise.arms, self.arms["owed"], self.arms["pulls"], strict=True)
-        return tuple(arm for arm, share, pulls in seen if (share > 0 or arm in self.windows) and pulls == 0)
+        """The arms that are promised a share or a window, or have a cap, and never appear in the log."""
+        promised = {arm for clause in self.promise.clauses for arm in clause.arms if len(clause.arms) == 1}
+        seen = zip(self.promise.arms, self.arms["pulls"], strict=True)
+        return tuple(arm for arm, pulls in seen if arm in promised and pulls == 0)
 
     def card(self) -> Card:
         behind = f"{figure(self.worst_shortfall, 4)} plays, of {self.worst_arm!r} after round {self.worst_round}"

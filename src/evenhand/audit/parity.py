@@ -11,7 +11,7 @@ import numpy as np
 from evenhand.arguments import real, whole
 from evenhand.audit.gaps import WITHIN, Gap, wealth_of
 from evenhand.data.groupings import Grouping, least_rows
-from evenhand.data.tables import column, in_natural_order, numbers
+from evenhand.data.tables import column, in_natural_order, numbers, places_in
 from evenhand.display.html import Card, Shown, Table
 from evenhand.errors import TableError, wanted
 from evenhand.frames import as_pandas
@@ -128,8 +128,7 @@ def parity(
     names = in_natural_order(labels.tolist())
     if len(names) < 2:
         raise TableError(wanted(f"column {group!r}", "at least two groups", names[0]))
-    places = {name: place for place, name in enumerate(names)}
-    codes = np.array([places[label] for label in labels.tolist()], np.int64)
+    codes = places_in(labels, names)
     sizes = np.bincount(codes)
     parts = np.split(np.argsort(codes, kind="stable"), np.cumsum(sizes)[:-1])
     gaps = [Gap(within) for _ in (names if len(names) > 2 else names[:1])]

@@ -47,10 +47,11 @@ def audit(
 
     Parameters
     ----------
-    frame : the log, a row a decision, in the order in which they were taken. Or the name of Parquet or CSV files, such
-        as "logs/*.parquet", whose rows follow one another in the order of the files' names: they are read batch by
-        batch and in little memory, with the same finding; Parquet with one arm a row, always on offer, on all cores.
-        The labels of a CSV are text, exactly as written. `order` and `round` need a data frame.
+    frame : the log, a row a decision, in the order in which they were taken. Or the name of files, such as
+        "logs/*.parquet", whose rows follow one another in the order of the files' names. Parquet and CSV are read batch
+        by batch and in little memory, with the same finding; Parquet with one arm a row, always on offer, on all cores;
+        JSON, Arrow and packed Parquet file by file. The labels of a CSV are text, exactly as written. `order` and
+        `round` need a data frame.
     arm : name of the column that says for whom each decision was; its cells may be lists, also as JSON, where several
         arms are played in a round.
     shares : the share owed to each arm: a dict or Series arm -> share, or one number for every arm of the log and every

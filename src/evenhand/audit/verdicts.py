@@ -21,6 +21,8 @@ from evenhand.protocol import Label
 __all__ = ["Entered", "as_rounds", "finding", "looks_at", "open_books"]
 
 LOOKS = 1000
+FOREVER = 2**62
+"""Ticks of a clock after which all is broken that can be."""
 NONE = np.zeros(0, np.int64)
 
 
@@ -130,6 +132,8 @@ def _tested(owed: AuditedPromise, counts: Counts, entered: Entered) -> tuple[boo
     """Return whether segments are long enough for promises that were kept, and what is to be said where no decision
     could have broken them."""
     at_once = -(-int(entered.pulls.sum()) // entered.rounds)
+    if not any(_breakable(term.clause, FOREVER, at_once) for term in owed.terms):
+        return True, ("Nothing is promised that could be broken, such as a share above 0.",)
     clocks = counts.clock.reshape(-1, len(owed.terms)).tolist()
     judged = np.array(
         [

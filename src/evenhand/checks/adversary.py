@@ -15,6 +15,7 @@ import inspect
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
@@ -228,6 +229,14 @@ def _combined(
     yield from ((frozenset({kind}), False) for kind in kinds for _ in range(-(-cases // 8)))
 
 
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Silence the warning that a learner which wishes one arm is not heard: the game has wishes refused on purpose."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "learner: Wishes names an arm")
+        yield
+
+
 class _Search:
     """Conversations with the policies of one class, and what came of them."""
 
@@ -271,10 +280,11 @@ class _Search:
                 return False
             if part == "changes":
                 policy.change(dict(zip(case.promise.arms, case.promise.shares, strict=True)))
-            if part == "arms on offer":
-                policy.ask(available=list(case.promise.arms))
-            if part == "segments":
-                policy.ask(segment=0)
+            with _unheard():
+                if part == "arms on offer":
+                    policy.ask(available=list(case.promise.arms))
+                if part == "segments":
+                    policy.ask(segment=0)
         except (AttributeError, EvenhandError, TypeError):
             return False
         return True
@@ -304,7 +314,8 @@ class _Search:
             raise ArgumentError(wanted("policy_class", "one with a promise for finite rounds", f"{self.name}: {kept}"))
         trial = Trial(policy, case, wishes, pick, pulls, random, judged)
         for round in range(1, rounds + 1):
-            found = trial.round(kept != "at the horizon" or round == rounds)
+            with _unheard():
+                found = trial.round(kept != "at the horizon" or round == rounds)
             if found is not None:
                 what = f"{found.fault} in round {round}: {found.seen}"
                 raise ContractError(

@@ -64,6 +64,7 @@ def audit(
     given = (share_texts, cap_texts, window_texts, behind_texts)
     shares, cap, window, behind = (",".join(texts or ()) for texts in given)
     from evenhand import quotas
+    from evenhand.audit.audited_promise import check_named
     from evenhand.audit.decision_log import read_plays
     from evenhand.audit.file_survey import labels_in_files
     from evenhand.cli.output import as_json, draw, folder, records, say, say_notes
@@ -82,7 +83,7 @@ def audit(
     if many or (not order and not round and owed is None and is_large(log)):
         kinds = labels_in_files(frame, arm, named=named)
     else:
-        frame = read_table(log, text=[name for name in (arm, available) if name])
+        frame = read_table(log, text=[name for name in (arm, available, segment) if name])
         kinds = read_plays(frame, arm, named).kinds
     caps = named_shares(cap, "--cap") if "=" in cap else cap or None
     limits = named_shares(behind, "--behind") if "=" in behind else behind or None
@@ -90,7 +91,7 @@ def audit(
     stated = None if promise is None else promise_in(promise, kinds)
     told: dict[str, Any] = {"--shares": named, "--cap": caps, "--behind": limits, "--window": bounds}
     told["--promise"] = {arm: 0 for clause in (stated.clauses if stated else ()) for arm in clause.arms}
-    _refuse_twins({option: list(names) for option, names in told.items() if isinstance(names, dict)}, kinds)
+    check_named(told, kinds, "owed" if shares and named is None else "free")
     if owed is None and shares:
         owed = shares
     if named is not None:
@@ -138,10 +139,11 @@ def audit(
         said = {"owed": "promised_share", "pulls": "decisions"}
         worst = finding.arms.sort_values("worst_shortfall", ascending=False).rename(columns=said)
         records(f"{log}: {finding.rounds} decisions", worst.to_dict("records"))
+        owes = dict(zip(finding.promise.arms, finding.promise.shares, strict=True))
         for name in finding.never_seen:
-            twin = _twin(name, [kind for kind in kinds if kind not in finding.never_seen])
-            more = "" if twin is None else f", which has {twin}, another label"
-            say(f"ATTENTION: arm {name} is promised a share and never appears in the log{more}.")
+            capped = not owes[name] and name not in finding.windows
+            what = "has a cap" if capped else "is promised a share"
+            say(f"ATTENTION: arm {name} {what} and never appears in the log.")
         if several:
             records("Promises", finding.promises.to_dict("records"), empty=False)
         when = "no arm was ever behind a share"
@@ -163,36 +165,3 @@ def audit(
         say_notes(finding)
     if not finding.kept or not finding.enough:
         raise typer.Exit(2 if finding.kept else 1)
-
-
-def _refuse_twins(named: dict[str, list[Any]], kinds: list[Any]) -> None:
-    """Refuse a text that is no arm of a log of numbers, but one of these numbers, written otherwise.
-
-    Raises
-    ------
-    SharesError
-        If there is one, such as 01 where the log has the number 1: nothing would be promised to that arm.
-    """
-    from evenhand.errors import SharesError, of_one_type, wanted_one_of
-    from evenhand.protocol import find_label, places
-
-    known = places(kinds)
-    for option, one in named.items():
-        for name in one:
-            strange = find_label(name, known) is None and not of_one_type(kinds, name)
-            if strange and (twin := _twin(name, kinds)) is not None:
-                mend = f"did you mean {twin!r}?"
-                raise SharesError(wanted_one_of(option, kinds, name, what="arms among", mend=mend))
-
-
-def _twin(name: Any, kinds: list[Any]) -> Any:
-    """Return the label that is the same number as a name, written otherwise, None where there is none.
-
-    >>> _twin("01", [1, 2]), _twin("1", ["1.0", "01"]), _twin("a", ["1"])
-    (1, '1.0', None)
-    """
-    from evenhand.data.tables import NUMBER
-
-    numbers = [(float(str(kind)), kind) for kind in kinds if NUMBER.fullmatch(str(kind))]
-    meant = float(name) if NUMBER.fullmatch(str(name)) else None
-    return next((kind for number, kind in numbers if number == meant and str(kind) != str(name)), None)

@@ -77,6 +77,7 @@ def sample(
     world.reset(sampler.seed)
     history = _run(sampler, world, budget, quiet=json)
     finished: Collected = sampler.finish(reweighted=reweighted)
+    finished.notes = (*world.notes, *finished.notes)
 
     risks = sampler.risks.assign(share=finished.mixture).reset_index()
     write_csv(frame.iloc[world.chosen].reset_index(names="row", allow_duplicates=True), out / "rows.csv")
@@ -87,11 +88,11 @@ def sample(
     draw(out, "sample", partial(plot_collection, history), width=9.5, height=3.6, columns=2)
     if json:
         body = {"rounds": finished.rounds, "labels": finished.labels, "cost": finished.cost, "seed": sampler.seed}
-        as_json(body | {"groups": risks.to_dict("records"), "folder": str(out)}, sampler)
+        as_json(body | {"groups": risks.to_dict("records"), "folder": str(out)}, finished)
         return
     title = f"{finished.rounds} rounds, {finished.labels} labels, seed {sampler.seed}"
     records(title, risks.to_dict("records"))
-    say_notes(sampler)
+    say_notes(finished)
     say("The risks are those of the rows that chose the data: certify on fresh rows before relying on them.")
     say(f"Rows, mixture, history, sampler, final model and picture are in {out}")
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from evenhand.client.decision import Decision, decision_of
@@ -15,8 +17,8 @@ from evenhand.client.keys import Role
 from evenhand.errors import ArgumentError, ContextError, EvenhandError, TicketError, wanted
 
 __all__ = [
-    "Call", "Label", "Told", "add", "ask", "ask_many", "change", "checked_name", "create", "forget", "label", "retire",
-    "shown", "tell", "tell_many",
+    "Call", "Label", "Told", "add", "ask", "ask_many", "change", "checked_name", "checked_sticky", "create", "forget",
+    "label", "retire", "shown", "tell", "tell_many",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -58,41 +60,63 @@ def checked_name(name: str) -> str:
     return name
 
 
+def checked_sticky(sticky: bool) -> bool:
+    """Return whether a key alone decides; refuse what is neither True nor False."""
+    if not isinstance(sticky, bool):
+        raise ArgumentError(wanted("sticky", "True or False", sticky))
+    return sticky
+
+
 def create(name: str, policy: Mapping[str, Any], workers: int, expire_after: float | str | None) -> Call[str]:
     """Return the request to create a study."""
     body = {"name": checked_name(name), "policy": policy, "workers": workers, "expire_after": expire_after}
-    return Call("POST", "/studies", "decide", lambda _: name, _body(body), repeatable=False, timeout=CREATION)
+    content = _body(body, exact=True)
+    return Call("POST", "/studies", "decide", lambda _: name, content, repeatable=False, timeout=CREATION)
 
 
 def shown(
     contexts: Any, groups: Any, available: Any, segment: Any, annotator: Any, subject: Any = None
 ) -> dict[str, Any]:
     """Return what a round shows, and whom it is about, without what is None."""
-    about = {"annotator": annotator, "subject": subject}
-    return _given({"contexts": _rows(contexts), "groups": groups, "available": available, "segment": segment, **about})
+    round = {"contexts": contexts, "groups": groups, "available": available, "segment": segment}
+    return _round({**round, "annotator": annotator, "subject": subject})
+
+
+def _round(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of one ask without what is None; an offer is a list, whatever its row labels are."""
+    available: Any = given.get("available")
+    if isinstance(available, (str, int)):
+        available = [available]
+    elif hasattr(available, "tolist"):
+        available = available.tolist()
+    return _given({**given, "contexts": _rows(given.get("contexts")), "available": available})
 
 
 def _rows(contexts: Any) -> Any:
-    """Return a data frame of pandas, polars or pyarrow as a list of dicts, and anything else as it is.
+    """Return a data frame of pandas, polars or pyarrow as a list of dicts, a Series that names columns as a dict, and
+    anything else as it is.
 
     Raises
     ------
     ContextError
         If rows have labels of their own, which a request does not carry: the service would read them by position.
     """
-    labels = _labels(contexts) if hasattr(contexts, "columns") else None
-    if labels is not None and len(contexts) > 1:
+    labels = contexts.index.tolist() if hasattr(contexts, "iloc") else []
+    if not hasattr(contexts, "columns"):
+        named = all(isinstance(label, str) for label in labels)
+        return contexts if named or not hasattr(contexts, "tolist") else contexts.tolist()
+    if len(labels) > 1 and labels != list(range(len(labels))):
         mend = "a request carries no row labels: sort the rows as the arms, then reset_index(drop=True)"
         raise ContextError(wanted("contexts", "rows in the order of the arms, numbered 0, 1, 2, ...", labels, mend))
     for method, arguments in (("to_dicts", ()), ("to_pylist", ()), ("to_dict", ("records",))):
-        if hasattr(contexts, "columns") and hasattr(contexts, method):
+        if hasattr(contexts, method):
             return getattr(contexts, method)(*arguments)
     return contexts
 
 
 def ask(study: str, shown: Mapping[str, Any], key: str | None, *, sticky: bool) -> Call[Decision]:
     """Return the request for one decision."""
-    if sticky and key is None:
+    if checked_sticky(sticky) and key is None:
         raise ArgumentError(wanted("sticky", "a key beside it", "none"))
     body = {**shown, "sticky": True} if sticky else shown
     return _keyed(f"/studies/{study}/ask", body, lambda content: decision_of(json.loads(content)), key)
@@ -103,8 +127,7 @@ def ask_many(
 ) -> Call[list[Decision | EvenhandError]]:
     """Return the request for several decisions."""
     if isinstance(rounds, Sequence) and all(isinstance(row, Mapping) for row in rounds):
-        rows = [{**row, "contexts": _rows(row.get("contexts"))} for row in rounds]
-        body: dict[str, Any] = {"batch": [_given(row) for row in rows]}
+        body: dict[str, Any] = {"batch": [_round(row) for row in rounds]}
     elif isinstance(rounds, int) and not isinstance(rounds, bool):
         body = {"count": rounds}
     else:
@@ -169,7 +192,8 @@ def change(study: str, shares: Any, promise: Any) -> Call[dict[Any, Any]]:
 def _post(
     path: str, role: Role, body: Mapping[str, Any], read: Callable[[Any], T], *, repeatable: bool = True
 ) -> Call[T]:
-    return Call("POST", path, role, lambda content: read(json.loads(content)), _body(body), repeatable=repeatable)
+    content = _body(body, exact=not repeatable)  # what is not repeatable changes the promise
+    return Call("POST", path, role, lambda content: read(json.loads(content)), content, repeatable=repeatable)
 
 
 def _report(report: Any) -> dict[str, Any]:
@@ -196,12 +220,6 @@ def _statuses(sent: Any) -> list[Told | EvenhandError]:
     return [error_of(row["error"]) if "error" in row else row["status"] for row in sent["results"]]
 
 
-def _labels(value: Any) -> list[Any] | None:
-    """Return the row labels of a pandas object, None where it has none or they are 0, 1, 2, ..."""
-    labels = value.index.tolist() if hasattr(value, "iloc") else None
-    return None if labels == list(range(len(labels or ()))) else labels
-
-
 def _status(sent: Any) -> Any:
     return sent["status"]
 
@@ -225,20 +243,33 @@ def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if value is not None}
 
 
-def _body(body: Mapping[str, Any]) -> bytes:
-    """Return a body in JSON; arrays become lists."""
+def _body(body: Mapping[str, Any], *, exact: bool = False) -> bytes:
+    """Return a body in JSON: arrays, columns and views become lists, a Series an object by its labels. Fractions and
+    decimals are texts where they have to be `exact`, as shares are, and numbers elsewhere."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, (Fraction, Decimal)):
+            return str(value) if exact else float(value)
+        return _plain(value)
+
     try:
-        return json.dumps(body, allow_nan=False, default=_plain).encode()
-    except (TypeError, ValueError) as error:
+        return json.dumps(body, allow_nan=False, default=plain).encode()
+    except (TypeError, ValueError, OverflowError) as error:
         raise ArgumentError(
             f"the request holds what JSON has no form for: {error}; use finite numbers, texts and lists"
         ) from error
 
 
 def _plain(value: Any) -> Any:
-    if hasattr(value, "tolist"):
-        listed, labels = value.tolist(), _labels(value)
-        if labels is not None and len(set(labels)) < len(labels):
+    table = hasattr(value, "columns")
+    if hasattr(value, "iloc") and not table:
+        labels = value.index.tolist()
+        if len(set(labels)) < len(labels):
             raise TypeError(f"a Series that names a label twice, {labels}")
-        return listed if labels is None else dict(zip(labels, listed, strict=True))
+        return dict(zip(labels, value.tolist(), strict=True))
+    for method in ("tolist", "to_pylist"):
+        if hasattr(value, method) and not table:
+            return getattr(value, method)()
+    if isinstance(value, Collection) and not isinstance(value, (bytes, bytearray)) and not table:
+        return dict(value) if isinstance(value, Mapping) else list(value)
     raise TypeError(f"{type(value).__name__} is not a number, a text or a list")

@@ -22,7 +22,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from evenhand.client.client import Client
+from evenhand.client.calls import checked_sticky
+from evenhand.client.client import Client, RemoteStudy
 from evenhand.client.decision import Decision
 from evenhand.errors import ArgumentError, EvenhandError, MissingExtraError, TicketError, UnknownStudyError, wanted
 
@@ -86,7 +87,7 @@ class EvenhandProvider(AbstractProvider):
         super().__init__()
         if not isinstance(client, Client):
             raise ArgumentError(wanted("client", "an evenhand.client.Client", client))
-        self._client, self._sticky, self._events = client, sticky, dict(events or {})
+        self._client, self._sticky, self._events = client, checked_sticky(sticky), dict(events or {})
         self._observe, self._remember = observe, remember
         self._tickets: OrderedDict[tuple[str, str], str] = OrderedDict()
         self._lock = threading.Lock()
@@ -156,21 +157,15 @@ class EvenhandProvider(AbstractProvider):
         key = _key(context.targeting_key) if self._sticky and context.targeting_key else None
         try:
             study = self._client.study(flag)
-            shown = self._observe(flag, context.attributes)
             try:
-                return study.ask(
-                    contexts=shown.get("contexts"),
-                    groups=shown.get("groups"),
-                    available=shown.get("available"),
-                    segment=shown.get("segment"),
-                    key=key,
-                    sticky=self._sticky,
-                )
-            except ArgumentError:
+                return self._ask(study, flag, context, key)
+            except UnknownStudyError:
+                raise
+            except Exception:  # also one that `observe` raises: a visitor who comes again has her decision
                 if key is None:
                     raise
                 # without an offer no decision is taken: it is refused again, unless the visitor has had one before
-                with suppress(ArgumentError):
+                with suppress(EvenhandError):
                     return study.ask(available=(), key=key, sticky=True)
                 raise
         except UnknownStudyError as error:
@@ -179,6 +174,18 @@ class EvenhandProvider(AbstractProvider):
             raise InvalidContextError(str(error)) from error
         except EvenhandError as error:
             raise GeneralError(str(error)) from error
+
+    def _ask(self, study: RemoteStudy, flag: str, context: EvaluationContext, key: str | None) -> Decision:
+        """Ask for what the round shows."""
+        shown = self._observe(flag, context.attributes)
+        return study.ask(
+            contexts=shown.get("contexts"),
+            groups=shown.get("groups"),
+            available=shown.get("available"),
+            segment=shown.get("segment"),
+            key=key,
+            sticky=self._sticky,
+        )
 
     def _keep(self, place: tuple[str, str], ticket: str) -> None:
         with self._lock:

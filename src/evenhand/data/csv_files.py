@@ -10,6 +10,7 @@ from collections.abc import Callable, Container, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Self
 
+from evenhand.data.csv_comments import WithoutComments
 from evenhand.data.csv_form import CsvForm, detected, named
 from evenhand.data.tables import NUMBER, UNREADABLE
 from evenhand.data.text_files import opened
@@ -18,7 +19,10 @@ from evenhand.errors import TableError, why_unreadable
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["EVERY", "CsvFile", "unescaped", "write_csv"]
+__all__ = ["COMMENTS", "EVERY", "CsvFile", "unescaped", "write_csv"]
+
+COMMENTS = "comments"
+"""Where the attributes of a frame hold how many lines of comment among its rows were left out."""
 
 FORMULA = re.compile(r"['=+\-@\t\r\n＝＋－＠]")
 """How text begins that a spreadsheet takes for a formula, or that was kept from it."""
@@ -100,7 +104,7 @@ class CsvFile(NamedTuple):
         return frame
 
     def batches(self, text: Container[str], rows: int | None = None) -> Iterator[pd.DataFrame]:
-        """Yield the table in batches of so many rows, or whole; a column without a name is called "".
+        """Yield the table in batches of so many rows, or whole, without comments; a column without a name is called "".
 
         Raises
         ------
@@ -108,7 +112,7 @@ class CsvFile(NamedTuple):
             As `frame` does.
         """
         names = self.header()
-        first = next(self._read(skiprows=1, nrows=1), None)
+        first = next(self._read(skiprows=1, nrows=1, wide=len(names)), None)
         width = max(len(names), 0 if first is None else first.shape[1]) + 1  # one more, to see a row that is wider
         texts = {place for place, name in enumerate(names) if name and name in text} | set(range(len(names), width))
         asked = {
@@ -130,7 +134,10 @@ class CsvFile(NamedTuple):
             with self.open() as stream:
                 for _ in range(form.skip):
                     stream.readline()
-                read: Any = pd.read_csv(stream, chunksize=chunksize, **options)
+                rows = WithoutComments(stream, form.sep, wide)
+                read: Any = pd.read_csv(rows, chunksize=chunksize, **options)
+                if chunksize is None:
+                    read.attrs |= {COMMENTS: rows.left_out} if rows.left_out else {}
                 yield from [read] if chunksize is None else read
         except UnicodeDecodeError as error:
             shown = "UTF-8" if form.encoding == "utf-8" else form.encoding
@@ -191,7 +198,7 @@ def write_csv(frame: pd.DataFrame, out: str | os.PathLike[str] | IO[str]) -> Non
 
     written = frame.copy()
     written.columns = pd.Index([_escaped(str(name)) for name in written.columns])
-    plain = all(map(PLAIN.fullmatch, written.columns))
+    plain = written.shape[1] > 1 and all(map(PLAIN.fullmatch, written.columns))  # a line of blanks is no row
     for name in range(written.shape[1]):
         cells = written.iloc[:, name]
         if not (pd.api.types.is_numeric_dtype(cells) or pd.api.types.is_datetime64_any_dtype(cells)):

@@ -51,7 +51,7 @@ def detected(file: Path, sep: str | None = None, encoding: str | None = None) ->
     Raises
     ------
     TableError
-        If the line above the header may be a comment, or the header.
+        If the line above the header may be a comment, or the header, or blanks seem to separate the cells.
     """
     with opened(file) as stream:
         head = stream.read(BYTES)
@@ -61,16 +61,27 @@ def detected(file: Path, sep: str | None = None, encoding: str | None = None) ->
         text = text[: text.rfind("\n") + 1]
     above = ABOVE.match(text)
     assert above is not None
-    text, lines = text[above.end() :], re.split(LINE, above[0])[:-1]
-    sep, doubts = (sep or above[1], ()) if sep or above[1] else _separator(text)
-    header, plain = _first(text, sep), _first(text, sep, spaced=False)
-    comment = lines[-1].partition("#")[2].strip() if lines else ""
-    names = [cell for cell in _first(comment, sep) if cell.strip()]
-    if names and len(names) == len(header) and (len(names) > 1 or " " not in comment):
+    lines, text = re.findall(rf"[^\r\n]*{LINE}", above[0]), text[above.end() :]
+    given = sep or above[1]
+    sep, doubts = (given, ()) if given else _separator(text)
+    header = _first(text, sep)
+    if not given and len(header) == 1 and _in_words(text):
+        mend = "pass --sep ' ', or --sep , if it is one column; elsewhere save it with commas"
+        raise TableError(f"{file}: looks separated by blanks; {mend}")
+    skip = len(lines)
+    last = max((place for place in range(skip) if lines[place].strip()), default=0)
+    line = lines[last] if lines else ""
+    comment = line.partition("#")[2].strip()
+    names = [cell.strip() for cell in _first(line, sep) if cell.strip()] if comment else []
+    if len(names) > 1 and len(names) == len(header) and names[0] == "#":  # a column that counts the rows
+        skip, text = last, "".join(lines[last:]) + text
+        header = _first(text, sep)
+    elif names and len(names) == len(header) and (len(names) > 1 or " " not in comment):
         mend = "take off the # if it is the header, else the whole line"
-        raise TableError(f"{file}: line {len(lines)} may be a comment, or the header of the rows below; {mend}")
+        raise TableError(f"{file}: line {last + 1} may be a comment, or the header of the rows below; {mend}")
+    plain = _first(text, sep, spaced=False)
     spaced = len(header) > 1 and all(a != b for a, b in zip(header[1:], plain[1:], strict=False))
-    return CsvForm(sep, encoding, len(lines), spaced, doubts)
+    return CsvForm(sep, encoding, skip, spaced, doubts)
 
 
 def _separator(text: str) -> tuple[str, tuple[str, ...]]:
@@ -111,9 +122,16 @@ def _first(text: str, mark: str, spaced: bool = True) -> list[str]:
 
 
 def _width(text: str, mark: str, more: int) -> int:
-    """Return how many cells the header has, 0 where a row has fewer, or over `more` cells more."""
-    widths = [len(row) for row in _rows(text, mark) if row]
-    return widths[0] if widths and set(widths[1:]) <= {widths[0] + n for n in range(more + 1)} else 0
+    """Return how many cells the header has, 0 where a row has fewer and is no comment, or over `more` cells more."""
+    first, *rows = [row for row in _rows(text, mark) if row] or [[]]
+    widths = {len(row) for row in rows if len(row) >= len(first) or not row[0].lstrip().startswith("#")}
+    return len(first) if widths <= {len(first) + n for n in range(more + 1)} else 0
+
+
+def _in_words(text: str) -> bool:
+    """Return whether blanks split every row alike, into as many words as the header, or one more as R writes them."""
+    widths = [len(row) for row in _rows(text, " ") if row]
+    return len(set(widths[1:])) == 1 and widths[0] > 1 and widths[1] - widths[0] in (0, 1)
 
 
 def legacy_encoding(file: Path) -> str:

@@ -13,7 +13,7 @@ from evenhand.data.tables import cells, column, holds_times, levels, numbers, pl
 from evenhand.errors import ArgumentError, TableError, nearest, wanted, wanted_one_of
 from evenhand.frames import as_pandas, row_frame
 from evenhand.kernels.arrays import Floats
-from evenhand.protocol import Label, label_of
+from evenhand.protocol import Label, distinct, label_of
 from evenhand.registry import register
 from evenhand.saving.objects import described, rebuilt
 
@@ -231,7 +231,7 @@ def _categories(name: str, given: Any) -> tuple[Label, ...] | None:
         return None
     listed = [] if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__") else list(given)
     kinds = tuple(kind for kind in map(label_of, listed) if kind is not None)
-    if not 0 < len(listed) == len({str(kind) for kind in kinds}) <= MANY:
+    if not 0 < len(listed) == len(distinct(kinds)) <= MANY:
         what = f"1 to {MANY} different categories, texts or whole numbers, or None for numbers"
         raise ArgumentError(wanted(f"columns[{name!r}]", what, given))
     return kinds

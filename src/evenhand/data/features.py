@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.data.tables import cells, column, holds_times, numbers
+from evenhand.data.tables import cells, column, holds_times, named_alike, numbers
 from evenhand.errors import TableError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 
@@ -68,7 +68,7 @@ def factorized(frame: pd.DataFrame, name: str) -> tuple[Ints, NDArray[Any]]:
     """
     import pandas as pd
 
-    codes, known = pd.factorize(column(frame, name))
+    codes, known = pd.factorize(named_alike(column(frame, name)))
     categorical = isinstance(frame[name].dtype, pd.CategoricalDtype)
     if not categorical and len(known) > max(MOST_CODES, len(codes) / 2):
         mend = "leave an identifier out of features=; give categories the dtype 'category'"

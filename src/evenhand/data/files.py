@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evenhand.data.csv_cells import convert_dates, convert_numbers
-from evenhand.data.csv_files import CsvFile
+from evenhand.data.csv_files import COMMENTS, CsvFile
 from evenhand.data.csv_form import CsvForm, detected, legacy_encoding, named
 from evenhand.data.json_files import first_signs, rows_of
-from evenhand.data.text_files import OPENERS, opened, text_of
+from evenhand.data.text_files import OPENERS, TRY, opened, text_of
 from evenhand.errors import EvenhandError, TableError, wanted, why_unreadable
 from evenhand.extras import optional
+from evenhand.frames import arrow_frame, typed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +85,7 @@ def read_table(
     try:
         found = format_of(file)
         kind = given.format or found
-        frame = read.get(kind, lambda: _read_json(file, given.encoding))()
+        frame = read.get(kind, lambda: _read_json(file, given.encoding, said=say is not None))()
     except EvenhandError:
         raise
     except Exception as error:
@@ -101,7 +102,7 @@ def named_format(name: str) -> str | None:
 
 
 def format_of(file: Path) -> str:
-    """Return the format that a file's ending names, else the one that its first bytes show.
+    """Return the format that a file's ending names, else the one that its first bytes show, as where text is JSON.
 
     Raises
     ------
@@ -115,8 +116,9 @@ def format_of(file: Path) -> str:
     if head.startswith(WORKBOOKS):
         mend = "save the sheet as CSV, or unpack the file if it is a ZIP archive"
         raise TableError(f"{file}: is a workbook of a spreadsheet program, not a table; {mend}")
-    if kind := named_format(file.name):
-        return kind
+    kind = named_format(file.name)
+    if kind not in (None, "csv"):
+        return str(kind)
     if head.startswith(b"SQLite format 3"):
         mend = f"check it with `evenhand verify {file}`, or write its log to a table with `evenhand export`"
         raise TableError(f"{file}: is a store of studies, not a table; {mend}")
@@ -130,7 +132,7 @@ def format_of(file: Path) -> str:
 def _read_parquet(file: Path) -> pd.DataFrame:
     optional("pyarrow", "a Parquet file")
     with opened(file) as stream:
-        return _numbered(optional("pyarrow.parquet", "a Parquet file").read_table(stream).to_pandas())
+        return _numbered(arrow_frame(optional("pyarrow.parquet", "a Parquet file").read_table(stream)))
 
 
 def _read_arrow(file: Path) -> pd.DataFrame:
@@ -139,7 +141,7 @@ def _read_arrow(file: Path) -> pd.DataFrame:
     with opened(file) as stream:
         content = stream.read()
     read = arrow.open_file if content.startswith(b"ARROW1") else arrow.open_stream
-    return _numbered(read(content).read_all().to_pandas())
+    return _numbered(arrow_frame(read(content).read_all()))
 
 
 def _numbered(frame: pd.DataFrame) -> pd.DataFrame:
@@ -148,15 +150,17 @@ def _numbered(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.reset_index(drop=not named)
 
 
-def _read_json(file: Path, encoding: str | None) -> pd.DataFrame:
-    """Read objects, a row each; a name that a row lacks is an empty cell."""
+def _read_json(file: Path, encoding: str | None, *, said: bool) -> pd.DataFrame:
+    """Read objects, a row each; a name that a row lacks is an empty cell. What is `said` may name an option."""
     import pandas as pd
 
-    rows = rows_of(text_of(file, encoding), file)
+    mend = f"pass encoding=, {TRY}" if said else "save it as JSON in UTF-8"
+    rows = rows_of(text_of(file, encoding, mend), file)
     if len(rows) == 1 and rows[0][0] != "row 1" and _holds_rows(rows[0][1]):
         what = "an array of objects, [{...}, ...], or one object a line"
         raise TableError(wanted(str(file), what, rows[0][1], "save one row per object"))
-    return pd.DataFrame([row for _, row in rows])
+    names = dict.fromkeys(name for _, row in rows for name in row)
+    return pd.DataFrame({name: typed([row.get(name) for _, row in rows]) for name in names})
 
 
 def _holds_rows(row: dict[str, Any]) -> bool:
@@ -185,16 +189,16 @@ def _read_csv(file: Path, text: Container[str], given: Given, say: Callable[[str
     rows = len(frame)
     while rows > 1 and frame.iloc[rows - 1].isna().all():
         rows -= 1
-    words = _in_words(source.form, rows, decimal, dates, len(frame) - rows, given)
+    words = _in_words(source.form, rows, decimal, dates, len(frame) - rows, frame.attrs.pop(COMMENTS, 0), given)
     if say is not None and words and rows:
         say(f"Read {file}: {words}")
     return frame if rows == len(frame) else frame.iloc[:rows]
 
 
-def _in_words(form: CsvForm, rows: int, decimal: str, dates: list[str], empty: int, given: Given) -> str:
+def _in_words(form: CsvForm, rows: int, decimal: str, dates: list[str], empty: int, comments: int, given: Given) -> str:
     """Return how a table was read, "" where that is how every program writes it."""
     plain = form.sep == "," and decimal != "," and form.encoding == "utf-8"
-    if plain and not (dates or empty or form.doubts):
+    if plain and not (dates or empty or comments or form.doubts):
         return ""
     encoding = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8", "cp1252": "Windows-1252"}.get(form.encoding, form.encoding)
     assumed = " (assumed; --encoding names another)" if form.encoding == "cp1252" and not given.encoding else ""
@@ -205,4 +209,6 @@ def _in_words(form: CsvForm, rows: int, decimal: str, dates: list[str], empty: i
         parts.append(f"days in {', '.join(map(repr, dates[:3]))} become 2025-12-31 and so on")
     if empty:
         parts.append(f"{empty} empty row{'s' * (empty > 1)} at the end left out")
+    if comments:
+        parts.append(f"{comments} line{'s' * (comments > 1)} of comment (# ...) among the rows left out")
     return "; ".join([*parts, *form.doubts])

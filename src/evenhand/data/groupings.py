@@ -20,7 +20,7 @@ __all__ = ["MERGE", "Grouping", "least_rows"]
 
 NAMED = 3
 """How many groups a note names."""
-MERGE = "merge groups: cut a column of numbers into bands, such as with pandas.cut; one that names each row makes none"
+MERGE = "merge small ones, or choose a column with fewer values, such as months for days or bands for ages"
 """What to do about too many groups."""
 
 
@@ -61,10 +61,6 @@ class Grouping(NamedTuple):
     def enough(self) -> bool:
         """Whether the groups that can be judged hold half of the rows."""
         return bool(2 * self.sizes[self.judged].sum() >= self.sizes.sum())
-
-    def doubt(self, what: str, why: str) -> tuple[str, ...]:
-        """Return the note where the grouping says nothing, none elsewhere."""
-        return () if self.enough else self.note(what, why)
 
     def note(self, what: str, why: str) -> tuple[str, ...]:
         """Return which groups cannot be judged and why, nothing where all can; `what` are they, and `why` a verb."""

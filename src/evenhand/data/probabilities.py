@@ -1,8 +1,9 @@
 """Probabilities that were written with few decimals: by how much their sum may miss 1.
 
-A number that was rounded to d decimals is off by at most half a unit of the last of them, so that k of them sum to 1 up
-to k/2 units. How many decimals were written is read from the numbers: the fewest from two on with which a row reads the
-same. What misses 1 by less is scaled to it, and said.
+A number that was rounded is off by at most half a unit of its last decimal, so that a sum misses 1 by at most these
+halves together: rows rounded to significant digits have more decimals in their small numbers. How many decimals were
+written is read from each number: the fewest from two on with which it reads the same. A sum that misses 1 by less is
+scaled to it, and said.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.arrays import Floats
 
 __all__ = ["Summed", "scaled_note", "summed"]
 
@@ -68,8 +69,7 @@ def summed(rows: Floats) -> Summed:
     sums = rows.sum(axis=1)
     missed = np.abs(sums - 1)
     allowed, off = np.full(len(rows), NEARLY), missed > NEARLY
-    rounding = rows.shape[1] * 0.5 * 10.0 ** -_decimals(rows[off])
-    allowed[off] = np.clip(rounding, NEARLY, MOST) + EXACT
+    allowed[off] = np.clip(_rounding(rows[off]), NEARLY, MOST) + EXACT
     by = np.where((missed > EXACT) & (sums > 0), sums, 1.0)
     return Summed(rows / by[:, None], sums, allowed)
 
@@ -86,9 +86,12 @@ def scaled_note(what: str, missed: float) -> tuple[str, ...]:
     return (f"{what} miss a sum of 1 by up to {missed:.2g}, as rounded ones do; they are scaled to it.",)
 
 
-def _decimals(rows: Floats) -> Ints:
-    """Return with how many decimals each row was written, one more than six where it was with more."""
-    found = np.full(len(rows), DECIMALS[0] + 1)
+def _rounding(rows: Floats) -> Floats:
+    """Return by how much the sum of each row may be off: half a unit of the last decimal of each number, one more than
+    six where it was written with more. A zero says nothing of decimals and has those of the finest number beside it."""
+    halves = np.full(rows.shape, 0.5 * 10.0 ** -(DECIMALS[0] + 1))
     for decimals in DECIMALS:
-        found[(np.abs(rows - rows.round(decimals)) <= PRECISION).all(axis=1)] = decimals
-    return found
+        read = rows.round(decimals)
+        halves[(np.abs(rows - read) <= PRECISION) & (read > 0)] = 0.5 * 10.0**-decimals
+    finest = np.where(rows > 0, halves, MOST).min(axis=1, keepdims=True)
+    return np.asarray(np.where(rows > 0, halves, finest).sum(axis=1))

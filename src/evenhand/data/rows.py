@@ -80,6 +80,8 @@ def _is_numbered(index: Any) -> bool:
 
 def _moved(name: str, thing: Any, order: list[int], by: str) -> Any:
     """Return a thing with its rows in another order; warn where numbers say which, as they may be no labels."""
+    if order == sorted(order):
+        return thing
     moved = thing.take(order)
     if _is_numbered(thing.index) or _is_numbered(moved.index):
         mend = f"reset_index(drop=True) of {by} and {name} has them read by position"

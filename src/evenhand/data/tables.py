@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from evenhand.errors import TableError, wanted, wanted_one_of
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.protocol import Label, composed, find_label, label_of, places
+from evenhand.protocol import Label, composed, distinct, find_label, label_of, places, writing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,8 +27,10 @@ __all__ = [
     "in_natural_order",
     "levels",
     "levels_of",
+    "named_alike",
     "numbers",
     "places_in",
+    "twin_of",
 ]
 
 UNREADABLE = "unreadable"
@@ -47,12 +49,16 @@ def column(frame: pd.DataFrame, name: str) -> NDArray[Any]:
     Raises
     ------
     TableError
-        If there is no such column, it stands there twice, a cell is empty, or an object is no label.
+        If there is no such column, it stands there twice, a cell is empty, an object is no label, or a float is so
+        large that it may be any of several whole numbers.
     """
     values: Any = cells(frame, name)
     if values.dtype.kind == "i" or (values.dtype.kind == "u" and values.max() < 2**63):
         whole: NDArray[Any] = values.to_numpy(dtype=np.int64)
         return whole
+    kind = getattr(values.dtype, "categories", values).dtype
+    if kind.kind == "f":
+        _check_digits(values.astype(kind).to_numpy(), name)
     codes: Any = slice(None)
     if values.dtype.kind in "fb" or values.dtype in ("string", "category"):
         codes, values = values.factorize()
@@ -65,6 +71,16 @@ def column(frame: pd.DataFrame, name: str) -> NDArray[Any]:
             raise TableError(wanted(where, "a whole number or text", value, f"turn each {kind} into text"))
     chosen: NDArray[Any] = labels[codes]
     return chosen
+
+
+def _check_digits(values: Floats, name: str) -> None:
+    """Refuse floats that stand for whole numbers which they cannot tell apart."""
+    least = 2.0 ** (np.finfo(values.dtype).nmant + 1)
+    bad = np.flatnonzero(np.isfinite(values) & (abs(values) >= least))
+    if bad.size:
+        what = f"labels that floats hold exactly, below {least:.0f}"
+        mend = "read the column as whole numbers or as text: an empty cell makes floats of it"
+        raise TableError(wanted(f"column {name!r}, row {bad[0] + 1}", what, values[bad[0]], mend))
 
 
 def _label_or_text(value: Any) -> Label:
@@ -85,9 +101,10 @@ def places_in(labels: NDArray[Any], known: Sequence[Any]) -> Ints:
 
 
 def in_natural_order(labels: Iterable[Any]) -> list[Any]:
-    """Return labels without repetition: numbers and texts that are numbers by size, then other texts.
+    """Return different labels: numbers and texts that are numbers by size, then other texts. Of those that are the
+    same, such as 1 and "1", one stays: the number.
 
-    >>> in_natural_order(["10", "b", "9", "a", "9"]), in_natural_order([10, 9])
+    >>> in_natural_order(["10", "b", "9", "a", "9"]), in_natural_order(["10", 9, 10])
     (['9', '10', 'a', 'b'], [9, 10])
     """
 
@@ -97,7 +114,25 @@ def in_natural_order(labels: Iterable[Any]) -> list[Any]:
             return not number, float(label) if number else 0, label, True
         return False, label, str(label), False
 
-    return sorted(set(labels), key=place)
+    return distinct(sorted(set(labels), key=place))
+
+
+def twin_of(label: Any, known: Iterable[Any]) -> Any:
+    """Return the label that is the same number as another one, written otherwise; None where there is none.
+
+    >>> twin_of("01", [1, 2]), twin_of("1", ["1.0", "01"]), twin_of("a", ["1"])
+    (1, '1.0', None)
+    """
+    if not NUMBER.fullmatch(str(label)):
+        return None
+    others = (one for one in known if NUMBER.fullmatch(str(one)) and writing(one) != writing(label))
+    return next((one for one in others if float(str(one)) == float(str(label))), None)
+
+
+def named_alike(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return labels that `column` read (n_rows,), those that are the same under one of them."""
+    known = in_natural_order(labels.tolist())
+    return np.array(known, dtype=labels.dtype)[places_in(labels, known)]
 
 
 def levels(frame: pd.DataFrame, name: str) -> list[Any]:

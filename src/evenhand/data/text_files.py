@@ -25,6 +25,7 @@ ORDER_MARKS = (
 )
 TRY = "such as cp1252, latin-1, cp1251, gbk or shift_jis"
 """What to try where a text is not UTF-8."""
+MEND = f"pass encoding=, {TRY}"
 
 
 def opened(file: Path) -> Any:
@@ -51,17 +52,24 @@ def checked_encoding(name: str, encoding: str) -> str:
     ArgumentError
         If Python knows no such encoding.
     """
+    if _encodes(encoding):
+        return encoding
+    near = [one for one in nearest(encoding, aliases) if _encodes(one)]
+    mend = f"did you mean {near[0]!r}?" if near else TRY
+    raise ArgumentError(wanted(name, "the name of an encoding", encoding, mend))
+
+
+def _encodes(encoding: str) -> bool:
+    """Return whether this is an encoding of text; Python also calls base64 and rot13 encodings."""
     try:
         "a".encode(encoding)
-    except (LookupError, TypeError, ValueError) as error:
-        near = nearest(encoding, aliases)
-        mend = f"did you mean {near[0]!r}?" if near else TRY
-        raise ArgumentError(wanted(name, "the name of an encoding", encoding, mend)) from error
-    return encoding
+    except (LookupError, TypeError, ValueError):
+        return False
+    return True
 
 
-def decoded(content: bytes, name: object, encoding: str | None = None) -> str:
-    """Return the text of a file that is called `name`, without its byte order mark.
+def decoded(content: bytes, name: object, encoding: str | None = None, mend: str = MEND) -> str:
+    """Return the text of a file that is called `name`, without its byte order mark; `mend` is what a refusal advises.
 
     Raises
     ------
@@ -76,11 +84,11 @@ def decoded(content: bytes, name: object, encoding: str | None = None) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         shown = "UTF-8" if found == "utf-8" else found
-        raise TableError(f"{name}: line {line} is not {shown}; pass encoding=, {TRY}") from error
+        raise TableError(f"{name}: line {line} is not {shown}; {mend}") from error
 
 
-def text_of(file: Path, encoding: str | None = None) -> str:
-    """Return the text of a file.
+def text_of(file: Path, encoding: str | None = None, mend: str = MEND) -> str:
+    """Return the text of a file; `mend` is what a refusal of its encoding advises.
 
     Raises
     ------
@@ -94,4 +102,4 @@ def text_of(file: Path, encoding: str | None = None) -> str:
         raise TableError(f"{file}: no such file") from error
     except (OSError, EOFError, lzma.LZMAError) as error:
         raise TableError(f"{file}: cannot be read: {why_unreadable(error)}") from error
-    return decoded(content, file, encoding)
+    return decoded(content, file, encoding, mend)

@@ -9,6 +9,7 @@ import numpy as np
 
 from evenhand.arguments import as_float, as_floats
 from evenhand.data.probabilities import scaled_note, summed
+from evenhand.data.tables import twin_of
 from evenhand.errors import ArgumentError, ModelError, UnknownArmError, none_for, of_one_type, wanted, wanted_one_of
 from evenhand.evaluation.logged import Logged, row_table
 from evenhand.frames import is_frame
@@ -96,14 +97,17 @@ def _distribution(given: Any, logged: Logged, name: str) -> Floats:
             raise ArgumentError(wanted(name, f"a probability for each of {len(logged.arms)} arms", len(values)))
         values = dict(zip(logged.arms, values, strict=True))
     named: dict[Label, float] = {}
+    unnamed = [arm for arm in logged.arms if arm not in values]
     for label, value in values.items():
-        number = as_float(value)
+        number, twin = as_float(value), None if label in logged.arms else twin_of(label, unnamed)
         if not 0 <= number <= 1:
-            raise ArgumentError(wanted(f"{name}[{label!r}]", "a probability in [0, 1]", value))
+            mend = "write it as a number, without quotation marks" if isinstance(value, str) else ""
+            raise ArgumentError(wanted(f"{name}[{label!r}]", "a probability in [0, 1]", value, mend))
         if label in logged.arms:
             named[label] = number
-        elif not of_one_type(logged.arms, label):
-            raise UnknownArmError(wanted_one_of(name, logged.arms, label, what="the arms of the log,"))
+        elif twin is not None or len(unnamed) == len(logged.arms) or not of_one_type(logged.arms, label):
+            mend = "" if twin is None else f"did you mean {twin!r}?"
+            raise UnknownArmError(wanted_one_of(name, logged.arms, label, what="the arms of the log,", mend=mend))
         elif number > 0:
             mend = "its value cannot be known from this log; run an experiment that tries it"
             raise UnknownArmError(wanted(f"{name}[{label!r}]", "0 for an arm that the log never tried", value, mend))

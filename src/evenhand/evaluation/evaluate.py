@@ -14,7 +14,7 @@ from evenhand.evaluation.candidates import read_candidate
 from evenhand.evaluation.comparison import compared, follow
 from evenhand.evaluation.course import Course, Stationary
 from evenhand.evaluation.diagnosis import check_largest, check_log, known_weight, uncovered
-from evenhand.evaluation.logged import Logged, read_logged
+from evenhand.evaluation.logged import Logged, check_columns, read_logged
 from evenhand.evaluation.models import read_estimates
 from evenhand.evaluation.replayed import Settings, evaluate_learners, learns
 from evenhand.labels import numbered
@@ -197,5 +197,9 @@ def _named(policy: Any, logged: Logged) -> dict[str, Any]:
         policy = dict(zip(names, policy, strict=True))
     if not isinstance(policy, Mapping) or not policy or (logged.positions and set(policy) == set(logged.places)):
         return {"policy": policy}
-    several = all(learns(each) or callable(each) or hasattr(each, "__len__") for each in policy.values())
+    check_columns("policy", policy, logged)
+    several = all(
+        learns(one) or callable(one) or (hasattr(one, "__len__") and not isinstance(one, str))
+        for one in policy.values()
+    )
     return dict(policy) if several and all(isinstance(name, str) for name in policy) else {"policy": policy}

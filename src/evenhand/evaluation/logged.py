@@ -14,16 +14,16 @@ from evenhand.data.probabilities import scaled_note, summed
 from evenhand.data.rows import in_step
 from evenhand.data.tables import LEAST_CHANCE, ROUNDING, column, in_natural_order, numbers, places_in
 from evenhand.data.tables import chances as read_chances
-from evenhand.errors import ContextError, TableError, UnknownArmError, none_for, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, ContextError, TableError, UnknownArmError, none_for, wanted, wanted_one_of
 from evenhand.frames import as_pandas, frame_or_value, is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
-from evenhand.labels import by_label, in_order
+from evenhand.labels import by_label, in_order, order_of
 from evenhand.protocol import Label, composed
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Logged", "positions_in", "read_logged", "row_table"]
+__all__ = ["Logged", "check_columns", "positions_in", "read_logged", "row_table"]
 
 UNSEEN = 1e-4
 """The probability with which arms of chances that do not sum to 1 may be missing in a log."""
@@ -65,6 +65,8 @@ class Logged:
     """What is to be known of the chances."""
     whole: Logged | None = None
     """The log before rows were left out, None if none were."""
+    columns: list[str] | None = None
+    """The names of the contexts, where they have any."""
 
     def only(self, rows: Bools) -> Logged:
         """Return the log of some rows alone, whose chances are given row by row.
@@ -139,6 +141,7 @@ def read_logged(
         np.add.at(seen, (at, codes), 1.0)
         every, fixed = seen / seen.sum(axis=1, keepdims=True), True
         chances = every[at, codes]
+    shown = frame_or_value(contexts, "contexts")
     return Logged(
         arms,
         places,
@@ -149,11 +152,26 @@ def read_logged(
         every,
         fixed,
         propensity is None,
-        _contexts(frame, frame_or_value(contexts, "contexts"), len(arms)),
+        _contexts(frame, shown, len(arms)),
         given,
         position is not None,
         notes,
+        columns=_context_names(shown),
     )
+
+
+def check_columns(name: str, given: Any, logged: Logged) -> None:
+    """Refuse a dict of columns, where a number for each arm is meant or a table.
+
+    Raises
+    ------
+    ArgumentError
+        If a value is a column with a number for each row of the log.
+    """
+    values = given.values() if isinstance(given, Mapping) and order_of(list(given), logged.arms) is not None else ()
+    if values and all(np.shape(one) == logged.codes.shape for one in values):
+        mend = "pass a data frame of them"
+        raise ArgumentError(wanted(name, "a number for each arm", "a column for each arm", mend))
 
 
 def row_table(given: Any, logged: Logged, name: str) -> Any:
@@ -265,6 +283,14 @@ def _fixed_chances(
             raise TableError(wanted(where, "chances of the arms that sum to 1", f"a sum of {total:.6g}", mend))
         whole, fixed = False, fixed and total < 1
     return (every if whole else None), fixed
+
+
+def _context_names(given: Any) -> list[str] | None:
+    """Return the names of contexts that are a data frame, or columns of the log; None of an array."""
+    named = getattr(given, "columns", [given] if isinstance(given, str) else given)
+    texts = isinstance(named, Sequence) or hasattr(given, "columns")
+    names = [composed(name) for name in named] if texts else []
+    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def _contexts(frame: pd.DataFrame, given: Any, arms: int) -> Floats | None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from evenhand.arguments import as_float, as_floats
 from evenhand.errors import ArgumentError, ModelError, none_for, wanted
-from evenhand.evaluation.logged import Logged, row_table
+from evenhand.evaluation.logged import Logged, check_columns, row_table
 from evenhand.frames import is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.labels import by_label
@@ -63,6 +63,7 @@ def read_estimates(model: Any, logged: Logged, *, past_alone: bool) -> Estimates
     if is_frame(model):
         found = as_floats(row_table(model, logged, "model"))
     elif hasattr(model, "items"):
+        check_columns("model", model, logged)
         given = dict(by_label(model, "model", "a dict arm -> expected reward", logged.arms))
         lacking = [arm for arm in logged.arms if arm not in given]
         if lacking:

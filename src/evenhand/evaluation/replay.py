@@ -49,7 +49,7 @@ def read_learner(name: str, policy: Any, logged: Logged) -> Any:
     ArgumentError
         If it has decided, or plays several arms in a round; if contexts are named and its learner is not evenhand's.
     ContextError
-        If it looks at contexts and none are named.
+        If it looks at contexts and none are named, or others than it has learned, or in another order.
     UnknownArmError
         If its arms are not those of the log.
     """
@@ -71,6 +71,10 @@ def read_learner(name: str, policy: Any, logged: Logged) -> Any:
     width = None if logged.contexts is None else logged.contexts.shape[-1]
     if looks and policy.dimension not in (None, width):
         raise ContextError(wanted("contexts", f"{policy.dimension} numbers a row, as {name} has", width))
+    known = getattr(policy, "context_columns", None)
+    if looks and known is not None and logged.columns not in (None, known):
+        mend = "name them in the order in which it has learned"
+        raise ContextError(wanted("contexts", f"the columns {known}, as {name} has", logged.columns, mend))
     arms = getattr(policy, "arms", None)
     if arms is None and hasattr(policy, "fresh"):
         policy = policy.fresh(arms=list(logged.arms))

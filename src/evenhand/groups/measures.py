@@ -12,15 +12,16 @@ perceived regret as in the program published with it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from evenhand.data.rows import in_step
-from evenhand.errors import UnknownArmError, wanted_one_of
+from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_of
 from evenhand.groups.problem import Groups, Membership
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.labels import in_order
+from evenhand.labels import by_label, in_order
 from evenhand.metrics.groups import arm_share, group_share, selection_rate_ratio
 from evenhand.protocol import Label, find_label
 
@@ -83,18 +84,26 @@ class Ledger:
         UnknownArmError
             If there is no such arm.
         ArgumentError
-            If expected rewards are by label, and not of the arms.
+            If expected rewards are by label, as in a dict or Series, and not of the arms.
         """
         index = find_label(arm, self.membership.arms)
         if index is None:
             raise UnknownArmError(wanted_one_of("arm", self.membership.arms, arm, what="one of the arms"))
-        unknown, arms = np.full(len(self.pulls), np.nan), [self.membership.arms]
-        biased, true = (
-            unknown if means is None else in_order(means, arms, name)
-            for name, means in (("biased", biased), ("true", true))
-        )
+        biased, true = (self._means(means, name) for name, means in (("biased", biased), ("true", true)))
         self._regrets += round_regrets(biased, true, index, reward)
         self.pulls[index] += 1
+
+    def _means(self, means: Any, name: str) -> Any:
+        """Return expected rewards in the order of the arms, unknown ones as nan."""
+        arms = self.membership.arms
+        if means is None:
+            return np.full(len(arms), np.nan)
+        if not isinstance(means, Mapping):
+            return in_order(means, [arms], name)
+        given = dict(by_label(means, name, "an expected reward for each arm", arms))
+        if set(given) != set(arms):
+            raise ArgumentError(wanted(name, f"an expected reward for each of the arms {list(arms)}", means))
+        return [given[arm] for arm in arms]
 
     @property
     def biased_regret(self) -> float:

@@ -28,7 +28,7 @@ from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, bind, entry, kernel
 from evenhand.kernels.random import below
-from evenhand.learners.adapter import reward_range_of, wishes_of
+from evenhand.learners.adapter import Adapter, reward_range_of, wishes_of
 from evenhand.policy.conversation import untaught
 from evenhand.policy.policy import KernelPolicy, Kernels, Ticket, reason, unknown
 from evenhand.registry import register
@@ -179,6 +179,7 @@ class NaiveFair(Grouped, KernelPolicy):
                 what = "one without arms= yet: each group's copy gets its own"
                 raise ArgumentError(wanted("inner", what, getattr(inner, known)))
         self.contextual = bool(getattr(inner, "contextual", False))
+        self.features = inner.features if isinstance(inner, Adapter) else None
         self.reward_range = reward_range_of(inner, self.reward_range)
 
     def _started(self) -> Any:

@@ -54,7 +54,7 @@ def _attributes(group: Any, name: str = "groups") -> Any:
     if isinstance(group, (tuple, list)) and group:
         return tuple(_attributes(one, name) for one in group) if len(group) > 1 else _attributes(group[0], name)
     label = as_label(group)
-    if not isinstance(label, (str, int)) or isinstance(label, bool):
+    if not isinstance(label, (str, int)):
         raise ArgumentError(wanted(name, "labels that are str or int, or tuples of such", group))
     return label
 
@@ -102,7 +102,8 @@ class Groups:
             arms, given = arm_labels(len(groups)), list(groups)
         labels = combined_labels([_attributes(group) for group in given], "groups")
         codes = {label: code for code, label in enumerate(dict.fromkeys(labels))}
-        return cls(arms, tuple(codes), tuple(codes[label] for label in labels))
+        names = arm_labels(list(codes), "groups", least=1)
+        return cls(arms, names, tuple(codes[label] for label in labels))
 
     def members(self, group: Label) -> tuple[Label, ...]:
         """Return the arms of a group."""
@@ -117,7 +118,7 @@ class Groups:
         UnknownArmError
             If there is no such group.
         """
-        own = group if isinstance(group, (bool, np.bool_)) else _attributes(group, name)
+        own = _attributes(group, name)
         for label in (combined_label(own, as_json=True), combined_label(own)):
             position = find_label(label, self._codes)
             if position is not None:
@@ -223,6 +224,18 @@ class Grouped(Base):
         return super().ask(
             contexts if groups is None else Shown(contexts, groups), available=available, segment=segment
         )
+
+    def round_shown(
+        self,
+        contexts: Any = None,
+        groups: Membership | None = None,
+        *,
+        available: Any = None,
+        segment: Label | None = None,
+    ) -> Any:
+        """Return what a round shows as the policy reads it, equal for two rounds that show the same."""
+        codes = self.membership.codes if groups is None else self.membership.of_round(groups)
+        return list(codes), super().round_shown(contexts, available=available, segment=segment)
 
     def begin(self, dimension: int) -> None:
         """Make ready for contexts (n_arms, dimension).

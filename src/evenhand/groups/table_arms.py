@@ -15,7 +15,7 @@ import numpy as np
 from evenhand.arguments import real
 from evenhand.data.features import coded
 from evenhand.data.groupings import Grouping
-from evenhand.data.tables import column, in_natural_order, numbers
+from evenhand.data.tables import column, in_natural_order, named_alike, numbers, places_in
 from evenhand.errors import ArgumentError, TableError, wanted
 from evenhand.frames import as_pandas
 from evenhand.groups.bias import named
@@ -148,8 +148,7 @@ class TableArms(KernelWorld):
         self.features = [str(name) for name in shown]
         table = np.column_stack([coded(frame, name) for name in shown])
         arms = in_natural_order(cells)
-        position = {label: code for code, label in enumerate(arms)}
-        codes = np.array([position[cell] for cell in cells])
+        codes = places_in(np.array(cells, dtype=object), arms)
         groups: dict[Label, Label] = {}
         for row, (cell, own) in enumerate(zip(cells, belongs, strict=True)):
             if groups.setdefault(cell, own) != own:
@@ -167,7 +166,7 @@ class TableArms(KernelWorld):
         rows = np.bincount(np.repeat(self.membership.codes, self.counts), minlength=len(self.membership.names))
         grouping = Grouping.of_rows(self.membership.names, rows)
         what = f"groups of {', '.join(map(repr, group_columns))}"
-        self.enough, self.notes = grouping.enough, grouping.doubt(what, "have too few rows to be told apart")
+        self.enough, self.notes = grouping.enough, grouping.note(what, "have too few rows to be told apart")
         exact = (float(rewards.min()), float(rewards.max()))
         self.reward_range = (-math.inf, math.inf) if self.noise > 0 else exact
 
@@ -260,5 +259,5 @@ def _names(name: str, columns: Any) -> list[Any]:
 
 
 def _labels(frame: pd.DataFrame, names: list[Any], what: str) -> list[Label]:
-    values = [column(frame, name).tolist() for name in names]
+    values = [named_alike(column(frame, name)).tolist() for name in names]
     return combined_labels([cell if len(cell) > 1 else cell[0] for cell in zip(*values, strict=True)], what)

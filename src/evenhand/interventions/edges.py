@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import count, pairwise
 from typing import Any
 
 from evenhand.errors import ArgumentError, wanted
@@ -11,20 +12,29 @@ from evenhand.errors import ArgumentError, wanted
 __all__ = ["Arcs", "parents_of", "read_edges", "read_latent"]
 
 Arcs = tuple[tuple[str, str], ...]
-ARROW = re.compile(r"\s*(<->|->)\s*")
+ARROW = re.compile(r"\s*(<-+>|<-+|-+>)\s*")
 BETWEEN = re.compile(r"[,;\r\n]")
 """What stands between the parts of a graph; a line may end or begin with an arrow."""
-DRAWN = re.compile(r"[^{]*\{|\s*(?:strict\s+)?digraph\b(?!\s*<?->)")
+QUOTED = re.compile(r"""(?<![^\s,;>-])(["'])(.*?)\1(?![^\s,;<-])""")
+"""A name in quotation marks, whatever signs it holds."""
+PLACE = re.compile(r"\0(\d+)\0")
+"""Where such a name stood."""
+FOREIGN = re.compile(r'--|=>|#|//|[\[\]|"\0]')
+"""Signs of comments, attributes and other notations, which are no part of a name."""
+DRAWN = re.compile(r"[^{]*\{|\s*(?:strict\s+)?digraph\b(?!\s*<?-)")
 """A graph in the language of a drawing program."""
 
 
 def read_edges(edges: Any) -> tuple[Arcs, Arcs]:
     """Return arrows and latent arcs from "sex -> dose -> cured, dose <-> cured", or arrows from pairs (parent, child).
 
-    The parts of a text are separated by commas, semicolons or lines.
+    The parts of a text are separated by commas, semicolons or lines; arrows may be longer, and point to the left. A
+    name may stand in quotation marks, and must where it holds signs of a graph.
 
     >>> read_edges("sex -> dose -> cured, dose <-> age")
     ((('sex', 'dose'), ('dose', 'cured')), (('dose', 'age'),))
+    >>> read_edges("dose <-- sex --> 'weight, kg'")[0]
+    (('sex', 'dose'), ('sex', 'weight, kg'))
 
     Raises
     ------
@@ -33,17 +43,37 @@ def read_edges(edges: Any) -> tuple[Arcs, Arcs]:
     """
     if not isinstance(edges, str):
         return read_pairs("edges", edges), ()
-    if DRAWN.match(edges):
+    quoted = [name for _, name in QUOTED.findall(edges)]
+    at = count()
+    text = QUOTED.sub(lambda _: f"\0{next(at)}\0", edges)
+    if DRAWN.match(text):
         mend = "leave out digraph, braces and attributes"
         raise ArgumentError(wanted("edges", "arrows alone, parent -> child; parent -> child", edges, mend))
-    found: dict[str, list[tuple[str, str]]] = {"->": [], "<->": []}
-    for part in filter(str.strip, BETWEEN.split(ARROW.sub(r" \1 ", edges))):
-        names = [name.strip() for name in ARROW.split(part)]
-        if len(names) < 3 or not all(names):
-            raise ArgumentError(wanted("edges", "parent -> child, parent -> child, or a <-> b", part.strip()))
-        for at in range(1, len(names), 2):
-            found[names[at]].append((names[at - 1], names[at + 1]))
-    return read_pairs("edges", found["->"]), read_pairs("edges", found["<->"])
+    arrows: list[tuple[str, str]] = []
+    arcs: list[tuple[str, str]] = []
+    for part in filter(str.strip, BETWEEN.split(ARROW.sub(r" \1 ", text))):
+        first, *others = ARROW.split(part.strip())
+        names = [_name(name, quoted) for name in (first, *others[1::2])]
+        if not others or not all(names):
+            raise ArgumentError(wanted("edges", "parent -> child, parent -> child, or a <-> b", _read(part, quoted)))
+        for arrow, (left, right) in zip(others[::2], pairwise(names), strict=True):
+            found = arcs if arrow[0] + arrow[-1] == "<>" else arrows
+            found.append((left, right) if arrow[-1] == ">" else (right, left))
+    return read_pairs("edges", arrows), read_pairs("edges", arcs)
+
+
+def _name(written: str, quoted: list[str]) -> str:
+    """Return a name, without its quotation marks; or refuse signs that no name holds without them."""
+    if PLACE.fullmatch(written):
+        return _read(written, quoted)
+    if FOREIGN.search(written):
+        mend = "leave out comments, attributes and other signs, or put a name that holds them in quotation marks"
+        raise ArgumentError(wanted("edges", "names and arrows alone", _read(written, quoted), mend))
+    return written
+
+
+def _read(text: str, quoted: list[str]) -> str:
+    return PLACE.sub(lambda at: quoted[int(at[1])], text.strip())
 
 
 def read_latent(latent: Any) -> Arcs:

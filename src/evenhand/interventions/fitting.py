@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arguments import real
-from evenhand.data.tables import column, levels_of, numbers
+from evenhand.data.tables import column, levels_of, numbers, places_in
 from evenhand.errors import TableError, wanted
 from evenhand.frames import as_pandas
 from evenhand.interventions.edges import Arcs, parents_of, read_edges, read_latent
@@ -71,7 +71,7 @@ def fitted(frame: Any, edges: Any, smoothing: Any, latent: Any) -> Fit:
     parents = parents_of(arrows, arcs)
     columns = {node: column(frame, node) for node in parents}
     states = {node: _states(node, columns[node], frame) for node in parents}
-    codes = {node: _codes(columns[node], states[node]) for node in parents}
+    codes = {node: places_in(columns[node], states[node]) for node in parents}
     weighted = COUNT in frame.columns and COUNT not in parents
     times = numbers(frame, COUNT, low=0.0) if weighted else np.ones(len(frame))
     counts = {node: _counted(node, above, states, codes, times) for node, above in parents.items()}
@@ -92,11 +92,6 @@ def _states(node: str, values: Any, frame: Any) -> list[Any]:
         mend = "group them first: --cut COLUMN=25,45 in the shell, pandas.cut in Python"
         raise TableError(wanted(f"column {node!r}", f"at most {MOST_STATES} different values", len(found), mend))
     return found
-
-
-def _codes(values: Any, states: list[Any]) -> NDArray[np.int64]:
-    known = {state: code for code, state in enumerate(states)}
-    return np.array([known[value] for value in values.tolist()], np.int64)
 
 
 def _counted(

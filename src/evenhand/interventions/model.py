@@ -16,7 +16,7 @@ from evenhand.interventions.edges import read_latent
 from evenhand.interventions.fitting import fitted
 from evenhand.interventions.inference import eliminate
 from evenhand.interventions.tables import checked_table, rounded_tables
-from evenhand.protocol import as_label, find_label
+from evenhand.protocol import as_label, find_label, writing
 from evenhand.rng import Seed, draw_seed, generator
 
 __all__ = ["CausalModel"]
@@ -309,6 +309,6 @@ def _checked_states(node: Any, values: Any) -> tuple[State, ...]:
         raise ArgumentError(wanted(f"states[{node!r}]", "a list of states", values))
     states = tuple(map(as_label, values))
     sound = all(type(value) in (str, int) for value in states)
-    if not sound or not states or len(set(map(str, states))) < len(states):
+    if not sound or not states or len(set(map(writing, states))) < len(states):
         raise ArgumentError(wanted(f"states[{node!r}]", "distinct states, str or int, that read differently", values))
     return states

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.data.tables import numbers
 from evenhand.errors import TableError, wanted, wanted_one_of
 from evenhand.frames import frame_or_value
 from evenhand.interventions.model import CausalModel
@@ -142,11 +143,8 @@ def checked_ticket(structure: Structure, samples: Any, number: int) -> None:
 def _times(samples: Any) -> NDArray[np.float64]:
     if COUNT not in samples:
         return np.ones(len(samples))
-    try:
-        times = np.asarray(samples[COUNT], dtype=float)
-    except (TypeError, ValueError) as error:
-        raise TableError(wanted(f"column {COUNT!r}", "numbers of trials", samples[COUNT].iloc[0])) from error
-    bad = np.flatnonzero(~((times >= 0) & (times == np.floor(times)) & np.isfinite(times)))
+    times = numbers(samples, COUNT, low=0.0)
+    bad = np.flatnonzero(times != np.floor(times))
     if bad.size:
         raise TableError(wanted(_cell(bad[0], COUNT), "a whole number >= 0", float(times[bad[0]])))
     return times

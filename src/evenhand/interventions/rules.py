@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from itertools import product
 from typing import Any
 
@@ -13,7 +14,7 @@ from evenhand.errors import ArgumentError, wanted, wanted_one_of
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.tables import checked_table
 from evenhand.labels import by_label
-from evenhand.protocol import find_label, label_of
+from evenhand.protocol import find_label, label_of, value_of
 
 __all__ = ["is_rule", "rule_table"]
 
@@ -34,7 +35,7 @@ def rule_table(name: str, rule: Any, model: CausalModel, node: str) -> tuple[Flo
     name : what refusals call it.
     rule : a state of the node; a function of a dict parent -> state, or mappings by the states of the parents, one
         inside the other in the parents' order, or one by tuples. What they give is a state or a dict state ->
-        probability.
+        probability. A function sees truth values and numbers as such, or as texts where it compares them with these.
     model, node : the model, and the node that the rule decides.
 
     Raises
@@ -42,23 +43,54 @@ def rule_table(name: str, rule: Any, model: CausalModel, node: str) -> tuple[Flo
     ArgumentError
         If the rule fails, lacks an entry, has one too many, or gives what is no state or no probabilities.
     """
-    parents, own = model.parents[node], model.states[node]
-    above = [model.states[parent] for parent in parents]
+    above = [model.states[parent] for parent in model.parents[node]]
+    if not callable(rule):
+        return _tabulated(name, rule, model, node, above)
+    values, texts = [_values(states) for states in above], [tuple(map(str, states)) for states in above]
+
+    def seen(by_text: Collection[int] = ()) -> tuple[Floats, float]:
+        shown = [texts[axis] if axis in by_text else states for axis, states in enumerate(values)]
+        return _tabulated(name, rule, model, node, shown)
+
+    found = seen()
+    alike = [axis for axis in range(len(above)) if values[axis] != texts[axis] and not _varies(found[0], axis)]
+    if not alike:
+        return found
+    by_text: set[int] = set()
+    for axes in (*([axis] for axis in alike), alike):  # to a rule that compares texts, "true", all values are alike
+        with suppress(ArgumentError):
+            by_text |= {axis for axis in axes if _varies(seen(axes)[0], axis)}
+    return seen(by_text) if by_text else found
+
+
+def _tabulated(name: str, rule: Any, model: CausalModel, node: str, above: Sequence[States]) -> tuple[Floats, float]:
+    """Return the table of a rule that is shown these states of the parents."""
     rows, missed = [], 0.0
     for at in product(*above):
-        given = dict(zip(parents, at, strict=True))
+        given = dict(zip(model.parents[node], at, strict=True))
         decided = _called(name, rule, given) if callable(rule) else _entry(name, rule, given, model)
-        row, off = _row(name, decided, own, f"at {given}")
+        row, off = _row(name, decided, model.states[node], f"at {given}")
         rows.append(row)
         missed = max(missed, off)
     return np.array(rows).reshape(model.shape(node)), missed
+
+
+def _values(states: States) -> States:
+    """Return what a function sees of the states of a parent: what they say, unless two of them say the same."""
+    values = tuple(map(value_of, states))
+    return values if len(set(values)) == len(states) else tuple(states)
+
+
+def _varies(table: Floats, axis: int) -> bool:
+    """Return whether the probabilities depend on the parent of this axis."""
+    return bool((table != table.take([0], axis)).any())
 
 
 def _called(name: str, rule: Callable[[dict[str, Any]], Any], given: dict[str, Any]) -> Any:
     try:
         return rule(dict(given))
     except Exception as error:
-        what = "it is called with a dict of the parents' states"
+        what = "it is called with a dict of the parents' states, truth values as True and False, numbers as numbers"
         raise ArgumentError(f"{name}: the rule failed at {given} with {error!r}; {what}") from error
 
 

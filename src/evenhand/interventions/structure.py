@@ -17,7 +17,7 @@ from evenhand.interventions.model import CausalModel
 from evenhand.interventions.rules import is_rule, rule_table
 from evenhand.interventions.tables import checked_table, rounded_tables
 from evenhand.labels import by_label
-from evenhand.protocol import Label, writing
+from evenhand.protocol import Label, value_of
 
 __all__ = [
     "Candidates",
@@ -31,9 +31,6 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-
-TRUTH = {"false": 0.0, "true": 1.0}
-"""The states of a column of truth values, as numbers."""
 
 
 class Structure(NamedTuple):
@@ -162,7 +159,7 @@ def checked_scores(model: CausalModel, outcome: str, values: Mapping[Any, float]
     states = model.states[outcome]
     what = f"a number for each state of {outcome!r}: {list(states)}"
     mend = f"such as {{{', '.join(f'{state!r}: {number}' for number, state in enumerate(states[:3]))}}}"
-    given: Any = {state: _read(state) for state in states}
+    given: Any = {state: _number(state) for state in states}
     if values is not None:
         given = by_label(values, "values", what, states)
     if not isinstance(given, dict) or set(given) - set(states):
@@ -177,12 +174,10 @@ def checked_scores(model: CausalModel, outcome: str, values: Mapping[Any, float]
     return (numbers - low) / (high - low), low, high
 
 
-def _read(state: Any) -> Any:
-    """Return the number that a state is written as: in files, states are texts, and True is 1."""
-    try:
-        return float(TRUTH.get(writing(state), state)) if isinstance(state, str) else state
-    except ValueError:
-        return state
+def _number(state: Label) -> Any:
+    """Return the number that a state says, where True is 1."""
+    value = value_of(state)
+    return float(value) if isinstance(value, bool) else value
 
 
 def cell_density(model: CausalModel, structure: Structure, candidates: Floats) -> Floats:

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from evenhand.learners.exp3 import Exp3
     from evenhand.learners.glr_kl_ucb import GLRKLUCB
     from evenhand.learners.kl_ucb import KLUCB
-    from evenhand.learners.mabwiser_bandits import from_mabwiser
     from evenhand.learners.moss import MOSS
     from evenhand.learners.river_bandits import from_river
     from evenhand.learners.sklearn_models import from_sklearn
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from evenhand.learners.softmax import Softmax
     from evenhand.learners.thompson import Thompson
     from evenhand.learners.ucb1 import UCB1
-    from evenhand.learners.vowpal_wabbit import from_vowpal_wabbit
 
 __all__ = [
     "GLRKLUCB",
@@ -36,10 +34,8 @@ __all__ = [
     "SlidingWindowUCB",
     "Softmax",
     "Thompson",
-    "from_mabwiser",
     "from_river",
     "from_sklearn",
-    "from_vowpal_wabbit",
 ]
 
 MODULES = {
@@ -56,10 +52,8 @@ MODULES = {
     "Softmax": "softmax",
     "Thompson": "thompson",
     "UCB1": "ucb1",
-    "from_mabwiser": "mabwiser_bandits",
     "from_river": "river_bandits",
     "from_sklearn": "sklearn_models",
-    "from_vowpal_wabbit": "vowpal_wabbit",
 }
 """The module of each name, which is imported when the name is first used."""
 

@@ -16,16 +16,16 @@ from evenhand.protocol import Label, arm_labels
 from evenhand.registry import register
 from evenhand.saving.saved import item, refused
 
-__all__ = ["Adapter", "asks_among", "read_range", "reward_range_of", "said_by", "wishes_of"]
+__all__ = ["Adapter", "asks_among", "read_features", "read_range", "reward_range_of", "said_by", "wishes_of"]
 
 FUNCTIONS = ("choose", "update", "seed", "dump", "load")
-PLAIN = ("contextual", "reward_range", "arms", "among", "own_choices")
+PLAIN = ("contextual", "features", "reward_range", "arms", "among", "own_choices")
 """The arguments of an adapter that are plain data."""
 
 
 @register("learners/adapter", kind="part")
 class Adapter(Parameters):
-    """Wrap a foreign learner, such as a bandit of river or MABWiser, so that FairLearn and simulate can play it.
+    """Wrap a foreign learner, such as a bandit of another library, so that FairLearn and simulate can play it.
 
     All functions but `load` take the wrapped object first, so that copies of the adapter own copies of the object.
 
@@ -41,6 +41,8 @@ class Adapter(Parameters):
         numbers, text, bytes, arrays, lists and dicts; `load(dumped)` returns a learner that goes on from there. A state
         file names the functions, so all five stand at the top of a module. Without both the learner cannot be saved.
     contextual : whether the learner takes contexts; None takes none under a quota, and by itself what the world shows.
+    features : the names of the contexts' columns, in the order in which the learner takes them: data frames and dicts
+        are then read by these names. None takes the order of the first data frame.
     reward_range : the lowest and the highest reward that the learner takes; None leaves it to the policy around it,
         [0, 1] under a quota. Either may be infinite.
     arms : how many arms the learner knows, or their labels; None where it does not say. A quota refuses one that knows
@@ -54,8 +56,8 @@ class Adapter(Parameters):
     Raises
     ------
     ArgumentError
-        If a function cannot be called, `dump` is given without `load`, the range is none, or an index is not a whole
-        number, nor a list of such.
+        If a function cannot be called, `dump` is given without `load`, a feature is named twice, the range is none, or
+        an index is not a whole number, nor a list of such.
     ModelError
         If a function fails; its cause is what was raised.
 
@@ -83,6 +85,7 @@ class Adapter(Parameters):
         dump: Callable[[Any], Any] | None = None,
         load: Callable[[Any], Any] | None = None,
         contextual: bool | None = None,
+        features: Sequence[str] | None = None,
         reward_range: Sequence[float] | None = None,
         arms: int | Sequence[Label] | None = None,
         among: bool = False,
@@ -101,6 +104,7 @@ class Adapter(Parameters):
         self.learner, self._choose, self._update, self._seed = learner, choose, update, seed
         self._dump, self._load = dump, load
         self.contextual = None if contextual is None else yes_or_no("contextual", contextual)
+        self.features = None if features is None else read_features(features, self.contextual)
         self.reward_range = None if reward_range is None else read_range(reward_range)
         self.arms = None if arms is None or is_whole(arms) else arm_labels(arms)
         self.known_arms = len(self.arms) if self.arms else None if arms is None else whole("arms", arms, low=2)
@@ -164,7 +168,8 @@ class Adapter(Parameters):
         """The arguments that are plain data."""
         arms = self.known_arms if self.arms is None else list(self.arms)
         own = {"arms": arms, "among": self.among, "own_choices": self.own_choices}
-        return {"contextual": self.contextual, "reward_range": self.reward_range} | own
+        seen = {"contextual": self.contextual, "features": self.features}
+        return seen | {"reward_range": self.reward_range} | own
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
@@ -238,6 +243,22 @@ def read_range(given: Any) -> tuple[float, float]:
         mend = "such as (0, 5), or (-math.inf, math.inf) for any reward"
         raise ArgumentError(wanted("reward_range", "the lowest and the highest reward", given, mend))
     return low, high
+
+
+def read_features(given: Any, contextual: bool | None) -> list[str]:
+    """Return the names of features.
+
+    Raises
+    ------
+    ArgumentError
+        If they are none, or the learner sees no contexts.
+    """
+    listed = list(given) if isinstance(given, (list, tuple)) else []
+    if not contextual:
+        raise ArgumentError(wanted("features", "None for a learner without contextual=True", given))
+    if not listed or not all(isinstance(name, str) for name in listed) or len(set(listed)) < len(listed):
+        raise ArgumentError(wanted("features", "a list of names, each once", given))
+    return listed
 
 
 def wishes_of(learner: Any, contexts: Sequence[Any], arms: Sequence[int], name: str) -> list[int]:

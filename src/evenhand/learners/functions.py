@@ -19,9 +19,7 @@ from evenhand.registry import OWN, own_modules
 
 __all__ = ["find", "know", "path_of"]
 
-OF_LIBRARIES = tuple(
-    f"evenhand.learners.{name}" for name in ("mabwiser_bandits", "river_bandits", "sklearn_models", "vowpal_wabbit")
-)
+OF_LIBRARIES = ("evenhand.learners.river_bandits", "evenhand.learners.sklearn_models")
 """Our own modules of learners from elsewhere, whose functions every file may name."""
 
 _known: dict[str, Callable[..., Any]] = {}

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from evenhand.arguments import is_whole, whole
-from evenhand.errors import ArgumentError, wanted
-from evenhand.learners.adapter import Adapter
+from evenhand.errors import ArgumentError, ContextError, wanted
+from evenhand.kernels.arrays import Floats
+from evenhand.labels import combined_label
+from evenhand.learners.adapter import Adapter, read_features
 from evenhand.learners.elsewhere import Range, checked, class_in, shared_row
-from evenhand.protocol import Label, arm_labels
+from evenhand.protocol import Label, arm_labels, find_label, label_of, places
 from evenhand.rng import Seed, draw_seed
 from evenhand.saving.objects import described, rebuilt
 
@@ -20,20 +22,39 @@ LIBRARIES = ("river",)
 
 
 class RiverBandit:
-    """A bandit of river, the ids of its arms, and the positions of those that it was last asked about."""
+    """A bandit of river, the ids of its arms, the names of its features where it has its own, and the positions of the
+    arms that it was last asked about."""
 
-    def __init__(self, policy: Any, ids: Sequence[Label], contextual: bool, asked: Sequence[int] = ()) -> None:
-        self.policy, self.ids, self.contextual, self.asked = policy, list(ids), contextual, list(asked)
+    def __init__(self, policy: Any, ids: list[Any], features: list[Any] | None, asked: Sequence[int] = ()) -> None:
+        self.policy, self.ids, self.features, self.asked = policy, ids, features, list(asked)
+
+    def seen(self, contexts: Floats) -> dict[Any, float]:
+        """Return the context that all arms share, as river takes it."""
+        row = shared_row(contexts, "a bandit of river").tolist()
+        names = _numbered(len(row)) if self.features is None else self.features
+        if len(names) != len(row):
+            raise ContextError(wanted("contexts", f"a number for each of the features {names}", f"{len(row)} numbers"))
+        return dict(zip(names, row, strict=True))
 
 
-def from_river(policy: Any, *, arms: int | Sequence[Label], reward_range: Range = None, seed: Seed = None) -> Adapter:
+def from_river(
+    policy: Any,
+    *,
+    arms: int | Sequence[Label],
+    features: Sequence[str] | None = None,
+    reward_range: Range = None,
+    seed: Seed = None,
+) -> Adapter:
     """Return a learner that chooses as a bandit of river does, among the arms that are on offer.
 
     Parameters
     ----------
     policy : an object of `river.bandit`, such as `UCB(delta=1.0)`. A contextual one, such as `LinUCBDisjoint`, sees one
         context in a round, which all arms share. The learner works on a copy, memory included.
-    arms : how many arms it chooses among; or their labels, under which it learns, and has learned if it has.
+    arms : how many arms it chooses among; or their labels, under which it learns, and has learned if it has. What it
+        has learned under False, True or ("a", 1) has the label "false", "true" or "a & 1".
+    features : the names of the numbers in a context, in their order; under these a contextual bandit learns, and has
+        learned if it has. A data frame or a dict is then read by these names. None for x0, x1, ...
     reward_range : the lowest and the highest reward; None for [0, 1] under a quota.
     seed : seed of the bandit's own choices; None leaves them as they are.
 
@@ -42,7 +63,7 @@ def from_river(policy: Any, *, arms: int | Sequence[Label], reward_range: Range 
     MissingExtraError
         If river is not installed.
     ArgumentError
-        If it is no bandit of river, has learned under other labels, or draws nothing that a seed could start.
+        If it is no bandit of river, has learned under other labels or features, or draws nothing to be seeded.
 
     Examples
     --------
@@ -55,17 +76,17 @@ def from_river(policy: Any, *, arms: int | Sequence[Label], reward_range: Range 
     """
     checked("policy", policy, class_in("river.bandit.base", "Policy", "from_river"), "a bandit of river")
     contextual = isinstance(policy, class_in("river.bandit.base", "ContextualPolicy", "from_river"))
-    ids = tuple(range(whole("arms", arms, low=2))) if is_whole(arms) else arm_labels(arms)
+    labels = tuple(range(whole("arms", arms, low=2))) if is_whole(arms) else arm_labels(arms)
     known = policy.ranking
-    if not set(known) <= set(ids):
-        mend = "name them, or pass policy.clone(), which has learned nothing"
-        raise ArgumentError(wanted("arms", f"the labels under which the bandit has learned, {known}", arms, mend))
-    learner = RiverBandit(copy.deepcopy(policy), ids, contextual)
+    ids = _ids("arms", "labels", known, labels, arms)
+    names = None if features is None else read_features(features, contextual)
+    learner = RiverBandit(copy.deepcopy(policy), ids, _features(policy, names) if contextual else None)
     if seed is not None:
         reseed(learner, draw_seed(seed))
     functions: dict[str, Any] = {"choose": choose, "update": update, "seed": reseed, "dump": dump, "load": load}
-    own = ids if known else arms
-    return Adapter(learner, **functions, contextual=contextual, reward_range=reward_range, arms=own, among=True)
+    own = labels if known else arms
+    more: dict[str, Any] = {"features": names, "reward_range": reward_range, "arms": own}
+    return Adapter(learner, **functions, contextual=contextual, **more, among=True)
 
 
 def choose(learner: RiverBandit, *contexts_arms: Any) -> int:
@@ -73,8 +94,8 @@ def choose(learner: RiverBandit, *contexts_arms: Any) -> int:
     *contexts, arms = contexts_arms
     learner.asked = list(arms)
     ids = [learner.ids[arm] for arm in arms]
-    named = {"context": _features(contexts[0])} if learner.contextual else {}
-    return int(arms[ids.index(learner.policy.pull(ids, **named))])
+    shown = {"context": learner.seen(contexts[0])} if contexts else {}
+    return int(arms[ids.index(learner.policy.pull(ids, **shown))])
 
 
 def update(learner: RiverBandit, *told: Any) -> None:
@@ -82,7 +103,7 @@ def update(learner: RiverBandit, *told: Any) -> None:
     *contexts, index, reward = told
     if index not in learner.asked:  # some, such as Exp3, weigh a reward by the chance that the arm had in the last pull
         choose(learner, *contexts, range(len(learner.ids)))
-    learner.policy.update(learner.ids[index], *map(_features, contexts), reward)
+    learner.policy.update(learner.ids[index], *map(learner.seen, contexts), reward)
 
 
 def reseed(learner: RiverBandit, number: int) -> None:
@@ -95,16 +116,39 @@ def reseed(learner: RiverBandit, number: int) -> None:
 
 def dump(learner: RiverBandit) -> dict[str, Any]:
     """Return everything that the bandit remembers."""
-    what = f"river's {type(learner.policy).__name__}"
-    kept = {"ids": learner.ids, "contextual": learner.contextual, "asked": learner.asked}
-    return kept | {"policy": described(learner.policy, LIBRARIES, what)}
+    return described(vars(learner), LIBRARIES, f"river's {type(learner.policy).__name__}")
 
 
 def load(dumped: dict[str, Any]) -> RiverBandit:
     """Return a learner that goes on from there."""
-    policy = rebuilt(dumped["policy"], LIBRARIES)
-    return RiverBandit(policy, dumped["ids"], dumped["contextual"], dumped["asked"])
+    return RiverBandit(**rebuilt(dumped, LIBRARIES))
 
 
-def _features(contexts: Any) -> dict[str, float]:
-    return {f"x{j}": value for j, value in enumerate(shared_row(contexts, "a bandit of river").tolist())}
+def _ids(argument: str, what: str, known: list[Any], labels: Sequence[Any], given: Any) -> list[Any]:
+    """Return under which id a bandit knows, or will know, each label; all that it has learned under must be there."""
+    ids, at = dict(enumerate(labels)), places(labels)
+    named = [combined_label(one) for one in known]
+    found = [find_label(one, at) for one in named]
+    ids |= {place: one for place, one in zip(found, known, strict=True) if place is not None}
+    if None in found or len(set(found)) < len(found):
+        shown = [one if label_of(one) is None else label_of(one) for one in named]
+        mend = "name them all, or pass policy.clone(), which has learned nothing"
+        raise ArgumentError(wanted(argument, f"the {what} under which the bandit has learned, {shown}", given, mend))
+    return list(ids.values())
+
+
+def _features(policy: Any, given: list[str] | None) -> list[Any] | None:
+    """Return the names under which a contextual bandit knows its features, None for x0, x1, ..."""
+    models = getattr(policy, "_bayes_lin_regs", {}).values()
+    learned: list[Any] = [getattr(model, "_idx", None) or getattr(model, "_m", ()) for model in models]
+    known = list(dict.fromkeys(name for names in learned for name in names))
+    if given is not None:
+        return _ids("features", "names", known, given, given)
+    if set(known) != set(_numbered(len(known))) or (policy.ranking and not known):
+        what = f"the names under which the bandit has learned, {known or 'which it does not say'}"
+        raise ArgumentError(wanted("features", what, None, "name them in the order of the numbers in a context"))
+    return None
+
+
+def _numbered(count: int) -> list[str]:
+    return [f"x{j}" for j in range(count)]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from evenhand.arguments import real, whole
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, ModelError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.learners.adapter import Adapter
 from evenhand.learners.elsewhere import Range
@@ -33,12 +34,23 @@ class ArmModel:
 
 
 class SklearnLearner:
-    """An untrained model, its copy for each arm, and the random stream of all choices."""
+    """An untrained model, the names of its features where a frozen part knows them, its copy for each arm, and the
+    random stream of all choices."""
 
-    def __init__(self, estimator: Any, epsilon: float, warmup: int, classifies: bool, random: Any) -> None:
-        self.estimator, self.epsilon, self.warmup, self.classifies = estimator, epsilon, warmup, classifies
-        self.random = random
+    def __init__(
+        self, estimator: Any, features: list[str] | None, epsilon: float, warmup: int, classifies: bool, random: Any
+    ) -> None:
+        self.estimator, self.features, self.epsilon, self.warmup = estimator, features, epsilon, warmup
+        self.classifies, self.random = classifies, random
         self.arms: list[ArmModel] = []
+
+    def table(self, rows: Any) -> Any:
+        """Return rows as the model takes them, under the names of its features."""
+        if self.features is None:
+            return np.asarray(rows)
+        import pandas as pd
+
+        return pd.DataFrame(rows, columns=self.features)
 
 
 def from_sklearn(
@@ -54,7 +66,8 @@ def from_sklearn(
     ----------
     estimator : an untrained regressor, or a classifier with `predict_proba`, which predicts the chance that the reward
         is 1: a reward between 0 and 1 counts as 1 with that probability. A pipeline will do. It is cloned, so that no
-        part of it may be trained, unless in a `FrozenEstimator`.
+        part of it may be trained, unless in a `FrozenEstimator`. If one at its head was trained on a data frame,
+        contexts are read by the names of its columns.
     epsilon : the probability of an arm drawn evenly.
     warmup : how many rewards an arm needs before its model is asked.
     reward_range : the lowest and the highest reward of a regressor; None for [0, 1] under a quota.
@@ -94,24 +107,24 @@ def from_sklearn(
         raise ArgumentError(wanted("estimator", what, got, "pass sklearn.base.clone(estimator)"))
     missing = [name for name in sorted(given) if name.split("__")[-1] == "random_state" and given[name] is None]
     own.set_params(**{name: int(random.integers(2**31)) for name in missing})
-    learner = SklearnLearner(
-        own, real("epsilon", epsilon, low=0, high=1), whole("warmup", warmup, low=1), classifies, random
-    )
+    names = getattr(own, "feature_names_in_", None)
+    features = None if names is None else list(map(str, names))
+    explores, waits = real("epsilon", epsilon, low=0, high=1), whole("warmup", warmup, low=1)
+    learner = SklearnLearner(own, features, explores, waits, classifies, random)
     functions: dict[str, Any] = {"choose": choose, "update": update, "seed": reseed, "dump": dump, "load": load}
     pays = (0.0, 1.0) if classifies else reward_range
-    return Adapter(learner, **functions, contextual=True, reward_range=pays, among=True)
+    return Adapter(learner, **functions, contextual=True, features=features, reward_range=pays, among=True)
 
 
 def choose(learner: SklearnLearner, contexts: Floats, arms: list[int]) -> list[int]:
     """Return these arms, the best first: one drawn evenly if this round explores, those without a reward, of which the
     one asked least often first, and the others by their predictions."""
     known = _arms(learner, len(contexts))
+    predicted = {arm: _predicted(learner, known[arm], contexts[arm]) for arm in arms if known[arm].told}
     drawn, explores = arms[int(learner.random.integers(len(arms)))], learner.random.random() < learner.epsilon
 
     def worth(arm: int) -> tuple[bool, bool, float]:
-        own = known[arm]
-        value = _predicted(learner, own, contexts[arm]) if own.told else -own.asked
-        return explores and arm == drawn, not own.told, value
+        return explores and arm == drawn, arm not in predicted, predicted.get(arm, -known[arm].asked)
 
     ranking = sorted(arms, key=worth, reverse=True)
     known[ranking[0]].asked += 1
@@ -129,13 +142,13 @@ def update(learner: SklearnLearner, contexts: Floats, index: int, reward: float)
     row = contexts[index]
     if hasattr(learner.estimator, "partial_fit"):
         arm.model = _untrained(learner) if arm.model is None else arm.model
-        arm.model.partial_fit(row[None], [label], **({"classes": [0, 1]} if learner.classifies else {}))
+        arm.model.partial_fit(learner.table(row[None]), [label], **({"classes": [0, 1]} if learner.classifies else {}))
         return
     arm.rows.append(row.tolist())
     arm.rewards.append(label)
     kinds = len(set(arm.rewards)) > 1 or not learner.classifies
     if arm.told >= max(learner.warmup, arm.fitted * GROWTH) and kinds:
-        arm.model, arm.fitted = _untrained(learner).fit(np.array(arm.rows), np.array(arm.rewards)), arm.told
+        arm.model, arm.fitted = _untrained(learner).fit(learner.table(arm.rows), np.array(arm.rewards)), arm.told
 
 
 def reseed(learner: SklearnLearner, number: int) -> None:
@@ -189,5 +202,10 @@ def _predicted(learner: SklearnLearner, arm: ArmModel, row: Floats) -> float:
     if arm.model is None or arm.told < learner.warmup:
         return arm.mean
     if learner.classifies:
-        return float(arm.model.predict_proba(row[None])[0, list(arm.model.classes_).index(1)])
-    return float(arm.model.predict(row[None])[0])
+        value = float(arm.model.predict_proba(learner.table(row[None]))[0, list(arm.model.classes_).index(1)])
+    else:
+        value = float(arm.model.predict(learner.table(row[None]))[0])
+    if not math.isfinite(value):  # it would be neither more nor less than any other
+        name = type(learner.estimator).__name__
+        raise ModelError(wanted("estimator", f"finite predictions of {name}", value, "scale the contexts or rewards"))
+    return value

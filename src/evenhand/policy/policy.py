@@ -33,7 +33,7 @@ from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, Gradual, entry, interpreted, kernel
 from evenhand.kernels.flatten import flat, names, packer
-from evenhand.labels import by_label
+from evenhand.labels import by_label, listed
 from evenhand.policy.arms_table import arms_table
 from evenhand.policy.chances import WAITING, Deferred, copied
 from evenhand.policy.conversation import Conversation, locked
@@ -42,7 +42,7 @@ from evenhand.policy.pooling import Pool
 from evenhand.policy.reasons import CODE_BITS, CODES, FORCED, REASONS, is_forced, reason
 from evenhand.policy.traits import traits_of
 from evenhand.policy.warm_start import columns_of, rows_of
-from evenhand.protocol import Decision, Label, arm_labels, find_label, places
+from evenhand.protocol import Decision, Label, arm_labels, find_label, label_of, places, writing
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.saving.saved import column_names, fill, item, refused, whole
 
@@ -110,6 +110,8 @@ class KernelPolicy(Conversation):
     """How many arms are played in a round, none twice."""
     arms: tuple[Label, ...] | None
     dimension: int | None
+    retired: tuple[Label, ...] = ()
+    """The arms that are no longer on offer."""
     _counts: list[int]
     """How often each arm was decided for since the policy was made or loaded."""
     _table: tuple[Any, dict[Any, int], bool] | None = None
@@ -122,6 +124,8 @@ class KernelPolicy(Conversation):
     """What brings a segment into the state, for the compiled loop of a simulation; None where none does."""
     derive_kernel: Any = None
     """What `derive` does, as a kernel of the state; a simulation of several workers is compiled only with it."""
+    features: Sequence[str] | None = None
+    """The names of the contexts' columns in their order, where a learner from elsewhere says them."""
     encoder: Encoder | Transformer | None = None
     """What turns tables and dicts of contexts into numbers; `encode_with` sets it."""
     holds = False
@@ -144,7 +148,7 @@ class KernelPolicy(Conversation):
         self.arms = None if arms is None else arm_labels(arms)
         self.seed = draw_seed(seed)
         self.dimension = None if self.contextual else 0
-        self._columns: list[str] | None = None
+        self._columns: list[str] | None = None if self.features is None else list(self.features)
         if self.arms is not None and self.dimension is not None:
             self._begin()
 
@@ -174,14 +178,14 @@ class KernelPolicy(Conversation):
         contexts : for a contextual policy, a row of numbers an arm, as an array or a data frame; or one row that all
             arms share, as numbers (d,) or (1, d), a dict or a data frame of one row. With an encoder, see
             `encode_with`, tables and dicts may hold text.
-        available : the labels of the arms that are on offer in this round, where not all are.
+        available : the labels of the arms that are on offer in this round, where not all are; order and repeats make no
+            difference.
         segment : to which segment the round belongs, such as a country, for a promise inside each.
 
         Raises
         ------
         ArgumentError
-            If no arm is available, one is unknown or named twice, or the policy takes every arm to be on offer or knows
-            no segments.
+            If no arm is available, one is unknown, or the policy takes every arm to be on offer or knows no segments.
         ContextError
             If `contexts` are missing, not wanted, of another shape, or not finite, or a data frame whose rows are not
             the arms or whose columns are not those of earlier rounds.
@@ -251,6 +255,25 @@ class KernelPolicy(Conversation):
         {'a': 0.1, 'b': 0.9}
         """
         return self._probabilities_of(contexts, available=available, segment=segment)
+
+    def round_shown(self, contexts: Any = None, *, available: Any = None, segment: Label | None = None) -> Any:
+        """Return what a round shows as the policy reads it, equal for two rounds that show the same. Nothing changes.
+
+        Parameters
+        ----------
+        contexts, available, segment : as for `ask`.
+
+        Raises
+        ------
+        EvenhandError
+            As `ask` does.
+        """
+        arms, shown = self.arms or (), None
+        if contexts is not None:
+            read = read_shown(contexts, arms, columns=self._columns, dimension=self.dimension, encoder=self.encoder)
+            shown = read[0].tolist()
+        offer = self._positions([arm for arm in arms if arm not in self.retired] if available is None else available)
+        return shown, set(offer), None if segment is None else writing(label_of(segment))
 
     def _probabilities_of(self, contexts: Any, **offer: Any) -> dict[Label, float]:
         if getattr(self, "compiled", True):
@@ -339,7 +362,8 @@ class KernelPolicy(Conversation):
 
     @locked
     def tell_all(self, decisions: Sequence[Decision | int], rewards: Sequence[Any]) -> None:
-        """Record the rewards of many tickets in their order: of all of them, or of none where one is refused.
+        """Record the rewards of many tickets in their order: of all of them, or of none where one is refused. A Series
+        of rewards by ticket number is matched by it.
 
         Raises
         ------
@@ -348,16 +372,15 @@ class KernelPolicy(Conversation):
         RewardError, UnknownTicketError, ClosedTicketError, ForeignTicketError
             As `tell` does.
         """
-        decisions, rewards = in_step(("decisions", decisions), ("rewards", rewards))
-        told, paid = _listed("decisions", decisions), _listed("rewards", rewards)
+        told = _listed("decisions", decisions)
+        tickets = dict(map(self._ticket, told))
+        if len(tickets) < len(told):
+            raise ArgumentError(wanted("decisions", "each ticket once", f"{len(told)} of {len(tickets)} tickets"))
+        _, rewards = in_step(("decisions", decisions), ("rewards", rewards), labels=list(tickets))
+        paid = _listed("rewards", rewards)
         if len(told) != len(paid):
             raise ArgumentError(wanted("rewards", f"{len(told)}, one for each decision", len(paid)))
-        numbers = set()
-        for decision, reward in zip(told, paid, strict=True):
-            number, (_, _, _, *slate) = self._ticket(decision)
-            if number in numbers:
-                raise ArgumentError(wanted("decisions", "each ticket once", f"ticket {number} twice"))
-            numbers.add(number)
+        for (_, _, _, *slate), reward in zip(tickets.values(), paid, strict=True):
             if slate:
                 self._slate_rewards(slate[0], reward)
             else:
@@ -406,7 +429,8 @@ class KernelPolicy(Conversation):
         'b'
         """
         encoder, frame = self.encoder, as_pandas(log)
-        columns = columns_of(contexts, self.contextual, self.dimension if encoder is None else None)
+        numbers, known = (self._numbers, self._columns) if encoder is None else (None, None)
+        columns = columns_of(contexts, self.contextual, numbers, known)
         arms = self._labels if self.arms is None else self.arms
         seen = feature_columns(frame, columns, -LARGEST, LARGEST) if encoder is None else encoder.transform(frame)
         rows = rows_of(frame, arms, seen, arm, reward, probability, pays=self.reward_range, largest=LARGEST)
@@ -420,7 +444,7 @@ class KernelPolicy(Conversation):
     @property
     def context_columns(self) -> list[str] | None:
         """The names of the contexts' columns, in the policy's order; None with an encoder, or where none are known."""
-        return self._columns
+        return self._columns if self.encoder is None else None
 
     @locked
     def encode_with(self, encoder: Any) -> Self:
@@ -450,7 +474,10 @@ class KernelPolicy(Conversation):
             raise ArgumentError(wanted("encoder", f"none: {name} sees no contexts", encoder))
         if self._begun:
             raise ArgumentError(wanted("encoder", f"a {name} that has seen no contexts yet", "one that has"))
-        self.encoder = as_encoder(encoder)
+        read, learned = as_encoder(encoder), self._columns
+        if learned is not None and getattr(read, "names", None) != learned:
+            raise ArgumentError(wanted("encoder", f"an Encoder of the learner's features {learned}", encoder))
+        self.encoder = read
         return self
 
     @locked
@@ -767,19 +794,18 @@ class KernelPolicy(Conversation):
 
     def _positions(self, available: Any) -> list[int]:
         """Return the positions of the arms that are on offer."""
-        given = [available] if isinstance(available, (str, int)) else available
         if isinstance(available, Mapping):
             mend = "keep those that are: [arm for arm, here in available.items() if here]"
             raise ArgumentError(wanted("available", "a list of the arms on offer", available, mend))
         try:
-            found = self._places_of(list(given))
+            found = self._places_of(listed(available))
         except TypeError:
             found = None
         if found is None:
             raise ArgumentError(wanted("available", f"labels of the arms {list(self.arms or ())}", available))
-        if not found or len(set(found)) < len(found):
-            raise ArgumentError(wanted("available", "at least one arm, each named once", available))
-        return found
+        if not found:
+            raise ArgumentError(wanted("available", "at least one arm", available))
+        return list(dict.fromkeys(found))
 
     def _places_of(self, labels: list[Any]) -> list[int] | None:
         """Return the position of each label, None where one is no arm's; the table of labels is made once."""
@@ -890,12 +916,17 @@ class KernelPolicy(Conversation):
                 return NO_CONTEXTS
             raise ContextError(wanted("contexts", "none: this policy sees no contexts", contexts, "call ask()"))
         shown, columns = read_shown(
-            contexts, self.arms or (), columns=self._columns, dimension=self.dimension, encoder=self.encoder
+            contexts, self.arms or (), columns=self._columns, dimension=self._numbers, encoder=self.encoder
         )
         if self.dimension is None:
             self.begin(shown.shape[1])
         self._columns = columns
         return shown
+
+    @property
+    def _numbers(self) -> int | None:
+        """How many numbers describe an arm, None where nothing says so yet."""
+        return self.dimension if self.dimension is not None or self.features is None else len(self.features)
 
     def _may_be_shown(self, shown: Floats) -> bool:
         return shown.shape == ((len(self._labels), self.dimension) if self.contextual else NO_CONTEXTS.shape)

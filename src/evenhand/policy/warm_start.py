@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["columns_of", "rows_of"]
 
 
-def columns_of(names: Any, contextual: bool, dimension: int | None) -> list[str]:
-    """Return the names of the columns with contexts, none for a policy that sees none.
+def columns_of(names: Any, contextual: bool, dimension: int | None, known: list[str] | None) -> list[str]:
+    """Return the names of the columns with contexts, in the order that is known; none for a policy that sees none.
 
     Raises
     ------
     ContextError
-        If they are missing, not wanted, not names, or not as many as the contexts have numbers.
+        If they are missing, not wanted, not names, not as many as the contexts have numbers, or others than are known.
     """
     if names is None and not contextual:
         return []
@@ -34,7 +34,11 @@ def columns_of(names: Any, contextual: bool, dimension: int | None) -> list[str]
     listed = list(names) if isinstance(names, Sequence) and not isinstance(names, str) else []
     if not listed or not all(isinstance(name, str) for name in listed) or len(listed) != (dimension or len(listed)):
         raise ContextError(wanted("contexts", what, names))
-    return listed
+    if known is None:
+        return listed
+    if set(listed) != set(known):
+        raise ContextError(wanted("contexts", f"the columns {known}, as before", names, "rename the log's columns"))
+    return known
 
 
 def rows_of(

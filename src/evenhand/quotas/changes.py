@@ -340,6 +340,8 @@ def _grow(policy: Any, labels: tuple[Label, ...]) -> None:
         raise ArgumentError(wanted("arm", "one that the learner knows", type(policy.learner).__name__, mend))
     learner = policy.learner.grown(labels)
     policy.learner = learner
+    if policy._pristine.arms is not None:
+        policy._pristine = policy._pristine.grown(labels).fresh()
     policy._params = policy._params._replace(learner=learner._params)
     policy._state = policy._state._replace(learner=policy._around(learner._state))
     policy.arms = policy._labels = labels

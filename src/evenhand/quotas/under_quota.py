@@ -33,6 +33,7 @@ from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, entry, interpreted, kernel
 from evenhand.kernels.flatten import flat, packer
+from evenhand.labels import same_labels
 from evenhand.learners.adapter import Adapter, asks_among, reward_range_of
 from evenhand.policy.conversation import locked, untaught
 from evenhand.policy.policy import FORCED, KernelPolicy, Kernels, Ticket, certain, drawn, reason, unknown
@@ -338,9 +339,10 @@ class UnderQuota(Base):
         if isinstance(learner, KernelPolicy):
             untaught("learner", learner, "pass learner.fresh()")
         self._check_free(learner)
-        if isinstance(learner, (KernelPolicy, Adapter)) and learner.arms not in (None, promise.arms):
+        own = learner.arms if isinstance(learner, (KernelPolicy, Adapter)) else None
+        if own is not None and not same_labels(own, promise.arms):
             mend = "name the same arms, in the same order"
-            raise ArgumentError(wanted("learner", f"one for the arms {promise.arms}", learner.arms, mend))
+            raise ArgumentError(wanted("learner", f"one for the arms {promise.arms}", own, mend))
         if isinstance(learner, KernelPolicy):
             self.learner = self._pristine = learner.fresh()
             self.contextual, self.reward_range = learner.contextual, learner.reward_range
@@ -356,6 +358,7 @@ class UnderQuota(Base):
                 raise ArgumentError(wanted("learner", f"one for {len(promise.arms)} arms", f"one for {known}"))
             self._pristine = copy.deepcopy(learner)
             self.contextual = bool(getattr(learner, "contextual", False))
+            self.features = learner.features if isinstance(learner, Adapter) else None
             self.holds = self._must_hold(learner)
             if self.holds:
                 self.kernels = CALLED_FROM_PYTHON

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.data.groupings import Grouping
 from evenhand.data.rows import in_step
 from evenhand.extras import optional
 from evenhand.protocol import Label
 from evenhand.sampling.models.losses import BOUNDED, Loss
-from evenhand.sampling.pools.labels import as_predicted
+from evenhand.sampling.pools.labels import as_predicted, grouped
 from evenhand.sampling.problem import checked_number
 
 __all__ = ["confidence_sequence", "fairness_report", "risk_table"]
@@ -88,7 +89,8 @@ def risk_table(
 def fairness_report(
     model: Any, X: Any, y: Any, *, groups: Sequence[Any], metrics: Mapping[str, Callable[..., Any]] | None = None
 ) -> Any:
-    """Return fairlearn's `MetricFrame` of a model on held-out rows: `by_group`, `overall`, `difference()`.
+    """Return fairlearn's `MetricFrame` of a model on held-out rows: `by_group`, `overall`, `difference()`. Its `notes`
+    say which groups have too few rows.
 
     Parameters
     ----------
@@ -100,7 +102,7 @@ def fairness_report(
     Raises
     ------
     ArgumentError
-        If labels or groups carry other row labels than X.
+        If labels or groups carry other row labels than X, or one is missing or no label.
     MissingExtraError
         If fairlearn is not installed.
     """
@@ -111,4 +113,9 @@ def fairness_report(
     chosen = dict(metrics) if metrics is not None else {"error rate": zero_one_loss, "count": fairlearn.count}
     predicted = model.predict(X)
     told = as_predicted(y, model, predicted)
-    return fairlearn.MetricFrame(metrics=chosen, y_true=told, y_pred=predicted, sensitive_features=np.asarray(groups))
+    named, codes = grouped(groups, "groups")
+    of_rows = np.array(named, dtype=object)[codes]
+    report = fairlearn.MetricFrame(metrics=chosen, y_true=told, y_pred=predicted, sensitive_features=of_rows)
+    sizes = np.bincount(codes)
+    report.notes = Grouping.of_rows(list(named), sizes).note("groups", "have too few rows to be compared")
+    return report

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from evenhand.data.rows import in_step
 from evenhand.sampling.models.losses import BOUNDED, Loss
-from evenhand.sampling.pools.labels import checked_labels
+from evenhand.sampling.pools.labels import grouped
 from evenhand.sampling.problem import checked_number, checked_whole
 from evenhand.sampling.reweighting_game import game_of
 
@@ -93,7 +93,7 @@ def minimax_reweighting(
     checked_whole("rounds", rounds, 1)
     checked_number("step", step, 0.0)
     X, y, group = in_step(("X", X), ("y", y), ("group", group))
-    game = game_of(X, y, np.unique(checked_labels(group, "group"), return_inverse=True)[1], C, loss, model)
+    game = game_of(X, y, grouped(group, "group")[1], C, loss, model)
     weights = game.counts / game.counts.sum()
     average, risks = np.zeros(len(weights)), np.zeros((rounds, len(weights)))
     best = (np.inf, weights, game.kept())

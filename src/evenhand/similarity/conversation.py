@@ -485,6 +485,10 @@ class Lipschitz(Conversation):
             raise saved.refused(f"ticket {number}", what, kept)
         return (round, *ticket.drawn(self.select)), ticket
 
+    def round_shown(self, contexts: ArrayLike) -> Any:
+        """Return what a round shows as the policy reads it, equal for two rounds that show the same."""
+        return self._read(contexts)[0].tolist()
+
     def _read(self, contexts: Any) -> tuple[NDArray[np.float64], list[str] | None]:
         """Return contexts (k, d), and the order of their columns: of data frames that of the first one."""
         table, columns = in_columns(frame_or_value(contexts, "contexts"), self._columns, "contexts")

@@ -15,7 +15,7 @@ from evenhand.display.html import notes_of
 from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError, SimulationInterrupted, wanted
 from evenhand.kernels.arrays import Ints
-from evenhand.labels import numbered
+from evenhand.labels import numbered, same_labels
 from evenhand.policy.conversation import untaught
 from evenhand.policy.traits import traits_of
 from evenhand.rng import Seed, child, draw_seed
@@ -291,7 +291,7 @@ def _by_class(policies: Sequence[Any]) -> dict[str, Any]:
 def _check_arms(named: dict[str, Any], world: Any) -> None:
     for name, policy in named.items():
         arms = traits_of(policy).arms
-        if arms is not None and tuple(arms) != tuple(world.arms):
+        if arms is not None and not same_labels(arms, world.arms):
             both = len(arms) == len(world.arms)
             got = f"{list(arms)[:5]}" if both else f"{len(arms)} arms"
             want = f"the world's arms {list(world.arms)[:5]}" if both else f"{len(world.arms)} arms, as the world has"

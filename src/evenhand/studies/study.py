@@ -40,7 +40,7 @@ from evenhand.studies.log.chain import BIRTH, Entry, genesis
 from evenhand.studies.log.codec import Event, moment, now
 from evenhand.studies.log.expiry import read_expiry
 from evenhand.studies.log.log import Log, Record, as_event, record_of
-from evenhand.studies.log.operations import Arguments, Operation
+from evenhand.studies.log.operations import Arguments, Operation, given_or_refusal
 from evenhand.studies.log.replay import MovedError, Replay
 from evenhand.studies.log.segments import Segment, folder_named
 from evenhand.studies.log.snapshots import (
@@ -252,8 +252,8 @@ class Study:
         observed, named : the arguments of the policy's own `ask`, by position or by name: `contexts` (n_arms, d),
             `groups`, `available`, `segment`, `annotator`, whichever it takes.
         key : your own name for this request: asking again with the same key returns the same decision. An ask for
-            something else under it is refused; the order of `available` makes no difference, and all arms named is none
-            named.
+            something else under it is refused. What the policy reads counts, not how it is written: the order of
+            `available` makes no difference, and all arms named is none named.
         sticky : whether the key alone decides: asking again returns its first decision, whatever else is given then.
         count : how many decisions to take in one transaction, all or none; they are returned as a list. With the same
             key, a smaller count returns the first of them, and a larger one takes new decisions for the rest. The `n`
@@ -271,15 +271,15 @@ class Study:
             If the store cannot be reached. Ask again with the same key: it returns the decision if it was taken.
         """
         arguments = self._arguments()
-        given = arguments.named("ask", observed, named)
+        given, refusal = given_or_refusal(lambda: arguments.named("ask", observed, named), sticky=sticky)
         several = given.pop(arguments.several, None)
         if several is not None and count is not None:
             raise ArgumentError(wanted("count", f"None beside {arguments.several}={several}", count))
         if several is None and count is None:
-            return self._do(Operation("ask", None, given, key, subject=subject, sticky=sticky))
+            return self._do(Operation("ask", None, given, key, None, 0, subject, sticky, refusal))
         name, number = ("count", count) if several is None else (arguments.several, several)
         number = whole(name, number, low=1, high=MOST)
-        asks = [Operation("ask", None, given, key, None, i, subject, sticky) for i in range(number)]
+        asks = [Operation("ask", None, given, key, None, i, subject, sticky, refusal) for i in range(number)]
         decided = self._perform_all(asks, whole=several is None)
         taken = [one for one in decided if not isinstance(one, EvenhandError)]
         if not taken:

@@ -61,5 +61,5 @@ def _filled(column: pd.Series) -> pd.Series:
     if column.isna().all():
         raise TableError(f"column {column.name!r}: every cell is empty; leave it out of --features")
     if column.dtype.kind in "iuf":
-        return column.fillna(column.median())
+        return column.astype(float).fillna(column.median())
     return column.astype(object).where(column.notna(), FILLED)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.data.json_files import each_once
-from evenhand.data.text_files import text_of
 from evenhand.errors import ArgumentError, SharesError, TableError, wanted, wanted_one_of, why_unreadable
 from evenhand.labels import by_label
 from evenhand.protocol import Label
@@ -114,12 +113,12 @@ def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
     SharesError, TableError
         If it cannot be read, a cell of a file is empty, or an arm is named twice.
     """
-    from evenhand.cli.reading.tables import is_table, read_table
+    from evenhand.cli.reading.tables import is_table, read_table, text_in
 
     if text.lstrip().startswith("{"):
         return _parse(text, option, lambda pairs: _shares(pairs, option))
     if text.lower().endswith(".json") and not is_table(text):
-        return _parse(text_of(Path(text)), text, lambda pairs: _shares(pairs, text))
+        return _parse(text_in(Path(text)), text, lambda pairs: _shares(pairs, text))
     if "=" in text:
         pairs = []
         for part in text.split(","):
@@ -165,7 +164,9 @@ def read_object(path: Path) -> dict[str, Any]:
     TableError
         If the file cannot be read, is no JSON object, or an object in it has a name twice.
     """
-    return _parse(text_of(path), str(path), each_once)
+    from evenhand.cli.reading.tables import text_in
+
+    return _parse(text_in(path), str(path), each_once)
 
 
 def _parse(text: str, source: str, hook: Callable[[list[tuple[str, Any]]], dict[str, Any]]) -> dict[str, Any]:

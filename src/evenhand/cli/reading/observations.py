@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.data.json_files import each_once
-from evenhand.data.text_files import text_of
 from evenhand.errors import (
     ArgumentError,
     ContextError,
@@ -50,13 +49,13 @@ def contexts_of(text: str, study: Study) -> Any:
     A table has a row an arm and a column a feature; where it has a column `arm`, rows may stand in any order. In JSON
     a row is a list of numbers, or an object column -> value; a single object is a row that all arms share.
     """
-    from evenhand.cli.reading.tables import is_table, read_table
+    from evenhand.cli.reading.tables import is_table, read_table, text_in
 
     if is_table(text):
         return _in_table(read_table(text, text=["arm"]), text, study)
     try:
         inline = text.lstrip().startswith(("[", "{"))
-        content = text if inline else sys.stdin.read() if text == "-" else text_of(Path(text))
+        content = text if inline else sys.stdin.read() if text == "-" else text_in(Path(text))
         given = json.loads(content, object_pairs_hook=each_once)
     except (OSError, ValueError) as error:
         what = (
@@ -90,17 +89,23 @@ def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
     return ordered if named else ordered.to_numpy(np.float64).tolist()
 
 
-def groups_of(text: str, study: Study) -> dict[Label, Any]:
-    """Read the groups of some arms, a=men,b=women, or a JSON file or object."""
-    from evenhand.cli.reading.inputs import named_shares
+def groups_of(text: str, study: Study) -> dict[Label, Any] | list[Any]:
+    """Read the groups of some arms, a=men,b=women, or a JSON file or object, or those of all arms as a list in JSON."""
+    from evenhand.cli.reading.inputs import labels_in, named_shares
 
+    traits = traits_of(study.bare_policy)
+    names = {str(name): name for name in getattr(traits.membership, "names", ())}
+
+    def own(group: Any) -> Any:
+        return names.get(group, group) if isinstance(group, str) else group
+
+    if text.lstrip().startswith("["):
+        return list(map(own, labels_in(text, "--groups")))
     named = named_shares(text, "--groups")
     if named is None:
-        raise ArgumentError(wanted("--groups", "ARM=GROUP,ARM=GROUP, or a JSON file or object", text))
-    traits = traits_of(study.bare_policy)
+        raise ArgumentError(wanted("--groups", "ARM=GROUP,ARM=GROUP, or a JSON file, object or list", text))
     arms = {str(arm): arm for arm in traits.arms or ()}
-    names = {str(name): name for name in getattr(traits.membership, "names", ())}
-    return {arms.get(arm, arm): names.get(group, group) for arm, group in named.items()}
+    return {arms.get(arm, arm): own(group) for arm, group in named.items()}
 
 
 def ticket_of(text: str) -> int | str:
@@ -163,12 +168,14 @@ def _by_arm(text: str) -> Any:
     return named
 
 
-def pairs_of(text: str, option: str) -> list[list[int]]:
-    """Read pairs of positions, 0-1,2-3.
+def pairs_of(text: str, option: str) -> list[list[int]] | bool:
+    """Read pairs of positions, 0-1,2-3; violations may be true or false, without a pair.
 
-    >>> pairs_of("0-1,2-3", "--violations")
-    [[0, 1], [2, 3]]
+    >>> pairs_of("0-1,2-3", "--violations"), pairs_of("true", "--violations")
+    ([[0, 1], [2, 3]], True)
     """
+    if option == "--violations" and text in ("true", "false"):
+        return text == "true"
     pairs = [part.split("-") for part in text.split(",")]
     if any(len(pair) != 2 or not all(place.strip().isdigit() for place in pair) for pair in pairs):
         raise VerdictError(wanted(option, "pairs of positions, 0-1,2-3", text))

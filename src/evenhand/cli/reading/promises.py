@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evenhand.data.text_files import text_of
 from evenhand.errors import ArgumentError, TableError, nearest, wanted, why_unreadable
 from evenhand.protocol import Label, find_label, places
 
@@ -73,11 +72,12 @@ def promise_in(path: Path, labels: Sequence[Label]) -> Promise:
 def _read(path: Path) -> dict[str, Any]:
     """Return what stands in a file, its names checked."""
     from evenhand.cli.reading.inputs import read_object
+    from evenhand.cli.reading.tables import text_in
 
     if path.suffix.lower() == ".json":
         given = read_object(path)
     else:
-        text = text_of(path)
+        text = text_in(path)
         try:
             given = tomllib.loads(text)
         except ValueError as error:

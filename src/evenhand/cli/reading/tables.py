@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Container
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -15,14 +16,15 @@ from evenhand.data import files
 from evenhand.data.csv_files import EVERY
 from evenhand.data.csv_form import CsvForm, detected
 from evenhand.data.files import FORMATS, FOUND_OUT, Given
-from evenhand.data.json_files import first_signs
-from evenhand.data.text_files import checked_encoding, opened
+from evenhand.data.json_files import first_signs, rows_of
+from evenhand.data.text_files import checked_encoding, opened, text_of
 from evenhand.errors import ArgumentError, TableError, wanted, wanted_one_of
+from evenhand.protocol import label_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["GIVEN", "checked", "is_large", "is_table", "read_table", "read_texts"]
+__all__ = ["GIVEN", "checked", "is_large", "is_table", "label_file", "read_table", "read_texts", "text_in"]
 
 LARGE = 1 << 26
 """Bytes of a file that is read in batches where a command can."""
@@ -31,12 +33,28 @@ GIVEN: ContextVar[Given] = ContextVar("GIVEN", default=FOUND_OUT)
 
 
 def is_table(text: str) -> bool:
-    """Say whether a text names a file with a table: by its ending, and JSON if it holds an array of objects."""
+    """Say whether a text names a file with a table: by its ending, and JSON if it holds several objects."""
     kind = files.named_format(text)
     if kind != "json" or not Path(text).is_file():
         return kind not in (None, "json")
     with opened(Path(text)) as stream:
-        return first_signs(stream.read(64)) == "[{"
+        if first_signs(stream.read(64)) == "[{":
+            return True
+    try:
+        return len(rows_of(text_in(Path(text)), text)) > 1
+    except TableError:  # it is read as something else, and refused for that
+        return False
+
+
+def text_in(path: Path) -> str:
+    """Return the text of a file that is no table, in the encoding that the command is given.
+
+    Raises
+    ------
+    TableError
+        If it cannot be read.
+    """
+    return text_of(path, GIVEN.get().encoding)
 
 
 def is_large(file: Path) -> bool:
@@ -59,14 +77,8 @@ def read_table(path: str | Path, *, text: Container[str] = ()) -> pd.DataFrame:
     TableError
         If it cannot be read; a column that cannot be read alone is refused where it is wanted.
     """
-    pipe = Path(path).is_fifo()
-    if str(path) != "-" and not pipe:
-        return _read(Path(path), str(path), text)
-    content = Path(path).read_bytes() if pipe else sys.stdin.buffer.read()
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / ("table.gz" if content.startswith(b"\x1f\x8b") else "table")
-        file.write_bytes(content)
-        return _read(file, str(path) if pipe else "standard input", text)
+    with _at_hand(path) as (file, name):
+        return _read(file, name, text)
 
 
 def _read(file: Path, name: str, text: Container[str]) -> pd.DataFrame:
@@ -75,22 +87,60 @@ def _read(file: Path, name: str, text: Container[str]) -> pd.DataFrame:
     def say(words: str) -> None:
         typer.echo(words.replace(str(file), name), err=True)
 
-    try:
-        return files.read_table(file, text=text, given=GIVEN.get(), say=say)
-    except TableError as error:
-        raise TableError(str(error).replace(str(file), name)) from error
+    return files.read_table(file, text=text, given=GIVEN.get(), say=say)
 
 
-def read_texts(path: str | Path) -> pd.DataFrame:
-    """Return a table of texts, such as the states of a BIF file; an empty cell is an empty text.
+@contextmanager
+def _at_hand(path: str | Path) -> Iterator[tuple[Path, str]]:
+    """Yield a file, which holds what a pipe or standard input brings, and what the user calls it, as refusals do."""
+    pipe = Path(path).is_fifo()
+    if str(path) != "-" and not pipe:
+        yield Path(path), str(path)
+        return
+    content = Path(path).read_bytes() if pipe else sys.stdin.buffer.read()
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / ("table.gz" if content.startswith(b"\x1f\x8b") else "table")
+        file.write_bytes(content)
+        name = str(path) if pipe else "standard input"
+        try:
+            yield file, name
+        except TableError as error:
+            raise TableError(str(error).replace(str(file), name)) from error
+
+
+@contextmanager
+def label_file(path: str | Path) -> Iterator[tuple[Any, str]]:
+    """Yield what `LabelQueue.read_labels` takes, a file of JSON or else a table of texts, and what the user calls it.
 
     Raises
     ------
     TableError
         If it cannot be read.
     """
-    frame = read_table(path, text=EVERY)
-    return frame.apply(lambda cells: cells.map(str).where(cells.notna(), ""))
+    with _at_hand(path) as (file, name):
+        kind = GIVEN.get().format or files.format_of(file)
+        yield file if kind in ("json", "jsonl") else _texts(_read(file, name, EVERY)), Path(name).name
+
+
+def read_texts(path: str | Path) -> pd.DataFrame:
+    """Return a table of texts, such as the states of a BIF file, numbers and truth values as labels are written; an
+    empty cell is an empty text.
+
+    Raises
+    ------
+    TableError
+        If it cannot be read.
+    """
+    return _texts(read_table(path, text=EVERY))
+
+
+def _texts(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.apply(lambda cells: cells.astype(object).map(_written).where(cells.notna(), ""))
+
+
+def _written(cell: Any) -> str:
+    label = None if isinstance(cell, str) else label_of(cell)
+    return str(cell if label is None else label)
 
 
 def checked(sep: str, decimal: str, encoding: str, format: str) -> Given:

@@ -35,7 +35,7 @@ def ask(
     groups: Annotated[
         str,
         typer.Option(
-            help="The groups of the arms in this round, where they differ: a=men,b=women, or a JSON file or object."
+            help="The groups of the arms in this round, where they differ: a=men,b=women, a JSON file, object or list."
         ),
     ] = "",
     segment: Annotated[str | None, typer.Option(help="The segment of this round, such as mobile.")] = None,
@@ -63,15 +63,21 @@ def ask(
     from evenhand.cli.reading.observations import contexts_of, groups_of
     from evenhand.cli.studies.changes import labels_of
     from evenhand.studies import Operation, Study
+    from evenhand.studies.log.operations import given_or_refusal
 
     with Study.open(store, study, worker=worker) as running:
-        given: dict[str, Any] = {"contexts": contexts_of(contexts, running)} if contexts else {}
-        if available:
-            given["available"] = labels_of(labels_in(available, "--available"), running)
-        if groups:
-            given["groups"] = groups_of(groups, running)
-        given |= {name: value for name, value in (("segment", segment), ("annotator", annotator)) if value is not None}
-        asks = [Operation("ask", None, given, key, None, number, subject, sticky) for number in range(count)]
+
+        def read() -> dict[str, Any]:
+            given: dict[str, Any] = {"contexts": contexts_of(contexts, running)} if contexts else {}
+            if available:
+                given["available"] = labels_of(labels_in(available, "--available"), running)
+            if groups:
+                given["groups"] = groups_of(groups, running)
+            more = ("segment", segment), ("annotator", annotator)
+            return given | {name: value for name, value in more if value is not None}
+
+        given, refusal = given_or_refusal(read, sticky=sticky)
+        asks = [Operation("ask", None, given, key, None, number, subject, sticky, refusal) for number in range(count)]
         outcomes = running.perform(asks)
         try:
             for outcome in outcomes:
@@ -95,7 +101,10 @@ def tell(
         str,
         typer.Option(help="Many rewards at once: CSV or Parquet with the columns ticket, reward; or -."),
     ] = "",
-    violations: Annotated[str, typer.Option(help="Pairs that an auditor finds treated unfairly: 0-1,2-3.")] = "",
+    violations: Annotated[
+        str,
+        typer.Option(help="Pairs that an auditor finds treated unfairly: 0-1,2-3; true to be told which to look at."),
+    ] = "",
     acceptable: Annotated[str, typer.Option(help="Pairs that an auditor finds treated fairly.")] = "",
     rows: Annotated[str, typer.Option(help="For a draw: its labelled rows, CSV or Parquet.")] = "",
     label: Annotated[str, typer.Option(help="The column of labels in --rows; all others are features.")] = "label",
@@ -131,7 +140,8 @@ def tell(
         for option, pairs in (("violations", violations), ("acceptable", acceptable)):
             given |= {option: pairs_of(pairs, f"--{option}")} if pairs else {}
         if not (samples or rows or reward):
-            raise ArgumentError(wanted("REWARD", "what the decision brought: a reward, --rows or --samples", "nothing"))
+            what = "what the decision brought: a reward, null for none, --rows or --samples"
+            raise ArgumentError(wanted("REWARD", what, "nothing"))
         if samples:
             given["samples"] = samples_of(samples)
         if rows:

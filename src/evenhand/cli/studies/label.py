@@ -56,10 +56,9 @@ def label(
     """
     from evenhand.cli.output import answer, as_json, records, say_notes
     from evenhand.cli.reading.empty_cells import without_empty_cells
-    from evenhand.cli.reading.inputs import names_of
-    from evenhand.cli.reading.tables import read_table, read_texts
+    from evenhand.cli.reading.inputs import labels_in, names_of
+    from evenhand.cli.reading.tables import GIVEN, label_file, read_table
     from evenhand.data.csv_files import write_csv
-    from evenhand.data.files import format_of
     from evenhand.errors import ArgumentError, ExhaustedError, wanted
     from evenhand.protocol import labels_of_texts
     from evenhand.saving.state import save
@@ -69,7 +68,7 @@ def label(
         mend = "docs/labels.md shows both; `evenhand serve` has a page at /label for people in a browser"
         raise ArgumentError(wanted("--tasks, --read", what, None, mend))
     shown = names_of(show) or [id, *names_of(features)]
-    columns, allowed = names_of(features), labels_of_texts(names_of(labels))
+    columns, allowed = names_of(features), labels_of_texts(labels_in(labels, "--labels"))
     if len(set(allowed)) < 2:
         raise ArgumentError(wanted("--labels", "at least two labels", labels))
     frame = read_table(table, text=[name for name in (id, group) if name not in columns])
@@ -87,8 +86,9 @@ def label(
         written = queue.write_tasks(tasks, annotator=annotator)
         answer({"tasks": written}, f"{written} items are in {tasks}; when they are labelled: --read FILE", json)
     elif read is not None:
-        given = read if read.is_file() and format_of(read) in ("json", "jsonl") else read_texts(read)
-        counts = queue.read_labels(given, annotator=_names(annotator), name=read.name)
+        with label_file(read) as (given, name):
+            encoding = GIVEN.get().encoding
+            counts = queue.read_labels(given, annotator=_names(annotator), name=name, encoding=encoding)
         save(queue, state)
         words = f"{counts['told']} labels read, {counts['rejected']} items rejected, {counts['left']} left open"
         again = f", {counts['repeated']} told before" if "repeated" in counts else ""

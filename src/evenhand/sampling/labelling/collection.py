@@ -13,7 +13,7 @@ from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ExhaustedError, wanted
 from evenhand.labels import by_label
 from evenhand.protocol import Label
-from evenhand.sampling.pools.labels import as_predicted
+from evenhand.sampling.pools.labels import as_predicted, grouped
 from evenhand.sampling.problem import checked_whole
 
 if TYPE_CHECKING:
@@ -126,12 +126,13 @@ def _tested(test: Test, model: Any, groups: Sequence[Label]) -> NDArray[np.float
 
 
 def group_errors(model: Any, X: Any, y: Any, *, groups: Any) -> NDArray[np.float64]:
-    """Return the error rate (m,) of a model on held-out rows of each group, in the order of the sorted groups.
+    """Return the error rate (m,) of a model on held-out rows of each group, in the order of the sorted groups, as pools
+    have them.
 
     Raises
     ------
     ArgumentError
-        If there are not as many labels and groups as rows, or they carry other row labels.
+        If there are not as many labels and groups as rows, one is missing or no label, or they carry other row labels.
 
     >>> class Yes:
     ...     def predict(self, X):
@@ -140,10 +141,11 @@ def group_errors(model: Any, X: Any, y: Any, *, groups: Any) -> NDArray[np.float
     array([0.5, 0. ])
     """
     _, y, groups = in_step(("X", X), ("y", y), ("groups", groups))
-    index, labels = np.unique(np.asarray(groups), return_inverse=True)[1], np.asarray(y)
+    index = grouped(groups, "groups")[1]
+    predicted = model.predict(X)
+    labels = as_predicted(y, model, predicted)
     if not len(X) == len(labels) == len(index):
         lengths = (len(X), len(labels), len(index))
         raise ArgumentError(wanted("groups", "rows, and as many labels and groups", lengths))
-    predicted = model.predict(X)
-    wrong = predicted != as_predicted(labels, model, predicted)
+    wrong = predicted != labels
     return np.asarray(np.bincount(index, wrong) / np.bincount(index))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import ArgumentError, ExhaustedError, wanted
+from evenhand.labels import order_of
 from evenhand.protocol import Label
 from evenhand.sampling.labelling.choosing import Choice, Spread, most_uncertain
 from evenhand.sampling.labelling.label_items import LABELLED, OPEN, PURPOSES, REJECTED, WAITING, Items
@@ -33,7 +34,7 @@ class Assignment:
         self.items, self.sampler, self._choice = items, sampler, choice
         self.slots: list[tuple[int, str]] = []
         self.places = np.full((len(items.ids), 2), -1, np.int64)
-        self._group = {label: z for z, label in enumerate(items.groups)}
+        self._group = dict(zip(sampler.groups, order_of(items.groups, sampler.groups) or (), strict=True))
         self._spread = Spread(items.features) if choice == "diverse" else None
 
     def next_item(self) -> tuple[int, str]:
@@ -62,15 +63,15 @@ class Assignment:
             if not self.slots:
                 self._draw()
             draw, purpose = self.slots.pop(0)
-            group = self._group[self.sampler.group_of(draw)]
+            label = self.sampler.group_of(draw)
+            group = self._group[label]
             waiting = self.items.waiting(group, purpose)
             if len(waiting):
                 break
             self.sampler.drop_rows(draw, **{purpose: 1})
             if purpose == "training":
-                label = self.items.groups[group]
                 self.sampler.retire(label, f"no item of {label!r} is left to train with")
-        position, why = self._chosen(waiting, group, purpose)
+        position, why = self._chosen(waiting, label, purpose)
         self.items.state[position], self.places[position, 0] = OPEN, draw
         if self._spread is not None and purpose == "training":
             self._spread.note(position, self.items.orders[group])
@@ -116,8 +117,7 @@ class Assignment:
             raise ExhaustedError(str(error).replace("left to draw", "left to ask for")) from error
         self.slots += [(draw.id, purpose) for _ in range(draw.count // 2) for purpose in PURPOSES]
 
-    def _chosen(self, waiting: Any, group: int, purpose: str) -> tuple[int, str]:
-        label = self.items.groups[group]
+    def _chosen(self, waiting: Any, label: Label, purpose: str) -> tuple[int, str]:
         if purpose == "validation":
             return int(waiting[0]), f"validates {label!r}: the next one in random order"
         started = self.sampler.training.by_group[self.sampler.groups.index(label)] >= START

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from evenhand.data.csv_files import EVERY, write_csv
-from evenhand.data.files import format_of, read_table
+from evenhand.data.files import Given, format_of, read_table
 from evenhand.data.json_files import rows_of
-from evenhand.data.text_files import text_of
+from evenhand.data.text_files import checked_encoding, text_of
 from evenhand.errors import ArgumentError, TableError, wanted
 from evenhand.frames import as_pandas, is_frame
 from evenhand.protocol import Label
 from evenhand.sampling.labelling.label_records import LABELS, OWN, Said, labels_of
 
-__all__ = ["read_labels", "write_tasks"]
+__all__ = ["LabelFile", "read_labels", "write_tasks"]
+
+
+class LabelFile(NamedTuple):
+    """A file of labels, and how its text is encoded; None is found out."""
+
+    path: str | os.PathLike[str]
+    encoding: str | None = None
 
 
 def write_tasks(path: Path, tasks: list[tuple[Label, Label, str]]) -> int:
@@ -38,7 +46,7 @@ def write_tasks(path: Path, tasks: list[tuple[Label, Label, str]]) -> int:
 
 
 def read_labels(source: Any, name: str) -> list[Said]:
-    """Return what a file, or a data frame called `name`, says of items, label by label.
+    """Return what a `LabelFile` or a data frame, called `name`, says of items, label by label.
 
     Raises
     ------
@@ -47,11 +55,12 @@ def read_labels(source: Any, name: str) -> list[Said]:
     """
     if is_frame(source):
         return labels_of(_records(source, name), name)
-    path = Path(source)
+    path = Path(source.path)
+    encoding = None if source.encoding is None else checked_encoding("encoding", source.encoding)
     if format_of(path) in ("json", "jsonl"):
-        rows = ((f"{path.name}, {where}", row) for where, row in rows_of(text_of(path), path.name))
-        return labels_of(rows, path.name)
-    return labels_of(_records(read_table(path, text=EVERY), path.name), path.name)
+        rows = ((f"{name}, {where}", row) for where, row in rows_of(text_of(path, encoding), name))
+        return labels_of(rows, name)
+    return labels_of(_records(read_table(path, text=EVERY, given=Given(encoding=encoding)), name), name)
 
 
 def _records(frame: Any, name: str) -> Iterable[tuple[str, Any]]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.data.rows import in_step
+from evenhand.data.tables import in_natural_order, places_in
 from evenhand.errors import ArgumentError, UnknownTicketError, wanted
 from evenhand.labels import by_label
 from evenhand.protocol import Label, find_label, label_of, places
@@ -45,9 +46,8 @@ class Items:
         if len(self.features) != len(self.ids):
             raise ArgumentError(wanted("features", f"{len(self.ids)} rows, one for each id", len(self.features)))
         given = _labels(groups, len(self.ids))
-        self.groups: tuple[Label, ...] = tuple(sorted(set(given), key=lambda label: (isinstance(label, str), label)))
-        at = {label: index for index, label in enumerate(self.groups)}
-        self.group = np.array([at[label] for label in given], np.int64)
+        self.groups: tuple[Label, ...] = tuple(in_natural_order(given))
+        self.group = places_in(np.array(given, dtype=object), self.groups)
         self.state = np.full(len(self.ids), WAITING, np.int8)
         draws = generator(seed)
         self.orders = [draws.permutation(np.flatnonzero(self.group == z)) for z in range(len(self.groups))]

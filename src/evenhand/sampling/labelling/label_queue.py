@@ -7,6 +7,7 @@ chosen, so that the risks the sampler looks at are those of the group and not th
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -17,6 +18,8 @@ from evenhand.arguments import is_whole, one_of
 from evenhand.data.groupings import Grouping
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ClosedTicketError, ExhaustedError, UnknownTicketError, wanted
+from evenhand.frames import is_frame
+from evenhand.labels import order_of
 from evenhand.policy.conversation import Conversation, locked, untaught
 from evenhand.protocol import Label
 from evenhand.registry import register
@@ -25,7 +28,7 @@ from evenhand.sampling.forecast import Forecast, forecast
 from evenhand.sampling.labelling.annotations import Annotations
 from evenhand.sampling.labelling.choosing import CHOICES, Choice
 from evenhand.sampling.labelling.label_assignment import Assignment
-from evenhand.sampling.labelling.label_files import write_tasks
+from evenhand.sampling.labelling.label_files import LabelFile, write_tasks
 from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED, Items
 from evenhand.sampling.labelling.label_reading import tell_file
 from evenhand.sampling.labelling.label_report import (
@@ -36,6 +39,7 @@ from evenhand.sampling.labelling.label_report import (
     progress_table,
 )  # fmt: skip
 from evenhand.sampling.labelling.label_task import Task
+from evenhand.sampling.labelling.label_users import Users
 from evenhand.sampling.optimistic import OptimisticSampler
 from evenhand.sampling.problem import checked_whole
 from evenhand.sampling.sampler import Sampler
@@ -111,6 +115,7 @@ class LabelQueue(Conversation):
         self.annotators = checked_whole("annotators", annotators, 1)
         self._assignment = Assignment(self._items, self._fresh_sampler(sampler), self.choice)
         self._annotations = Annotations(self.annotators)
+        self._users = Users()
         self._again: list[int] = []
         """Items that need more labels than were asked for."""
         self.round = 0
@@ -122,7 +127,7 @@ class LabelQueue(Conversation):
             return OptimisticSampler(self.groups, seed=child(self.seed, 1))
         if not isinstance(sampler, Sampler):
             raise ArgumentError(wanted("sampler", "a sampler such as OptimisticSampler(groups), or None", sampler))
-        if set(sampler.groups) != set(self.groups):
+        if order_of(self.groups, sampler.groups) is None:
             raise ArgumentError(wanted("sampler", f"one of the groups {list(self.groups)}", list(sampler.groups)))
         if self.choice == "uncertainty" and getattr(sampler.model, "certain", False):
             mend = "use choice='uniform' or 'diverse'"
@@ -269,7 +274,12 @@ class LabelQueue(Conversation):
 
     @locked
     def read_labels(
-        self, path: Any, *, annotator: str | Mapping[Any, str] | None = None, name: str = "labels"
+        self,
+        path: Any,
+        *,
+        annotator: str | Mapping[Any, str] | None = None,
+        name: str | None = None,
+        encoding: str | None = None,
     ) -> dict[str, int]:
         """Tell the labels in a labelling tool's file; return how many were told, rejected and left open.
 
@@ -286,19 +296,26 @@ class LabelQueue(Conversation):
         path : the file, or a data frame.
         annotator : who gave the labels of which the file does not say it; or the annotators by the tool's names for
             them, its numbers or emails, as {7: "ann", "bob@example.org": "bob"}. Users that are not named here are
-            annotators by their email, or their number where the file has no more.
-        name : what refusals call a data frame.
+            annotators by their email, or their number where no file has had more. A user stays who she was in the files
+            before.
+        name : what refusals call the file, or the data frame.
+        encoding : how the text of the file is encoded, None for UTF-8, or what its first bytes show.
 
         Raises
         ------
         ArgumentError, UnknownTicketError, ClosedTicketError
             If the file has another form, or holds a label that cannot be told: of an item that is not open, of somebody
             who was not asked or labelled it otherwise before, or outside the classes. Every such label is named with
-            its place, and nothing is told.
+            its place, and nothing is told. So are users with one name, and names of users who are not in the file while
+            others there have none.
         """
         for one in annotator.values() if isinstance(annotator, Mapping) else [annotator]:
             _name(one)
-        return tell_file(self, path, annotator, name)
+        table = is_frame(path)
+        if not table and not isinstance(path, (str, os.PathLike)):
+            raise ArgumentError(wanted("path", "the path of a file, or a data frame", path))
+        source = path if table else LabelFile(path, encoding)
+        return tell_file(self, source, annotator, name or ("labels" if table else Path(path).name))
 
     @locked
     def open_items(self, *, annotator: str | None = None) -> list[Label]:
@@ -402,7 +419,7 @@ class LabelQueue(Conversation):
         """What a careful user should know, as the sampler says it, which groups have too few items, and which have none
         left to validate."""
         groups = Grouping.of_rows(self.groups, np.bincount(self._items.group))
-        few = groups.doubt("groups", "have too few items to train and to validate")
+        few = groups.note("groups", "have too few items to train and to validate")
         dry = [label for z, label in enumerate(self.groups) if not len(self._items.waiting(z, "validation"))]
         return self.sampler.notes + [*few] + [f"no item of {label!r} is left to validate with" for label in dry]
 
@@ -542,6 +559,7 @@ class LabelQueue(Conversation):
         return {
             "config": config, "sampler": self.sampler, "round": self.round, "tickets": self._saved_tickets(),
             **self._assignment.snapshot(), "again": list(self._again), "annotations": self._annotations.snapshot(),
+            "users": self._users.snapshot(),
         }  # fmt: skip
 
     @classmethod
@@ -554,6 +572,7 @@ class LabelQueue(Conversation):
         queue._assignment.restore(snapshot)
         queue._again = list(item(snapshot, "again"))
         queue._annotations.restore(item(snapshot, "annotations"), len(queue.ids))
+        queue._users.restore(item(snapshot, "users"))
         return queue
 
     @classmethod

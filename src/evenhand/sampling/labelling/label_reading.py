@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenhand.errors import ArgumentError, ContradictionError, UnknownTicketError, wanted
@@ -13,6 +15,7 @@ from evenhand.sampling.labelling.label_assignment import Rehearsal
 from evenhand.sampling.labelling.label_files import read_labels
 from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED
 from evenhand.sampling.labelling.label_records import LEFT_OPEN, Said
+from evenhand.sampling.labelling.label_users import Users, names_of
 
 if TYPE_CHECKING:
     from evenhand.sampling.labelling.label_queue import LabelQueue
@@ -30,6 +33,8 @@ class Row(NamedTuple):
     item: Label
     label: Label | None
     who: str | None
+    user: str | None
+    """Who that is in the labelling tool."""
     rejected: bool = False
     """Whether somebody else rejects the item in the same file."""
 
@@ -47,11 +52,12 @@ def tell_file(queue: LabelQueue, path: Any, annotator: str | Mapping[Any, str] |
     ArgumentError
         If one of them cannot be told, of the kind that the first one is; nothing was told then.
     """
+    users = copy.deepcopy(queue._users)
     try:
         said = read_labels(path, name)
+        rows, refusals = _rows_of(queue, said, annotator, users)
     except ArgumentError as refusal:
         raise type(refusal)(f"{refusal}; nothing was told") from refusal
-    rows, refusals = _rows_of(queue, said, annotator)
     trial, outcomes = _rehearsal(queue), Counter[str]()
     for row in rows:
         try:
@@ -64,18 +70,23 @@ def tell_file(queue: LabelQueue, path: Any, annotator: str | Mapping[Any, str] |
         more = f"; and {len(refusals) - SHOWN} more" if len(refusals) > SHOWN else ""
         raise type(refusals[0])(f"{listed}{more}; nothing was told: mend them, or leave them out of the file")
     outcomes.update(_tell(queue, row) for row in rows)
+    for user, who in {(row.user, row.who) for row in rows}:
+        if user is not None and who is not None:
+            users.remember(user, who)
+    queue._users = users
     left = sum(one.label is LEFT_OPEN for one in said)
     counts = {"told": outcomes["told"], "rejected": outcomes["rejected"], "left": left}
     return counts | ({"repeated": outcomes["repeated"]} if outcomes["repeated"] else {})
 
 
 def _rows_of(
-    queue: LabelQueue, said: Sequence[Said], annotator: str | Mapping[Any, str] | None
+    queue: LabelQueue, said: Sequence[Said], annotator: str | Mapping[Any, str] | None, users: Users
 ) -> tuple[list[Row], list[ArgumentError]]:
-    """Return the labels by the queue's own ids and names, then the items to reject; and what refuses the others."""
-    ids, texts, known = places(queue.ids), _texts(queue), _annotators(queue)
+    """Return the labels by the queue's own ids and names, then the items to reject; and what refuses the others. What
+    they say of users is added to these."""
+    ids, texts = places(queue.ids), _texts(queue)
     default, given = (None, annotator) if isinstance(annotator, Mapping) else (annotator, {})
-    names = {str(user): name for user, name in given.items()}
+    whose = _annotators(queue, said, given, users)
     rows: list[Row] = []
     refusals: list[ArgumentError] = []
     unnamed: set[Label] = set()
@@ -85,7 +96,8 @@ def _rows_of(
             item = _item(one, queue.ids, ids, texts)
             if one.label is LEFT_OPEN:
                 continue
-            who = _annotator(one.users, names, known) or default
+            user = users.user(one.users[0]) if one.users else None
+            who = default if user is None else whose(user)
             if who is None and item in unnamed:
                 what = "each item once for each annotator"
                 raise ArgumentError(wanted("label", what, "it twice", "say who labels, in a column annotator"))
@@ -95,7 +107,7 @@ def _rows_of(
             refusals.append(type(refusal)(f"{one.place}, item {one.item!r}: {refusal}"))
             continue
         unnamed |= {item} if who is None else set()
-        rows.append(Row(one.place, item, one.label, who))
+        rows.append(Row(one.place, item, one.label, who, user))
     rejected = {row.item: row for row in reversed(rows) if row.label is None}
     labelled = [row._replace(rejected=row.item in rejected) for row in rows if row.label is not None]
     return [*labelled, *rejected.values()], refusals
@@ -162,13 +174,18 @@ def _texts(queue: LabelQueue) -> dict[str, set[Label]]:
     return found
 
 
-def _annotators(queue: LabelQueue) -> set[str | None]:
-    """Return everybody who has labelled or was asked."""
+def _annotators(
+    queue: LabelQueue, said: Sequence[Said], given: Mapping[Any, str], users: Users
+) -> Callable[[str], str]:
+    """Return what says which annotator a user of the file is."""
+    for one in said:
+        users.meet(one.users)
+    here: dict[str, None] = {}
+    for name in {one.users[0]: None for one in said if one.users}:
+        with suppress(ArgumentError):  # of a name that several users have, its record says so
+            here[users.user(name)] = None
     asked = {who for _, _, who in queue._open.values()}
-    return asked.union(*(queue._annotations.by(position) for position in queue._annotations.given))
-
-
-def _annotator(users: Sequence[str], names: Mapping[str, str], known: set[str | None]) -> str | None:
-    """Return the annotator that a tool's user is: as the caller names it, else a name that the queue knows."""
-    named = [names[user] for user in users if user in names] or [user for user in users if user in known]
-    return next(iter([*named, *users]), None)
+    everybody = asked.union(*(queue._annotations.by(position) for position in queue._annotations.given))
+    known = {name: who for who in sorted(filter(None, everybody)) for name in names_of(who)}
+    named = users.named(given, here)
+    return cache(lambda user: users.annotator(user, named, known))

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from evenhand.errors import TableError, wanted
 from evenhand.protocol import labels_of_texts
+from evenhand.sampling.labelling.label_users import names_of
 
 __all__ = ["LABELS", "LEFT_OPEN", "OWN", "Said", "labels_of"]
 
@@ -18,7 +19,10 @@ LABELS = ("label", "labels")
 CANCELLED = ("was_cancelled", "skipped")
 ANSWERS = (*LABELS, "accept", "answer", "rejected", *CANCELLED)
 """The fields of a flat record that say something of its item."""
-YES = ("1", "1.0", "true", "yes")
+MARKS = {"": False, "0": False, "0.0": False, "false": False, "no": False} | dict.fromkeys(
+    ("1", "1.0", "true", "yes"), True
+)
+"""How a field says that nobody can label an item, or that somebody can."""
 
 
 class Said(NamedTuple):
@@ -75,11 +79,13 @@ def _of_task(task: dict[str, Any], place: str) -> Iterator[Said]:
         data = task["data"]
         item, text = data[OWN if OWN in data else "id"], data.get("text")
         for one in task.get("annotations") or task.get("completions") or ():
-            cancelled = any(one.get(field) for field in CANCELLED)
+            where = f"{place}, item {item!r}"
             values = [result.get("value") or {} for result in one.get("result") or ()]  # a relation has none
-            choices = list(dict.fromkeys(choice for value in values for choice in value.get("choices") or ()))
-            label = None if cancelled else _one(choices, f"{place}, item {item!r}", "one choice an annotation")
-            yield Said(place, item, label, _users(one.get("completed_by"), one.get("created_username")), text)
+            chosen = [value.get("choices") or () for value in values]
+            choices = [choice for some in chosen for choice in ([some] if isinstance(some, str) else some)]
+            cancelled = _marked(one, CANCELLED, where)
+            label = None if cancelled else _one(list(dict.fromkeys(choices)), where, "one choice an annotation")
+            yield Said(place, item, label, names_of(one.get("completed_by"), one.get("created_username")), text)
     except (KeyError, TypeError, AttributeError) as error:
         raise TableError(wanted(place, "data with an id, and annotations with choices", task)) from error
 
@@ -93,16 +99,27 @@ def _of_record(record: dict[str, Any], place: str) -> Said:
     answer = record.get("answer", "accept")
     if answer not in ("accept", "reject", "ignore"):
         raise TableError(wanted(where, "accept, reject or ignore", answer))
-    rejected = any(str(record.get(field) or "").strip().lower() in YES for field in ("rejected", *CANCELLED))
     label: Any = LEFT_OPEN
-    if rejected or answer == "reject":
+    if _marked(record, ("rejected", *CANCELLED), where) or answer == "reject":
         label = None
     elif answer == "accept":
         accepted = record.get("accept")
         found = accepted if accepted is not None else record.get("label", record.get("labels"))
         label = _one(found, where, "one label")
-    users = _users(record.get("annotator", record.get("_annotator_id")), None)
+    users = names_of(record.get("annotator", record.get("_annotator_id")))
     return Said(place, item, label, users, record.get("text"), given == OWN or "annotation_id" not in record)
+
+
+def _marked(record: dict[str, Any], fields: Iterable[str], where: str) -> bool:
+    """Return whether one of the fields is true."""
+    found = False
+    for field in fields:
+        given = record.get(field)
+        mark = MARKS.get("" if given is None else str(given).strip().lower())
+        if mark is None:
+            raise TableError(wanted(f"{where}, {field}", "true or false", given))
+        found |= mark
+    return found
 
 
 def _one(given: Any, where: str, what: str) -> Any:
@@ -115,22 +132,3 @@ def _one(given: Any, where: str, what: str) -> Any:
     if len(chosen) > 1 or not all(isinstance(one, (str, int)) for one in chosen):
         raise TableError(wanted(where, what, given))
     return chosen[0] if chosen and chosen[0] != "" else LEFT_OPEN
-
-
-def _users(user: Any, account: Any) -> tuple[str, ...]:
-    """Return the names of a user: the email, number and name of an object, or the user as it is.
-
-    >>> _users({"id": 7, "email": "ann@example.org", "first_name": "Ann", "last_name": "Lee"}, None)
-    ('ann@example.org', '7', 'Ann Lee')
-    >>> _users(None, " ann@example.org, 7"), _users(7.0, None), _users("", None)
-    (('ann@example.org', '7'), ('7',), ())
-    """
-    if isinstance(user, dict):
-        both = " ".join(str(user.get(part) or "") for part in ("first_name", "last_name"))
-        names = [user.get("email"), user.get("username"), user.get("id"), both]
-    elif user in (None, "") and isinstance(account, str):
-        names = list(account.rsplit(",", 1))
-    else:
-        names = [int(user) if isinstance(user, float) and user.is_integer() else user]
-    texts = [str(name).strip() for name in names if name is not None]
-    return tuple(dict.fromkeys(text for text in texts if text))

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.data.tables import in_natural_order, places_in
 from evenhand.errors import ArgumentError, of_one_type, wanted, wanted_one_of
+from evenhand.kernels.arrays import Ints
 from evenhand.protocol import LARGEST_LABEL, Label, find_label, label_of, places
 
-__all__ = ["Classes", "as_predicted", "checked_labels"]
+__all__ = ["Classes", "as_predicted", "checked_labels", "grouped"]
 
 TRUTH = (0, 1)
 """What False and True are as labels to learn, where no others are known."""
@@ -83,6 +85,22 @@ def checked_labels(y: Any, name: str = "y", known: Sequence[Label] = TRUTH) -> l
     return [_label(value, name, known, at) for value in values.tolist()]
 
 
+def grouped(groups: Any, name: str) -> tuple[tuple[Label, ...], Ints]:
+    """Return the different groups in natural order, and the position of each row's among them (n,).
+
+    >>> grouped(["10", "2", "10"], "groups")[0], grouped([10, 2, 10], "groups")[1].tolist()
+    (('2', '10'), [1, 0, 1])
+
+    Raises
+    ------
+    ArgumentError
+        As `checked_labels` does.
+    """
+    labels = np.array(checked_labels(groups, name), dtype=object)
+    known = in_natural_order(labels.tolist())
+    return tuple(known), places_in(labels, known)
+
+
 def as_predicted(y: Any, model: Any, predicted: Any) -> NDArray[Any]:
     """Return labels (n,) as a model names them, those that it does not know as they are.
 
@@ -92,12 +110,12 @@ def as_predicted(y: Any, model: Any, predicted: Any) -> NDArray[Any]:
     Raises
     ------
     ArgumentError
-        If a label is of another type than all that the model knows, so that no prediction could be right.
+        If a label is of another type than all that the model knows, so that no prediction could be right, or none.
     """
     classes = np.asarray(getattr(model, "classes_", np.unique(np.asarray(predicted)))).tolist()
     classes = list(TRUTH) if set(TRUTH).issuperset(classes) else classes
     at, named = places(classes), []
-    for label in np.asarray(y).tolist():
+    for label in checked_labels(y, known=classes):
         place = find_label(label, at)
         if place is None and not of_one_type(classes, label):
             raise ArgumentError(wanted_one_of("y", classes, label, what="labels among"))

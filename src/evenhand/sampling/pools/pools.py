@@ -18,11 +18,11 @@ from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_of
 from evenhand.frames import frame_or_value
 from evenhand.labels import by_label
-from evenhand.protocol import Label
+from evenhand.protocol import Label, find_label, places
 from evenhand.registry import register
 from evenhand.rng import generator
 from evenhand.sampling.pools.file_rows import FileRows
-from evenhand.sampling.pools.labels import checked_labels
+from evenhand.sampling.pools.labels import checked_labels, grouped
 from evenhand.sampling.problem import Draw, checked_whole, group_index
 
 __all__ = ["ArrayPool", "label_pairs"]
@@ -67,8 +67,7 @@ class ArrayPool:
     def __init__(self, X: Any, y: Any, *, group: Any, replace: bool = False) -> None:
         X, y, group = in_step(("X", frame_or_value(X, "X")), ("y", y), ("group", group))
         self.X, self.y = X if isinstance(X, FileRows) else np.asarray(X), _alike(checked_labels(y), "y")
-        labels, self.group = np.unique(_alike(checked_labels(group, "group"), "group"), return_inverse=True)
-        self.groups: tuple[Label, ...] = tuple(labels.tolist())
+        self.groups, self.group = grouped(_alike(checked_labels(group, "group"), "group"), "group")
         lengths = (len(self.X) if len(self.X.shape) else 0, len(self.y), len(self.group))
         if not lengths[0] == lengths[1] == lengths[2] > 0:
             raise ArgumentError(wanted("X", "rows, and as many labels and groups", lengths))
@@ -89,8 +88,8 @@ class ArrayPool:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Which groups have too few rows, where these hold more than half of all."""
-        return self._grouping.doubt(self._grouped, "have too few rows to train and to validate")
+        """Which groups have too few rows."""
+        return self._grouping.note(self._grouped, "have too few rows to train and to validate")
 
     @property
     def _grouping(self) -> Grouping:
@@ -216,22 +215,24 @@ def label_pairs(
     ([3], [0, 1, 1])
     """
     images, labels = in_step(("images", frame_or_value(images, "images")), ("labels", labels))
+    classes, of_images = grouped(labels, "labels")
     images = images if isinstance(images, FileRows) else np.asarray(images)
-    if len(images) != len(labels):
-        raise ArgumentError(wanted("labels", f"{len(images)} classes, one for each image", len(labels)))
+    if len(images) != len(of_images):
+        raise ArgumentError(wanted("labels", f"{len(images)} classes, one for each image", len(of_images)))
     parts: list[tuple[NDArray[np.int64], ...]] = []
-    owners: dict[Any, Label] = {}
+    owners: dict[int, Label] = {}
+    known = places(classes)
     for name, pair in pairs.items():
         if len(pair) != 2:
             raise ArgumentError(wanted(f"pairs[{name!r}]", "two classes", pair))
         for code, value in enumerate(pair):
-            found = np.flatnonzero(np.asarray(labels) == value)
-            if not len(found):
-                raise ArgumentError(wanted(f"pairs[{name!r}]", "classes that occur", value))
-            if value in owners:
-                mend = f"groups may not overlap: it is in {owners[value]!r} as well"
+            place = find_label(value, known)
+            if place is None:
+                raise ArgumentError(wanted_one_of(f"pairs[{name!r}]", classes, value, what="classes that occur, among"))
+            if place in owners:
+                mend = f"groups may not overlap: it is in {owners[place]!r} as well"
                 raise ArgumentError(wanted(f"pairs[{name!r}]", "classes of no other pair", value, mend))
-            owners[value] = name
+            owners[place], found = name, np.flatnonzero(of_images == place)
             parts.append((found, np.full(len(found), code), np.full(len(found), str(name))))
     if len({str(name) for name in pairs}) < len(pairs):
         raise ArgumentError(wanted("pairs", "names that differ as text", list(pairs)))

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.data.tables import cells, column
-from evenhand.errors import TableError, wanted
+from evenhand.data.tables import cells, column, named_alike, places_in
+from evenhand.errors import TableError, wanted, wanted_one_of
 from evenhand.frames import as_pandas
 from evenhand.labels import combined_label
 from evenhand.registry import register
-from evenhand.sampling.pools.labels import checked_labels
 from evenhand.sampling.pools.pools import ArrayPool
 from evenhand.sampling.pools.table_features import TableFeatures
 
@@ -78,7 +77,7 @@ class TablePool(ArrayPool):
     def groups_of(self, frame: pd.DataFrame) -> NDArray[Any]:
         """Return the group (n,) of each row of a frame."""
         frame = as_pandas(frame)
-        columns = [column(frame, name).tolist() for name in self.group_columns]
+        columns = [named_alike(column(frame, name)).tolist() for name in self.group_columns]
         values = [cell if len(cell) > 1 else cell[0] for cell in zip(*columns, strict=True)]
         names = {cell: combined_label(cell) for cell in values}
         read: dict[str, Any] = {}
@@ -97,20 +96,30 @@ class TablePool(ArrayPool):
     def _labels(self, frame: pd.DataFrame) -> NDArray[Any]:
         """Return the labels (n,) of a frame; a column of numbers must hold whole ones."""
         values = cells(frame, self.label_column)
-        if values.dtype.kind != "f":
-            return np.array(column(frame, self.label_column).tolist())
         with np.errstate(invalid="ignore"):
-            fractions = np.flatnonzero(~(values.to_numpy() % 1 == 0))
+            fractions = np.flatnonzero(~(values.to_numpy() % 1 == 0)) if values.dtype.kind == "f" else np.zeros(0)
         if fractions.size:
             where = f"column {self.label_column!r}, row {int(fractions[0]) + 1}"
             mend = "turn the column into classes first"
             raise TableError(wanted(where, "a label that is text or a whole number", values.iloc[fractions[0]], mend))
-        return np.array(checked_labels(values.to_numpy()))
+        return np.array(column(frame, self.label_column).tolist())
 
     def held_out(self, frame: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
-        """Return features (n, d), labels (n,) and groups (n,) of other rows, encoded like the pool."""
+        """Return features (n, d), labels (n,) and groups (n,) of other rows, encoded and named like the pool's.
+
+        Raises
+        ------
+        TableError
+            If a row is of none of the pool's groups, or a column cannot be read.
+        """
         frame = as_pandas(frame)
-        return self.features.transform(frame), self._labels(frame), self.groups_of(frame)
+        groups = self.groups_of(frame)
+        at = places_in(groups, self.groups)
+        if (at < 0).any():
+            row = int(np.argmax(at < 0))
+            where = f"columns {self.group_columns}, row {row + 1}"
+            raise TableError(wanted_one_of(where, self.groups, groups[row].item(), what="groups among"))
+        return self.features.transform(frame), self._labels(frame), np.array(self.groups)[at]
 
     def snapshot(self) -> dict[str, Any]:
         """Return the rows, where the pool stands, and how frames are encoded."""

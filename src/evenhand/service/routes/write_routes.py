@@ -47,6 +47,7 @@ from evenhand.service.sessions import Session, Sessions
 from evenhand.studies import Operation, Study
 from evenhand.studies.limits import check_shown
 from evenhand.studies.log.codec import as_decided
+from evenhand.studies.log.operations import given_or_refusal
 from evenhand.studies.specification import policy_from, promise_from
 
 __all__ = ["WRITE_ENDPOINTS"]
@@ -221,27 +222,27 @@ def _operations(
             raise ArgumentError(wanted("key", "one for each decision", f"one for {count}"))
         _check_size(len(operations) + count, most)
         try:
-            shown = row.shown()
-            _check_rows(study, row.contexts)
+            shown, refusal = given_or_refusal(partial(_shown, study, row), sticky=row.sticky)
         except ContextError as error:
             operations += [error] * count
             continue
         operations += [
-            Operation("ask", None, dict(shown), own or key, actor, 0 if own else i, row.subject, row.sticky)
+            Operation("ask", None, dict(shown), own or key, actor, 0 if own else i, row.subject, row.sticky, refusal)
             for i in range(len(operations), len(operations) + count)
         ]
     check_shown(study.policy_name, (operation.given for operation in operations if isinstance(operation, Operation)))
     return operations
 
 
-def _check_rows(study: Study, contexts: Sequence[Any] | Mapping[str, Any] | None) -> None:
-    """Refuse one row for several arms: over HTTP it may be a row that lost the others on its way."""
-    if contexts is None or isinstance(contexts, Mapping) or len(contexts) != 1:
-        return
-    policy = study.bare_policy
-    arms = len(policy.arms or ()) if isinstance(policy, KernelPolicy) else 0
-    if arms > 1:
-        raise ContextError(wanted("contexts", f"{arms} rows of numbers, one for each arm", "one row"))
+def _shown(study: Study, body: AskBody) -> dict[str, Any]:
+    """Return what a policy is shown; refuse one row for several arms, which may have lost the others on its way."""
+    contexts, shown = body.contexts, body.shown()
+    if isinstance(contexts, list) and len(contexts) == 1:
+        policy = study.bare_policy
+        arms = len(policy.arms or ()) if isinstance(policy, KernelPolicy) else 0
+        if arms > 1:
+            raise ContextError(wanted("contexts", f"{arms} rows of numbers, one for each arm", "one row"))
+    return shown
 
 
 def _told(session: Session, body: TellBody) -> dict[str, Any]:
@@ -264,11 +265,13 @@ def _report(session: Session, row: dict[str, Any], where: str, actor: str) -> Op
 
 
 def _ask_operation(session: Session, body: AskBody, headers: AskHeaders, actor: str) -> Operation:
-    shown = body.shown()
-    if shown:
-        _check_rows(session.study, body.contexts)
+    def read() -> dict[str, Any]:
+        shown = _shown(session.study, body)
         check_shown(session.study.policy_name, [shown])
-    return Operation("ask", None, shown, headers.key, actor, 0, body.subject, body.sticky)
+        return shown
+
+    shown, refusal = given_or_refusal(read, sticky=body.sticky)
+    return Operation("ask", None, shown, headers.key, actor, 0, body.subject, body.sticky, refusal)
 
 
 async def _alone(request: Request, session: Session, operation: Operation) -> dict[str, Any]:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
 from evenhand.errors import ArgumentError, ContextError, TicketError, wanted
 from evenhand.frames import rows_frame
+from evenhand.protocol import as_label
 from evenhand.studies.limits import check_pairs
 
 __all__ = [
@@ -39,12 +40,15 @@ Scalar = int | float | str
 Values = Scalar | list[Scalar | list[Scalar | list[Scalar]]]
 Cell = int | float | str | bool
 Contexts = list[list[int | float]] | list[dict[str, Cell]] | dict[str, Cell]
-Group = str | int | list[str | int]
+Name = Annotated[
+    str | int | float | bool, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "integer"}]})
+]  # `evenhand.protocol.label_of` says which values are labels
+Named = Annotated[Name, AfterValidator(as_label)]
+Group = Name | list[Name]
 Groups = list[Group] | dict[str, Group]
 Pairs = Annotated[
     Values, WithJsonSchema({"type": "array", "items": {"type": "array", "items": {"type": "integer"}}})
 ]  # fmt: skip
-Name = str | int
 Share = int | float | str
 LARGEST = 2**62
 TICKET = "ads.17.5f0c2a9d41b7e683"
@@ -70,9 +74,9 @@ EXPECTED: dict[str, tuple[type[ArgumentError], str]] = {
     "key": (ArgumentError, "a text of 1 to 200 printable characters"),
     "Idempotency-Key": (ArgumentError, "1 to 100 printable ASCII characters, neither first nor last a space"),
     "samples": (ArgumentError, "an object of columns, lists of one length"),
-    **dict.fromkeys(
-        ("reward", "violations", "acceptable", "X", "y"), (ArgumentError, "numbers, texts, or lists of them")
-    ),
+    **dict.fromkeys(("reward", "X", "y"), (ArgumentError, "numbers, texts, or lists of them")),
+    "violations": (ArgumentError, "pairs of positions [[0, 1], ...], or true or false"),
+    "acceptable": (ArgumentError, "pairs of positions [[0, 1], ...]"),
     "name": (ArgumentError, "up to 100 letters, digits, - and _, a letter or a digit first"),
     "expire_after": (ArgumentError, "seconds, or a text such as 7d or 12h"),
     "policy": (ArgumentError, 'an object such as {"policy": "quotas/fair-ucb", ...}'),
@@ -186,12 +190,15 @@ class TellBody(Body):
             description="For several arms a list in the order of the decision's `arms`, or an object arm -> reward.",
         )
     )
-    violations: Pairs | None = Field(default=None, description="Pairs that an auditor finds treated unfairly.")
+    violations: Pairs | bool | None = Field(
+        default=None,
+        description="Pairs that an auditor finds treated unfairly; true, for something, is answered with which to ask.",
+    )
     acceptable: Pairs | None = Field(default=None, description="Pairs that an auditor finds treated fairly.")
     auditor: str | None = Field(default=None, description="Who names these pairs, where several people audit.")
     X: Values | None = Field(default=None, description="Rows of features, for policies that sample.")
-    y: Values | None = Field(default=None, description="Their labels.")
-    samples: dict[str, list[Scalar]] | None = Field(default=None, description="The columns of a table of trials.")
+    y: Name | list[Name] | None = Field(default=None, description="Their labels.")
+    samples: dict[str, list[Cell]] | None = Field(default=None, description="The columns of a table of trials.")
     label: Name | None = Field(
         default=None, description="For an item to label: its label, or null to reject the item.", examples=["cat"]
     )
@@ -234,14 +241,14 @@ class ForgetBody(Body):
 class AddBody(Body):
     """An arm to put on offer."""
 
-    arm: Name = Field(description="Its label: a new one, or that of a retired arm.", examples=["d"])
+    arm: Named = Field(description="Its label: a new one, or that of a retired arm.", examples=["d"])
     share: Share = Field(default=0, description="Its promised share.", examples=["1/5"])
 
 
 class RetireBody(Body):
     """An arm to take off offer."""
 
-    arm: Name = Field(examples=["d"])
+    arm: Named = Field(examples=["d"])
 
 
 class ChangeBody(Body):

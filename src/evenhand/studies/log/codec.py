@@ -8,16 +8,20 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import orjson
 
+from evenhand.arguments import as_float
 from evenhand.errors import ArgumentError, ErasedError, StoreError, wanted
 from evenhand.frames import as_pandas, is_frame
+from evenhand.labels import listed
 from evenhand.policy.policy import KernelPolicy
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Decision, writing
@@ -103,8 +107,9 @@ class Event(NamedTuple):
     digest: str
 
 
-def plain(value: Any, name: str = "given") -> Any:
-    """Return a value as the log keeps it: numbers, texts, lists, dicts with text keys; tables as columns.
+def plain(value: Any, name: str = "given", *, exact: bool = True) -> Any:
+    """Return a value as the log keeps it: numbers, texts, lists, dicts with text keys; tables as columns. Fractions and
+    decimals are texts, as shares are, or where they need not be `exact` numbers, as rewards are.
 
     >>> plain({"contexts": np.eye(2), "pairs": {(0, 1)}})
     {'contexts': [[1.0, 0.0], [0.0, 1.0]], 'pairs': [[0, 1]]}
@@ -122,45 +127,45 @@ def plain(value: Any, name: str = "given") -> Any:
         number = value.astype(np.float64) if value.dtype.kind == "f" else value
         sound = value.dtype.kind in "biuU" or (value.dtype.kind == "f" and bool(np.isfinite(number).all()))
         return number.tolist() if sound else plain(number.tolist(), name)
+    kept = partial(plain, name=name, exact=exact)
     if is_frame(value):
         value = as_pandas(value, name)
-        return {"$table": {str(label): _column(value, label, name) for label in value.columns}, **_index(value, name)}
+        columns = {str(label): _column(value, label, name, kept) for label in value.columns}
+        index, numbered = value.index.tolist(), value.columns.tolist() == list(range(len(columns)))
+        table = {"$table": columns} | ({"$numbered": True} if columns and numbered else {})
+        return table if index == list(range(len(index))) else table | {"$index": kept(index)}
     if isinstance(value, (set, frozenset)):
         try:
             value = sorted(value)
         except TypeError:
             value = sorted(value, key=repr)
     if isinstance(value, (list, tuple)):
-        return [plain(item, name) for item in value]
-    if isinstance(value, dict):
+        return list(map(kept, value))
+    if isinstance(value, Mapping):
         if all(isinstance(key, str) and not key.startswith("$") for key in value):
-            return {key: plain(item, name) for key, item in value.items()}
-        return {"$items": [[plain(key, name), plain(item, name)] for key, item in value.items()]}
-    if hasattr(value, "tolist") and not isinstance(value, (np.generic, np.ndarray)):
-        listed, index = plain(value.tolist(), name), _index(value, name)
-        return {"$series": listed, **index} if index else listed
+            return {key: kept(item) for key, item in value.items()}
+        return {"$items": [[kept(key), kept(item)] for key, item in value.items()]}
+    if hasattr(value, "iloc"):
+        return {"$series": kept(value.tolist()), "$index": kept(value.index.tolist())}
     if isinstance(value, (Fraction, Decimal)):
-        return str(value)
+        return str(value) if exact else kept(as_float(value))
     if isinstance(value, Promise):
-        return {"$promise": plain(value.to_dict(), name)}
+        return {"$promise": kept(value.to_dict())}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name), name) for field in dataclasses.fields(value)}
+        return {field.name: kept(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if not isinstance(value, (np.generic, np.ndarray, bytes, bytearray)):
+        if hasattr(value, "tolist"):
+            return kept(value.tolist())
+        if hasattr(value, "to_pylist") or isinstance(value, Collection):
+            return kept(listed(value))
     raise ArgumentError(wanted(name, "numbers, texts, lists, arrays or tables, which a log can keep", value))
 
 
-def _index(value: Any, name: str) -> dict[str, Any]:
-    """Return the row labels of a pandas object that has others than 0, 1, 2, ..."""
-    labels = value.index.tolist() if hasattr(value, "index") and hasattr(value, "to_dict") else []
-    return {} if labels == list(range(len(labels))) else {"$index": plain(labels, name)}
-
-
-def _column(table: Any, label: Any, name: str) -> list[Any]:
+def _column(table: Any, label: Any, name: str, kept: Callable[[Any], Any]) -> list[Any]:
     column = table[label]
     if column.ndim != 1 or list(map(str, table.columns)).count(str(label)) > 1:
         raise ArgumentError(wanted(name, "a table with each column once", label))
-    return [
-        None if missing else plain(cell, name) for cell, missing in zip(column.tolist(), column.isna(), strict=True)
-    ]
+    return [None if missing else kept(cell) for cell, missing in zip(column.tolist(), column.isna(), strict=True)]
 
 
 def revive(value: Any) -> Any:
@@ -170,7 +175,8 @@ def revive(value: Any) -> Any:
             import pandas as pd
 
             columns = {label: revive(column) for label, column in value["$table"].items()}
-            return pd.DataFrame(columns, index=revive(value.get("$index")))
+            table = pd.DataFrame(columns, index=revive(value.get("$index")))
+            return table.set_axis(range(len(columns)), axis=1) if "$numbered" in value else table
         if "$series" in value:
             import pandas as pd
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, ErasedError, ReplayError, wanted
+from evenhand.errors import ArgumentError, ErasedError, EvenhandError, ReplayError, wanted
 from evenhand.policy.conversation import Conversation
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import arguments_of, as_decided, from_text, plain, to_text
 
-__all__ = ["CHANGES", "NOTES", "Arguments", "Operation", "apply", "decision_text", "replay_entry", "returned_text"]
+__all__ = [
+    "CHANGES", "NOTES", "Arguments", "Operation", "apply", "decision_text", "given_or_refusal", "replay_entry",
+    "returned_text",
+]  # fmt: skip
 
 CHANGES = ("add", "retire", "change")
 """The kinds of operations that change what a policy promises; they have no ticket."""
@@ -36,6 +39,7 @@ class Operation(NamedTuple):
     number : for ask: which of the decisions under this key, 0, 1, ...; number i is the same however many are asked for.
     subject : for ask: whom the contexts are about; they are then encrypted, and can be erased.
     sticky : for ask: whether the key alone decides: its first decision is returned, whatever is given now.
+    refusal : for a sticky ask: why `given` could not be read; it is raised unless the key has a decision.
     """
 
     kind: Literal["ask", "tell", "forget", "add", "retire", "change"]
@@ -46,6 +50,19 @@ class Operation(NamedTuple):
     number: int = 0
     subject: str | None = None
     sticky: bool = False
+    refusal: EvenhandError | None = None
+
+
+def given_or_refusal(
+    read: Callable[[], dict[str, Any]], *, sticky: bool
+) -> tuple[dict[str, Any], EvenhandError | None]:
+    """Return the arguments that a door reads, or of a sticky ask, whose key may have a decision, what refuses them."""
+    try:
+        return read(), None
+    except EvenhandError as refusal:
+        if not sticky:
+            raise
+        return {}, refusal
 
 
 class Arguments:
@@ -99,7 +116,9 @@ class Arguments:
         if twice:
             raise ArgumentError(wanted(twice[0], "one value", "two: one by position, one by name"))
         known = {one.name for one in takes}
-        return given | {name: value for name, value in named.items() if value is not None or name in known}
+        given |= {name: value for name, value in named.items() if value is not None or name in known}
+        # an iterator is read once, and several operations and their rehearsal look at these
+        return {name: list(value) if isinstance(value, Iterator) else value for name, value in given.items()}
 
     def checked(self, kind: str, given: dict[str, Any]) -> dict[str, Any]:
         """Return arguments in the log's form, without those that equal their defaults.
@@ -124,8 +143,17 @@ class Arguments:
         missing = [name for name in needed if name not in given]
         if missing:
             raise ArgumentError(wanted(missing[0], f"a value, {kind} needs it", "nothing"))
-        kept = {name: plain(value, name) for name, value in given.items()}
+        kept = {name: plain(value, name, exact=kind in CHANGES) for name, value in given.items()}
+        if kept.get("available") is not None:
+            kept["available"] = _as_list(kept["available"])
         return {name: v for name, v in kept.items() if name in needed or v != plain(takes[name], name)}
+
+
+def _as_list(offer: Any) -> Any:
+    """Return an offer in the log's form as a list of labels, whose row labels say nothing."""
+    if isinstance(offer, dict):
+        return offer.get("$series", offer)
+    return offer if isinstance(offer, list) else [offer]
 
 
 def apply(policy: Any, kind: str, ticket: Any, arguments: dict[str, Any]) -> Any:

@@ -124,7 +124,8 @@ class Replay:
 
     def new_kinds(self, operations: Sequence[Operation]) -> dict[str, Operation]:
         """Return one operation of each kind that was not applied before."""
-        return {operation.kind: operation for operation in operations if operation.kind not in self._rehearsed}
+        sound = (operation for operation in operations if operation.refusal is None)
+        return {operation.kind: operation for operation in sound if operation.kind not in self._rehearsed}
 
     def rehearse(self, connection: Connection, operations: dict[str, Operation]) -> None:
         """Apply operations to a copy, so that compilation does not block other writers."""

@@ -6,10 +6,10 @@ Number 0 is kept under the key itself, number i under the key, a tab and i; a ca
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from typing import Any
 
-from evenhand.protocol import Label, composed, find_label, places
+from evenhand.errors import EvenhandError
+from evenhand.protocol import composed
 from evenhand.studies.log.codec import revive
 
 __all__ = ["LONGEST", "same_ask", "shown_key", "text_of"]
@@ -36,26 +36,24 @@ def shown_key(text: str | None) -> str | None:
     return None if text is None else text.replace("\t", "#")
 
 
-def same_ask(before: dict[str, Any], given: dict[str, Any], arms: Sequence[Label], retired: Collection[Label]) -> bool:
-    """Return whether two asks give a policy the same, with arguments in the log's form: an offer is a set of arms, and
-    one that names every arm is none.
+def same_ask(before: dict[str, Any], given: dict[str, Any], policy: Any) -> bool:
+    """Return whether two asks show a policy the same, with arguments in the log's form: what it reads in them counts,
+    not how they are written. An offer is a set of arms, and one that names every arm is none.
 
-    >>> same_ask({"available": ["a", "b"]}, {"available": ["b", "a", "b"]}, ["a", "b", "c"], ())
+    >>> from evenhand.learners import UCB1
+    >>> from evenhand.quotas import DeadlineLearn
+    >>> policy = DeadlineLearn(UCB1(), {"a": 0.2, "b": 0.2})
+    >>> same_ask({"available": ["a"], "segment": 1}, {"available": ["a", "a"], "segment": "1"}, policy)
     True
-    >>> same_ask({}, {"available": ["b", "a"]}, ["a", "b", "c"], ["c"])
-    True
+    >>> same_ask({}, {"available": ["b", "a"]}, policy), same_ask({}, {"available": ["b"]}, policy)
+    (True, False)
     """
     if before == given:
         return True
-    known, every = places(arms), {place for place, arm in enumerate(arms) if arm not in retired}
-    one, other = (_offer(ask.get("available"), known, every) for ask in (before, given))
-    return one == other and before | {"available": None} == given | {"available": None}
-
-
-def _offer(available: Any, known: dict[Any, int], every: set[int]) -> set[Any]:
-    """Return the positions of the arms on offer, and what is no arm as it is written."""
-    if available is None:
-        return set(every)
-    arms = [available] if isinstance(available, (str, int)) else list(revive(available))
-    found = [(find_label(arm, known), arm) for arm in arms]
-    return {str(arm) if place is None else place for place, arm in found}
+    if before.get("erased") or not hasattr(policy, "round_shown"):
+        return False
+    try:
+        one, other = (policy.round_shown(**revive(ask)) for ask in (before, given))
+    except EvenhandError:  # what the policy cannot read is no repetition of what it has read
+        return False
+    return bool(one == other)

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from evenhand.arguments import whole
+from evenhand.arguments import whole, yes_or_no
 from evenhand.errors import (
     ArgumentError,
     ClosedTicketError,
@@ -148,7 +148,7 @@ class Transaction:
         return self._numbers[ticket]
 
     def _done(self, operation: Operation) -> Any:
-        kind, ticket, given, key, actor, _, subject, sticky = operation
+        kind, ticket, given, key, actor, _, subject, sticky, refusal = operation
         replay = self._replay
         if actor is not None:
             _check_name("actor", actor, 100)
@@ -156,10 +156,12 @@ class Transaction:
         if subject is not None:
             self._subjects.check(subject)
         before = next((self._named[text] for text in texts if text in self._named), None) if texts else None
-        if sticky and (kind != "ask" or key is None):
+        if yes_or_no("sticky", sticky) and (kind != "ask" or key is None):
             raise ArgumentError(wanted("sticky", "an ask with a key", kind if key else "no key"))
         if sticky and before is not None:
             return before[1]
+        if refusal is not None:
+            raise refusal
         given = replay.arguments.checked(kind, given)
         free = kind in ("ask", *CHANGES) or (ticket is None and kind == "tell")
         number = None if free else self._number_of(ticket)
@@ -168,8 +170,7 @@ class Transaction:
         if kind == "tell" and number is not None and isinstance(given.get("reward"), dict):
             given = given | {"reward": self._in_order(number, given["reward"])}
         if before is not None:
-            policy = replay.policy
-            if not same_ask(before[0], given, getattr(policy, "arms", None) or (), getattr(policy, "retired", ())):
+            if not same_ask(before[0], given, replay.policy):
                 mend = "take a new key, or ask with sticky for the decision that it has"
                 raise ContradictionError(f"key {key!r} was used before, for another ask; {mend}")
             return before[1]

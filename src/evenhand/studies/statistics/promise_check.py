@@ -21,7 +21,7 @@ from evenhand.policy.traits import traits_of
 from evenhand.promises.promise import promise_of, read_promise
 from evenhand.promises.reading import read_share
 from evenhand.promises.versions import changed, joined, without
-from evenhand.protocol import Label, find_label, first_named, label_of, places
+from evenhand.protocol import Label, as_label, find_label, first_named, label_of, places
 from evenhand.studies.statistics.promise_books import Books, Owner
 
 __all__ = ["PromiseCheck"]
@@ -146,7 +146,7 @@ class PromiseCheck:
                 books.retire(arm, self.promise)
             return
         if arm == len(self._labels):
-            self._new_label(given["arm"])
+            self._new_label(as_label(given["arm"]))
         self.promise = joined(self.promise, self._labels[arm], read_share(given.get("share", 0)))
         self.retired = [label for label in self.retired if label != self._labels[arm]]
         for books in parts:

@@ -1,0 +1,104 @@
+"""Rows that are held out are of the pool's own groups, and what is no group or class is refused by name."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evenhand.errors import ArgumentError, TableError
+from evenhand.sampling import (
+    ArrayPool,
+    LabelQueue,
+    TablePool,
+    UniformSampler,
+    collect,
+    fairness_report,
+    group_errors,
+    label_pairs,
+)
+
+ROWS = pd.DataFrame({"who": [2, 10] * 20, "x": np.linspace(0, 1, 40), "y": [0, 1] * 20})
+X = np.zeros((4, 1))
+
+
+class Yes:
+    """A model that is wrong of every 0."""
+
+    def predict(self, X):
+        return np.ones(len(X), int)
+
+
+@pytest.mark.parametrize("kind", [int, float, str])
+def test_groups_of_held_out_rows_are_named_and_ordered_as_those_of_the_pool(kind):
+    pool = TablePool(ROWS, group="who", label="y", features=["x"])
+    _, y, groups = pool.held_out(ROWS.assign(who=ROWS["who"].astype(kind)))
+    assert groups.tolist() == ROWS["who"].tolist()
+    assert group_errors(Yes(), ROWS[["x"]], y, groups=groups).tolist() == [1, 0]
+    assert group_errors(Yes(), ROWS[["x"]], y, groups=ROWS["who"].astype(kind)).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("kind", [int, str])
+def test_risks_on_held_out_rows_are_those_of_their_group(kind):
+    pool = TablePool(ROWS, group="who", label="y", features=["x"])
+    test = lambda model: group_errors(Yes(), ROWS[["x"]], ROWS["y"], groups=ROWS["who"].astype(kind))  # noqa: E731
+    history = collect(UniformSampler(pool.groups, seed=0), pool, rounds=4, checkpoints=1, test=test)
+    assert history[["group", "test_risk"]].values.tolist() == [[2, 1], [10, 0]]
+
+
+def test_a_pool_of_texts_that_are_numbers_has_the_order_of_these():
+    assert ArrayPool(X, [0, 1, 0, 1], group=["10", "2", "10", "2"]).groups == ("2", "10")
+
+
+def test_a_held_out_row_of_no_group_of_the_pool_is_refused():
+    pool = TablePool(ROWS, group="who", label="y", features=["x"])
+    words = r"row 2: wanted groups among \[2, 10\] \(whole numbers\), got '02' \(text\); did you mean 2\?"
+    with pytest.raises(TableError, match=words):
+        pool.held_out(ROWS.head(2).assign(who=["10", "02"]))
+
+
+NO_GROUPS = [[None, "a"] * 2, [np.nan, 1] * 2, pd.DataFrame({"who": list("abab")}), dict.fromkeys(range(4), "a"), 7]
+
+
+@pytest.mark.parametrize("groups", NO_GROUPS, ids=range(len(NO_GROUPS)))
+@pytest.mark.parametrize("measure", [group_errors, fairness_report])
+def test_groups_that_are_none_are_refused_by_name(measure, groups):
+    with pytest.raises(ArgumentError, match="groups: wanted"):
+        measure(Yes(), X, [0, 1, 0, 1], groups=groups)
+
+
+def test_groups_of_one_writing_are_one_in_a_report():
+    report = fairness_report(Yes(), X, [0, 1, 0, 1], groups=[1, "1", 2, 1.0])
+    assert report.by_group["count"].to_dict() == {1: 3, 2: 1}
+
+
+@pytest.mark.parametrize("y", [{"a": 1}, [[0], [1], [0], [1]], [None, 1, 0, 1]], ids=str)
+def test_labels_that_are_none_are_refused_by_name(y):
+    with pytest.raises(ArgumentError, match="y: wanted"):
+        group_errors(Yes(), X, y, groups=list("abab"))
+
+
+def test_pairs_name_classes_however_they_are_written():
+    images = np.zeros((4, 2, 2))
+    assert label_pairs(images, ["3", "5", "3", "5"], {"p": (3, 5.0)}).y.tolist() == [0, 0, 1, 1]
+    assert label_pairs(images, [1.0, 2.0, 1.0, 2.0], {"p": ("1", "2")}).y.tolist() == [0, 0, 1, 1]
+    for pair, got in (((True, 2), r"True \(a truth value\)"), (("01", 2), r"'01' \(text\); did you mean 1\?")):
+        words = r"pairs\['p'\]: wanted classes that occur, among \[1, 2\] \(whole numbers\), got " + got
+        with pytest.raises(ArgumentError, match=words):
+            label_pairs(images, [1, 2, 1, 2], {"p": pair})
+    with pytest.raises(ArgumentError, match="groups may not overlap: it is in 'p' as well"):
+        label_pairs(images, [1, 2, 1, 2], {"p": (1, 2), "q": ("1", 2)})
+
+
+@pytest.mark.parametrize(
+    ("groups", "named"),
+    [([1, 2], ["2", "1"]), (["1", "2"], [1.0, 2.0]), ([True, False], [True, False]), ([1, 0], [True, False])],
+)
+def test_a_sampler_may_write_the_groups_of_a_queue_otherwise(groups, named):
+    queue = LabelQueue(range(20), np.eye(20), groups=groups * 10, sampler=UniformSampler(named, seed=1), seed=1)
+    for item in queue.ask(20):
+        queue.tell(item, item % 3 % 2)
+    assert queue.training["group"].value_counts().tolist() == [5, 5]
+
+
+def test_a_sampler_of_other_groups_is_refused():
+    with pytest.raises(ArgumentError, match=r"sampler: wanted one of the groups \[1, 2\]"):
+        LabelQueue(range(4), np.eye(4), groups=[1, 2, 1, 2], sampler=UniformSampler(["1", "02"], seed=1))
