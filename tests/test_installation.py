@@ -51,7 +51,7 @@ def test_all_that_pip_installs_alone_is_enough_for_all_that_is_promised_of_it():
         ("pyarrow.parquet", "data", lambda folder: eh.sampling.ParquetRows(folder / "log.parquet")),
         ("pooch", "data", lambda folder: fetching.fetch("nothing", "0", "http://localhost/nothing")),
         ("highspy", "interventions", lambda folder: PROBLEM.allocate([1, 1], 10)),
-        ("sqlalchemy", "studies", lambda folder: eh.Study.create(folder / "s", eh.quotas.FairUCB([0.2, 0.2]))),
+        ("sqlalchemy", "studies", lambda folder: eh.studies.__getattr__("Study")),
         ("fairlearn.metrics", "fairlearn", lambda folder: eh.sampling.fairness_report(None, [], [], groups=[])),
     ],
 )

@@ -17,7 +17,7 @@ PLACES = {
     "how are the entries of a log chained?": ("studies/log/chain.py", "digest_of"),
     "when do workers tell each other what they learned?": ("studies/workers/exchanging.py", "Exchanging"),
     "who may write to a store next?": ("studies/store/turns.py", "wait_turn"),
-    "how often may a key send requests?": ("service/limits/limits.py", "Buckets"),
+    "how large may the body of a request be?": ("service/bodies.py", "read_body"),
     "what is the body of a request that changes shares?": ("service/schemas/request_schemas.py", "ChangeBody"),
     "how is a log of another system audited against shares?": ("audit/promises.py", "audit"),
     "how is a table in a file read?": ("data/files.py", "read_table"),
@@ -26,8 +26,8 @@ PLACES = {
     "what does a policy say of itself?": ("policy/traits.py", "Traits"),
 }
 TRUNK = {
-    "arguments", "errors", "extras", "frames", "labels", "online", "parameters", "protocol", "registry", "rng", "state",
-    "threads", "version",
+    "arguments", "errors", "extras", "frames", "labels", "parameters", "protocol", "registry", "rng", "threads",
+    "version",
 }  # fmt: skip
 """The modules that belong to no room; what is new belongs into one."""
 

@@ -14,7 +14,7 @@
     │       ├── ClosedTicketError    told or forgotten before
     │       │   └── ContradictionError   told before, and otherwise
     │       └── ForeignTicketError   another policy's or study's, or signed by nobody
-    ├── StateFileError           a saved policy that is truncated, foreign or of a newer format
+    ├── StateFileError           a saved policy that is truncated, foreign or of another format
     ├── StoreError               a store of studies that cannot be reached, or has another schema
     │   ├── UnreachableError     its database did not answer, which says nothing of what it holds
     │   ├── UnknownStudyError    no study of that name is in the store
@@ -147,7 +147,7 @@ class ForeignTicketError(TicketError):
 
 
 class StateFileError(EvenhandError):
-    """A saved policy is truncated, foreign or of a newer format."""
+    """A saved policy is truncated, foreign or of another format."""
 
 
 class StoreError(EvenhandError):

@@ -2,7 +2,6 @@
 
 import itertools
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -30,7 +29,6 @@ from tests.naming import long, spread
 from tests.reference import interventions as twin
 
 WORLD = next(SimulatedTrial.examples())
-OLD = Path(__file__).parents[1] / "states"
 CONTEXT = {
     "csr": lambda p: CSR(p, tolerance=0.1, budget=400),
     "csr normal": lambda p: CSR(p, tolerance=0.1, budget=400, evidence="normal"),
@@ -457,26 +455,6 @@ def test_a_search_that_was_saved_goes_on_with_the_same_answer(tmp_path):
                 one.ask()
     assert state.to_bytes(loaded) == state.to_bytes(search)
     assert loaded.recommend()[:2] == search.recommend()[:2] == ("even", "certified")
-
-
-@pytest.mark.parametrize(("name", "plans"), [("csr", [668, 560, 480]), ("csr-pooled", [179, 146])])
-def test_searches_that_version_0_1_saved_end_as_they_would_have_ended(name, plans):
-    search, made = state.load(OLD / f"{name}.state"), []
-    assert (search.pooled, search.delta, search.tested) == (name == "csr-pooled", None, False)
-    WORLD.reset(2)
-    allocation = search.allocation(search.open_tickets[0])
-    search.tell(allocation, *WORLD.respond(allocation))
-    while not search.finished:
-        allocation = search.ask()
-        made.append(
-            int((allocation.plan * np.arange(1, allocation.plan.size + 1).reshape(allocation.plan.shape)).sum())
-        )
-        search.tell(allocation, *WORLD.respond(allocation))
-    assert made == plans
-    assert search.recommend()[:2] == ("even", "certified")
-    phase = {"csr": 7, "csr-pooled": 6}[name]
-    reasons = {2: (phase, "gap above the tolerance"), 0: (phase, "outcome below the best fair one")}
-    assert search.dropped == reasons
 
 
 @pytest.mark.parametrize(

@@ -27,19 +27,19 @@ def finding():
 
 DRAWINGS = {
     "regret": plots.plot_regret,
-    "r-regret": lambda history, axes: plots.plot_regret(history, axes, variable="r_regret", log=True),
+    "r-regret": lambda history, ax: plots.plot_regret(history, ax=ax, variable="r_regret", log=True),
     "shares": plots.plot_shares,
     "worst shortfall": plots.plot_shortfall,
-    "shortfall now": lambda history, axes: plots.plot_shortfall(history, axes, variable="shortfall"),
+    "shortfall now": lambda history, ax: plots.plot_shortfall(history, ax=ax, variable="shortfall"),
     "cost": plots.plot_cost,
-    "cost against": lambda history, axes: plots.plot_cost(history, axes, against="free"),
+    "cost against": lambda history, ax: plots.plot_cost(history, ax=ax, against="free"),
 }
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_a_picture_says_what_it_shows(name, history, tmp_path):
     drawn, axes = figure()
-    assert DRAWINGS[name](history, axes) is axes
+    assert DRAWINGS[name](history, ax=axes) is axes
     assert axes.get_title(loc="left")
     assert axes.get_xlabel()
     texts = [text.get_text() for text in axes.get_legend().get_texts()] if axes.get_legend() else []
@@ -56,7 +56,7 @@ def test_a_picture_makes_its_own_axes_where_none_are_given(history):
 
 def test_lines_are_the_means_over_replications(history):
     _, axes = figure()
-    plots.plot_regret(history, axes)
+    plots.plot_regret(history, ax=axes)
     for line, name in zip(axes.get_lines(), history.policy.values, strict=True):
         assert line.get_label() == name
         np.testing.assert_allclose(line.get_ydata(), history.regret.sel(policy=name).mean("replication"))
@@ -65,7 +65,7 @@ def test_lines_are_the_means_over_replications(history):
 
 def test_the_shortfall_shown_is_the_largest_of_any_replication_and_the_limit_is_drawn(history):
     _, axes = figure()
-    plots.plot_shortfall(history, axes)
+    plots.plot_shortfall(history, ax=axes)
     lines = {line.get_label(): line for line in axes.get_lines()}
     np.testing.assert_allclose(lines["fair"].get_ydata(), history.worst_shortfall.sel(policy="fair").max("replication"))
     limits = [line for line in axes.get_lines() if list(line.get_ydata()) == [1.0, 1.0]]
@@ -75,17 +75,17 @@ def test_the_shortfall_shown_is_the_largest_of_any_replication_and_the_limit_is_
 
 def test_an_axis_that_is_logarithmic_says_so(history):
     _, axes = figure()
-    assert plots.plot_shortfall(history, axes).get_ylabel() == "pulls behind the share (log above 1)"
+    assert plots.plot_shortfall(history, ax=axes).get_ylabel() == "pulls behind the share (log above 1)"
     assert axes.get_yscale() == "symlog"
     _, axes = figure()
     kept = history.sel(policy=["fair"])
-    assert plots.plot_shortfall(kept, axes).get_ylabel() == "pulls behind the share"
+    assert plots.plot_shortfall(kept, ax=axes).get_ylabel() == "pulls behind the share"
     assert axes.get_yscale() == "linear"
 
 
 def test_bars_are_the_shares_and_the_lines_what_is_owed(history):
     _, axes = figure()
-    plots.plot_shares(history, axes)
+    plots.plot_shares(history, ax=axes)
     heights = sorted(bar.get_height() for bar in axes.patches)
     last = history.isel(round=-1)
     np.testing.assert_allclose(heights, np.sort((last.pulls / 400).mean("replication").values.ravel()))
@@ -95,7 +95,7 @@ def test_bars_are_the_shares_and_the_lines_what_is_owed(history):
 
 def test_the_cost_is_the_regret_a_round_against_the_reference(history):
     _, axes = figure()
-    plots.plot_cost(history, axes, against="free")
+    plots.plot_cost(history, ax=axes, against="free")
     regret = history.regret.isel(round=-1).mean("replication")
     expected = [(float(regret.sel(policy=n)) - float(regret.sel(policy="free"))) / 400 for n in history.policy.values]
     np.testing.assert_allclose([bar.get_width() for bar in axes.patches], expected, atol=1e-12)
@@ -104,7 +104,7 @@ def test_the_cost_is_the_regret_a_round_against_the_reference(history):
 
 def test_without_a_reference_nothing_is_said_of_the_promise(history):
     _, axes = figure()
-    plots.plot_cost(history, axes)
+    plots.plot_cost(history, ax=axes)
     regret = history.regret.isel(round=-1).mean("replication")
     best = str(regret.policy[int(np.argmin(regret.values))].values)
     assert axes.get_title(loc="left") == f"Expected reward lost a round, against {best}"
@@ -113,7 +113,7 @@ def test_without_a_reference_nothing_is_said_of_the_promise(history):
 
 def test_an_audit_is_drawn_with_its_verdict(finding, tmp_path):
     drawn, axes = figure()
-    plots.plot_audit(finding, axes)
+    plots.plot_audit(finding, ax=axes)
     assert "promise broken after 5 rows" in axes.get_title(loc="left")
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("row of the log", "pulls behind the share")
     np.testing.assert_allclose(axes.get_lines()[0].get_ydata(), finding.timeline["shortfall"])
@@ -136,7 +136,7 @@ def test_lines_are_dark_enough_for_print():
 
 def test_bars_carry_different_hatches(history):
     _, axes = figure()
-    plots.plot_shares(history, axes)
+    plots.plot_shares(history, ax=axes)
     assert len({bar.get_hatch() or "" for bar in axes.patches}) == 3
 
 
@@ -164,7 +164,7 @@ def test_the_picture_of_an_audit_names_every_promise_that_was_broken(name, tmp_p
     arguments, said = AUDITS[name]
     finding = eh.quotas.audit(LOG, **({"arm": "arm"} | arguments))
     drawn, axes = figure()
-    plots.plot_audit(finding, axes)
+    plots.plot_audit(finding, ax=axes)
     marked = {text.get_text().strip() for text in axes.texts}
     assert said <= marked
     assert len(marked) == len(said) + 2

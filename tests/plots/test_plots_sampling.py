@@ -24,7 +24,7 @@ def history(groups, unknown=()):
 
 def drawn(frame, tmp_path):
     picture, axes = figure(9.5, 3.6, columns=2)
-    plot_collection(frame, axes)
+    plot_collection(frame, ax=axes)
     picture.savefig(tmp_path / "picture.png")
     return [[text.get_text() for text in one.get_legend().get_texts()] for one in axes]
 

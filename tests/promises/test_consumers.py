@@ -338,20 +338,3 @@ def test_files_are_audited_as_frames_are(promise, tmp_path):
     whole, files = (eh.quotas.audit(of, arm="arm", promise=promise) for of in (log, str(tmp_path / "*.parquet")))
     assert (whole.kept, whole.first_violation) == (files.kept, files.first_violation)
     pd.testing.assert_frame_equal(whole.arms, files.arms)
-
-
-def test_books_of_earlier_versions_go_on():
-    """Windows were counted by rounds alone, caps by rounds of a policy whose arms were all on offer."""
-    capped = eh.Promise({"a": "1/4", "b": 0, "c": 0}, caps={"b": "1/2"})
-    before = {"_clock": [3, 3, 3], "_plays": [1, 2, 0], "_on": [1, 1, 1], "_capped": [0, 2, 0], "worst": [0.5, 0, 0]}
-    books = Books(capped, ())
-    books.fill(before | {"worst_round": [2, 0, 0], "rounds": 3, "shares": ["1/4", "0", "0"], "last": []})
-    assert books.broken() is None
-    books.enter([1], None)
-    assert books.broken() == 1
-    windows = Books(eh.Promise({"a": 0, "b": 0}, windows={"a": 4}), ())
-    none = {name: [] for name in ("_clock", "_plays", "_on", "_capped", "worst", "worst_round")}
-    windows.fill(none | {"rounds": 6, "shares": [], "last": [[0, [3]]]})
-    assert windows.broken() is None
-    windows.enter([1], None)
-    assert windows.broken() == 0

@@ -11,6 +11,7 @@ from evenhand.kernels.halfspaces import Simplex, simplex, support
 from evenhand.kernels.vertices import UNREACHED, ascend, discard, keep
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import MomentDistance
+from evenhand.similarity.metric_state import saved_arrays
 
 
 @kernel
@@ -73,7 +74,7 @@ def test_a_learner_certifies_what_a_linear_program_over_its_log_does():
     assert 0 < state.kept[0, 0] <= 64
 
 
-def test_a_saved_learner_goes_on_with_its_vertices_and_an_older_file_without():
+def test_a_saved_learner_goes_on_with_its_vertices():
     learner = next(learner for learner in MomentDistance.examples() if learner.taught)
     learner.bounds([0.5, 0.3], [0.1, 0.0])
     again = from_bytes(to_bytes(learner))
@@ -82,11 +83,7 @@ def test_a_saved_learner_goes_on_with_its_vertices_and_an_older_file_without():
     assert again.state.kept[0, 0] > 0
 
     body = learner.snapshot()
-    older = MomentDistance.restored({**body, "state": body["state"][:-3]})
-    assert older.state.kept[0, 0] == 0
-    assert older.bounds([0.4, 0.1], [0.0, 0.2]) == pytest.approx(learner.bounds([0.4, 0.1], [0.0, 0.2]))
-
     places = [array.copy() for array in body["state"]]
-    places[-2][0, 0, 0] = 10**6
+    places[list(saved_arrays(learner.state)).index("bases")][0, 0, 0] = 10**6
     with pytest.raises(StateFileError, match=r"metric\.bases"):
         MomentDistance.restored({**body, "state": places})

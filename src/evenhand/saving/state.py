@@ -94,7 +94,7 @@ def load(path: str | os.PathLike[str], *, device: Any = None) -> Any:
     ArgumentError
         If `path` is no path.
     StateFileError
-        If the file cannot be read, is truncated, was not written by evenhand, or has a newer format.
+        If the file cannot be read, is truncated, was not written by evenhand, or has another format.
     """
     source = _file(path)
     try:

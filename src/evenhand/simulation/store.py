@@ -34,7 +34,7 @@ class Store:
         """Return the variables of a replication of the policy of that name, or None if it was not finished or the file
         is damaged."""
         try:
-            with np.load(self._file(name, replication), allow_pickle=False) as saved:
+            with self._file(name, replication).open("rb") as file, np.load(file, allow_pickle=False) as saved:
                 found = {member: saved[member] for member in saved.files}
         except (OSError, EOFError, ValueError, zipfile.BadZipFile):
             return None
