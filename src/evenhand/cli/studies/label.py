@@ -54,7 +54,7 @@ def label(
     Begin and go on with the same command: the queue is kept in --state. To label in a browser, serve the queue as a
     study.
     """
-    from evenhand.cli.output import answer, as_json, records, say_notes
+    from evenhand.cli.output import as_json, records, say, say_notes
     from evenhand.cli.reading.empty_cells import without_empty_cells
     from evenhand.cli.reading.inputs import labels_in, names_of
     from evenhand.cli.reading.tables import GIVEN, label_file, read_table
@@ -74,6 +74,8 @@ def label(
     frame = read_table(table, text=[name for name in (id, group) if name not in columns])
     frame = without_empty_cells(frame, [id, group], columns, empty)
     queue = _queue(frame, id, group, columns, allowed, shown, state, choice, annotators, seed)
+    done: dict[str, int] = {}
+    words = ""
     if tasks is not None:
         while (missing := items - len(queue.open_items(annotator=annotator))) > 0:
             try:
@@ -83,22 +85,23 @@ def label(
                     raise
                 break
         save(queue, state)
-        written = queue.write_tasks(tasks, annotator=annotator)
-        answer({"tasks": written}, f"{written} items are in {tasks}; when they are labelled: --read FILE", json)
+        done = {"tasks": queue.write_tasks(tasks, annotator=annotator)}
+        words = f"{done['tasks']} items are in {tasks}; when they are labelled: --read FILE"
     elif read is not None:
         with label_file(read) as (given, name):
             encoding = GIVEN.get().encoding
-            counts = queue.read_labels(given, annotator=_names(annotator), name=name, encoding=encoding)
+            done = queue.read_labels(given, annotator=_names(annotator), name=name, encoding=encoding)
         save(queue, state)
-        words = f"{counts['told']} labels read, {counts['rejected']} items rejected, {counts['left']} left open"
-        again = f", {counts['repeated']} told before" if "repeated" in counts else ""
-        answer(counts, f"{words}{again}", json)
+        words = f"{done['told']} labels read, {done['rejected']} items rejected, {done['left']} left open"
+        words += f", {done['repeated']} told before" if "repeated" in done else ""
     if out is not None:
         write_csv(_labelled(queue), out)
     if json:
         risks = queue.risks.reset_index().to_dict("records")
-        as_json({"groups": risks, "progress": queue.progress.reset_index().to_dict("records")}, queue)
+        as_json({**done, "groups": risks, "progress": queue.progress.reset_index().to_dict("records")}, queue)
         return
+    if words:
+        say(words)
     records("Items", queue.progress.reset_index().to_dict("records"))
     records("Risks on the validation items", queue.risks.reset_index().to_dict("records"))
     say_notes(queue)
