@@ -30,7 +30,7 @@ help:
 	@echo "make kill-workers          16 workers killed 1,000 times, on files and on PostgreSQL"
 	@echo "make simulate SEEDS=1000   workers and the service under a seeded scheduler: messages, clocks, disks, faults"
 	@echo "make coverage              line coverage, kernels as plain Python"
-	@echo "make clients               the TypeScript client's types, from the service's routes (needs node)"
+	@echo "make clients               what is generated of the clients: the one without asyncio, TypeScript's types (needs node)"
 	@echo "make wheels                the wheel and the sdist, each tried in clean environments of Python 3.11 to 3.13"
 	@echo "make lock                  pin and hash the environment anew"
 
@@ -78,7 +78,7 @@ lint: .venv/ready
 	$(BIN)/lint-imports
 
 lines:
-	@$(PYTHON) .ci/lines src papers clients/python
+	@$(PYTHON) .ci/lines src papers
 
 check: .venv/ready
 	@test -n "$(POLICY)" || { echo "make check: say which, such as make check POLICY=quotas/fair-ucb"; exit 2; }
@@ -117,6 +117,7 @@ coverage: .venv/ready
 	$(BIN)/python -m coverage report
 
 clients: .venv/ready
+	$(BIN)/python clients/synchronous.py
 	cd clients/typescript && npm ci --ignore-scripts
 	$(BIN)/python clients/typescript/generate.py
 

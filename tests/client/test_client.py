@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 import random
+import runpy
 import subprocess
 import sys
 from collections import deque
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from types import MappingProxyType
 
 import httpx
@@ -22,7 +23,7 @@ import pytest
 
 import evenhand as eh
 from evenhand import errors
-from evenhand.client import AsyncClient, AsyncRemoteStudy, Client, Decision, RemoteStudy, calls
+from evenhand.client import AsyncClient, Client, Decision, calls
 from evenhand.errors import (
     ArgumentError,
     ContextError,
@@ -319,17 +320,9 @@ def test_a_sticky_key_gives_its_first_decision_whatever_else_is_sent(served):
             study.ask(sticky=True)
 
 
-@pytest.mark.parametrize(("sync", "own"), [(Client, AsyncClient), (RemoteStudy, AsyncRemoteStudy)])
-def test_both_clients_have_the_same_methods(sync, own):
-    def public(cls):
-        found = {}
-        for name, method in vars(cls).items():
-            if inspect.isfunction(method) and not name.startswith("_"):
-                text = str(inspect.signature(method)).replace("Async", "").replace(" | ", "|")
-                found[name] = text, method.__doc__
-        return found
-
-    assert public(sync) == public(own)
+def test_the_client_is_what_is_generated_from_that_of_asyncio():
+    written = runpy.run_path(str(Path(__file__).parents[2] / "clients" / "synchronous.py"))
+    assert written["generate"]() == written["TARGET"].read_text(), "run `make clients` and commit the result"
 
 
 # What the service or the client refuses

@@ -1,4 +1,7 @@
-"""The client for programs that run on asyncio."""
+"""The client: a connection to a service, and the studies behind it.
+
+Everything is written in `async_client.py`, for programs that run on asyncio; `client.py` is generated from it.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,9 @@ T = TypeVar("T")
 class AsyncClient:
     """A connection to `evenhand serve`.
 
-    It does what `Client` does; every method that sends something is awaited.
+    Threads or tasks may share it. It repeats requests that fail on the way, and those that the service answers with 429
+    or 503, after a pause that grows and is partly random; a repeated ask returns the same decision, and a repeated tell
+    counts once. Where the service says how long to wait, the client waits so long.
 
     Parameters
     ----------
@@ -97,7 +102,7 @@ class AsyncClient:
         await self.close()
 
     def __repr__(self) -> str:
-        return f"AsyncClient({self._connection.url!r})"
+        return f"{type(self).__name__}({self._connection.url!r})"
 
 
 class AsyncRemoteStudy:
@@ -241,4 +246,4 @@ class AsyncRemoteStudy:
         return await self._client._send(reads.verify(self.name, timeout))
 
     def __repr__(self) -> str:
-        return f"AsyncRemoteStudy({self.name!r} of {self._client!r})"
+        return f"{type(self).__name__}({self.name!r} of {self._client!r})"

@@ -1,4 +1,8 @@
-"""The client that waits for each answer."""
+# Generated from async_client.py by `make clients`: change that file.
+"""The client: a connection to a service, and the studies behind it.
+
+Everything is written in `async_client.py`, for programs that run on asyncio; `client.py` is generated from it.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +27,9 @@ T = TypeVar("T")
 class Client:
     """A connection to `evenhand serve`.
 
-    Threads may share it. It repeats requests that fail on the way, and those that the service answers with 429 or 503,
-    after a pause that grows and is partly random; a repeated ask returns the same decision, and a repeated tell counts
-    once. Where the service says how long to wait, the client waits so long.
+    Threads or tasks may share it. It repeats requests that fail on the way, and those that the service answers with 429
+    or 503, after a pause that grows and is partly random; a repeated ask returns the same decision, and a repeated tell
+    counts once. Where the service says how long to wait, the client waits so long.
 
     Parameters
     ----------
@@ -99,7 +103,7 @@ class Client:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Client({self._connection.url!r})"
+        return f"{type(self).__name__}({self._connection.url!r})"
 
 
 class RemoteStudy:
@@ -243,4 +247,4 @@ class RemoteStudy:
         return self._client._send(reads.verify(self.name, timeout))
 
     def __repr__(self) -> str:
-        return f"RemoteStudy({self.name!r} of {self._client!r})"
+        return f"{type(self).__name__}({self.name!r} of {self._client!r})"

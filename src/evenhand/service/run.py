@@ -167,7 +167,6 @@ def options(level: str) -> dict[str, Any]:
         "h11_max_incomplete_event_size": 2**16,
         "limit_concurrency": CONNECTIONS,
         "timeout_keep_alive": 20,
-        "loop": "uvloop",
         "ws": "none",
         "access_log": False,
         "server_header": False,
