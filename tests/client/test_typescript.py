@@ -75,10 +75,10 @@ def test_a_project_installs_the_client_from_a_fresh_checkout(node, tmp_path, var
 
 
 @pytest.mark.slow
-def test_the_client_and_the_provider_of_flags_in_node(installed, served):
+def test_the_client_in_node(installed, served):
     said = npm("test", EVENHAND_URL=served.url, EVENHAND_KEY=served.key)
     counts = dict(re.findall(r"^# (pass|fail|skipped) (\d+)$", said, re.MULTILINE))
-    assert counts == {"pass": "19", "fail": "0", "skipped": "0"}
+    assert counts == {"pass": "10", "fail": "0", "skipped": "0"}
 
 
 @pytest.mark.slow
@@ -87,10 +87,10 @@ def test_the_examples_of_the_documentation_run(installed, served):
     served.create("banner")
     text = (FOLDER.parents[1] / "docs" / "clients.md").read_text() + (FOLDER / "README.md").read_text()
     examples = re.findall(r"```ts\n(.*?)```", text, re.DOTALL)
-    assert len(examples) == 4
-    for code in examples[:2]:
+    assert len(examples) == 2
+    for code in examples[:1]:
         run_module(code, served)
-    assert served.read("/studies/banner")["told"] == 3
+    assert served.read("/studies/banner")["told"] == 2
 
 
 def run_module(code, served):
