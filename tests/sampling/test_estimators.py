@@ -1,8 +1,6 @@
 """scikit-learn's classifiers, pipelines included, are saved as plain data, seeded, and refused by name where not."""
 
 import copy
-import json
-import zipfile
 
 import numpy as np
 import pytest
@@ -218,29 +216,6 @@ def test_searches_and_stacks_are_described_and_made_again():
 def test_nothing_but_estimators_is_made_from_data(described):
     with pytest.raises(StateFileError):
         made(described)
-
-
-def test_files_of_the_first_version_are_read(tmp_path):
-    sampler, world = OptimisticSampler(["u", "v"], DecisionTreeClassifier(max_depth=2), seed=3), begun()
-    talk(sampler, world, 10)
-    path = tmp_path / "new.evenhand"
-    path.write_bytes(to_bytes(sampler))
-    with zipfile.ZipFile(path) as new, zipfile.ZipFile(tmp_path / "old.evenhand", "w") as old:
-        for name in new.namelist():
-            data = new.read(name)
-            if name == "evenhand.json":
-                body = json.loads(data)
-                model = body["object"]["snapshot"]["model"]["snapshot"]
-                described = model.pop("estimator")
-                model |= {"class": described["class"], "params": described["arguments"]}
-                model["ends"] = list(range(1, 11))
-                del model["rows"], body["object"]["snapshot"]["columns"]
-                data = json.dumps(body)
-            old.writestr(name, data)
-    again = from_bytes((tmp_path / "old.evenhand").read_bytes())
-    assert talk(again, begun(4), 5) == talk(sampler, begun(4), 5)
-    X = begun(5).sample(0, 50, np.random.default_rng(0))[0]
-    assert (again.model.predict(X) == sampler.model.predict(X)).all()
 
 
 def test_a_certification_of_a_classifier_is_saved_with_what_trained_it():

@@ -165,19 +165,6 @@ def test_saved_before_rows_outnumber_features_it_goes_on_exactly(batch, rounds):
     assert np.abs(first.model.coefficients - exact(first.training.X[:count], first.training.y[:count])).max() < 1e-6
 
 
-@pytest.mark.parametrize("rounds", [10, 170])
-def test_files_with_an_earlier_curvature_are_taken_up(rounds):
-    sampler = UniformSampler(["u", "v"], batch=1, classes=[0, 1], seed=1)
-    talk(sampler, np.random.default_rng(0), rounds)
-    saved = sampler.model.snapshot()
-    saved["wide"] = [saved["coefficients"].copy(), 5, 2]  # center, rows, excess: what files once held
-    sampler._trainer.model = LogisticModel.restored(saved).resumed(sampler.training)
-    assert sampler.model.coef_.shape == (1, 140)
-    talk(sampler, np.random.default_rng(1), 1)
-    rows = sampler.training
-    assert np.abs(sampler.model.coefficients - exact(rows.X[: rows.count], rows.y[: rows.count])).max() < 1e-6
-
-
 @pytest.mark.parametrize(
     ("place", "value"),
     [
