@@ -132,6 +132,7 @@ def test_windows_sets_caps_and_segments_from_a_file(tmp_path):
         ("arms = ['a', 'b']\n[[sets]]\narms = ['a', 'b']", ArgumentError, "share"),
         ("sets = 1\n[shares]\na = 0.9\nb = 0.1", ArgumentError, "sets"),
         ("plays = 3\n[shares]\na = 0.9\nb = 0.1", ArgumentError, "plays"),
+        ("tolerance = 1\n[promise]\nshares = { a = 0.5 }", ArgumentError, "tolerance: wanted nothing beside"),
     ],
 )
 def test_promises_that_cannot_be_read_or_kept_are_refused_by_name(tmp_path, text, error, words):
@@ -153,6 +154,19 @@ def test_promises_of_a_file_are_simulated(tmp_path):
     found = answer("simulate", "quotas/bernoulli-arms", "--promises", tmp_path / "slow.toml", *options)
     (policy,) = json.loads(found)["policies"]
     assert (policy["policy"], policy["promise_kept"]) == ("slow", True)
+
+
+def test_a_file_that_begins_a_study_audits_a_log(tmp_path):
+    """All that a file of promises may hold is read wherever it is named."""
+    beside = "learner = 'thompson'\narms = ['a', 'b', 'c', 'd']\noffers = ['a']\n"
+    (tmp_path / "p.toml").write_text(beside + "[shares]\na = 0.1\n[[sets]]\narms = ['b', 'c']\nshare = 0.5\n")
+    answer("new", tmp_path / "s.evenhand", "--promise", tmp_path / "p.toml", "--seed", "1")
+    promise = Study.open(tmp_path / "s.evenhand").bare_policy.promise
+    assert (promise.offers, promise.sets) == (("a",), ((("b", "c"), Fraction(1, 2)),))
+    for arms, kept in {"bacb": True, "dada": False}.items():
+        (tmp_path / "log.csv").write_text("arm\n" + "\n".join(arms))
+        said = call("audit", tmp_path / "log.csv", "--promise", tmp_path / "p.toml", "--tolerance", "0", "--json")
+        assert json.loads(said.stdout)["kept"] is kept
 
 
 def test_offers_and_segments_of_a_log_are_replayed(tmp_path):

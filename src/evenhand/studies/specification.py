@@ -25,7 +25,7 @@ from evenhand.promises.promise import Promise
 from evenhand.promises.versions import named_as
 from evenhand.studies.limits import check_encoded, check_sizes
 
-__all__ = ["build", "policy_from", "promise_from"]
+__all__ = ["build", "policy_from", "promise_from", "with_sets"]
 
 OBJECTS = {"learner": "policy", "inner": "policy", "metric": "part", "model": "part"}
 """Arguments that take an object, and its kind."""
@@ -105,7 +105,7 @@ def _made(spec: Any, kind: registry.Kind, where: str, depth: int, bounded: bool)
     if bounded:
         check_sizes(entry.name, arguments)
     if sets is not None:
-        arguments["shares"] = _with_sets(arguments["shares"], sets, f"{where}.sets" if where else "sets")
+        arguments["shares"] = with_sets(arguments["shares"], sets, f"{where}.sets" if where else "sets")
     made = _called(entry.name, entry.cls, arguments)
     if encoder is not None:
         own = f"{where}.encoder" if where else "encoder"
@@ -202,8 +202,14 @@ def _called(name: str, cls: Any, arguments: dict[str, Any]) -> Any:
         raise ArgumentError(f"{name}: cannot be made of these arguments: {error}") from error
 
 
-def _with_sets(shares: Any, sets: Any, where: str) -> dict[Any, Any]:
-    """Return shares with those of sets of arms, keyed by tuples."""
+def with_sets(shares: Any, sets: Any, where: str) -> dict[Any, Any]:
+    """Return shares beside those of sets of arms, [{"arms": ["a", "b"], "share": 0.5}], which have tuples as keys.
+
+    Raises
+    ------
+    ArgumentError
+        If they are not written so.
+    """
     what = 'a list of objects {"arms": [labels], "share": number} beside an object of shares'
     if not isinstance(shares, dict) or not isinstance(sets, list) or not all(isinstance(one, dict) for one in sets):
         raise ArgumentError(wanted(where, what, sets))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.errors import ArgumentError, TableError, nearest, wanted, why_unreadable
-from evenhand.protocol import Label, find_label, places
+from evenhand.promises.plain import ARGUMENTS
+from evenhand.promises.reading import is_set
+from evenhand.protocol import Label, find_label
 
 if TYPE_CHECKING:
     from evenhand.promises.promise import Promise
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["described_promises", "promise_in"]
 
 BESIDE = ("learner", "arms", "lottery")
-NAMES = (*BESIDE, "promise", "shares", "sets", "tolerance", "plays", "caps", "cap_tolerance", "behind", "windows")
+NAMES = (*BESIDE, "promise", "sets", *ARGUMENTS)
 
 
 def described_promises(path: Path, learner: str = "", arms: Sequence[Label] | int | None = None) -> dict[str, Any]:
@@ -45,17 +47,13 @@ def described_promises(path: Path, learner: str = "", arms: Sequence[Label] | in
     given |= {} if arms is None else {"arms": arms if isinstance(arms, int) else list(arms)}
     if set(given) <= {"windows", "arms"} and "windows" in given:
         return describe("window-learn", wished) | given
-    described = describe("deadline-learn", wished) | given
-    if "promise" in given:
-        return described | {"promise": _with_every_arm(given["promise"], given.get("arms"))}
-    if not {"shares", "sets", "windows"} & set(given):
-        what = "shares, sets or windows, or a table named promise"
-        raise ArgumentError(wanted(str(path), what, ", ".join(given) or "nothing"))
-    return described | {"shares": _every_arm(given)}
+    stated = _stated(given, given.get("arms"), path)
+    beside = {name: value for name, value in given.items() if name in BESIDE}
+    return describe("deadline-learn", wished) | beside | {"promise": stated}
 
 
 def promise_in(path: Path, labels: Sequence[Label]) -> Promise:
-    """Return the promise in a file, to arms among these labels: its table named promise, or all of it.
+    """Return the promise in a file, to arms among these labels.
 
     Raises
     ------
@@ -64,9 +62,25 @@ def promise_in(path: Path, labels: Sequence[Label]) -> Promise:
     """
     from evenhand.studies.specification import promise_from
 
-    given = _read(path)
-    stated = {name: value for name, value in given.items() if name not in BESIDE}
-    return promise_from(_with_every_arm(given.get("promise", stated), labels), labels, str(path))
+    return promise_from(_stated(_read(path), labels, path), labels, str(path))
+
+
+def _stated(given: dict[str, Any], arms: Any, path: Path) -> Any:
+    """Return the promise of a file as plain data, its table named promise or all of it, with a share for every arm."""
+    from evenhand.studies.specification import with_sets
+
+    stated = {name: value for name, value in given.items() if name not in (*BESIDE, "promise")}
+    if "promise" in given:
+        for name, value in stated.items():
+            raise ArgumentError(wanted(f"{path}: {name}", "nothing beside a table promise, which says it all", value))
+        stated = given["promise"]
+    elif not {"shares", "sets", "windows"} & set(stated):
+        what = "shares, sets or windows, or a table named promise"
+        raise ArgumentError(wanted(str(path), what, ", ".join(given) or "nothing"))
+    elif "sets" in stated:
+        owed = with_sets(stated.get("shares", {}), stated.pop("sets"), "sets")
+        stated["shares"] = [{"arms": list(key) if is_set(key) else [key], "value": owed[key]} for key in owed]
+    return _with_every_arm(stated, arms) if isinstance(stated, dict) else stated
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -90,35 +104,25 @@ def _read(path: Path) -> dict[str, Any]:
     return given
 
 
-def _with_every_arm(promise: Any, arms: Any) -> Any:
-    """Return a promise as plain data that names all arms, those that are owed nothing too."""
-    labels = range(arms) if isinstance(arms, int) else arms or ()
-    shares = promise.get("shares", {}) if isinstance(promise, dict) else None
+def _with_every_arm(stated: dict[str, Any], arms: Any) -> dict[str, Any]:
+    """Return a promise that names all arms in their order, those that are owed nothing too."""
+    shares, windows = stated.get("shares", {}), stated.get("windows")
+    labels = [*(range(arms) if isinstance(arms, int) else arms if isinstance(arms, list) else ())]
+    labels += windows if isinstance(windows, dict) else ()
     if isinstance(shares, dict):
-        return promise | {"shares": _with_none(labels, shares)}
+        names = list(shares)
+        found = ((find_label(arm, names), arm) for arm in labels)
+        named = [str(arm) if place is None else names[place] for place, arm in found]
+        return stated | {"shares": dict.fromkeys(named, 0) | shares}
     if not isinstance(shares, list) or not all(isinstance(row, dict) for row in shares):
-        return promise
-    listed = [row.get("arms") for row in shares]
-    alone = [arms[0] for arms in listed if isinstance(arms, list) and len(arms) == 1]
-    none = [arm for arm in labels if find_label(arm, alone) is None]
-    return promise | {"shares": shares + [{"arms": [arm], "value": 0} for arm in none]}
-
-
-def _with_none(labels: Iterable[Any], shares: dict[str, Any]) -> dict[str, Any]:
-    """Return shares with 0 for those of these arms that have none."""
-    known = places(shares)
-    return {str(arm): 0 for arm in labels if find_label(arm, known) is None} | shares
-
-
-def _every_arm(given: dict[str, Any]) -> Any:
-    """Return the shares with 0 for arms that have none."""
-    shares, listed = given.get("shares", {}), given.get("arms")
-    sets = given.get("sets", [])
-    if not isinstance(shares, dict) or not isinstance(sets, list):
-        return shares
-    arms = range(listed) if isinstance(listed, int) else listed if isinstance(listed, list) else []
-    members = [one.get("arms") for one in sets if isinstance(one, dict)]
-    windows = given.get("windows", {})
-    texts = [*arms, *(arm for named in members if isinstance(named, list) for arm in named)]
-    texts += windows if isinstance(windows, dict) else ()
-    return _with_none(texts, shares)
+        return stated
+    listed = [row["arms"] for row in shares if isinstance(row.get("arms"), list)]
+    labels += [arm for members in listed for arm in members]
+    alone = [members[0] if len(members) == 1 else None for members in listed]
+    if len(listed) < len(shares):
+        return stated
+    rows: dict[Any, dict[str, Any]] = {}
+    for arm in labels:
+        place = find_label(arm, alone)
+        rows[str(arm) if place is None else place] = {"arms": [arm], "value": 0} if place is None else shares[place]
+    return stated | {"shares": list((rows | dict(enumerate(shares))).values())}
