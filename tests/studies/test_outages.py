@@ -2,7 +2,6 @@
 
 import sqlite3
 from contextlib import suppress
-from tempfile import mkdtemp
 
 import pytest
 from sqlalchemy import create_engine, text
@@ -31,7 +30,6 @@ CALLS = {
     "create": lambda study, team: Study.create(study.store, POLICY, name="new"),
     "erase": lambda study, team: study.erase("me"),
     "snapshot": lambda study, team: study.snapshot(),
-    "archive": lambda study, team: study.archive(mkdtemp()),
     "policy": lambda study, team: study.policy,
     "open tickets": lambda study, team: study.open_tickets,
     "add a key": lambda study, team: add_key(study.store, "read"),

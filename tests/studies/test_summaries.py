@@ -228,22 +228,6 @@ def _refused(*given):
     raise StoreError("read only")
 
 
-def test_archived_entries_are_not_read_again(tmp_path, monkeypatch):
-    study = Study.create(tmp_path / "ads.evenhand", plain_shares(), name="ads")
-    converse(study, 60, 1)
-    keep_all(session_of(study))
-    for _ in range(2):
-        study.archive(tmp_path / "logs")
-        converse(study, 20, 1)
-        wanted, before = laid_open([*fresh(study)]), stored(study.store).sequence
-        read = entries_read(monkeypatch)
-        session = session_of(study)
-        assert shown(session) == wanted
-        assert min(read) == before + 1
-        keep_all(session)
-    assert study.verify().ok
-
-
 def test_workers_go_on_in_the_order_in_which_they_were_read(place):
     study = Study.create(place, changing(), name="ads", workers=3)
     where = study.store if study.store.in_memory else place

@@ -17,57 +17,6 @@ def run(study, statement, /, **values):
         assert connection.execute(text(statement), values).rowcount > 0
 
 
-# ---------------------------------------------------------------------- keys that left the store
-
-
-@pytest.fixture
-def archived(place, tmp_path):
-    """A study whose first entries are a file, with request keys in it and behind it."""
-    study = Study.create(place, eh.quotas.FairUCB(SHARES, seed=1), name="ads")
-    for n in range(12):
-        study.tell(study.ask(key=f"order {n}"), 0.5)
-    study.snapshot()
-    assert study.archive(tmp_path / "logs", up_to=8)
-    assert study.verify().ok
-    return study
-
-
-def test_a_moved_key_that_is_missing_is_found(archived):
-    mark = archived.verify().mark
-    run(archived, "DELETE FROM moved_keys WHERE sequence = (SELECT min(sequence) FROM moved_keys)")
-    said = "the key 'order 0' of entry 1 is missing from the table of moved keys: the same request would be decided"
-    assert any(problem.startswith(said) for problem in archived.verify().problems)
-    assert archived.verify(since=mark).ok, "earlier entries are assumed to be sound"
-
-
-def test_a_key_that_was_decided_for_again_is_found(archived):
-    mark = archived.verify().mark
-    with archived.store.reading() as connection:
-        rows = connection.execute(text("SELECT * FROM moved_keys")).mappings().all()
-    run(archived, "DELETE FROM moved_keys")
-    again = Study.open(archived.store)
-    assert again.ask(key="order 3").id == 13, "decided twice"
-    problems = archived.verify().problems
-    assert any("and 7 more keys is missing from the table of moved keys" in problem for problem in problems)
-    assert any("'order 3' was decided for in several entries" in problem for problem in problems)
-    with archived.store.writing() as connection:
-        for row in rows:
-            connection.execute(text("INSERT INTO moved_keys VALUES (:study, :hash, :sequence)"), dict(row))
-    for found in (archived.verify(), archived.verify(since=mark)):
-        assert any("'order 3' was decided for in several entries" in problem for problem in found.problems)
-
-
-def test_a_moved_key_that_the_log_lacks_is_found(archived):
-    run(archived, "INSERT INTO moved_keys SELECT study, 17, 2 FROM moved_keys LIMIT 1")
-    assert "the table of moved keys names entry 2, which has no key" in archived.verify().problems
-
-
-def test_a_damaged_setting_of_a_segment_is_an_error_by_name(archived):
-    run(archived, "UPDATE segments SET setting = :text", text='{"expire_after"')
-    with pytest.raises(StoreError, match=r"the store is damaged: wanted JSON, got .\{.expire_after"):
-        Study.open(archived.store).ask()
-
-
 # ---------------------------------------------------------------------- people
 
 

@@ -34,7 +34,6 @@ COMMANDS = {
     "keys": "studies.keys",
     "snapshot": "studies.stores:snapshot",
     "erase": "studies.stores:erase",
-    "archive": "studies.archive",
     "workers": "studies.workers:workers",
     "join": "studies.workers:join",
     "leave": "studies.workers:leave",
@@ -66,7 +65,7 @@ Software that decides fairly while it learns.
 Before you decide   simulate, evaluate, label
 From day to day     ask, tell, forget, show, export; add, retire, change
 Was it kept?        audit, verify
-Stores, service     studies, serve, keys, snapshot, erase, archive
+Stores, service     studies, serve, keys, snapshot, erase
 Several processes   workers, join, leave
 evenhand itself     demo, list, check, reproduce
 

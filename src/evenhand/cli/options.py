@@ -4,13 +4,10 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["EMPTY", "JSON", "SEGMENTS", "STORE", "STUDY"]
+__all__ = ["EMPTY", "JSON", "STORE", "STUDY"]
 
 STORE = Annotated[str, typer.Argument(help="The store: a file such as ads.evenhand, or a URL.")]
 STUDY = Annotated[str | None, typer.Option(help="The study's name, if the store has several.")]
-SEGMENTS = Annotated[
-    str | None, typer.Option(help="The folder where the files of `evenhand archive` are now, if they were moved.")
-]
 JSON = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON.")]
 EMPTY = Annotated[
     str,

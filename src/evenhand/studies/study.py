@@ -41,8 +41,7 @@ from evenhand.studies.log.codec import Event, moment, now
 from evenhand.studies.log.expiry import read_expiry
 from evenhand.studies.log.log import Log, Record, as_event, record_of
 from evenhand.studies.log.operations import Arguments, Operation, given_or_refusal
-from evenhand.studies.log.replay import MovedError, Replay
-from evenhand.studies.log.segments import Segment, folder_named
+from evenhand.studies.log.replay import Replay
 from evenhand.studies.log.snapshots import (
     first_replay,
     latest_replay,
@@ -101,7 +100,7 @@ class Study:
     )
     """Returns the module of studies with several workers, which builds on this one."""
 
-    def __init__(self, store: Store, name: str | None, *, segments: str | os.PathLike[str] | None = None) -> None:
+    def __init__(self, store: Store, name: str | None) -> None:
         with store.reading() as connection:
             found = read(connection, FOUND, name)
         if not found:
@@ -112,8 +111,7 @@ class Study:
         """Whether the log holds no decisions, and says who works on a study with several workers."""
         self.store, (self.name, self.policy_name, self._secret, self._created) = store, born
         self.birth = genesis(dict(zip(BIRTH, born, strict=True)))
-        self._segments = folder_named("segments", segments)
-        self._log = Log(store, self._number, self._segments)
+        self._log = Log(store, self._number)
         self._turn = threading.RLock()
         self._replay: Replay | None = None
         self._admit: Callable[[Connection, Replay, Sequence[Operation]], None] | None = None
@@ -188,7 +186,6 @@ class Study:
         name: str | None = None,
         *,
         worker: str | None = None,
-        segments: str | os.PathLike[str] | None = None,
     ) -> Study:
         """Open a study; without a name, the only one in the store.
 
@@ -196,8 +193,6 @@ class Study:
         ----------
         worker : which worker this process is, of a study with several. The process that opens a worker last is the one
             that decides; an earlier one is refused from then on. Without it the study can be read, told and verified.
-        segments : the folder where the files of `archive` are now, if they were moved. They are needed to read what is
-            in them, not to ask and tell.
 
         Raises
         ------
@@ -220,12 +215,12 @@ class Study:
             if isinstance(name, str) and "/" in name:
                 study, _, own = name.partition("/")
                 raise UnknownStudyError(f"{name!r} is the log of a worker; open study {study!r} with worker={own!r}")
-            return cls(place, name, segments=segments)._with_workers(worker)
+            return cls(place, name)._with_workers(worker)
 
     def _with_workers(self, worker: str | None) -> Study:
         """Return the study as it is, or as one with several workers where it has them."""
         if self._shared:
-            opened: Study = type(self).several().SharedStudy(self.store, self.name, worker, segments=self._segments)
+            opened: Study = type(self).several().SharedStudy(self.store, self.name, worker)
             return opened
         if worker is not None:
             raise UnknownWorkerError(
@@ -433,42 +428,6 @@ class Study:
             policy = self._now_or_earlier().policy
             if isinstance(policy, KernelPolicy):
                 policy.compile()
-
-    def archive(
-        self,
-        to: str | os.PathLike[str],
-        *,
-        up_to: int | None = None,
-        older_than: float | str | timedelta | None = None,
-    ) -> list[Segment]:
-        """Move the oldest entries of the log to a Parquet file, a row a decision; return the files, [] if none is due.
-
-        Moved are the entries before the first open ticket, but for those since the last decision. A file is on disk and
-        was read back before its entries leave the store. If this is interrupted, call it again. Whatever reads the log
-        reads the files as well: `verify`, `frame`, `record`, `statistics`; to ask and tell they are not needed.
-
-        Parameters
-        ----------
-        to : the folder, made if it is missing. Files of this study that were moved there are found there from then on.
-        up_to : the last round to move.
-        older_than : move only entries that are older: a timedelta, seconds, or a text such as "90d".
-
-        Raises
-        ------
-        ArgumentError
-            If the folder cannot be written to, or holds a file with entries that this store lacks.
-        ReplayError
-            If an entry was changed after it was written; nothing has changed.
-        """
-        from evenhand.studies.archive.archive import archive
-
-        return archive(self, folder_named("to", to), up_to, read_expiry(older_than, "older_than"))
-
-    @property
-    def segments(self) -> list[Segment]:
-        """The files that `archive` moved entries to, in the order of the log."""
-        with self.store.reading() as connection:
-            return self._log.segments.rows(connection)
 
     def snapshot(self) -> None:
         """Save the state as it is now, so that earlier entries are not replayed when the study is opened.
@@ -796,14 +755,14 @@ class Study:
         replay = self._replay or latest_replay(connection, self._log)
         try:
             self._take_in(replay, connection)
-        except (ErasedError, MovedError):  # by another process, which took a snapshot behind what it erased or moved
+        except ErasedError:  # by another process, which took a snapshot behind what it erased
             replay = latest_replay(connection, self._log)
             self._take_in(replay, connection)
         self._replay = replay
         return replay
 
     def _take_in(self, replay: Replay, connection: Connection) -> None:
-        for page in self._log.pages(connection, replay.sequence, moved=False):
+        for page in self._log.pages(connection, replay.sequence):
             replay.take_in(connection, page)
 
     def _ticket(self, ticket: Any) -> int:

@@ -16,7 +16,6 @@ from evenhand.display.progress import tracked
 from evenhand.errors import ErasedError, EvenhandError, ReplayError, StoreError, UnreachableError
 from evenhand.protocol import Label
 from evenhand.saving.state import from_bytes, to_bytes
-from evenhand.studies.archive.moved_keys import MovedKeys
 from evenhand.studies.log.chain import BIRTH, Entry, check_link, genesis
 from evenhand.studies.log.codec import Sealed, from_text
 from evenhand.studies.log.log import Log
@@ -149,7 +148,6 @@ def verify(
     try:
         with store.reading() as connection:
             problems += [*damages(connection), *_duplicate_keys(connection, log.study)]
-            left = log.segments.damages(connection, 0 if mark is None else mark.sequence)
             if known is not None and not log.has_digest(connection, known):
                 problems.append(f"no entry has the digest {known}: entries were cut off, or written anew")
             try:
@@ -157,14 +155,12 @@ def verify(
                 count = verifier.count
             except EvenhandError as error:
                 problems.append(str(error))
-            problems += left
             last, _ = log.last(connection)
-            if not left:
-                entries = log.rows(connection, count.sequence, up_to=last)
-                seen = tracked(entries, "replaying", last - count.sequence, shown=progress, stderr=False)
-                problems += _follow(seen, verifier, count)
-                problems += _missing(connection, log, last, count.sequence)
-                problems += [] if verifier is None else verifier.unexplained()
+            entries = log.rows(connection, count.sequence, up_to=last)
+            seen = tracked(entries, "replaying", last - count.sequence, shown=progress, stderr=False)
+            problems += _follow(seen, verifier, count)
+            problems += _missing(connection, log, last, count.sequence)
+            problems += [] if verifier is None else verifier.unexplained()
     except UnreachableError:
         raise
     except StoreError as error:
@@ -239,7 +235,7 @@ def _duplicate_keys(connection: Connection, study: int) -> Iterator[str]:
 def _missing(connection: Connection, log: Log, last: int, reached: int) -> Iterator[str]:
     """Yield a problem if the number of entries is not the number of the last one."""
     counted = f"SELECT count(*) FROM {_unindexed(connection)} WHERE study = ?"
-    there = read(connection, counted, log.study)[0][0] + log.segments.last(connection)
+    there = read(connection, counted, log.study)[0][0]
     if not last == reached == there:
         seen = f"the last that can be read in order has the number {reached}"
         yield f"the last entry has the number {last}, there are {there} entries, {seen}"
@@ -266,10 +262,6 @@ class _Verifier:
         self._connection, self._log, self._notes = connection, log, notes
         self.replayed = self._reworded = 0
         self._erased = False
-        self._moved: dict[int, Any] = {}
-        """By the first of the entries that left the store: what the log says of them."""
-        self._since = 0 if mark is None else mark.sequence
-        self._keys = MovedKeys(connection, log, self._since)
         self._ids: set[str] = set()
         """Of the keys of subjects that encrypt contexts."""
         self._unreadable: dict[str, int] = {}
@@ -344,7 +336,6 @@ class _Verifier:
 
     def _watch_erasures(self, entry: Entry) -> None:
         """Note which contexts cannot be read, which the log says to be erased, and which keys stand in it."""
-        self._keys.take(entry)
         if isinstance(entry.given, Sealed):
             self._ids.add(sealed_under(entry) or "")
         if entry.kind == "erase":
@@ -352,20 +343,11 @@ class _Verifier:
                 self._unreadable.pop(id, None)
         elif isinstance(entry.given, Sealed) and entry.given.plain is None:
             self._unreadable.setdefault(sealed_under(entry) or "", entry.sequence)
-        if entry.kind == "move":
-            given = from_text(entry.given)
-            self._moved[given["first"]] = given["last"], given["sha256"]
 
     def unexplained(self) -> Iterator[str]:
-        """Yield problems: contexts that cannot be read, files, keys of requests and subjects, of which the log says
-        something else."""
+        """Yield problems: contexts that cannot be read, and keys of subjects of which the log says something else."""
         for sequence in self._unreadable.values():
             yield f"the contexts of entry {sequence} cannot be read, and no later entry says that they were erased"
-        for one in self._log.segments.rows(self._connection):
-            said = self._moved.get(one.first, None if not self._since else (one.last, one.sha256))
-            if said != (one.last, one.sha256):
-                yield f"{one.path}: the log names another file for entries {one.first} to {one.last}, or none"
-        yield from self._keys.problems()
         yield from changed_subjects(self._connection, self._log.study, self._ids)
 
     def note_words(self) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from evenhand.cli.options import JSON, SEGMENTS, STORE, STUDY
+from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.errors import ArgumentError, wanted
 
 __all__ = ["export"]
@@ -23,7 +23,6 @@ def export(
         str, typer.Option(help="log: one row per decision; bandit: logged bandit feedback with propensities.")
     ] = "log",
     study: STUDY = None,
-    segments: SEGMENTS = None,
     json: JSON = False,
 ) -> None:
     """Write the decisions to a file, one per row."""
@@ -41,7 +40,7 @@ def export(
         raise ArgumentError(wanted("--out", "a file ending in .csv, .csv.gz or .parquet, or -", out))
     if out == "-" and json:
         raise ArgumentError(wanted("--json", "a file as --out, as standard output takes the decisions", "-"))
-    with Study.open(store, study, segments=segments) as running:
+    with Study.open(store, study) as running:
         table = running.frame() if form == "log" else bandit_frame(running)
     written, left_out = flat(table), table.attrs.get("left_out", {})
     lacking = ", ".join(f"{count} {status}" for status, count in left_out.items())

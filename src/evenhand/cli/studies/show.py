@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.cli.options import JSON, SEGMENTS, STORE, STUDY
+from evenhand.cli.options import JSON, STORE, STUDY
 
 if TYPE_CHECKING:
     from evenhand.studies import Study
@@ -33,7 +33,6 @@ def show(
     decision: Annotated[str, typer.Option(help="Show one decision instead: its number or its signed ticket.")] = "",
     open_: Annotated[bool, typer.Option("--open", help="List all open tickets.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for arms.csv and the pictures.")] = None,
-    segments: SEGMENTS = None,
     json: JSON = False,
 ) -> None:
     """Show the state of a study: shares and promises, open tickets, learned bias, the last decisions with reasons."""
@@ -42,7 +41,7 @@ def show(
     from evenhand.studies import Study
     from evenhand.studies.statistics.state import summarize
 
-    with Study.open(store, study, segments=segments) as running:
+    with Study.open(store, study) as running:
         if decision:
             _one(running, decision, json)
             return

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from evenhand.cli.options import JSON, SEGMENTS, STORE, STUDY
+from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.errors import ArgumentError
 
 __all__ = ["verify"]
@@ -27,7 +27,6 @@ def verify(
             "Keep it where those who can write to the store cannot change it."
         ),
     ] = None,
-    segments: SEGMENTS = None,
     json: JSON = False,
 ) -> None:
     """Replay a study from its start and check the promise at every round; exit code 1 if something is wrong."""
@@ -35,7 +34,7 @@ def verify(
     from evenhand.saving.state import write
     from evenhand.studies import Study
 
-    with Study.open(store, study, segments=segments) as running:
+    with Study.open(store, study) as running:
         try:
             since = mark.read_bytes() if mark is not None and mark.exists() else None
             found = running.verify(known=known, since=since, progress=not json and sys.stdout.isatty())

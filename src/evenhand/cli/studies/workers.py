@@ -8,17 +8,17 @@ from typing import Annotated
 
 import typer
 
-from evenhand.cli.options import JSON, SEGMENTS, STORE, STUDY
+from evenhand.cli.options import JSON, STORE, STUDY
 
 __all__ = ["join", "leave", "workers"]
 
 
-def workers(store: STORE, study: STUDY = None, segments: SEGMENTS = None, json: JSON = False) -> None:
+def workers(store: STORE, study: STUDY = None, json: JSON = False) -> None:
     """List the workers of a study: what each has decided, and how far each may still fall behind."""
     from evenhand.cli.output import as_json, records, say
     from evenhand.studies import Study
 
-    with Study.open(store, study, segments=segments) as running:
+    with Study.open(store, study) as running:
         found = running.team()
         if json:
             as_json(found)

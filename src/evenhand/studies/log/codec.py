@@ -55,7 +55,6 @@ Kind = Literal[
     "expire",
     "set",
     "erase",
-    "move",
     "add",
     "retire",
     "change",
@@ -80,9 +79,9 @@ class Event(NamedTuple):
     ----------
     sequence : its position, 1, 2, ...
     kind : "ask", "tell", "forget", "expire" (the ticket was open for too long), "set" (a setting of the study), "erase"
-        (the contexts of subjects can no longer be read), "move" (entries left the store for a file), or a change of
-        the promise: "add", "retire", "change". Of a study with several workers also "begin", "join" and "leave",
-        in the log that says who works on it, and "take", with what a worker was told that others learned.
+        (the contexts of subjects can no longer be read), or a change of the promise: "add", "retire", "change". Of a
+        study with several workers also "begin", "join" and "leave", in the log that says who works on it, and "take",
+        with what a worker was told that others learned.
     ticket : the ticket's number; None for a setting, a change, and a report without a ticket.
     at : when, in UTC.
     given : the arguments of the policy's method, by name.

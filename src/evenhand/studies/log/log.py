@@ -1,7 +1,4 @@
-"""The log of one study: append, read on, look up. Nothing here ever changes an entry.
-
-Its first entries may have left the store, see `evenhand.studies.log.segments`: they are read where they are asked for.
-"""
+"""The log of one study: append, read on, look up. Nothing here ever changes an entry."""
 
 from __future__ import annotations
 
@@ -19,7 +16,6 @@ from evenhand.errors import StoreError
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import Event, from_text, moment, shown_arguments
 from evenhand.studies.log.request_keys import shown_key
-from evenhand.studies.log.segments import Segments
 from evenhand.studies.log.subjects import opened
 from evenhand.studies.store.schema import EVENTS
 from evenhand.studies.store.server import Prepared, driver_of, execute, literals
@@ -98,12 +94,10 @@ class Log:
     ----------
     claim : of a worker's log: the number of the last claim, who has it, and when the worker left, as they were at the
         beginning of the last transaction that wrote.
-    segments : its parts that left the store.
     """
 
-    def __init__(self, store: Store, study: int, folder: str | None = None) -> None:
+    def __init__(self, store: Store, study: int) -> None:
         self._store, self.study = store, study
-        self.segments = Segments(store, study, folder)
         self._last = LAST.format(int(study))
         self._first, self._on_server = self._last, ON_SERVER
         """What a transaction that writes reads first."""
@@ -140,14 +134,11 @@ class Log:
     def digest(self, connection: Connection, sequence: int) -> str | None:
         """Return the digest of an entry, None where there is no such entry."""
         found = self._stored(connection, "sequence = ?", sequence)
-        found = found or self.segments.page(connection, sequence - 1, sequence)
         return found[0].digest if found else None
 
     def has_digest(self, connection: Connection, digest: str) -> bool:
         """Say whether an entry has this digest."""
-        return bool(self._stored(connection, "digest = CAST(? AS VARCHAR) LIMIT 1", digest)) or any(
-            entry.digest == digest for entry in self.segments.entries(connection)
-        )
+        return bool(self._stored(connection, "digest = CAST(? AS VARCHAR) LIMIT 1", digest))
 
     def append(self, connection: Connection, entries: Sequence[Entry], *, commit: bool = False) -> None:
         """Write entries at the end.
@@ -169,29 +160,17 @@ class Log:
             said = self._on_server.call("append", rows[0]) if commit and len(rows) == 1 else many
             execute(driver, f"{said}; COMMIT" if commit else said)
 
-    def pages(
-        self, connection: Connection, after: int = 0, up_to: int | None = None, *, moved: bool = True
-    ) -> Iterator[list[Entry]]:
-        """Yield the entries after the one numbered `after`, in pages; `moved` says whether to read those that left the
-        store."""
-        for page in self.stored(connection, after, up_to, moved=moved):
-            yield opened(connection, page)
-
-    def stored(
-        self, connection: Connection, after: int = 0, up_to: int | None = None, *, moved: bool = True
-    ) -> Iterator[list[Entry]]:
-        """Yield the pages of `pages`, with contexts encrypted as they are stored."""
+    def pages(self, connection: Connection, after: int = 0, up_to: int | None = None) -> Iterator[list[Entry]]:
+        """Yield the entries after the one numbered `after`, in pages."""
         while True:
             last = LARGEST if up_to is None else up_to
             page = f"sequence > ? AND sequence <= ? ORDER BY sequence LIMIT {PAGE}"
             rows = self._stored(connection, page, after, last)
-            gap = rows[0].sequence > after + 1 if rows else up_to is not None and after < up_to
-            left = self.segments.page(connection, after, up_to) if gap and moved else []
-            if left or rows:
-                yield left or rows
-            if not left and len(rows) < PAGE:
+            if rows:
+                yield opened(connection, rows)
+            if len(rows) < PAGE:
                 return
-            reached = (left or rows)[-1].sequence
+            reached = rows[-1].sequence
             if type(reached) is not int or reached <= after:  # an index and its table say different things
                 raise StoreError(f"the database is damaged: entry {reached!r} was found behind entry {after}")
             after = reached
@@ -203,9 +182,6 @@ class Log:
     def of_ticket(self, connection: Connection, ticket: int) -> list[Event]:
         """Return the entries about a ticket."""
         found = opened(connection, self._stored(connection, f"ticket = ? {IN_ORDER}", ticket))
-        if not found or found[0].kind != "ask":
-            left = {entry.sequence: entry for entry in [*self.segments.of_ticket(connection, ticket), *found]}
-            found = opened(connection, list(left.values()))
         return list(map(as_event, found))
 
     def of_tickets(self, connection: Connection, tickets: Sequence[int], up_to: int) -> dict[int, list[Entry]]:
@@ -217,12 +193,6 @@ class Log:
             for entry in opened(connection, self._stored(connection, about, *some, up_to)):
                 found[entry.ticket or 0].append(entry)
         return found
-
-    def closings(self, connection: Connection, low: int, high: int) -> dict[int, Entry]:
-        """Return the entries in the store that closed the tickets from one number to another, by ticket."""
-        about = f"ticket BETWEEN ? AND ? AND kind IN ({marks(CLOSED)})"
-        found = self._stored(connection, about, low, high, *CLOSED)
-        return {entry.ticket or 0: entry for entry in opened(connection, found)}
 
     def open_asks(
         self, connection: Connection, after: int, up_to: int, most: int | None = None, *, at: int | None = None
@@ -237,8 +207,7 @@ class Log:
         """
         still = EVENTS.c.kind == "ask", EVENTS.c.ticket > after, EVENTS.c.ticket <= up_to, ~self._closed(at)
         asks = ALL if at is None else ALL.where(EVENTS.c.sequence <= at)
-        left = [] if at is None else opened(connection, self.segments.asks_open_at(connection, after, at))
-        return left + self._entries(connection, asks.where(*still).order_by(EVENTS.c.ticket).limit(most))
+        return self._entries(connection, asks.where(*still).order_by(EVENTS.c.ticket).limit(most))
 
     def open_tickets(self, connection: Connection, after: int) -> list[int]:
         """Return the numbers of all open tickets behind `after`."""
@@ -270,8 +239,7 @@ class Log:
     def last_tickets(self, connection: Connection, most: int = 1) -> list[int]:
         """Return the numbers of the last tickets, newest first."""
         asks = "SELECT ticket FROM events WHERE study = ? AND kind = 'ask' ORDER BY ticket DESC LIMIT ?"
-        found = [ticket for (ticket,) in read(connection, asks, self.study, most)]
-        return found if len(found) >= most else found + self.segments.last_tickets(connection, most - len(found))
+        return [ticket for (ticket,) in read(connection, asks, self.study, most)]
 
     def setting(self, connection: Connection, up_to: int) -> dict[str, Any]:
         """Return the last setting up to the entry numbered `up_to`, an empty dict if there is none."""
@@ -281,16 +249,13 @@ class Log:
         """Return the same as the log keeps it, None if there is none."""
         every = "SELECT sequence, given FROM events WHERE study = ? AND ticket IS NULL AND kind = 'set'"
         rows = read(connection, every, self.study)
-        _, text = max(((sequence, given) for sequence, given in rows if sequence <= up_to), default=(0, None))
-        return text or self.segments.end(connection)[1]
+        return max(((sequence, given) for sequence, given in rows if sequence <= up_to), default=(0, None))[1]
 
-    def of_keys(self, connection: Connection, keys: Sequence[str], *, moved: bool = True) -> dict[str, Event]:
-        """Return the entries of the asks with these keys, by key; `moved` says whether some may have left the store."""
+    def of_keys(self, connection: Connection, keys: Sequence[str]) -> dict[str, Event]:
+        """Return the entries of the asks with these keys, by key."""
         pages = (keys[start : start + PAGE] for start in range(0, len(keys), PAGE))
         stored = (self._stored(connection, f"key IN ({marks(page)})", *page) for page in pages)
-        found = {entry.key: entry for entries in stored for entry in opened(connection, entries)}
-        left = self.segments.of_keys(connection, [key for key in keys if key not in found]) if moved else []
-        return {str(entry.key): as_event(entry) for entry in [*found.values(), *opened(connection, left)]}
+        return {str(entry.key): as_event(entry) for entries in stored for entry in opened(connection, entries)}
 
     def _stored(self, connection: Connection, condition: str, *values: Any) -> list[Entry]:
         """Return the entries of which a condition is true, as they are stored."""

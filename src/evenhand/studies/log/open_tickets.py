@@ -85,10 +85,6 @@ class OpenTickets:
                 arms, width = len(self._policy.arms or ()), self._policy.dimension or 0
                 self._policy.take_up(ask.ticket, from_text(ask.decision), {"contexts": np.zeros((arms, width))})
 
-    def lacks(self, numbers: Iterable[int]) -> bool:
-        """Say whether the policy would not know one of these open tickets."""
-        return self._apart and not all(map(self._policy.remembers, numbers))
-
     def asked(self, count: int) -> None:
         """Note that so many tickets were handed out; of many, the policy drops the oldest, which the log holds."""
         self._asked += count

@@ -21,7 +21,7 @@ __all__ = [
 
 CHANGES = ("add", "retire", "change")
 """The kinds of operations that change what a policy promises; they have no ticket."""
-NOTES = ("set", "erase", "move", "begin", "join", "leave")
+NOTES = ("set", "erase", "begin", "join", "leave")
 """The kinds of entries that are about the study and not for its policy: a setting, what was erased, which entries left
 the store, who works on it."""
 

@@ -18,7 +18,7 @@ from evenhand.studies.log.open_tickets import OpenTickets, alone, take_up
 from evenhand.studies.log.operations import Arguments, Operation, apply, replay_entry
 from evenhand.studies.log.versions import policy_version
 
-__all__ = ["MovedError", "Replay"]
+__all__ = ["Replay"]
 
 ENTRIES = 1_000
 SECONDS = 0.5
@@ -27,10 +27,6 @@ LEAST = 10
 SMALL = 2**16
 """The largest state, in bytes, that is saved after every transaction of a study with subjects."""
 LAST = 2**63 - 1
-
-
-class MovedError(ReplayError):
-    """Entries that a replay needs left the store; one from the last snapshot does not need them."""
 
 
 class Replay:
@@ -43,7 +39,6 @@ class Replay:
     streams : the policy's random streams.
     tickets : the open tickets, which the log holds.
     expire_after : for how many microseconds a ticket may be open, None for ever.
-    moved : whether entries of the log have left the store.
     sealed : whether contexts are encrypted. Then the state after each transaction is saved, if it is small: if the key
         of one person is lost, the replay of the others does not need it.
     size, resting : the bytes of the last snapshot, and the entry after which the last transaction of this process saved
@@ -57,7 +52,7 @@ class Replay:
         self.arguments, self.streams = Arguments(policy), Streams(policy)
         self.tickets = OpenTickets(policy, log, floor)
         self.expire_after: int | None = None
-        self.moved = self.sealed = False
+        self.sealed = False
         self.size = self.resting = 0
         self._rehearsed: set[str] = set()
         self.reset_work()
@@ -72,11 +67,7 @@ class Replay:
         """
         asked = {entry.ticket for entry in entries if entry.kind == "ask"}
         closed = {entry.ticket for entry in entries if entry.kind != "ask" and entry.ticket} - asked
-        numbers = [number for number in closed if number]
-        self.tickets.fetch(connection, numbers, self.sequence)
-        gap = entries[0].sequence > self.sequence + 1 or self.tickets.lacks(numbers)
-        if gap and self.log.segments.last(connection):
-            raise MovedError(f"entries that follow entry {self.sequence}, or their decisions, are missing from the log")
+        self.tickets.fetch(connection, [number for number in closed if number], self.sequence)
         for entry in entries:
             check_link(self.sequence, self.digest, entry)
             self._follow(entry)
@@ -93,7 +84,6 @@ class Replay:
             raise ReplayError(f"{error}; this is version {self.version}: {mend}") from error
         if entry.kind == "set":
             self.settle(from_text(entry.given))
-        self.moved = self.moved or entry.kind == "move"
         self.advance_to(entry, started)
 
     def advance_to(self, entry: Entry, started: float) -> None:

@@ -143,7 +143,6 @@ def latest_replay(connection: Connection, log: Log) -> Replay:
     """Return the replay at the last snapshot."""
     replay = replay_at(log, snapshots(connection, log, "ORDER BY sequence DESC, at DESC LIMIT 1"))
     replay.settle(log.setting(connection, replay.sequence))
-    replay.moved = log.segments.last(connection) > 0
     replay.sealed = has_subjects(connection, log.study)
     return replay
 

@@ -98,11 +98,6 @@ class Transaction:
         self._subjects.drop(ids)
         return len(numbers)
 
-    def move(self, given: dict[str, Any]) -> None:
-        """Write to the log which entries left the store, and for which file."""
-        self._enter("move", None, to_text(given), time.perf_counter())
-        self._replay.moved = True
-
     def take_in(self, peers: dict[str, Any]) -> None:
         """Have the policy learn from the reports of other workers, and write them to the log as they are."""
         given = to_text({"peers": peers})
@@ -122,7 +117,7 @@ class Transaction:
                 if operation.kind != "ask" and operation.ticket is not None:
                     numbers.append(self._number_of(operation.ticket))
         if texts:
-            for text, event in self._log.of_keys(self._connection, texts, moved=self._replay.moved).items():
+            for text, event in self._log.of_keys(self._connection, texts).items():
                 self._named[text] = event.given, decision_from(event.decision or {})
         replay, at = self._replay, now()
         replay.tickets.fetch(self._connection, numbers, replay.sequence)

@@ -7,14 +7,12 @@
     keys        the keys of the service, hashed, each with its end and the studies that it is limited to
     workers     who decides in the log of a worker, and what it last reported to the others
     subjects    the people whose contexts are encrypted, each with a key for every day
-    segments    the Parquet files that hold what left `events`: always its first entries, segment after segment
-    moved_keys  a hash of each request key that left `events`, so that no request is decided twice
     summaries   what views show of a log up to some entry, so that a restarted service reads only those behind it
 
 A study with several workers has a log of its own, which says who works on it, and one for each worker: rows of
 `studies` whose names are the study's, a slash, and the worker's.
 
-Everything but `events`, `segments`, `subjects` and a study's first snapshot can be rebuilt.
+Everything but `events`, `subjects` and a study's first snapshot can be rebuilt.
 """
 
 from __future__ import annotations
@@ -36,8 +34,6 @@ __all__ = [
     "EVENTS",
     "KEYS",
     "METADATA",
-    "MOVED_KEYS",
-    "SEGMENTS",
     "SNAPSHOTS",
     "STUDIES",
     "SUBJECTS",
@@ -144,33 +140,6 @@ SUBJECTS = Table(
     Column("day", Integer, nullable=False),
     Column("secret", String(64), nullable=False),
     UniqueConstraint("study", "name", "day"),
-)
-
-SEGMENTS = Table(
-    "segments",
-    METADATA,
-    _of_study(primary_key=True),
-    Column("first", BigInteger, primary_key=True, autoincrement=False),
-    Column("last", BigInteger, nullable=False),
-    Column("first_ticket", BigInteger, nullable=False),
-    Column("last_ticket", BigInteger, nullable=False),
-    Column("closed_by", BigInteger, nullable=False),
-    Column("path", Text, nullable=False),
-    Column("sha256", String(64), nullable=False),
-    Column("before", String(64), nullable=False),
-    Column("digest", String(64), nullable=False),
-    Column("setting", Text),
-)
-"""`closed_by` is the last entry that closed one of its tickets, `before` the digest before its first entry, and
-`setting` the study's last setting up to its end."""
-
-MOVED_KEYS = Table(
-    "moved_keys",
-    METADATA,
-    _of_study(primary_key=True),
-    Column("hash", BigInteger, primary_key=True, autoincrement=False),
-    Column("sequence", BigInteger, primary_key=True, autoincrement=False),
-    sqlite_with_rowid=False,
 )
 
 SUMMARIES = Table(

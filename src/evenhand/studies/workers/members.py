@@ -157,7 +157,7 @@ class Members(Base):
             try:
                 with open_store(self.store if file is None else file) as place:
                     with suppress(UnknownStudyError):
-                        found = Study(place, log_name(self.name, member.name), segments=self._segments)
+                        found = Study(place, log_name(self.name, member.name))
                     if found is None or found.birth != member.birth:
                         raise UnknownWorkerError(
                             f"{place.url}: the log there is not that of worker {member.name!r} of study {self.name!r}: "
@@ -212,7 +212,7 @@ class Members(Base):
             one = Member(name, membership.next_number(name), membership.endow_next(self.promise, name), "")
             begin_member(connection, self.store, self._log, one, policy, row, policy_version(policy))
         again: Any = type(self)
-        return again(self.store, self.name, name, segments=self._segments)
+        return again(self.store, self.name, name)
 
     def leave(self, name: str) -> None:
         """End the work of a worker, also of one that was killed; what its log never touched goes back to the others.

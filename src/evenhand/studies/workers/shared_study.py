@@ -7,7 +7,6 @@ off or killed; the mathematics stand at the head of `evenhand.promises.workers`.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -37,7 +36,6 @@ from evenhand.studies.log.log import Record, as_event
 from evenhand.studies.log.operations import CHANGES, Arguments, Operation
 from evenhand.studies.log.replay import Replay
 from evenhand.studies.log.request_keys import text_of
-from evenhand.studies.log.segments import Segment
 from evenhand.studies.log.subjects import Erasure
 from evenhand.studies.store.exclusion import excluding
 from evenhand.studies.store.store import Store
@@ -86,10 +84,8 @@ class SharedStudy(Exchanging, Members, Study):
     True
     """
 
-    def __init__(
-        self, store: Store, name: str, worker: str | None = None, *, segments: str | os.PathLike[str] | None = None
-    ) -> None:
-        super().__init__(store, name, segments=segments)
+    def __init__(self, store: Store, name: str, worker: str | None = None) -> None:
+        super().__init__(store, name)
         self.worker = worker
         self._logs: dict[int, Study] = {}
         self._balances: dict[int, tuple[int, Balance]] = {}
@@ -369,22 +365,6 @@ class SharedStudy(Exchanging, Members, Study):
     def compile(self) -> None:
         if self._own is not None:
             self._own.compile()
-
-    def archive(
-        self,
-        to: str | os.PathLike[str],
-        *,
-        up_to: int | None = None,
-        older_than: float | str | timedelta | None = None,
-    ) -> list[Segment]:
-        logs = self._every_log()
-        parts = (logs[number].archive(to, up_to=up_to, older_than=older_than) for number in sorted(logs))
-        return [segment for part in parts for segment in part]
-
-    @property
-    def segments(self) -> list[Segment]:
-        logs = self._every_log()
-        return [segment for number in sorted(logs) for segment in logs[number].segments]
 
     def snapshot(self) -> None:
         for log in self._every_log().values() if self._own is None else [self._own]:

@@ -1,1 +1,0 @@
-"""The oldest entries of a log in files of their own."""
