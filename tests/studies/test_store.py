@@ -6,6 +6,7 @@ import sqlite3
 import sys
 import tempfile
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from evenhand.studies import Operation, Store, Study
 from evenhand.studies.store.schema import METADATA, VERSION
 from evenhand.studies.store.store import _engine, _url
 from tests.naming import named
+from tests.waiting import until
 
 
 def policy():
@@ -441,3 +443,21 @@ def test_a_connection_that_was_idle_is_tried_before_it_is_used(database, monkeyp
     monkeypatch.setattr("evenhand.studies.store.store.IDLE", 0.0)
     assert study.ask().id == 2
     assert study.verify().ok
+
+
+def test_tables_made_while_another_process_waited_to_make_them_are_found(database):
+    other = create_engine(_url(database))
+    with other.connect() as first, ThreadPoolExecutor(1) as pool:
+        first.execute(text("SELECT pg_advisory_lock(20211121)"))
+        second = pool.submit(Store.at, database, create=True)
+        waiting = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+        until(lambda: first.execute(waiting).scalar())
+        METADATA.create_all(first)
+        first.execute(text(f"INSERT INTO evenhand_version VALUES ({VERSION})"))
+        first.commit()
+        first.execute(text("SELECT pg_advisory_unlock(20211121)"))
+        first.commit()
+        store = second.result()
+    other.dispose()
+    assert store.names() == []
+    store.close()

@@ -370,6 +370,7 @@ def _version(connection: Connection) -> Any:
     """Return the version of the tables, None where there are none of ours."""
     there = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
     if connection.dialect.name != "sqlite":
-        there = "SELECT 1 WHERE to_regclass(?) IS NOT NULL"
+        # not to_regclass: it answers from the session's cache, which does not notice a table made while this waited
+        there = "SELECT 1 FROM pg_catalog.pg_tables WHERE tablename = ? AND schemaname = ANY (current_schemas(false))"
     found = read(connection, there, VERSIONS.name) and read(connection, f"SELECT version FROM {VERSIONS.name}")
     return found[0][0] if found else None
