@@ -3,8 +3,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 OUT ?= out
-TESTS := $(BIN)/python -m pytest -n 2 --dist loadfile
-PLAIN := NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 3 --dist loadfile
+TESTS := $(BIN)/python -m pytest -n 3 --dist loadfile
+PLAIN := NUMBA_DISABLE_JIT=1 $(TESTS)
 SEEDS ?= 1000
 FIRST ?= 0
 LOWEST_TESTS := tests/service tests/client/test_client.py tests/studies/test_study.py tests/studies/test_store.py

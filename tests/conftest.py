@@ -1,5 +1,6 @@
 """What every test shares: Hypothesis without chance, and the folder of real data sets."""
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -48,15 +49,28 @@ def no_processes_left():
         loky._executor.shutdown(wait=True, kill_workers=True)
 
 
-LONG = {line.split()[1] for line in Path(__file__).with_name("long.txt").read_text().splitlines() if line[0] != "#"}
+def pytest_configure():
+    """Collect no garbage while modules are imported: what they make stays to the end."""
+    gc.disable()
+
+
+def pytest_collection_finish():
+    """Look no more at what the modules have made: each collection would walk through millions of objects of theirs."""
+    gc.freeze()
+    gc.enable()
+
+
+LINES = [line.split() for line in Path(__file__).with_name("long.txt").read_text().splitlines() if line[0] != "#"]
+LONG = {name: marks for _, name, *marks in LINES}
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Mark the long tests, and refuse names that differ from process to process: workers would not agree on them."""
     for item in items:
-        if item.nodeid.partition("[")[0] in LONG:
-            item.add_marker(pytest.mark.slow)
+        marks = LONG.get(item.nodeid.partition("[")[0])
+        for mark in () if marks is None else ("slow", *marks):
+            item.add_marker(mark)
     unstable = [item.nodeid for item in items if " at 0x" in item.nodeid]
     if unstable:
         raise pytest.UsageError(f"names with memory addresses, use ids=named of tests.naming: {unstable[:3]}")
