@@ -36,6 +36,7 @@ from evenhand.promises.feasible import check_sums, settle_offers
 from evenhand.promises.parts import read_parts
 from evenhand.promises.plain import ARGUMENTS, TABLES, arguments_of, as_data, as_given
 from evenhand.promises.reading import Members, overlap
+from evenhand.promises.split import split
 from evenhand.protocol import Label
 from evenhand.registry import register
 
@@ -215,6 +216,32 @@ class Promise(Shown):
 
     def __hash__(self) -> int:
         return hash(self._value())
+
+    def split(self, workers: int) -> list[Self]:
+        """Return a promise for each of so many processes that decide at the same time and never talk.
+
+        Whatever the order in which their logs are merged, and wherever one of them ends, the whole promise holds at
+        every round, inside every segment. A part is an ordinary promise with a whole tolerance and windows of one play,
+        and none could be larger by one. `add`, `retire` and `change` under a split are a new split.
+
+        Parameters
+        ----------
+        workers : how many processes, the same that will decide.
+
+        Raises
+        ------
+        SharesError
+            If the tolerance is too small to be split, or a window too short; the message names the clause and the least
+            that would do.
+
+        Examples
+        --------
+        >>> Promise({"a": "1/2", "b": "1/4"}, tolerance=5).split(3)
+        [Promise(shares={'a': Fraction(1, 2), 'b': Fraction(1, 4)}, tolerance=1.0, offers='any'), ...]
+
+        Source: the theorems at the head of `evenhand.promises.split`.
+        """
+        return split(self, workers)
 
     # ------------------------------------------------------------------ what is owed
 
