@@ -194,7 +194,7 @@ def test_with_a_window_one_round_longer_some_order_breaks_it(window, workers):
 @pytest.mark.parametrize(
     ("promise", "workers", "words"),
     [
-        (Promise({"a": "1/2", "b": "1/4"}), 3, "tolerance: wanted at least 2, so that 3 processes can keep 'b at least"),
+        (Promise({"a": "1/2", "b": "1/4"}), 3, "tolerance: wanted at least 2, so that 3 processes can keep 'b at"),
         (Promise({"a": 0.2, "b": 0}, 3, caps={"b": "1/2"}), 4, "cap_tolerance: wanted at least 2, so that 4"),
         (Promise({"a": "1/2", "b": 0}, 3, windows={"b": 3}), 4, "windows: 'b': wanted at least 1 in 5 rounds, which 4"),
         (Promise({"a": 0.5, "b": 0.2}, behind=2), 2, "behind: wanted whole tolerances, which alone can be split"),

@@ -22,7 +22,7 @@ from evenhand.protocol import Label, as_label, distinct, find_label, places
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["AuditedPromise", "Term", "check_named", "read_audited"]
+__all__ = ["AuditedPromise", "Term", "check_constant", "check_named", "read_audited"]
 
 Rest = Literal["refused", "owed", "free"]
 
@@ -92,6 +92,8 @@ def read_audited(
     limits = {"caps": caps, "cap_tolerance": cap_tolerance, "windows": windows, "plays": plays, "audited": True}
     if isinstance(shares, (list, tuple, np.ndarray)):
         raise SharesError(wanted("shares", "a dict arm -> share, or one number for every arm", shares))
+    if rounds is None:
+        check_constant(shares)
     entries = None if rounds is None else _entries(shares, rounds)
     if behind is not None and (shares is None or entries is not None or tolerance):
         got = "no shares" if shares is None else "shares that change" if entries is not None else "a tolerance"
@@ -109,6 +111,20 @@ def read_audited(
         promise = read_promise(0 if shares is None else shares, tolerance, behind=behind, arms=every, **limits)
         floors = _singles(promise, last)
     return _stated(promise, floors, last)
+
+
+def check_constant(shares: Any) -> None:
+    """Refuse shares that change over time, where rounds have no number: in files, and in logs that were written apart.
+
+    Raises
+    ------
+    SharesError
+        If they change.
+    """
+    parts = shares.values() if isinstance(shares, Mapping) else ()
+    if hasattr(shares, "columns") or any(isinstance(part, Mapping) for part in parts):
+        what = "shares that stay as they are, where files or several logs are audited"
+        raise SharesError(wanted("shares", what, shares, "read one log with pandas"))
 
 
 def check_named(given: Mapping[str, Any], kinds: Sequence[Label], rest: Rest) -> None:
@@ -153,12 +169,7 @@ def _labels_in(given: Any) -> list[Label]:
 
 
 def _singles(promise: Promise, last: int) -> list[Term]:
-    """Return the floors of single arms, those that are owed nothing too."""
-    slacks: Sequence[int | Fraction] = (
-        (promise.slack,) * len(promise.arms) if promise.behind is None else promise.behind
-    )
-    singles = zip(promise.arms, promise.shares, slacks, strict=True)
-    return [Term(Clause("floor", (arm,), share, slack), 0, last) for arm, share, slack in singles]
+    return [Term(floor, 0, last) for floor in promise.floors]
 
 
 def _stated(promise: Promise, floors: list[Term], last: int) -> AuditedPromise:

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.audit.audited_promise import AuditedPromise, read_audited
+from evenhand.audit.audited_promise import AuditedPromise, check_constant, read_audited
 from evenhand.audit.decision_log import MEND, read_log, read_plays, read_rounds
 from evenhand.audit.file_rows import Stretch, batches, numbered, placed, stretches
 from evenhand.audit.file_survey import Columns, Survey, columns_of, holds_labels, parallel, survey, together
 from evenhand.audit.findings import Audit
 from evenhand.audit.verdicts import NONE, Entered, as_rounds, finding, looks_at, open_books
 from evenhand.data.tables import in_natural_order
-from evenhand.errors import EvenhandError, SharesError, UnknownArmError, wanted, wanted_label
+from evenhand.errors import EvenhandError, UnknownArmError, wanted_label
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.promises.counts import Counts, Rounds
 from evenhand.promises.promise import Promise
@@ -53,10 +53,7 @@ def audit_files(
     UnknownArmError
         If the log decides for an arm that has no share.
     """
-    parts = shares.values() if isinstance(shares, Mapping) else ()
-    if hasattr(shares, "columns") or any(isinstance(part, Mapping) for part in parts):
-        what = "shares that stay as they are, where files are audited"
-        raise SharesError(wanted("shares", what, shares, "read the file with pandas"))
+    check_constant(shares)
     found = stretches(pattern, [name for name in (arm, available, segment) if name is not None])
     columns = columns_of(found, arm, available, segment)
     by_stretch = [Survey(Counter(), 1, one.rows) for one in found]

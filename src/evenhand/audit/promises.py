@@ -7,28 +7,72 @@ how is said at the head of `evenhand.promises.counting`.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from evenhand.audit.apart import ApartAudit, judge_all_orders
 from evenhand.audit.audited_promise import read_audited
-from evenhand.audit.decision_log import read_log, read_plays, read_rounds
+from evenhand.audit.decision_log import Plays, Rounds, read_log, read_plays, read_rounds
 from evenhand.audit.file_audit import audit_files
 from evenhand.audit.findings import Audit
 from evenhand.audit.verdicts import Entered, as_rounds, finding, looks_at, open_books
+from evenhand.data.tables import in_natural_order
 from evenhand.errors import ArgumentError, wanted
 from evenhand.frames import as_pandas, frame_or_value
 from evenhand.promises.promise import Promise
+from evenhand.protocol import distinct
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Audit", "audit"]
+__all__ = ["ApartAudit", "Audit", "audit"]
 
 
+@overload
 def audit(
     frame: pd.DataFrame | str | os.PathLike[str],
     *,
+    arm: str,
+    shares: Any = ...,
+    tolerance: float = ...,
+    behind: Any = ...,
+    order: str | None = ...,
+    caps: Any = ...,
+    cap_tolerance: float = ...,
+    windows: Any = ...,
+    promise: Promise | None = ...,
+    segment: str | None = ...,
+    available: str | None = ...,
+    round: str | None = ...,
+    jobs: int = ...,
+) -> Audit: ...
+
+
+@overload
+def audit(
+    *,
+    frames: Sequence[pd.DataFrame],
+    arm: str,
+    shares: Any = ...,
+    tolerance: float = ...,
+    behind: Any = ...,
+    order: str | None = ...,
+    caps: Any = ...,
+    cap_tolerance: float = ...,
+    windows: Any = ...,
+    promise: Promise | None = ...,
+    segment: str | None = ...,
+    available: str | None = ...,
+    round: str | None = ...,
+) -> ApartAudit: ...
+
+
+def audit(
+    frame: pd.DataFrame | str | os.PathLike[str] | None = None,
+    *,
+    frames: Sequence[pd.DataFrame] | None = None,
     arm: str,
     shares: Any = None,
     tolerance: float = 0.0,
@@ -42,8 +86,9 @@ def audit(
     available: str | None = None,
     round: str | None = None,
     jobs: int = -1,
-) -> Audit:
-    """Check a decision log against promised shares, caps and windows after every round.
+) -> Audit | ApartAudit:
+    """Check a decision log against promised shares, caps and windows after every round, or several logs that were
+    written apart, such as those of `promise.split`, after every round of every order in which they can be merged.
 
     Parameters
     ----------
@@ -52,6 +97,8 @@ def audit(
         by batch and in little memory, with the same finding; Parquet with one arm a row, always on offer, on all cores;
         JSON, Arrow and packed Parquet file by file. The labels of a CSV are text, exactly as written. `order` and
         `round` need a data frame.
+    frames : in the place of `frame`, a data frame for each log. Shares that change over time are refused, as the logs
+        have no round in common.
     arm : name of the column that says for whom each decision was; its cells may be lists, also as JSON, where several
         arms are played in a round.
     shares : the share owed to each arm: a dict or Series arm -> share, or one number for every arm of the log and every
@@ -94,59 +141,66 @@ def audit(
     >>> str(audit(log, arm="item", windows={"b": 3}).first_breach)
     "after round 3, the plays of arm 'b' were 1 fewer than the 1 owed in any 3 consecutive rounds"
     """
-    if promise is not None:
-        given = {"shares": shares, "tolerance": tolerance or None, "behind": behind, "caps": caps, "windows": windows}
-        _alone(promise, given | {"cap_tolerance": cap_tolerance or None})
+    promised = {
+        "shares": frame_or_value(shares, "shares"),
+        "tolerance": tolerance,
+        "behind": behind,
+        "caps": caps,
+        "cap_tolerance": cap_tolerance,
+        "windows": windows,
+        "promise": promise,
+        "available": available,
+    }
+    _check_given(frame, frames, promised)
     if isinstance(frame, (str, os.PathLike)):
         for name, value in {"order": order, "round": round}.items():
             if value is not None:
                 mend = "read the file with pandas, or sort its rows and list a round's arms in one cell"
                 raise ArgumentError(wanted(name, "None where files are audited", value, mend))
-        return audit_files(
-            os.fspath(frame),
-            arm=arm,
-            shares=frame_or_value(shares, "shares"),
-            promise=promise,
-            available=available,
-            segment=segment,
-            jobs=jobs,
-            tolerance=tolerance,
-            behind=behind,
-            caps=caps,
-            cap_tolerance=cap_tolerance,
-            windows=windows,
-        )
-    frame, shares = as_pandas(frame), frame_or_value(shares, "shares")
-    named = shares if promise is None else dict.fromkeys(promise.arms, 0)
-    plays, rounds = read_plays(frame, arm, named), read_rounds(frame, order, round)
-    most = 1 if len(rounds.first_row) == len(plays.rows) else int(np.bincount(rounds.of_row[plays.rows]).max())
-    owed = read_audited(
-        plays.kinds,
-        rounds,
-        shares=shares,
-        tolerance=tolerance,
-        behind=behind,
-        caps=caps,
-        cap_tolerance=cap_tolerance,
-        windows=windows,
-        plays=most,
-        available=available,
-        promise=promise,
-    )
-    log = read_log(frame, plays, rounds, owed.promise.arms, arm=arm, available=available, segment=segment)
+        return audit_files(os.fspath(frame), arm=arm, segment=segment, jobs=jobs, **promised)
+    tables = [as_pandas(one) for one in ([frame] if frames is None else frames)]
+    named = promised["shares"] if promise is None else dict.fromkeys(promise.arms, 0)
+    plays = [read_plays(table, arm, named) for table in tables]
+    rounds = [read_rounds(table, order, round) for table in tables]
+    most = max(map(_most_at_once, plays, rounds))
+    kinds = in_natural_order(distinct(kind for each in plays for kind in each.kinds))
+    owed = read_audited(kinds, rounds[0] if frames is None else None, plays=most, **promised)
+    arms = owed.promise.arms
+    logs = [
+        read_log(*each, arms, arm=arm, available=available, segment=segment)
+        for each in zip(tables, plays, rounds, strict=True)
+    ]
+    if frames is not None:
+        return judge_all_orders(owed, logs)
+    [log] = logs
     books, looks = open_books(owed, max(1, len(log.segments))), looks_at(log.rounds)
-    now = books.follow(as_rounds(log, len(owed.promise.arms)), looks)[1]
+    now = books.follow(as_rounds(log, len(arms)), looks)[1]
     books.close()
-    pulls = np.bincount(log.codes, minlength=len(owed.promise.arms))
+    pulls = np.bincount(log.codes, minlength=len(arms))
     on_offer = np.full(len(pulls), log.rounds) if log.offered is None else log.offered.sum(axis=0)
     keys = {name: key for key, name in enumerate(log.segments or (None,))}
     return finding(owed, books.counts, Entered(log.rounds, pulls, on_offer, keys, looks, now))
 
 
-def _alone(promise: Any, beside: dict[str, Any]) -> None:
-    """Refuse what stands beside a promise, and what is none."""
+def _most_at_once(plays: Plays, rounds: Rounds) -> int:
+    """Return the most plays in a round."""
+    single = len(rounds.first_row) == len(plays.rows)
+    return 1 if single else int(np.bincount(rounds.of_row[plays.rows]).max())
+
+
+def _check_given(frame: Any, frames: Any, promised: dict[str, Any]) -> None:
+    """Refuse one log beside several, a promise that is none, and anything that stands beside a promise."""
+    if (frame is None) == (frames is None):
+        got = "neither" if frame is None else "both"
+        raise ArgumentError(wanted("frame or frames", "one log, or a list of logs that were written apart", got))
+    if frames is not None and (not isinstance(frames, (list, tuple)) or not frames):
+        raise ArgumentError(wanted("frames", "a list of data frames, one for each log", frames))
+    promise = promised["promise"]
+    if promise is None:
+        return
     if not isinstance(promise, Promise):
         raise ArgumentError(wanted("promise", "an eh.Promise", promise, "Promise.from_dict reads plain data"))
-    for name, value in beside.items():
+    beside = {name: promised[name] for name in ("shares", "behind", "caps", "windows")}
+    for name, value in (beside | {name: promised[name] or None for name in ("tolerance", "cap_tolerance")}).items():
         if value is not None:
             raise ArgumentError(wanted(name, "nothing beside a promise, which says it all", value))

@@ -18,7 +18,7 @@ from evenhand.promises.counts import Counts, Rounds
 from evenhand.promises.stretches import position_of
 from evenhand.protocol import Label
 
-__all__ = ["Entered", "as_rounds", "finding", "looks_at", "open_books"]
+__all__ = ["Entered", "as_rounds", "finding", "looks_at", "open_books", "row_of"]
 
 LOOKS = 1000
 FOREVER = 2**62
@@ -155,15 +155,16 @@ def _breakable(clause: Clause, clock: int, at_once: int) -> bool:
     return position_of(clause, plays, clock, [0])[2] > 0
 
 
+def row_of(clause: Clause, segment: Label | None) -> dict[str, Any]:
+    """Return the names of a clause in a table of promises."""
+    return {"promise": clause.kind, "arm": _named(clause.arms), "segment": segment, "limit": clause.rate_as_text}
+
+
 def _row(term: Term, counts: Counts, at: int, segment: Label | None) -> dict[str, Any]:
     """Return a clause's row in the table of promises."""
-    kind, arms, rate, _ = term.clause
     return {
-        "promise": kind,
-        "arm": _named(arms),
-        "segment": segment,
+        **row_of(term.clause, segment),
         "since": int(counts.begun[at]),
-        "limit": f"{rate[0]} in {rate[1]}" if isinstance(rate, tuple) else str(rate),
         "first_broken": int(counts.first[at]),
         "broken_by": int(counts.most[at]),
         "worst_round": int(counts.most_at[at]),

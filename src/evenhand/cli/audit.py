@@ -1,4 +1,4 @@
-"""`evenhand audit`: check any decision log against promised shares."""
+"""`evenhand audit`: check any decision log, or logs that were written apart, against promised shares."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ import typer
 from evenhand.cli.options import JSON
 
 if TYPE_CHECKING:
+    from evenhand.audit.apart import ApartAudit
     from evenhand.audit.findings import Audit
 
 __all__ = ["audit"]
 
 
 def audit(
-    log: Annotated[
-        Path,
+    logs: Annotated[
+        list[Path],
         typer.Argument(
+            metavar="LOG...",
             help="The log, one row per decision: CSV, Parquet, Arrow or JSON lines, or -; or 'logs/*.parquet'. Large "
-            "CSV and Parquet files are read in batches."
+            "CSV and Parquet files are read in batches. Several logs are taken as written by processes that decided at "
+            "the same time: the promise is then checked in every order in which their rounds can have happened.",
         ),
     ],
     share_texts: Annotated[
@@ -75,7 +78,13 @@ def audit(
     changing: Any = changing_shares(shares)
     named = named_shares(shares) if changing is None and shares else None
     in_order = bool(order or round or changing is not None)
-    frame, kinds = _decisions(log, arm, [name for name in (arm, available, segment) if name], named, in_order)
+    texts = [name for name in (arm, available, segment) if name]
+    if len(logs) == 1:
+        frame, kinds = _decisions(logs[0], arm, texts, named, in_order)
+        given_logs = {"frame": frame}
+    else:
+        frames, kinds = _written_apart(logs, arm, texts, named)
+        given_logs = {"frames": frames}
     caps = named_shares(cap, "--cap") if "=" in cap else cap or None
     limits = named_shares(behind, "--behind") if "=" in behind else behind or None
     bounds = windows_of(window) if window else None
@@ -83,8 +92,8 @@ def audit(
     told: dict[str, Any] = {"--shares": named, "--cap": caps, "--behind": limits, "--window": bounds}
     told["--promise"] = {arm: 0 for clause in (stated.clauses if stated else ()) for arm in clause.arms}
     check_named(told, kinds, "owed" if shares and named is None else "free")
-    finding = quotas.audit(
-        frame,
+    finding: Any = quotas.audit(
+        **given_logs,
         arm=arm,
         shares=(shares or None if changing is None else changing) if named is None else _with_every_arm(named, kinds),
         tolerance=tolerance,
@@ -98,13 +107,16 @@ def audit(
         available=available or None,
         round=round or None,
     )
+    if len(logs) > 1:
+        _show_apart(finding, logs, out, json)
+        raise typer.Exit(0 if finding.kept else 1)
     several = len(finding.promises) > len(finding.arms) or bool(segment)
     if out is not None:
         _write(finding, out, several)
     if json:
         _print_json(finding, several)
     else:
-        _say(finding, f"{log}: {finding.rounds} decisions", several)
+        _say(finding, f"{logs[0]}: {finding.rounds} decisions", several)
         say_notes(finding)
     if not finding.kept or not finding.enough:
         raise typer.Exit(2 if finding.kept else 1)
@@ -121,6 +133,37 @@ def _decisions(log: Path, arm: str, texts: list[str], named: Any, in_order: bool
         return str(log), labels_in_files(str(log), arm, named=named)
     frame = read_table(log, text=texts)
     return frame, read_plays(frame, arm, named).kinds
+
+
+def _written_apart(logs: list[Path], arm: str, texts: list[str], named: Any) -> tuple[list[Any], list[Any]]:
+    """Return the table of each log, and the labels of the arms in all of them."""
+    from evenhand.audit.decision_log import read_plays
+    from evenhand.cli.reading.tables import read_table
+    from evenhand.data.tables import in_natural_order
+    from evenhand.errors import ArgumentError, wanted
+    from evenhand.protocol import distinct
+
+    if len({*logs}) < len(logs):
+        raise ArgumentError(wanted("LOG...", "each log once", " ".join(map(str, logs))))
+    frames = [read_table(log, text=texts) for log in logs]
+    return frames, in_natural_order(distinct(kind for one in frames for kind in read_plays(one, arm, named).kinds))
+
+
+def _show_apart(finding: ApartAudit, logs: list[Path], out: Path | None, json: bool) -> None:
+    from evenhand.cli.output import as_json, folder, records, say, say_notes
+    from evenhand.data.csv_files import write_csv
+
+    if out is not None:
+        folder(out)
+        write_csv(finding.promises, out / "promises.csv")
+    if json:
+        rounds = dict(zip(map(str, logs), finding.rounds, strict=True))
+        as_json({"kept": finding.kept, "rounds": rounds, "promises": finding.promises.to_dict("records")}, finding)
+        return
+    records(f"{len(logs)} logs, {sum(finding.rounds):,} rounds", finding.promises.to_dict("records"))
+    verdict = "kept in every order" if finding.kept else "BROKEN in some order"
+    say(f"The promise was {verdict} in which these rounds can have happened.")
+    say_notes(finding)
 
 
 def _with_every_arm(named: dict[str, Any], kinds: Any) -> dict[Any, Any]:

@@ -129,11 +129,16 @@ class Promise(Shown):
         return self._of(**own | fields)
 
     @cached_property
+    def floors(self) -> tuple[Clause, ...]:
+        """The floors of single arms (n_arms,), of those that are owed nothing too."""
+        behind: Sequence[int | Fraction] = (self.slack,) * len(self.arms) if self.behind is None else self.behind
+        return tuple(Clause("floor", (arm,), r, b) for arm, r, b in zip(self.arms, self.shares, behind, strict=True))
+
+    @cached_property
     def clauses(self) -> tuple[Clause, ...]:
         """Everything that is promised: floors of arms and of sets, caps, windows; a share of 0 is no clause."""
-        behind: Sequence[int | Fraction] = (self.slack,) * len(self.arms) if self.behind is None else self.behind
         ahead = math.floor(self.cap_tolerance)
-        floors = [Clause("floor", (a,), r, b) for a, r, b in zip(self.arms, self.shares, behind, strict=True) if r]
+        floors = [floor for floor in self.floors if floor.rate]
         floors += [Clause("floor", members, share, self.slack) for members, share in self.sets if share]
         caps = zip(self.arms, self.caps or (), strict=False)
         limits = [Clause("cap", (arm,), cap, ahead) for arm, cap in caps if cap is not None]

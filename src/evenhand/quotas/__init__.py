@@ -6,7 +6,7 @@ Promise: at every round t, N_i(t) >= floor(r_i t) - alpha.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from evenhand.audit.promises import Audit, audit
+from evenhand.audit.promises import ApartAudit, Audit, audit
 
 if TYPE_CHECKING:
     from evenhand.promises.promise import Promise
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LFG",
+    "ApartAudit",
     "Audit",
     "BernoulliArms",
     "ChangingArms",

@@ -1,0 +1,149 @@
+"""Audit logs that were written apart: is the promise kept in whatever order their rounds are merged?
+
+Every clause has a balance that adds over logs (see the head of `evenhand.promises.split`). A prefix of a merge order is
+one prefix of each log, and every choice of prefixes occurs. So a floor or a cap is at its worst where each log is at
+its own least, and a window where the longest stretches of all logs that hold too few plays meet (Theorems 1 and 3
+there). Both are found log by log, in time linear in the rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from evenhand.audit.audited_promise import AuditedPromise
+from evenhand.audit.decision_log import DecisionLog
+from evenhand.audit.verdicts import row_of
+from evenhand.data.tables import in_natural_order
+from evenhand.display.html import Card, Shown, Table
+from evenhand.kernels.arrays import Ints
+from evenhand.promises.clause import Clause
+from evenhand.promises.promise import Promise
+from evenhand.promises.stretches import position_of
+from evenhand.protocol import Label, distinct, find_label, places
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ApartAudit", "judge_all_orders"]
+
+NOTE = (
+    "The logs do not say in which order their rounds happened, so every order counts. A promise that is broken in some "
+    "order need not have been broken in the one that happened: audit one log in the order of time to know."
+)
+
+
+@dataclass(frozen=True, repr=False)
+class ApartAudit(Shown):
+    """The finding of an audit of several logs that were written apart.
+
+    Attributes
+    ----------
+    kept : whether every promise held after every round, in whatever order the logs' rounds are merged.
+    rounds : the number of rounds of each log.
+    promises : a row a promise: `promise` (floor, cap or window), `arm` (a tuple for a set), `segment`, `limit`,
+        `plays`, `broken_by` (the most plays that are missing or too many in any order; 0 if it held in all of them).
+    promise : the shares, caps and windows that were checked.
+    notes : what to know before the finding is believed.
+    """
+
+    kept: bool
+    rounds: tuple[int, ...]
+    promises: pd.DataFrame
+    promise: Promise
+    notes: tuple[str, ...] = ()
+
+    def card(self) -> Card:
+        verdict = "kept in every order of the logs" if self.kept else "broken in some order of the logs"
+        facts: dict[str, Any] = {"promises": verdict, "logs": len(self.rounds), "rounds": sum(self.rounds)}
+        return Card("Audit of logs written apart", facts, [Table.of(self.promises, "Promises")])
+
+
+class Inside:
+    """The rounds of one log inside one segment: when each arm was played, and what was on offer."""
+
+    def __init__(self, log: DecisionLog, segment: Label | None, n_arms: int) -> None:
+        known = None if segment is None else find_label(segment, log.segments)
+        rounds = np.arange(log.rounds if segment is None else 0) if known is None else log.rounds_in[known]
+        position = np.full(log.rounds, -1)
+        position[rounds] = np.arange(len(rounds))
+        inside = position[log.at] >= 0
+        order = np.argsort(log.codes[inside], kind="stable")
+        self._at, codes = position[log.at[inside]][order], log.codes[inside][order]
+        self._bounds = np.searchsorted(codes, np.arange(n_arms + 1))
+        self._offered = None if log.offered is None else log.offered[rounds]
+        self._rounds = len(rounds)
+
+    def played(self, places: Sequence[int]) -> Played:
+        """Return the plays of arms together, by the clock of the rounds in which one of them was on offer."""
+        at = np.sort(np.concatenate([self._at[self._bounds[place] : self._bounds[place + 1]] for place in places]))
+        if self._offered is None:
+            return Played(at, self._rounds)
+        on_offer = self._offered[:, places].any(axis=1)
+        return Played((np.cumsum(on_offer) - 1)[at], int(on_offer.sum()))
+
+
+class Played(NamedTuple):
+    """A clause in one log: the tick of each of its plays, in order, and the ticks of its clock."""
+
+    ticks: Ints
+    clock: int
+
+    def at_worst(self, clause: Clause) -> tuple[int, int]:
+        """Return the plays and the clock of the prefix in which a floor or a cap has its least balance."""
+        plays = np.arange(len(self.ticks) + 1)
+        capped, rate = clause.kind == "cap", _rate(clause)
+        # A floor is behind most before a play or at the end, a cap ahead most after a play or before the first round.
+        clocks = np.concatenate([[0], self.ticks + 1] if capped else [self.ticks, [self.clock]])
+        balance = plays * rate.denominator - clocks * rate.numerator  # below 2**30 times the rounds
+        worst = int(np.argmax(balance) if capped else np.argmin(balance))
+        return worst, int(clocks[worst])
+
+    def stretches(self, most: int) -> list[int]:
+        """Return the longest stretches that hold 0, 1, ... up to `most` - 1 plays."""
+        ends = np.concatenate([[-1], self.ticks, [self.clock]])
+        gaps = [ends[held + 1 :] - ends[: -held - 1] - 1 for held in range(min(most, len(ends) - 1))]
+        return [int(each.max()) for each in gaps] + [self.clock] * (most - len(gaps))
+
+
+def judge_all_orders(owed: AuditedPromise, logs: Sequence[DecisionLog]) -> ApartAudit:
+    """Return what logs that were written apart show of a promise in all orders in which they can be merged."""
+    import pandas as pd
+
+    arms, known = owed.promise.arms, places(owed.promise.arms)
+    rows = []
+    for segment in in_natural_order(distinct(name for log in logs for name in log.segments)) or [None]:
+        inside = [Inside(log, segment, len(arms)) for log in logs]
+        for clause in (term.clause for term in owed.terms):
+            mine = [known[arm] for arm in clause.arms]
+            each = [log.played(mine) for log in inside]
+            plays = sum(len(log.ticks) for log in each)
+            rows.append(row_of(clause, segment) | {"plays": plays, "broken_by": _broken_by(clause, each)})
+    table, rounds = pd.DataFrame(rows), tuple(log.rounds for log in logs)
+    kept = not table["broken_by"].any()
+    return ApartAudit(kept, rounds, table, owed.promise, () if kept else (NOTE,))
+
+
+def _broken_by(clause: Clause, logs: Sequence[Played]) -> int:
+    """Return how many plays are missing, or too many, in the order of the logs that is worst for a clause."""
+    if isinstance(clause.rate, tuple):
+        least, length = clause.rate
+        together = reduce(_joined, [log.stretches(least) for log in logs])
+        return sum(stretch >= length for stretch in together)
+    plays, clock = np.sum([log.at_worst(clause) for log in logs], axis=0).tolist()
+    return position_of(clause, plays, clock, [])[2]
+
+
+def _joined(some: list[int], more: list[int]) -> list[int]:
+    """Return the longest stretches of two logs together that hold 0, 1, ... plays."""
+    return [int(np.add(some[: held + 1], more[held::-1]).max()) for held in range(len(some))]
+
+
+def _rate(clause: Clause) -> Fraction:
+    assert isinstance(clause.rate, Fraction)
+    return clause.rate

@@ -1,0 +1,145 @@
+"""Audits of logs that were written apart: the verdict is that of the worst order, found by trying all of them."""
+
+import itertools
+import math
+import random
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand.checks.drawn_promises import drawn_promise
+from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
+from evenhand.quotas import Promise, audit
+from tests.promises.test_split import KINDS, merged, played, splittable
+
+ROUNDS = 7
+
+
+def broken_by(clause, log):
+    """The most plays of a clause that are missing or too many after any round, counted anew."""
+    clock, plays, most = 0, [], 0
+    for offered, arms in log:
+        if not set(clause.arms) & set(offered):
+            continue
+        clock += 1
+        plays += [clock] * len(set(clause.arms) & set(arms))
+        if clause.kind == "floor":
+            missed = math.floor(clause.rate * clock) - clause.slack - len(plays)
+        elif clause.kind == "cap":
+            missed = len(plays) - math.ceil(clause.rate * clock) - clause.slack
+        else:
+            least, length = clause.rate
+            missed = least - sum(at > clock - length for at in plays) if clock >= length else 0
+        most = max(most, missed)
+    return most
+
+
+def orders(logs):
+    """Every order in which the rounds of logs can be merged, each log's own order kept."""
+    turns = [number for number, log in enumerate(logs) for _ in log]
+    for order in sorted(set(itertools.permutations(turns))):
+        left = [iter(log) for log in logs]
+        yield [next(left[number]) for number in order]
+
+
+def anything(promise, rounds, chance, offering):
+    """A log of plays that keep nothing in particular."""
+    log = []
+    for _ in range(rounds):
+        least = promise.plays if offering else len(promise.arms)
+        offered = chance.sample(promise.arms, chance.randrange(least, len(promise.arms) + 1))
+        log.append((offered, chance.sample(offered, promise.plays)))
+    return log
+
+
+def frame(log):
+    offers, arms = zip(*log, strict=True)
+    return pd.DataFrame({"arm": [list(each) for each in arms], "on": [list(each) for each in offers]})
+
+
+@pytest.mark.parametrize("kinds", [*KINDS, {"windows", "arms on offer"}], ids=lambda kinds: " and ".join(sorted(kinds)))
+def test_the_finding_is_that_of_the_worst_of_all_orders(kinds):
+    chance, offering = random.Random(1), "arms on offer" in kinds
+    broken = 0
+    for seed in range(12):
+        promise = drawn_promise(kinds, np.random.default_rng(seed))
+        if promise.behind is not None:
+            continue
+        sizes = chance.choice([(3, 2, 2), (4, 3), (1, 1, 1, 2)])
+        logs = [anything(promise, size, chance, offering) for size in sizes]
+        finding = audit(frames=[frame(log) for log in logs], arm="arm", promise=promise, available="on")
+        worst = {clause: max(broken_by(clause, order) for order in orders(logs)) for clause in promise.clauses}
+        found = {(row.promise, row.arm): row.broken_by for row in finding.promises.itertuples()}
+        for clause, most in worst.items():
+            assert found[clause.kind, clause.arms[0] if len(clause.arms) == 1 else clause.arms] == most, clause
+        assert finding.kept is not any(worst.values())
+        broken += not finding.kept
+    assert broken > 0
+
+
+@pytest.mark.parametrize("kinds", KINDS, ids=lambda kinds: " and ".join(sorted(kinds)))
+def test_logs_of_a_split_promise_keep_it_as_does_every_merge(kinds):
+    chance = random.Random(2)
+    promise, parts = next(filter(None, (splittable(kinds, seed, 3) for seed in range(99))))
+    logs = [played(part, 40, chance, "arms on offer" in kinds) for part in parts]
+    frames = [frame(log) for log in logs]
+    assert audit(frames=frames, arm="arm", promise=promise, available="on").kept
+    for _ in range(5):
+        whole = frame(merged(logs, chance))
+        assert audit(whole, arm="arm", promise=promise, available="on").kept
+
+
+def test_segments_are_judged_each_by_itself():
+    first = pd.DataFrame({"arm": list("bab"), "shop": list("xyx")})
+    logs = [first, pd.DataFrame({"arm": list("bb"), "shop": list("xz")})]
+    finding = audit(frames=logs, arm="arm", shares={"a": 0.5, "b": 0.5}, segment="shop")
+    assert finding.promises[["arm", "segment", "plays", "broken_by"]].values.tolist() == [
+        ["a", "x", 0, 1],
+        ["b", "x", 3, 0],
+        ["a", "y", 1, 0],
+        ["b", "y", 0, 0],
+        ["a", "z", 0, 0],
+        ["b", "z", 1, 0],
+    ]
+
+
+def test_one_log_is_found_as_it_is_alone():
+    log = pd.DataFrame({"arm": list("aabbbaab")})
+    promised = {"shares": {"a": 0.5, "b": 0.4}, "caps": {"a": 0.5}, "windows": {"b": 2}}
+    alone, apart = audit(log, arm="arm", **promised), audit(frames=[log], arm="arm", **promised)
+    assert apart.promises["broken_by"].tolist() == alone.promises["broken_by"].tolist()
+    assert apart.rounds == (8,)
+
+
+def test_the_finding_says_that_the_order_is_unknown():
+    finding = audit(frames=[pd.DataFrame({"arm": ["a"]})] * 2, arm="arm", shares={"a": 0.5, "b": 0.5})
+    assert not finding.kept
+    assert "promises: broken in some order of the logs" in str(finding)
+    assert "need not have been broken in the one that happened" in str(finding)
+
+
+LOG = pd.DataFrame({"arm": ["a"], "day": [1]})
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "words"),
+    [
+        ({}, ArgumentError, "frame or frames: wanted one log"),
+        ({"frame": LOG, "frames": [LOG]}, ArgumentError, "got 'both'"),
+        ({"frames": []}, ArgumentError, "frames: wanted a list of data frames"),
+        ({"frames": LOG}, ArgumentError, "frames: wanted a list of data frames"),
+        ({"frames": [LOG, LOG.assign(arm="c")]}, UnknownArmError, "wanted an arm that has a share"),
+        ({"frames": [LOG, LOG.drop(columns="arm")]}, TableError, "arm"),
+        ({"frames": [LOG], "shares": {1: {"a": 1}}}, SharesError, "shares that stay as they are"),
+        ({"frames": [LOG], "promise": Promise({"a": 1})}, ArgumentError, "nothing beside a promise"),
+    ],
+)
+def test_what_is_no_list_of_logs_or_no_promise_of_them_is_refused(given, kind, words):
+    with pytest.raises(kind, match=words):
+        audit(arm="arm", **{"shares": {"a": 0.5, "b": 0.1}} | given)
+
+
+def test_it_is_a_name_of_the_library():
+    assert isinstance(audit(frames=[LOG], arm="arm", shares={"a": 1}), eh.quotas.ApartAudit)
