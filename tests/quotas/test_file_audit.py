@@ -103,7 +103,7 @@ def test_an_arm_that_the_log_never_chose_is_missed(tmp_path):
         ({"shares": {"a": 0.5}}, UnknownArmError, "wanted an arm that has a share, got 'b'"),
         ({"shares": {"a": 0.5, "c": 0.1}}, UnknownArmError, "column 'item': wanted an arm that has a share, got 'b'"),
         ({"shares": None}, SharesError, "shares: wanted shares, caps or windows to check, got None"),
-        ({"shares": {3: {"a": 0.5}}}, SharesError, "shares: wanted shares that stay as they are, where files are"),
+        ({"shares": {3: {"a": 0.5}}}, SharesError, "shares: wanted shares that stay as they are, where files"),
         ({"shares": 0.1, "order": "item"}, ArgumentError, "order: wanted None where files are audited, got 'item'"),
         ({"shares": 0.1, "round": "item"}, ArgumentError, "round: wanted None where files are audited, got 'item'"),
         ({"shares": 0.1, "arm": "who"}, TableError, r"column: wanted one of \['item'\], got 'who'"),

@@ -1,0 +1,42 @@
+"""`evenhand audit A.csv B.csv`: logs of processes that decided at the same time."""
+
+import json
+
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ArgumentError
+from tests.cli.shell import call, refused
+
+
+@pytest.fixture
+def logs(tmp_path):
+    """The logs of three processes that each kept their part of a promise."""
+    parts = eh.Promise({"ads": "1/5", "news": "3/10", "sports": 0}, tolerance=2).split(3)
+    for number, part in enumerate(parts):
+        policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), part, seed=number)
+        rows = ["arm", *(policy.ask().arm for _ in range(30 + number))]
+        (tmp_path / f"{number}.csv").write_text("\n".join(rows) + "\n")
+    return [tmp_path / f"{number}.csv" for number in range(3)]
+
+
+def test_the_promise_that_was_split_is_found_kept(logs, tmp_path):
+    said = call("audit", *logs, "--shares", "ads=1/5,news=3/10,sports=0", "--tolerance", 2, "--out", tmp_path / "out")
+    assert said.exit_code == 0
+    assert "3 logs, 93 rounds" in said.output
+    assert "The promise was kept in every order in which these rounds can have happened." in said.output
+    assert (tmp_path / "out" / "promises.csv").read_text().startswith("promise,arm,")
+
+
+def test_what_some_order_breaks_is_said_with_its_caveat(logs):
+    said = call("audit", *logs, "--shares", "sports=9/10", "--json")
+    assert said.exit_code == 1
+    found = json.loads(said.output)
+    assert not found["kept"]
+    assert found["rounds"] == {str(log): 30 + number for number, log in enumerate(logs)}
+    assert {row["arm"]: row["broken_by"] for row in found["promises"]}["sports"] > 0
+    assert "need not have been broken in the one that happened" in found["notes"][0]
+
+
+def test_a_log_that_is_named_twice_is_refused(logs):
+    refused(ArgumentError, "LOG...: wanted each log once", "audit", logs[0], logs[0], "--shares", 0.1)
