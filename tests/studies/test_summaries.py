@@ -37,9 +37,11 @@ POLICIES = [plain_shares, changing]
 
 
 def laid_open(value):
-    """Everything that an object holds, as plain data, but for positions of labels, which are looked up when needed."""
+    """Everything that an object holds, as plain data; of statistics all that they go on from."""
+    if isinstance(value, Statistics):
+        return laid_open(value.snapshot())
     if isinstance(value, dict):
-        return {key: laid_open(one) for key, one in value.items() if key != "_known"}
+        return {key: laid_open(one) for key, one in value.items()}
     if isinstance(value, (list, tuple, deque)):
         return [laid_open(one) for one in value]
     if isinstance(value, np.ndarray):
