@@ -206,16 +206,6 @@ def test_rewards_come_late_in_a_simulation():
     assert body["policies"][0]["regret"] != soon["policies"][0]["regret"]
 
 
-def test_several_workers_are_simulated():
-    small = ("simulate", "quotas/bernoulli-arms", "-p", "deadline-learn", "--shares", "0=0.3,1=0.2", "--rounds", "200")
-    more = ("--replications", "2", "--seed", "1", "--jobs", "1", "--workers", "4", "--exchange-rounds", "10")
-    body = json.loads(answer(*small, *more, "--json"))
-    assert (body["workers"], body["policies"][0]["promise_kept"]) == (4, True)
-    assert ", 4 workers" in answer(*small, *more)
-    refused(ArgumentError, "workers: wanted a whole number from 1", *small, "--workers", "0")
-    refused(ArgumentError, "--exchange-rounds", *small, "--workers", "2", "--exchange-rounds", "-1")
-
-
 @pytest.mark.parametrize("text", ["", "x", "1.5", "-1", "geometric", "geometric:x", "geometric:0", "9" * 30, "3,,4"])
 def test_a_delay_that_cannot_be_is_refused(text):
     refused(
