@@ -110,7 +110,6 @@ kill-workers: .venv/ready
 
 simulate: .venv/ready
 	$(BIN)/python -m tests.studies.simulated --seeds $(SEEDS) --first $(FIRST)
-	$(BIN)/python -m tests.studies.simulated --service --seeds $(SEEDS) --first $(FIRST)
 
 coverage: .venv/ready
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest tests -m "not slow"

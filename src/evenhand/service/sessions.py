@@ -16,9 +16,8 @@ from evenhand.policy.traits import traits_of
 from evenhand.service.errors import Refusal
 from evenhand.service.index import Index
 from evenhand.service.jobs import Lane
-from evenhand.service.leases import Leasing
 from evenhand.service.writer import Writer
-from evenhand.studies import SharedStudy, Store, Study
+from evenhand.studies import Store, Study
 from evenhand.studies.creation import NAME
 from evenhand.studies.statistics.statistics import Statistics
 from evenhand.studies.statistics.summaries import begin, keep
@@ -44,8 +43,7 @@ class Session:
     """
 
     def __init__(self, study: Study) -> None:
-        self.leasing = Leasing(study) if isinstance(study, SharedStudy) else None
-        self.study, self.writer = study, Writer(self.leasing or study, first=self._begin)
+        self.study, self.writer = study, Writer(study, first=lambda: warm_up(study))
         self.reader = Study.open(study.store, study.name)
         self.reads = Lane(f"reading study {study.name!r}", READERS, SECONDS)
         self._index = Index()
@@ -55,12 +53,6 @@ class Session:
         self._audited: tuple[int, Any] | None = None
         self._began: float | None = None
         self._failed = False
-
-    def _begin(self) -> None:
-        """Take a worker where the study has several, so that its own policy is warmed up."""
-        if self.leasing is not None:
-            self.leasing.begin()
-        warm_up(self.study)
 
     @contextmanager
     def reading(self) -> Iterator[tuple[Any, Index]]:
@@ -113,11 +105,9 @@ class Session:
         return self._failed or (began is not None and time.monotonic() - began > self.reads.seconds)
 
     def end(self) -> None:
-        """Perform the operations that were accepted, store the state if it has changed, and give a worker back."""
+        """Perform the operations that were accepted, and store the state if it has changed."""
         self.writer.stop()
         self.study.rest()
-        if self.leasing is not None:
-            self.leasing.stop()
         if self._turn.acquire(blocking=False):  # whoever reads may hang
             self.keep(1_000)
             self._turn.release()

@@ -146,8 +146,7 @@ def _gauges(session: Session) -> StudyGauges:
 def state_of(session: Session) -> dict[str, Any]:
     """Return the present state of a study."""
     with session.reading() as (statistics, _):
-        summary = summarize(session.study, statistics)
-    return {**summary, **session.reader.team()}
+        return summarize(session.study, statistics)
 
 
 def _row(record: Any) -> dict[str, Any]:

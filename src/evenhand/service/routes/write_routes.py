@@ -186,13 +186,7 @@ async def create(request: Request, body: CreateBody) -> Response:
 
 def _create(sessions: Sessions, body: CreateBody) -> Any:
     try:
-        Study.create(
-            sessions.store,
-            policy_from(body.policy),
-            name=body.name,
-            expire_after=body.expire_after,
-            workers=body.workers,
-        )
+        Study.create(sessions.store, policy_from(body.policy), name=body.name, expire_after=body.expire_after)
     except ArgumentError as error:
         if isinstance(error.__cause__, IntegrityError):
             raise Refusal(409, f"study {body.name!r} already exists; choose another name") from error
