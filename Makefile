@@ -85,7 +85,7 @@ check: .venv/ready
 	$(BIN)/evenhand check $(POLICY)
 
 figures: .venv/ready
-	for paper in quotas groups sampling similarity interventions workers; do \
+	for paper in quotas groups sampling similarity interventions; do \
 		$(BIN)/evenhand reproduce $$paper --out $(OUT) || exit; done
 
 evaluation: .venv/ready
