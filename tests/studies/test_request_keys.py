@@ -183,15 +183,6 @@ def test_of_sticky_asks_at_the_same_moment_one_decides(shown):
     assert study.sequence == 3
 
 
-def test_sticky_keys_reach_over_workers():
-    policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"ads": 0.2, "news": 0.3}, tolerance=3)
-    study = Study.create(":memory:", policy, name="ads", workers=2)
-    one, two = (Study.open(study.store, "ads", worker=name) for name in ("w1", "w2"))
-    first = one.ask(key="ann", sticky=True)
-    assert two.ask(key="ann", sticky=True, available=["news"], segment="mobile") == first
-    assert one.ask(key="ann", sticky=True, available=["nobody"]) == first
-
-
 def test_a_new_sticky_key_is_refused_for_what_could_not_be_read(shown):
     study, _ = shown
     with pytest.raises(ArgumentError, match="ask: wanted contexts, groups, available, segment, got 'colour'"):

@@ -13,7 +13,7 @@ from evenhand.studies.store.statements import change
 from tests.studies.conftest import empty_database
 from tests.studies.test_store import policy
 
-ALL = ["whole", "kept", "one state", "refusals", "tables", "same decisions", "threads", "names excluded"]
+ALL = ["whole", "kept", "one state", "refusals", "tables", "same decisions", "threads"]
 
 
 class Outsider:
@@ -22,15 +22,10 @@ class Outsider:
     def __init__(self, place):
         self._inner = Store.at(place, create=True)
         self.url, self.in_memory = self._inner.url, self._inner.in_memory
-        self.named_turn = self._inner.named_turn
 
     @property
     def serial(self):
         return self._inner.serial
-
-    @property
-    def file(self):
-        return self._inner.file
 
     def reading(self):
         return self._inner.reading()
@@ -118,14 +113,6 @@ class Nameless(Outsider):
         return []
 
 
-class Open(Outsider):
-    """Excludes nobody: it has neither a file to lock nor a lock."""
-
-    def __init__(self, place):
-        super().__init__(place)
-        self.in_memory, self.named_turn = True, contextlib.nullcontext()
-
-
 def places(kind, request, tmp_path):
     """Return name -> a place of this kind, the same for the same name."""
     if kind == "postgresql":
@@ -153,7 +140,6 @@ def test_stores_keep_the_contract(made, kind, request, tmp_path):
         (Leaky, "refusals: a refused statement raised OperationalError, not StoreError"),
         (Bare, "tables: the tables \\['summaries'\\] are missing"),
         (Nameless, "same decisions: names\\(\\) is \\[\\] after the study 'ads' was created"),
-        (Open, "names excluded: [2-4] threads excluded one name at once"),
     ],
 )
 def test_a_storage_that_breaks_the_contract_is_named(broken, check, tmp_path):

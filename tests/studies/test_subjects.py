@@ -331,14 +331,6 @@ def test_a_report_has_no_subject(store):
     assert "subject: wanted none: tell shows nothing of one" in str(outcome)
 
 
-def test_several_workers_have_no_subjects(tmp_path):
-    study = Study.create(tmp_path / "many.evenhand", eh.learners.UCB1(arms=2), workers=2)
-    with pytest.raises(ArgumentError, match="subject: wanted None, with several workers"):
-        Study.open(tmp_path / "many.evenhand", worker="w1").ask(subject=NAME)
-    with pytest.raises(ArgumentError, match="erase: wanted a study with one worker"):
-        study.erase(NAME)
-
-
 def test_without_cryptography_it_is_said_what_to_install(store, monkeypatch):
     study = Study.create(store, policy(), name="ads")
     monkeypatch.setitem(__import__("sys").modules, "cryptography.hazmat.primitives.ciphers.aead", None)

@@ -228,26 +228,6 @@ def _refused(*given):
     raise StoreError("read only")
 
 
-def test_workers_go_on_in_the_order_in_which_they_were_read(place):
-    study = Study.create(place, changing(), name="ads", workers=3)
-    where = study.store if study.store.in_memory else place
-    workers = [Study.open(where, "ads", worker=f"w{number}") for number in (1, 2, 3)]
-    chance, steady = random.Random(1), session_of(study)
-    for _ in range(4):
-        for _ in range(chance.randrange(1, 30)):
-            worker = chance.choice(workers)
-            worker.tell(worker.ask(), float(chance.random() < 0.5))
-        keep_all(steady)
-        restarted = session_of(study)
-        assert restarted.reader._followings.keys() == {0}
-        assert shown(restarted) == shown(steady)
-        for _ in range(chance.randrange(1, 30)):
-            chance.choice(workers).ask()
-        assert shown(restarted)[0][1]["counts"] == shown(steady)[0][1]["counts"]
-        assert restarted._kept == stored(study.store).sequence
-    assert sum(fresh(study)[0].counts) == steady._statistics.rounds
-
-
 def test_two_sessions_keep_what_each_has_read(place):
     study = Study.create(place, plain_shares(), name="ads")
     sessions = [session_of(study), session_of(study)]

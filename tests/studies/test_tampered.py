@@ -5,7 +5,7 @@ import pytest
 from sqlalchemy import text
 
 import evenhand as eh
-from evenhand.errors import ErasedError, EvenhandError, ReplayError, StoreError
+from evenhand.errors import ErasedError, EvenhandError, StoreError
 from evenhand.studies import Operation, Study
 
 SHARES = {"a": 0.2, "b": 0.3}
@@ -72,15 +72,6 @@ def test_a_bad_row_of_one_person_stops_this_person_alone(people, damage, fresh):
     assert study.erase("Ben").subjects == 1
     if damage.startswith("UPDATE"):
         assert study.record(8).status in ("forgotten", "told")
-
-
-def test_an_entry_about_a_worker_that_is_damaged_is_an_error_by_name(place):
-    policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), SHARES, tolerance=3)
-    study = Study.create(place, policy, name="team", workers=2)
-    for given in ('{"worker": ', "[]", '{"worker": "w1"}', '{"worker": "w1", "number": 1, "endowment": ["1/0"]}'):
-        run(study, "UPDATE events SET given = :given WHERE kind = 'join' AND sequence = 3", given=given)
-        with pytest.raises(ReplayError, match="entry 3 about the members cannot be read"):
-            Study.open(study.store, "team")
 
 
 def test_a_damaged_decision_is_an_error_by_name(place):

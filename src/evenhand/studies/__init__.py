@@ -15,15 +15,13 @@ if TYPE_CHECKING:
     from evenhand.studies.store.storage import Storage
     from evenhand.studies.store.store import Store
     from evenhand.studies.study import Study
-    from evenhand.studies.workers.shared_study import SharedStudy
 
 __all__ = [
-    "Operation", "SharedStudy", "Storage", "Store", "Study", "bandit_feedback", "bandit_frame", "check_store",
+    "Operation", "Storage", "Store", "Study", "bandit_feedback", "bandit_frame", "check_store",
 ]  # fmt: skip
 
 HOMES = {
     "Operation": "log.operations",
-    "SharedStudy": "workers.shared_study",
     "Storage": "store.storage",
     "Store": "store.store",
     "Study": "study",

@@ -7,14 +7,11 @@ refusals         what the database refuses is a StoreError, and the next block w
 tables           every table is there
 same decisions   a study decides as it does in memory, and goes on after it is opened again
 threads          threads with one storage and with their own take every round once, and the log verifies
-names excluded   of those who exclude one name, one at a time works
 """
 
 from __future__ import annotations
 
 import contextlib
-import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -26,7 +23,6 @@ from evenhand.checks.contract import Check
 from evenhand.checks.play import Skip
 from evenhand.errors import ArgumentError, ContractError, StoreError, wanted
 from evenhand.quotas import FairUCB
-from evenhand.studies.store.exclusion import excluding
 from evenhand.studies.store.schema import METADATA
 from evenhand.studies.store.statements import change, read
 from evenhand.studies.store.storage import Storage
@@ -64,7 +60,7 @@ def check_store(opened: Opener) -> list[Check]:
     --------
     >>> from evenhand.studies import Store, check_store
     >>> [check.name for check in check_store(lambda name: Store.at(":memory:", create=True)) if not check.skipped]
-    ['whole', 'refusals', 'tables', 'same decisions', 'threads', 'names excluded']
+    ['whole', 'refusals', 'tables', 'same decisions', 'threads']
     """
     checks: dict[str, Callable[[Opener, str], None]] = {
         "whole": _whole,
@@ -74,7 +70,6 @@ def check_store(opened: Opener) -> list[Check]:
         "tables": _tables,
         "same decisions": _same_decisions,
         "threads": _threads,
-        "names excluded": _names_excluded,
     }
     done = []
     for name, check in checks.items():
@@ -212,24 +207,3 @@ def _threads(opened: Opener, name: str) -> None:
             found = sorted(id for each in tickets for id in each)
         assert found == list(range(1, THREADS * ROUNDS + 1)), f"{THREADS} threads got the tickets {found}"
         Study.open(storage, "ads").verify()
-
-
-def _names_excluded(opened: Opener, name: str) -> None:
-    with contextlib.ExitStack() as stack:
-        storage = stack.enter_context(_using(opened, name))
-        other = storage if storage.in_memory else stack.enter_context(_using(opened, name))
-        inside, most, counting = 0, 0, threading.Lock()
-
-        def work(place: Storage) -> None:
-            nonlocal inside, most
-            with excluding(place, ["key"]):
-                with counting:
-                    inside += 1
-                    most = max(most, inside)
-                time.sleep(0.01)
-                with counting:
-                    inside -= 1
-
-        with ThreadPoolExecutor(THREADS) as pool:
-            list(pool.map(work, [storage, other] * (THREADS // 2)))
-        assert most == 1, f"{most} threads excluded one name at once"

@@ -7,14 +7,12 @@ when a transaction fails, that replay is dropped and made again from the last sn
 
 from __future__ import annotations
 
-import importlib
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
-from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from sqlalchemy import Connection, insert
 from sqlalchemy.exc import IntegrityError
@@ -29,7 +27,6 @@ from evenhand.errors import (
     ReplayError,
     UnknownStudyError,
     UnknownTicketError,
-    UnknownWorkerError,
     wanted,
 )
 from evenhand.policy.conversation import Conversation
@@ -59,19 +56,16 @@ from evenhand.studies.store.schema import SNAPSHOTS, STUDIES, SUBJECTS
 from evenhand.studies.store.statements import read
 from evenhand.studies.store.storage import Storage
 from evenhand.studies.store.store import Store
-from evenhand.studies.table import WORKER_COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evenhand.studies.exchange import Exchange
     from evenhand.studies.statistics.statistics import Statistics
     from evenhand.studies.verify import Verification
 
 __all__ = ["Study"]
 
-FIRST = "SELECT kind FROM events WHERE study = studies.id AND sequence = 1"
-FOUND = f"SELECT id, ({FIRST}), {', '.join(BIRTH)} FROM studies WHERE name = CAST(? AS VARCHAR)"
+FOUND = f"SELECT id, {', '.join(BIRTH)} FROM studies WHERE name = CAST(? AS VARCHAR)"
 MOST = 1_000_000
 """The most decisions of one transaction."""
 SMALL = 2**20
@@ -95,27 +89,18 @@ class Study:
     True
     """
 
-    several: ClassVar[Callable[[], Any]] = staticmethod(
-        partial(importlib.import_module, "evenhand.studies.workers.shared_creation")
-    )
-    """Returns the module of studies with several workers, which builds on this one."""
-
     def __init__(self, store: Store, name: str | None) -> None:
         with store.reading() as connection:
             found = read(connection, FOUND, name)
         if not found:
             there = ", ".join(store.names()[:12]) or "it has none"
             raise UnknownStudyError(f"{store.url}: no study is named {name!r}; there: {there}")
-        self._number, first, *born = found[0]
-        self._shared = first == "begin"
-        """Whether the log holds no decisions, and says who works on a study with several workers."""
+        self._number, *born = found[0]
         self.store, (self.name, self.policy_name, self._secret, self._created) = store, born
         self.birth = genesis(dict(zip(BIRTH, born, strict=True)))
         self._log = Log(store, self._number)
         self._turn = threading.RLock()
         self._replay: Replay | None = None
-        self._admit: Callable[[Connection, Replay, Sequence[Operation]], None] | None = None
-        """Refuses a transaction in which this process may not decide."""
         self._added = False
         self._statistics: Statistics | None = None
 
@@ -127,9 +112,6 @@ class Study:
         *,
         name: str | None = None,
         expire_after: float | str | timedelta | None = None,
-        workers: int = 1,
-        exchange_rounds: int | None = 100,
-        exchange_seconds: float | None = 10.0,
     ) -> Study:
         """Create a study in a store, which is created if missing.
 
@@ -140,30 +122,17 @@ class Study:
         name : the study's name: letters, digits, - and _. By default the file's name, else "study".
         expire_after : how long a ticket may stay open: a timedelta, seconds, or a text such as "7d" or "12h". The first
             ask, tell or forget after that closes it, with an entry in the log. By default tickets never expire.
-        workers : how many processes may decide at the same time without waiting for each other, named "w1", "w2", ...;
-            see `evenhand.studies.SharedStudy`. Each opens the study with `worker=`.
-        exchange_rounds, exchange_seconds : after how many own rounds, and after how many seconds, a worker that decides
-            tells the others what it learned and hears from them; None for never by itself. Learners whose statistics do
-            not add learn alone.
 
         Raises
         ------
         ArgumentError
-            If the name is not of that form or taken, the policy cannot be saved, its tickets are still open,
-            `expire_after` is no duration, or no rule is known by which several workers keep the policy's promise.
-        SharesError
-            If so many workers cannot keep the promise; the message names the least tolerance that would do.
+            If the name is not of that form or taken, the policy cannot be saved, its tickets are still open, or
+            `expire_after` is no duration.
         StoreError
             If the store cannot be reached, or the place is not a store.
         """
         state = state_of_new(policy)
         name, after = name_of_new(name, store), read_expiry(expire_after)
-        workers = whole("workers", workers, low=1)
-        if workers > 1:
-            several = cls.several()
-            settings = several.read_exchange(exchange_rounds, exchange_seconds)
-            shared: Study = several.create_shared(store, policy, name, after, workers, settings)
-            return shared
         at = now()
         row = {"name": name, "policy": registry.name_of(policy), "secret": new_secret(), "created_at": at}
         with open_store(store, create=True) as place:
@@ -180,28 +149,13 @@ class Study:
             return cls(place, name)
 
     @classmethod
-    def open(
-        cls,
-        store: Storage | str | os.PathLike[str],
-        name: str | None = None,
-        *,
-        worker: str | None = None,
-    ) -> Study:
+    def open(cls, store: Storage | str | os.PathLike[str], name: str | None = None) -> Study:
         """Open a study; without a name, the only one in the store.
-
-        Parameters
-        ----------
-        worker : which worker this process is, of a study with several. The process that opens a worker last is the one
-            that decides; an earlier one is refused from then on. Without it the study can be read, told and verified.
 
         Raises
         ------
         UnknownStudyError
             If there is no such study, or several and no name is given.
-        UnknownWorkerError
-            If no such worker works on the study.
-        FencedError
-            If the worker has left.
         StoreError
             If the store does not exist or cannot be reached.
         """
@@ -212,22 +166,7 @@ class Study:
                     there = ", ".join(names[:12]) or "none"
                     raise UnknownStudyError(f"{place.url}: wanted the name of a study; there: {there}")
                 name = names[0]
-            if isinstance(name, str) and "/" in name:
-                study, _, own = name.partition("/")
-                raise UnknownStudyError(f"{name!r} is the log of a worker; open study {study!r} with worker={own!r}")
-            return cls(place, name)._with_workers(worker)
-
-    def _with_workers(self, worker: str | None) -> Study:
-        """Return the study as it is, or as one with several workers where it has them."""
-        if self._shared:
-            opened: Study = type(self).several().SharedStudy(self.store, self.name, worker)
-            return opened
-        if worker is not None:
-            raise UnknownWorkerError(
-                f"study {self.name!r} has one log and no worker {worker!r}: open it without worker=, or create one "
-                "with workers=4"
-            )
-        return self
+            return cls(place, name)
 
     # ------------------------------------------------------------------ the conversation
 
@@ -370,8 +309,6 @@ class Study:
                 replay = self._replay
                 if replay is None or replay.sequence < last:
                     replay = self._follow(connection)
-                if self._admit is not None:
-                    self._admit(connection, replay, operations)
                 mark_version(replay, connection, self._number, now())
                 transaction = Transaction(connection, self._log, replay, self._ticket)
                 outcomes = transaction.done(operations)
@@ -471,38 +408,6 @@ class Study:
             If it is another study's, or its signature is wrong.
         """
         return number_of(self.name, self._secret, ticket)
-
-    # ------------------------------------------------------------------ workers
-
-    @property
-    def workers(self) -> pd.DataFrame:
-        """The workers, a row each, as `evenhand.studies.SharedStudy` shows them; none of a study with one log."""
-        import pandas as pd
-
-        return pd.DataFrame(columns=WORKER_COLUMNS)
-
-    burn_in = 0
-    """How many rounds of a study with several workers are decided one after another before they go on alone."""
-
-    def team(self) -> dict[str, Any]:
-        """Return the `workers` and the `room` of their promise as plain data; {} for a study with one log."""
-        return {}
-
-    def join(self, name: str) -> Study:
-        """Add a worker to a study with several."""
-        raise self._alone("join")
-
-    def leave(self, name: str) -> None:
-        """End the work of a worker of a study with several."""
-        raise self._alone("leave")
-
-    def exchange(self) -> Exchange:
-        """Tell the other workers what this one learned, and learn what they reported, in a study with several."""
-        raise self._alone("exchange")
-
-    def _alone(self, what: str) -> ArgumentError:
-        mend = "create one with workers=2 or more"
-        return ArgumentError(wanted(what, "a study with workers", f"{self.name!r}, which has one log", mend))
 
     # ------------------------------------------------------------------ what is known
 
@@ -682,15 +587,6 @@ class Study:
             return Card(type(self).__name__, facts)
         shown = policy.card()
         return Card(type(self).__name__, facts | shown.facts, shown.tables)
-
-    def _place(self, sequence: int) -> list[list[Any]]:
-        """Return by what the last entry that was read, and all before it, are recognized later; see `_continues`."""
-        return [[0, sequence, 0, self._digest(sequence)]]
-
-    def _continues(self, place: list[list[Any]]) -> bool:
-        """Return whether the log still has the entries up to a place; `entries` can then be read on from there."""
-        ((_, sequence, _, digest),) = place
-        return self._digest(sequence) == digest
 
     def _digest(self, sequence: int) -> str | None:
         with self.store.reading() as connection:

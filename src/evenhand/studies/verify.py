@@ -49,11 +49,9 @@ class Verification(Shown):
     replayed : how many of the other entries this version of the code replayed; if not all, `notes` say why.
     versions : the versions of the policy's code that wrote the log.
     promise : when the policy keeps its promise, None if it makes none that a log can show.
-    promise_kept : whether it was kept; None if there is none, it is not due yet, or the log of a worker is lost.
+    promise_kept : whether it was kept; None if there is none, or it is not due yet.
     worst_shortfall, worst_arm, worst_round : the largest r_i t - N_i(t) with its arm and round; None without one.
     rounds_in_violation, first_violation : the number of rounds in which it was broken, and the first (round, arm).
-    room : of a study with several workers, for each arm how many pulls more every merge order of their logs could lack
-        before the promise is broken; None for one worker. The digest of such a study is that of every log.
     mark : where this verification ended, for the next one to continue from (`since=`); None if something is wrong.
     """
 
@@ -76,7 +74,6 @@ class Verification(Shown):
     notes: tuple[str, ...] = field(default=())
     since: int = 0
     mark: bytes | None = field(default=None, repr=False, compare=False)
-    room: dict[Label, float] | None = None
 
     @property
     def ok(self) -> bool:
@@ -103,8 +100,6 @@ class Verification(Shown):
         """Return the result as plain data: `ok` and every attribute but `mark`."""
         found = {"ok": self.ok} | dataclasses.asdict(self)
         del found["mark"]
-        if self.room is None:
-            del found["room"]
         return found
 
 
@@ -204,8 +199,6 @@ def cut_off() -> Iterator[None]:
     try:
         yield
     except UnreachableError as error:
-        if isinstance(error.__cause__, UnreachableError):  # it was said of one of several logs
-            raise
         mend = "nothing was found out about the log; verify again when the store can be read"
         raise UnreachableError(f"{error}; the verification could not be finished: {mend}") from error
 

@@ -1,6 +1,6 @@
 """Summaries: what views show of a log up to some entry, stored, so that a restarted service reads only what follows.
 
-A summary names the last entry that it has read, of each worker's log, by its digest, and is sealed with the study's
+A summary names the last entry that it has read by its digest, and is sealed with the study's
 secret. It is believed only where the seal fits, the log still has these entries, and the same version of the code wrote
 it; otherwise, and where there is none, the log is read from its first entry. Whoever can change the store can read the
 secret, so that a seal shows damage and mix-ups, not every forgery: verification reads the log and no summary.
@@ -30,10 +30,10 @@ WRITE = (
 
 @register("studies/summary", kind="part")
 class Summary:
-    """The content of a summary: by which version, up to which entry of each log, the statistics, and further parts."""
+    """The content of a summary: by which version, up to which entry, the statistics, and further parts."""
 
-    def __init__(self, version: str, place: list[Any], statistics: dict[str, Any], parts: dict[str, Any]) -> None:
-        self.version, self.place, self.statistics, self.parts = version, place, statistics, parts
+    def __init__(self, version: str, digest: str | None, statistics: dict[str, Any], parts: dict[str, Any]) -> None:
+        self.version, self.digest, self.statistics, self.parts = version, digest, statistics, parts
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs."""
@@ -50,7 +50,7 @@ def begin(study: Any) -> tuple[Statistics, dict[str, Any]]:
     there are none, or not of this log."""
     with suppress(EvenhandError, AttributeError, LookupError, TypeError, ValueError):
         summary = _stored(study)
-        if summary is not None and study._continues(summary.place):
+        if summary is not None and study._digest(summary.statistics["sequence"]) == summary.digest:
             statistics = Statistics(study.first_policy)
             statistics.restore(summary.statistics)
             return statistics, summary.parts
@@ -69,8 +69,8 @@ def _stored(study: Any) -> Summary | None:
 
 def keep(study: Any, statistics: Statistics, parts: dict[str, Any]) -> None:
     """Store the statistics of a study that were taken from its log by this object, and further parts beside them."""
-    place, version = study._place(statistics.sequence), policy_version(study.first_policy)
-    state = to_bytes(Summary(version, place, statistics.snapshot(), parts))
+    digest, version = study._digest(statistics.sequence), policy_version(study.first_policy)
+    state = to_bytes(Summary(version, digest, statistics.snapshot(), parts))
     with study.store.writing() as connection:
         change(connection, WRITE, study._number, statistics.sequence, _seal(study, state), state)
 
