@@ -54,13 +54,11 @@ def test_no_more_than_a_few_connections_are_kept(tmp_path):
     assert store._connections._kept == []
 
 
-def test_a_worker_makes_two_round_trips_to_a_server(database, monkeypatch, tmp_path):
-    policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), SHARES, 8)
-    Study.create(database, policy, name="ads", workers=2, exchange_rounds=None, exchange_seconds=None).close()
-    study = Study.open(database, "ads", worker="w1")
+def test_an_ask_makes_two_round_trips_to_a_server_and_a_tell_too(database, monkeypatch, tmp_path):
+    study = Study.create(database, eh.quotas.DeadlineLearn(eh.learners.UCB1(), SHARES, 8), name="ads")
     study.tell(study.ask(), 1.0)
     monkeypatch.setattr("evenhand.studies.store.store.IDLE", 3600.0)
-    server, path, trips = driver(study._own.store).pgconn, tmp_path / "trace", []
+    server, path, trips = driver(study.store).pgconn, tmp_path / "trace", []
     ticket = study.ask().id
     for call in (study.ask, lambda: study.tell(ticket, 1.0)):
         with open(path, "w") as trace:
