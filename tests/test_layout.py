@@ -11,7 +11,6 @@ HOME = Path(eh.__file__).parent
 PLACES = {
     "where is it decided whether a wish is granted?": ("promises/pick.py", "grant"),
     "where is a promise refused that cannot be kept?": ("promises/feasible.py", "check_sums"),
-    "how is what workers are owed divided among them?": ("promises/workers.py", "endow"),
     "how are plays counted against clauses?": ("promises/counting.py", "play"),
     "how long may a ticket stay open?": ("studies/log/expiry.py", "read_expiry"),
     "how are the entries of a log chained?": ("studies/log/chain.py", "digest_of"),
