@@ -9,6 +9,7 @@ import pytest
 import evenhand as eh
 from evenhand.service import sessions as sessions_module
 from evenhand.studies import Operation, Store, Study
+from evenhand.studies.log.reader import Reader
 from tests.fuzzing import many
 from tests.service.conftest import Served
 from tests.waiting import until
@@ -124,14 +125,14 @@ def test_an_index_that_leads_to_nothing_hangs_nothing(stores, tmp_path):
 def test_a_read_that_hangs_takes_no_place_of_another_study_and_the_end_does_not_wait_for_it(
     stores, tmp_path, monkeypatch
 ):
-    free, entries = threading.Event(), Study.entries
+    free, entries = threading.Event(), Reader.entries
 
-    def hanging(study, after=0):
-        if study.name == "sound":
+    def hanging(log, after=0):
+        if log.birth.name == "sound":
             free.wait(2 * LIMIT)
-        return entries(study, after)
+        return entries(log, after)
 
-    monkeypatch.setattr(Study, "entries", hanging)
+    monkeypatch.setattr(Reader, "entries", hanging)
     served = Watched(stores, tmp_path, lambda folder: None)
     try:
         served.read("/studies/team")  # which has as long as it takes; only the other one is in a hurry

@@ -26,7 +26,7 @@ def test_no_statement_is_built_to_open_ask_and_tell(place):
 
     study = Study.open(store)
     assert study.tell(study.ask(key="first"), 1.0) == "told"
-    assert study.sequence >= 0
+    assert study.log.sequence >= 0
     assert built == []
     with store.reading() as connection:
         connection.execute(text("SELECT 1"))
@@ -47,4 +47,4 @@ def test_a_name_that_is_no_text_is_unknown(place):
     for name in (5, 5.0, True):
         with pytest.raises(UnknownStudyError, match="no study is named"):
             Study.open(store, name)
-    assert not Study.open(store, "ads").has_digest(5)
+    assert not Study.open(store, "ads").log.has_digest(5)

@@ -20,16 +20,16 @@ CALLS = {
     "ask": lambda study: study.ask(),
     "ask under a key": lambda study: study.ask(key="new"),
     "tell": lambda study: study.tell(5, 1.0),
-    "record": lambda study: study.record(5),
+    "record": lambda study: study.log.record(5),
     "verify": lambda study: study.verify(),
     "frame": lambda study: study.frame(),
-    "entries": lambda study: list(study.entries()),
+    "entries": lambda study: list(study.log.entries()),
     "statistics": lambda study: study.statistics(),
     "names": lambda study: study.store.names(),
     "open": lambda study: Study.open(study.store, "ads"),
     "create": lambda study: Study.create(study.store, POLICY, name="new"),
     "erase": lambda study: study.erase("me"),
-    "snapshot": lambda study: study.snapshot(),
+    "snapshot": lambda study: study.state.snapshot(),
     "policy": lambda study: study.policy,
     "open tickets": lambda study: study.open_tickets,
     "add a key": lambda study: add_key(study.store, "read"),
@@ -69,7 +69,7 @@ def running(stopping):
 def test_a_connection_that_is_lost_is_said_by_name(running, name):
     server, study = running
     with suppress(Exception):
-        study.sequence  # noqa: B018  a connection that is kept
+        study.log.sequence  # noqa: B018  a connection that is kept
     server.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid != pg_backend_pid()")
     with suppress(StoreError):
         CALLS[name](study)
@@ -77,7 +77,7 @@ def test_a_connection_that_is_lost_is_said_by_name(running, name):
 
 def test_a_server_that_stopped_is_said_by_name_whatever_is_called(running):
     server, study = running
-    study.sequence  # noqa: B018
+    study.log.sequence  # noqa: B018
     server.control("-m", "immediate", "stop")
     for call in CALLS.values():
         for _ in range(2):
@@ -105,7 +105,7 @@ def test_an_error_of_ones_own_is_not_hidden_by_a_server_that_stops(running, use)
 
 def test_entries_that_are_read_while_the_server_stops(running):
     server, study = running
-    entries = study.entries()
+    entries = study.log.entries()
     next(entries)
     server.control("-m", "immediate", "stop")
     with pytest.raises(UnreachableError):

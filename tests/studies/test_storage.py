@@ -162,5 +162,5 @@ def test_a_study_lives_in_a_storage_from_outside(tmp_path):
     with storage.writing() as connection:
         assert change(connection, "UPDATE studies SET name = 'news' WHERE name = 'ads'") == 1
     again = Study.open(storage, "news")
-    assert again.sequence == 2
+    assert again.log.sequence == 2
     again.close()

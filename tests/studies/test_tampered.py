@@ -43,7 +43,7 @@ def test_a_changed_row_of_a_subject_is_found(people, change):
 
 def test_a_row_of_a_subject_that_went_to_another_study_is_found(people):
     other = Study.create(people.store, eh.quotas.FairUCB(SHARES, seed=1), name="other")
-    run(people, "UPDATE subjects SET study = :study WHERE name = 'Ben'", study=other._number)
+    run(people, "UPDATE subjects SET study = :study WHERE name = 'Ben'", study=other.log.number)
     assert any("was changed" in problem for problem in people.verify().problems)
 
 
@@ -71,7 +71,7 @@ def test_a_bad_row_of_one_person_stops_this_person_alone(people, damage, fresh):
     assert not study.verify().ok
     assert study.erase("Ben").subjects == 1
     if damage.startswith("UPDATE"):
-        assert study.record(8).status in ("forgotten", "told")
+        assert study.log.record(8).status in ("forgotten", "told")
 
 
 def test_a_damaged_decision_is_an_error_by_name(place):

@@ -143,7 +143,7 @@ def tell(
             given["samples"] = samples_of(samples)
         if rows:
             given |= rows_of(rows, label)
-        if reward and traits_of(running.first_policy).feedback == "labels":
+        if reward and traits_of(running.log.first_policy).feedback == "labels":
             given["label"] = told_label(reward)
         elif reward:
             given["reward"] = reward_of(reward, several_of(running))

@@ -15,7 +15,6 @@ from evenhand.errors import ArgumentError, wanted
 
 if TYPE_CHECKING:
     from evenhand.interventions import CausalModel
-    from evenhand.studies import Study
 
 __all__ = ["new"]
 
@@ -85,17 +84,16 @@ def new(
     made = policy_from(described, bounded=False)
     study = Study.create(store, made, name=name, expire_after=after)
     with study:
-        made = study.bare_policy
-        labels = list(traits_of(made).labels)
+        policy_name, labels = study.log.birth.policy, list(traits_of(made).labels)
         if json:
             seeded = getattr(made, "seed", None)
-            as_json({"name": study.name, "policy": study.policy_name, "arms": labels, "seed": seeded})
+            as_json({"name": study.name, "policy": policy_name, "arms": labels, "seed": seeded})
             return
         other = "" if len(study.store.names()) == 1 else f" --study {study.name}"
-        say(f"Created study {study.name!r} ({study.policy_name}) in {store}")
+        say(f"Created study {study.name!r} ({policy_name}) in {store}")
         shown = " --contexts FILE" if _sees_contexts(made) else ""
         place = shlex.quote(store)
-        say(f"next: evenhand ask {place}{other}{shown}    then: evenhand tell {place}{other} TICKET {_told(study)}")
+        say(f"next: evenhand ask {place}{other}{shown}    then: evenhand tell {place}{other} TICKET {_told(made)}")
 
 
 def _sees_contexts(policy: Any) -> bool:
@@ -104,12 +102,12 @@ def _sees_contexts(policy: Any) -> bool:
     return "contexts" in inspect.signature(policy.ask).parameters and traits_of(policy).contextual is not False
 
 
-def _told(study: Study) -> str:
-    """Return how the shell tells the rewards of this study."""
+def _told(policy: Any) -> str:
+    """Return how the shell tells the rewards of this policy."""
     from evenhand.policy.traits import traits_of
 
     told = {"rows": "--rows FILE --label COLUMN", "samples": "--samples FILE", "reward": "REWARD", "labels": "LABEL"}
-    return told[traits_of(study.bare_policy).feedback]
+    return told[traits_of(policy).feedback]
 
 
 def _described(path: Path) -> dict[str, Any]:

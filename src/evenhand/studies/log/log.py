@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from datetime import datetime
 from itertools import chain
 from typing import Any, NamedTuple
@@ -22,7 +21,7 @@ from evenhand.studies.store.server import Prepared, driver_of, execute, literals
 from evenhand.studies.store.statements import marks, read
 from evenhand.studies.store.store import Store
 
-__all__ = ["CLOSED", "Log", "Record"]
+__all__ = ["CLOSED", "LARGEST", "Log", "Record", "as_event", "record_of"]
 
 CLOSED = {"tell": "told", "forget": "forgotten", "expire": "expired"}
 """The status of a ticket that an entry of this kind closed."""
@@ -86,12 +85,6 @@ class Log:
         self._store, self.study = store, study
         self._last = LAST.format(int(study))
 
-    @contextmanager
-    def writing(self) -> Iterator[tuple[Connection, int]]:
-        """Give a transaction that keeps out every other writer of this study, and the last entry's position."""
-        with self._store.writing(begin=self._store.serial) as connection:
-            yield connection, self.begin(connection)
-
     def begin(self, connection: Connection) -> int:
         """Begin a transaction that writes, if the store has not begun it; return the last entry's position."""
         driver = driver_of(connection)
@@ -120,7 +113,7 @@ class Log:
 
         Parameters
         ----------
-        commit : end the transaction of a server that `writing` began, in the same round trip. That of a file ends with
+        commit : end the transaction of a server that `begin` began, in the same round trip. That of a file ends with
             its block.
         """
         if not entries:
