@@ -15,7 +15,7 @@ class Storage(Protocol):
     """A database that holds studies; `Store` is ours, and `Study.create` and `Study.open` take any other.
 
     It gives connections of SQLAlchemy to a database that speaks as SQLite or PostgreSQL does, through `sqlite3` or
-    psycopg: studies send short statements to the driver itself. `check_store` runs all that is said here.
+    psycopg: studies send short statements to the driver itself.
 
     **Threads.** Every method may be called from any thread, and several at once. A connection belongs to the thread
     that entered its block, until the block ends. Blocks of one thread are not nested.
