@@ -5,10 +5,12 @@ BIN := .venv/bin
 OUT ?= out
 TESTS := $(BIN)/python -m pytest -n 2 --dist loadfile
 PLAIN := NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 3 --dist loadfile
+SEEDS ?= 1000
+FIRST ?= 0
 LOWEST_TESTS := tests/service tests/client/test_client.py tests/studies/test_study.py tests/studies/test_store.py
 EXTRAS := all client dask docs fairlearn gymnasium openfeature peers postgresql ray service test
 
-.PHONY: help demo test test-quick test-long test-rest nightly test-lowest lint lines check figures evaluation docs bench fuzz durability coverage clients wheels lock clean
+.PHONY: help demo test test-quick test-long test-rest nightly test-lowest lint lines check figures evaluation docs bench fuzz durability simulate coverage clients wheels lock clean
 
 help:
 	@echo "make demo                  decide on real data under guaranteed shares, and see that the promise held"
@@ -25,6 +27,7 @@ help:
 	@echo "make bench                 the benchmarks, ratios in one run"
 	@echo "make fuzz                  the property tests with fifty times as many examples, new ones each time"
 	@echo "make durability            studies killed 200 times, 10,000 conversations by four processes"
+	@echo "make simulate SEEDS=1000   instances of the service over one study under a seeded scheduler: kills, faults, outages"
 	@echo "make coverage              line coverage, kernels as plain Python"
 	@echo "make clients               what is generated of the clients: the one without asyncio, TypeScript's types (needs node)"
 	@echo "make wheels                the wheel and the sdist, each tried in clean environments of Python 3.11 to 3.13"
@@ -100,6 +103,9 @@ fuzz: .venv/ready
 
 durability: .venv/ready
 	EVENHAND_KILLS=200 EVENHAND_CONVERSATIONS=10000 PYTEST_TIMEOUT=3600 $(BIN)/python -m pytest tests/studies/test_processes.py --durations=0
+
+simulate: .venv/ready
+	$(BIN)/python -m tests.service.simulated_seeds --seeds $(SEEDS) --first $(FIRST)
 
 coverage: .venv/ready
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest tests -m "not slow"
