@@ -10,7 +10,7 @@ FIRST ?= 0
 LOWEST_TESTS := tests/service tests/client/test_client.py tests/studies/test_study.py tests/studies/test_store.py
 EXTRAS := all client dask docs fairlearn gymnasium openfeature peers postgresql ray service test
 
-.PHONY: help demo test test-quick test-long test-rest nightly test-lowest lint lines check figures evaluation docs bench fuzz durability kill-workers simulate coverage clients wheels lock clean
+.PHONY: help demo test test-quick test-long test-rest nightly test-lowest lint lines check figures evaluation docs bench fuzz durability simulate coverage clients wheels lock clean
 
 help:
 	@echo "make demo                  decide on real data under guaranteed shares, and see that the promise held"
@@ -27,8 +27,7 @@ help:
 	@echo "make bench                 the benchmarks, ratios in one run"
 	@echo "make fuzz                  the property tests with fifty times as many examples, new ones each time"
 	@echo "make durability            studies killed 200 times, 10,000 conversations by four processes"
-	@echo "make kill-workers          16 workers killed 1,000 times, on files and on PostgreSQL"
-	@echo "make simulate SEEDS=1000   workers and the service under a seeded scheduler: messages, clocks, disks, faults"
+	@echo "make simulate SEEDS=1000   instances of the service over one study under a seeded scheduler: kills, faults, outages"
 	@echo "make coverage              line coverage, kernels as plain Python"
 	@echo "make clients               what is generated of the clients: the one without asyncio, TypeScript's types (needs node)"
 	@echo "make wheels                the wheel and the sdist, each tried in clean environments of Python 3.11 to 3.13"
@@ -85,7 +84,7 @@ check: .venv/ready
 	$(BIN)/evenhand check $(POLICY)
 
 figures: .venv/ready
-	for paper in quotas groups sampling similarity interventions workers; do \
+	for paper in quotas groups sampling similarity interventions; do \
 		$(BIN)/evenhand reproduce $$paper --out $(OUT) || exit; done
 
 evaluation: .venv/ready
@@ -105,12 +104,8 @@ fuzz: .venv/ready
 durability: .venv/ready
 	EVENHAND_KILLS=200 EVENHAND_CONVERSATIONS=10000 PYTEST_TIMEOUT=3600 $(BIN)/python -m pytest tests/studies/test_processes.py --durations=0
 
-kill-workers: .venv/ready
-	EVENHAND_WORKERS=16 EVENHAND_KILLS=1000 PYTEST_TIMEOUT=3600 $(BIN)/python -m pytest tests/studies/test_worker_processes.py --durations=0
-
 simulate: .venv/ready
-	$(BIN)/python -m tests.studies.simulated --seeds $(SEEDS) --first $(FIRST)
-	$(BIN)/python -m tests.studies.simulated --service --seeds $(SEEDS) --first $(FIRST)
+	$(BIN)/python -m tests.service.simulated_seeds --seeds $(SEEDS) --first $(FIRST)
 
 coverage: .venv/ready
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest tests -m "not slow"

@@ -50,7 +50,7 @@ def filled(place: str, decisions: int) -> Study:
 
 
 def measured(study: Study, where: str, each: int, turns: int) -> list[Measure]:
-    last = study.sequence
+    last = study.log.sequence
     old, new = iter(range(1, last)), iter(range(last - 1, 1, -1))
 
     def timed(tickets: Iterator[int]) -> Callable[[], float]:

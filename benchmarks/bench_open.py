@@ -50,7 +50,7 @@ def measures(place: Path, sizes: tuple[int, ...]) -> list[Measure]:
             study.ask()
             waits.append(time.perf_counter() - began)
         handed += ASKS
-        study.rest()
+        study.state.snapshot_if_small()
         began = time.perf_counter()
         with Study.open(place) as anew:
             anew.ask()

@@ -94,7 +94,7 @@ def logged_study(frame):
     with eh.Study.create(":memory:", TopInterval(GROUPS, seed=1)) as study:
         study.tell(study.ask(frame), 1.0)
         assert study.verify().ok
-        return next(study.events()).given
+        return next(study.log.events()).given
 
 
 def pooled(frame):

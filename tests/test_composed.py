@@ -105,7 +105,7 @@ def test_a_key_is_one_key_in_both_forms():
     assert study.ask(key=D) == study.ask(key=C) == study.ask(key=D)
     batch = study.perform([Operation("ask", key=form, number=3) for form in (C, D)])
     assert batch[0] == batch[1]
-    assert study.sequence == 2
+    assert study.log.sequence == 2
 
 
 def test_class_labels_and_states_are_the_same_in_either_form():

@@ -247,14 +247,6 @@ def study():
     return made
 
 
-def shared_study():
-    policy = DeadlineLearn(UCB1(), {EVIL: 0.2, "b": 0.3}, tolerance=3)
-    made = eh.Study.create(":memory:", policy, name="banner", workers=2)
-    opened = eh.Study.open(made.store, "banner", worker="w1")
-    opened.ask()
-    return opened
-
-
 SHOWN = {
     "policy": (lambda: played(FairUCB({EVIL: 0.2, "b": 0.3}), BernoulliArms({EVIL: 0.5, "b": 0.2})), "promised share"),
     "audit": (lambda: audit(LOG, arm="item", shares={EVIL: 0.6, "b": 0.4}), "first broken"),
@@ -271,7 +263,6 @@ SHOWN = {
     "panel": (lambda: panel("any"), "auditors 2"),
     "learning panel": (lambda: panel("learned"), "share of wrong answers"),
     "study": (study, "entries of the log"),
-    "shared study": (shared_study, "entries of the log"),
     "sampler": (lambda: OptimisticSampler([EVIL, "b"], seed=1), "training rows"),
 }
 

@@ -11,11 +11,9 @@ HOME = Path(eh.__file__).parent
 PLACES = {
     "where is it decided whether a wish is granted?": ("promises/pick.py", "grant"),
     "where is a promise refused that cannot be kept?": ("promises/feasible.py", "check_sums"),
-    "how is what workers are owed divided among them?": ("promises/workers.py", "endow"),
     "how are plays counted against clauses?": ("promises/counting.py", "play"),
     "how long may a ticket stay open?": ("studies/log/expiry.py", "read_expiry"),
     "how are the entries of a log chained?": ("studies/log/chain.py", "digest_of"),
-    "when do workers tell each other what they learned?": ("studies/workers/exchanging.py", "Exchanging"),
     "who may write to a store next?": ("studies/store/turns.py", "wait_turn"),
     "how large may the body of a request be?": ("service/bodies.py", "read_body"),
     "what is the body of a request that changes shares?": ("service/schemas/request_schemas.py", "ChangeBody"),

@@ -11,11 +11,11 @@ MAY = {
     "waiting.py": "the two functions that wait for something to happen",
     "test_contract.py": "bugs that are planted: a thread loses its turn where a race would be",
     "test_threads.py": "other threads get their turn at points that are chosen",
-    "service/test_health.py": "a store that takes its time, shorter or longer than the patience under test",
     "service/simulated.py": "time of the simulated world",
     "service/simulated_requests.py": "time of the simulated world",
+    "service/simulated_seeds.py": "a command that says how long it ran",
+    "service/test_health.py": "a store that takes its time, shorter or longer than the patience under test",
     "service/test_writer.py": "a turn of the loop for other tasks: sleep(0)",
-    "studies/simulated.py": "a command that says how long it ran",
 }
 """The files that may, each with its reason."""
 

@@ -17,9 +17,7 @@
     ├── StateFileError           a saved policy that is truncated, foreign or of another format
     ├── StoreError               a store of studies that cannot be reached, or has another schema
     │   ├── UnreachableError     its database did not answer, which says nothing of what it holds
-    │   ├── UnknownStudyError    no study of that name is in the store
-    │   ├── UnknownWorkerError   no worker of that name works on the study
-    │   └── FencedError          another process has taken a worker over, or it has left
+    │   └── UnknownStudyError    no study of that name is in the store
     ├── ReplayError              a study's log does not lead to what was decided
     │   └── ErasedError          what it would be replayed with was erased
     ├── ContractError            a policy or world breaks the contract of `evenhand.checks`
@@ -51,7 +49,6 @@ __all__ = [
     "ErasedError",
     "EvenhandError",
     "ExhaustedError",
-    "FencedError",
     "ForeignTicketError",
     "MissingExtraError",
     "ModelError",
@@ -68,7 +65,6 @@ __all__ = [
     "UnknownArmError",
     "UnknownStudyError",
     "UnknownTicketError",
-    "UnknownWorkerError",
     "UnreachableError",
     "VerdictError",
     "wanted",
@@ -160,14 +156,6 @@ class UnreachableError(StoreError):
 
 class UnknownStudyError(StoreError):
     """No study of that name is in the store."""
-
-
-class UnknownWorkerError(StoreError):
-    """No worker of that name works on the study."""
-
-
-class FencedError(StoreError):
-    """Another process has taken a worker over, or it has left."""
 
 
 class ReplayError(EvenhandError):

@@ -68,7 +68,7 @@ def test_arms_come_and_go_and_shares_change(tmp_path):
     assert "Shares from round 1: 0 0.2, 1 0.2, 2 0.2." in shown
     assert "change): 0 0.1, 2 0.5, new 0.1." in shown
     assert "was kept at every round" in answer("verify", store)
-    before = Study.open(store).sequence
+    before = Study.open(store).log.sequence
     refused(ArgumentError, "retired before", "retire", store, "1")
     refused(UnknownArmError, "one of", "retire", store, "z")
     refused(SharesError, "what the other shares leave", "add", store, "more", "--share", "0.9")
@@ -76,7 +76,7 @@ def test_arms_come_and_go_and_shares_change(tmp_path):
     refused(SharesError, "ARM=SHARE", "change", store, "--shares", "0.1")
     refused(ArgumentError, "labels of the arms", "ask", store, "--available", "0,z")
     refused(ArgumentError, "as JSON", "ask", store, "--available", "[0")
-    assert Study.open(store).sequence == before
+    assert Study.open(store).log.sequence == before
 
 
 def test_another_promise_of_a_file_says_everything(tmp_path):
@@ -86,17 +86,17 @@ def test_another_promise_of_a_file_says_everything(tmp_path):
     answer("retire", store, "1")
     file.write_text("tolerance = 2\n[shares]\n0 = 0.3\n[caps]\n2 = 0.8\n")
     assert answer("change", store, "--promise", file).startswith("changed")
-    promise = Study.open(store).bare_policy.promise
+    promise = Study.open(store).state.bare_copy().promise
     assert (promise.tolerance, [float(share) for share in promise.shares]) == (2.0, [0.3, 0.0, 0.0])
     assert promise.caps[promise.arms.index(2)] == Fraction(4, 5)
     asked(store, "--count", "20")
     assert "was kept at every round" in answer("verify", store)
-    before = Study.open(store).sequence
+    before = Study.open(store).log.sequence
     refused(ArgumentError, "--shares: wanted either this or --promise FILE", "change", store)
     refused(ArgumentError, "--shares: wanted either", "change", store, "--shares", "0=0.1", "--promise", file)
     file.write_text("[shares]\n0 = 0.9\n2 = 0.8\n")
     refused(SharesError, "sum to", "change", store, "--promise", file)
-    assert Study.open(store).sequence == before
+    assert Study.open(store).log.sequence == before
 
 
 def test_a_policy_that_cannot_change_says_so(store):
@@ -161,7 +161,7 @@ def test_a_file_that_begins_a_study_audits_a_log(tmp_path):
     beside = "learner = 'thompson'\narms = ['a', 'b', 'c', 'd']\noffers = ['a']\n"
     (tmp_path / "p.toml").write_text(beside + "[shares]\na = 0.1\n[[sets]]\narms = ['b', 'c']\nshare = 0.5\n")
     answer("new", tmp_path / "s.evenhand", "--promise", tmp_path / "p.toml", "--seed", "1")
-    promise = Study.open(tmp_path / "s.evenhand").bare_policy.promise
+    promise = Study.open(tmp_path / "s.evenhand").state.bare_copy().promise
     assert (promise.offers, promise.sets) == (("a",), ((("b", "c"), Fraction(1, 2)),))
     for arms, kept in {"bacb": True, "dada": False}.items():
         (tmp_path / "log.csv").write_text("arm\n" + "\n".join(arms))
@@ -204,16 +204,6 @@ def test_rewards_come_late_in_a_simulation():
     assert soon == at_once
     assert "delay" not in soon
     assert body["policies"][0]["regret"] != soon["policies"][0]["regret"]
-
-
-def test_several_workers_are_simulated():
-    small = ("simulate", "quotas/bernoulli-arms", "-p", "deadline-learn", "--shares", "0=0.3,1=0.2", "--rounds", "200")
-    more = ("--replications", "2", "--seed", "1", "--jobs", "1", "--workers", "4", "--exchange-rounds", "10")
-    body = json.loads(answer(*small, *more, "--json"))
-    assert (body["workers"], body["policies"][0]["promise_kept"]) == (4, True)
-    assert ", 4 workers" in answer(*small, *more)
-    refused(ArgumentError, "workers: wanted a whole number from 1", *small, "--workers", "0")
-    refused(ArgumentError, "--exchange-rounds", *small, "--workers", "2", "--exchange-rounds", "-1")
 
 
 @pytest.mark.parametrize("text", ["", "x", "1.5", "-1", "geometric", "geometric:x", "geometric:0", "9" * 30, "3,,4"])

@@ -23,7 +23,7 @@ def test_a_new_study_says_what_comes_next(tmp_path):
     assert f"evenhand ask {path}" in said
     assert f"evenhand tell {path} TICKET REWARD" in said
     with Study.open(path) as study:
-        assert (study.name, study.policy_name, study.policy.arms) == ("ads", "quotas/fair-ucb", ("a", "b"))
+        assert (study.name, study.log.birth.policy, study.policy.arms) == ("ads", "quotas/fair-ucb", ("a", "b"))
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_tickets_expire_after_what_was_said(tmp_path, after):
     path = tmp_path / "ads.evenhand"
     answer("new", path, *NEW, "--expire-after", after)
     with Study.open(path) as study:
-        assert study.expire_after == timedelta(days=7)
+        assert study.log.expire_after == timedelta(days=7)
 
 
 @pytest.mark.parametrize("after", ["", "soon", "0s", "-1"])

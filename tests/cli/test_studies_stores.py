@@ -35,7 +35,7 @@ def test_a_store_of_another_version_is_refused(store):
 
 
 def test_after_a_snapshot_other_code_goes_on_and_says_which_reasons_it_words_otherwise(played, monkeypatch):
-    entries = Study.open(played).sequence
+    entries = Study.open(played).log.sequence
     assert f"after {entries} entries is kept" in answer("snapshot", played)
     monkeypatch.setattr("evenhand.studies.log.replay.policy_version", lambda policy: "another")
     monkeypatch.setitem(REASONS, FORCED, "owed by other words")

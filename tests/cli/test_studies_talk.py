@@ -46,7 +46,7 @@ def test_a_conversation(store):
     assert json.loads(answer("forget", store, "3", "--json")) == {"ticket": 3, "status": "already forgotten"}
     refused(ClosedTicketError, "ticket 3 was forgotten before", "tell", store, "3", "1")
     with Study.open(store) as study:
-        assert study.sequence == 6
+        assert study.log.sequence == 6
         assert study.verify().ok
 
 
@@ -63,7 +63,7 @@ def test_the_same_key_is_the_same_decision(store):
     assert asked(store, "--key", "night", "--count", "3") == several
     assert len({row["id"] for row in several}) == 3
     with Study.open(store) as study:
-        assert study.sequence == 4
+        assert study.log.sequence == 4
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_what_is_refused_changes_nothing(store, arguments, error, words, tmp_pat
     command, *rest = arguments
     refused(error, words, command, store, *rest)
     with Study.open(store) as study:
-        assert study.sequence == 1
+        assert study.log.sequence == 1
         assert study.open_tickets == [1]
     assert [name for name in before if "evenhand" not in name] == []
     assert not list(tmp_path.glob("x.*"))
@@ -135,7 +135,7 @@ def test_rewards_may_be_negative(tmp_path):
     asked(path, "--contexts", "[[1.0], [2.0]]")
     assert answer("tell", path, "1", "-3.5") == "told\n"
     with Study.open(path) as study:
-        assert study.record(1).told == {"reward": -3.5}
+        assert study.log.record(1).told == {"reward": -3.5}
 
 
 def test_contexts_come_as_text_files_or_through_a_pipe(tmp_path):
@@ -149,7 +149,7 @@ def test_contexts_come_as_text_files_or_through_a_pipe(tmp_path):
         asked(path, "--contexts", tmp_path / name)
     answer("ask", path, "--contexts", "-", stdin=json.dumps(shown))
     with Study.open(path) as study:
-        assert [event.given["contexts"] for event in study.events()] == [shown] * 5
+        assert [event.given["contexts"] for event in study.log.events()] == [shown] * 5
 
 
 def test_groups_of_a_round_are_read_as_those_of_the_study(tmp_path):
@@ -162,11 +162,11 @@ def test_groups_of_a_round_are_read_as_those_of_the_study(tmp_path):
     for unknown in ("0=3", "[3, 1, 2]", '{"0": ["1", "2"]}'):
         refused(UnknownArmError, "groups: wanted", "ask", path, "--contexts", json.dumps(shown), "--groups", unknown)
     with Study.open(path) as study:
-        said = [study.record(number).given["groups"] for number in (1, 2, 3, 4)]
+        said = [study.log.record(number).given["groups"] for number in (1, 2, 3, 4)]
         assert said == [{"$items": [[0, 2], [1, 1]]}] * 2 + [[2, 1, 2]] * 2
         mine = eh.groups.LinearThompson([1, 2, 2], seed=1)
         arms = [mine.ask(shown, {0: 2, 1: 1}).arm for _ in said]
-        assert [study.record(n).decision["arm"] for n in (1, 2, 3, 4)] == arms
+        assert [study.log.record(n).decision["arm"] for n in (1, 2, 3, 4)] == arms
         assert study.verify().ok
 
 
@@ -182,7 +182,7 @@ def test_who_labels_and_who_audits_is_recorded(tmp_path):
     assert answer("tell", audit, decision["ticket"], reward, "--acceptable", "0-1", "--auditor", "ann") == "told\n"
     for path, who in ((labels, "annotator"), (audit, "auditor")):
         with Study.open(path) as study:
-            assert study.record(1).told[who] == "ann"
+            assert study.log.record(1).told[who] == "ann"
             assert study.verify().ok
 
 
@@ -215,7 +215,7 @@ def test_contexts_with_text_are_named_columns(tmp_path):
         shown = [[[0, 1, 0.25], [1, 0, 0.5]]] * 4 + [[[0, 1, 0.25]] * 2] * 2
         for number, contexts in enumerate(shown, 1):
             decision = policy.ask(contexts)
-            assert decision.arm == study.record(number).decision["arm"]
+            assert decision.arm == study.log.record(number).decision["arm"]
             if number % 2 == 0:
                 policy.tell(decision, 1.0)
 
@@ -253,7 +253,7 @@ def test_individuals_are_told_one_by_one_with_the_auditors_verdicts(tmp_path):
     tell = ("tell", path, "--study", "single", "1", "0.5", "--acceptable", "0-1")
     assert answer(*tell) == "told\n"
     with Study.open(path, "single") as study:
-        assert study.record(1).told == {"reward": 0.5, "acceptable": [[0, 1]]}
+        assert study.log.record(1).told == {"reward": 0.5, "acceptable": [[0, 1]]}
 
 
 def test_rows_of_a_draw(tmp_path):
@@ -265,7 +265,7 @@ def test_rows_of_a_draw(tmp_path):
     refused(TableError, "'label'", "tell", path, "1", "--rows", tmp_path / "rows.csv")
     assert answer("tell", path, "1", "--rows", tmp_path / "rows.csv", "--label", "sick") == "told\n"
     with Study.open(path) as study:
-        assert study.record(1).told == {"X": [[1, 2], [3, 4], [1, 1], [2, 2]], "y": ["yes", "no", "yes", "no"]}
+        assert study.log.record(1).told == {"X": [[1, 2], [3, 4], [1, 1], [2, 2]], "y": ["yes", "no", "yes", "no"]}
     shown = json.loads(answer("show", path, "--json"))
     assert [row["training"] for row in shown["risks"]] == [2, 0]
     assert "Risks by group" in answer("show", path)

@@ -214,7 +214,7 @@ def test_whom_contexts_are_about_can_be_erased(served, client):
     assert asyncio.run(again()) == 3
     own = Study.open(served.store, "seen")
     assert own.erase("ann")[:2] == (1, 2)
-    assert [own.record(ticket).given for ticket in (1, 2, 3)] == [
+    assert [own.log.record(ticket).given for ticket in (1, 2, 3)] == [
         {"erased": True},
         {"contexts": shown},
         {"erased": True},
@@ -432,8 +432,8 @@ def test_where_replies_get_lost_no_decision_is_made_twice_and_no_report_counts_t
     assert sorted(one.id for one in decisions) == list(range(1, 21))
     assert set(told) <= {"told", "already told"}
     kept = Study(served.store, "ads")
-    assert [event.kind for event in kept.events()].count("ask") == 20
-    assert [event.kind for event in kept.events()].count("tell") == 20
+    assert [event.kind for event in kept.log.events()].count("ask") == 20
+    assert [event.kind for event in kept.log.events()].count("tell") == 20
     assert kept.verify().ok
 
 

@@ -22,7 +22,7 @@ QUESTIONS = {
     "save and load": ["conversation"],
     "PostgreSQL": ["studies"],
     "resume after a crash": ["studies"],
-    "several workers": ["workers"],
+    "several processes": ["workers"],
     "API key": ["service"],
     "Docker": ["deployment"],
     "TypeScript client": ["clients"],

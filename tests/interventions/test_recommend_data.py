@@ -155,13 +155,13 @@ def test_a_search_over_data_and_rules_lives_in_a_study(folder):
     world = None
     with Study.open("trial.evenhand") as study:
         for _ in range(3):
-            world = world or SimulatedTrial(study.bare_policy.problem)
+            world = world or SimulatedTrial(study.state.bare_copy().problem)
             world.reset(4)
             allocation = study.ask()
             study.tell(allocation, *world.respond(allocation))
     with Study.open("trial.evenhand") as study:
-        assert study.bare_policy.phase == 3
-        assert study.bare_policy.problem.candidates == ("now", "high", "by age")
+        assert study.state.bare_copy().phase == 3
+        assert study.state.bare_copy().problem.candidates == ("now", "high", "by age")
         assert study.verify()
     for model in ({"data": "people.csv"}, {"data": 3, "edges": GRAPH}, {"data": "a.csv", "edges": GRAPH, "cut": 1}):
         (folder / "search.json").write_text(json.dumps({**spec, "problem": {**problem, "model": model}}))

@@ -90,7 +90,7 @@ def test_a_study_of_it_is_closed_opened_and_verified(name, tmp_path):
     late = study.ask()
     study.close()
     with eh.Study.open(tmp_path / "s.evenhand") as study:
-        study.snapshot()
+        study.state.snapshot()
         study.tell(late.id, 1.0)
         said += [late, *talk(study, 20, 20)]
         found = study.verify()

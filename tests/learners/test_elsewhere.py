@@ -81,7 +81,7 @@ def test_a_study_of_it_is_closed_opened_and_verified(name, tmp_path):
     with eh.Study.create(tmp_path / "s.evenhand", DeadlineLearn(LEARNERS[name](), SHARES, seed=1)) as study:
         said = talk(study, 20)
     with eh.Study.open(tmp_path / "s.evenhand") as study:
-        study.snapshot()
+        study.state.snapshot()
         said += talk(study, 15, 20)
         assert study.verify().problems == ()
     assert said == talk(DeadlineLearn(LEARNERS[name](), SHARES, seed=1), 35)

@@ -240,32 +240,6 @@ def test_a_notebook_shows_every_clause(promise, lottery):
         assert clause.rate_as_text in shown
 
 
-def test_workers_share_it_or_it_is_refused_by_name(promise, lottery):
-    """What two workers decided at the same time keeps every clause in the order in which it came, and in any other."""
-    wider = {} if promise.behind else {"tolerance": 4, "cap_tolerance": 4 if promise.caps else 0}
-    shared = eh.Promise.from_dict(promise.to_dict() | wider)
-    policy = DeadlineLearn(UCB1(), shared, lottery=lottery, seed=1)
-    if promise.behind:
-        with pytest.raises(ArgumentError, match="a tolerance in the place of behind=, for several workers"):
-            Study.create(":memory:", policy, name="one", workers=2)
-        return
-    study = Study.create(":memory:", policy, name="one", workers=2)
-    workers = [Study.open(study.store, "one", worker=name) for name in ("w1", "w2")]
-    rng, log = random.Random(7), []
-    for round in range(80):
-        worker, offered = rng.choice(workers), offers_of(shared, rng)
-        decision = worker.ask(available=list(offered))
-        rewards = {arm: float(arm == "d") for arm in decision.arms}
-        worker.tell(decision, rewards if shared.plays > 1 else rewards[decision.arm])
-        log.append((decision.arms, offered))
-        if round % 20 == 19:
-            worker.exchange()
-    assert rounds_broken(shared, log) == []
-    found = study.verify()
-    assert (found.problems, found.promise_kept, found.decisions) == ((), True, 80)
-    assert min(study.room().values()) > 0
-
-
 def test_the_search_for_broken_promises_tries_it(promise, lottery):
     report = eh.check_promise(DeadlineLearn(UCB1(), promise, lottery=lottery, seed=1), rounds=40, cases=4)
     assert report.rounds == 40

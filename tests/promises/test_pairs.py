@@ -10,10 +10,9 @@ from evenhand.errors import EvenhandError
 from evenhand.learners import UCB1
 from evenhand.promises.promise import Promise
 from evenhand.quotas import BernoulliArms, DeadlineLearn
-from evenhand.simulation.sharing import plan_of, shared_promise
 from tests.promises.walked import game_of, generator
 
-PARTS = ("lottery", "windows", "sets", "plays", "caps", "available", "segments", "change", "workers")
+PARTS = ("lottery", "windows", "sets", "plays", "caps", "available", "segments", "change")
 MORE = {
     frozenset({"windows", "caps", "plays"}): "windows beside caps with plays=2",
     frozenset({"windows", "caps", "available"}): "windows beside shares or caps",
@@ -36,7 +35,6 @@ def promise_of(parts):
     """A promise over five arms with these parts."""
     shares = {"a": 0, "b": 0, "c": 0, "d": 0, "e": 0}
     given = {"plays": 2} if "plays" in parts else {}
-    given |= {"tolerance": 2} if "workers" in parts else {}
     if "windows" in parts:
         given["windows"] = {"e": 5}
     elif "sets" not in parts:
@@ -44,7 +42,7 @@ def promise_of(parts):
     if "sets" in parts:
         shares[("a", "b")] = "2/5"
     if "caps" in parts:
-        given |= {"caps": {"d": "1/2"}} | ({"cap_tolerance": 1} if "workers" in parts else {})
+        given["caps"] = {"d": "1/2"}
     if "caps" in parts and "available" in parts:
         given["offers"] = ["a", "b", "c"]
     elif "available" in parts:
@@ -107,9 +105,6 @@ def test_what_the_table_says_of_each_pair_holds(parts):
         return
     promise = promise_of(parts)
     policy = DeadlineLearn(UCB1(), promise, lottery=0.5 if "lottery" in parts else None, seed=4)
-    if "workers" in parts:
-        assert shared_promise(policy) == promise
-        assert plan_of(promise, 2).rounds == 0
     converse(parts, policy, promise)
 
 

@@ -11,10 +11,10 @@ import pytest
 import evenhand as eh
 from evenhand.checks.drawn_promises import drawn_promise
 from evenhand.errors import ArgumentError, SharesError
-from evenhand.promises.balance import Balance, room
 from evenhand.promises.plain import arguments_of
 from evenhand.promises.split import lengths
 from evenhand.quotas import DeadlineLearn, Promise
+from tests.reference.balance import Balance, room
 
 KINDS = [
     {"floors"},

@@ -128,7 +128,7 @@ def test_a_study_keeps_references_and_replays_them(table, tmp_path):
         for _ in range(6):
             draw = study.ask()
             study.tell(draw, *pool.respond(draw))
-        for event in study.events():
+        for event in study.log.events():
             if event.kind == "tell":
                 assert set(event.given["X"]) == {"path", "digest", "rows"}
                 assert len(str(event.given)) < 1000

@@ -1,11 +1,9 @@
-"""A service with several instances under a seeded scheduler: one study, a worker for each process, and clients that
-send their requests anywhere, again and twice, go away, and are cut off.
+"""A service with several instances under a seeded scheduler: they share one study, and clients send their requests
+to any of them, again and twice, go away, and are cut off.
 
 Everything runs one after another, and every choice comes from one seed, so that a seed that fails fails again to the
-letter. Instances are killed at any await and at any edge of a transaction, stopped while requests wait, suspended for
-longer than their lease, and started again.
-
-    python -m tests.studies.simulated --service --seeds 1000 [--first 0] [--jobs 2] [--record FILE]
+letter. Instances are killed at any await and at any edge of a transaction, stopped while requests wait, suspended, and
+started again; the store is slow, fails, and is gone for a while; beside the service, a shell uses the study as well.
 """
 
 from __future__ import annotations
@@ -13,31 +11,35 @@ from __future__ import annotations
 import asyncio
 import random
 import traceback
-from contextlib import suppress
 from functools import cache
 
 import evenhand as eh
-from evenhand.errors import EvenhandError
+from evenhand.errors import ClosedTicketError, EvenhandError
 from evenhand.service.app import create_app
 from evenhand.studies import Store, Study
 from evenhand.studies.keys import add_key
 from tests.service.simulated_clients import Client
-from tests.service.simulated_judge import judge_answers
+from tests.service.simulated_judge import judge
 from tests.service.simulated_loop import Loop
-from tests.service.simulated_requests import Book, Call, Delivery
+from tests.service.simulated_requests import Book, Broken, Call, Delivery
 from tests.service.simulated_threads import SimulatedThread
-from tests.service.simulated_world import Host, ServiceWorld
-from tests.studies.simulated import LEARNERS, NAME, SETTINGS
-from tests.studies.simulated_judge import Broken, judge
-from tests.studies.simulated_world import DAY
+from tests.service.simulated_world import DAY, Host, World
 
 __all__ = ["Broken", "Service", "run"]
 
+SETTINGS = [
+    ({"a": "1/5", "b": "3/10"}, 3),
+    ({"a": "1/2", "b": "1/2"}, 0),
+    ({"a": "1/3", "b": "1/3", "c": "1/3"}, 2),
+    ({"a": "1/2", "b": "1/3", "c": "0"}, 0),
+    ({"a": "1/7", "b": "2/5"}, 0),
+    ({"a": "1/10", "b": "1/20", "c": "1/4"}, 1),
+]
+LEARNERS = [eh.learners.UCB1, eh.learners.Thompson, eh.learners.DiscountedUCB]
+NAME = "s"
 TURNS = 40_000
 """Turns of threads within which all clients come to an end, and then all that they left behind."""
-MACHINES = "aab"
-"""The machines of the instances."""
-TROUBLES = {"kill": 2, "drain": 2, "stop_at_once": 1, "suspend": 2, "cancel": 3, "claim": 2}
+TROUBLES = {"kill": 2, "drain": 2, "stop_at_once": 1, "suspend": 2, "cancel": 3, "shell": 3, "outage": 1}
 PATIENT = 600.0
 """Seconds after which a request that has no answer never gets one: several waits for a disk may follow one another."""
 BETWEEN = 1.0
@@ -47,13 +49,13 @@ BETWEEN = 1.0
 class Instance(Host):
     """A process with the application and its loop."""
 
-    def __init__(self, service: Service, number: int, machine: str) -> None:
-        super().__init__(number, machine)
+    def __init__(self, service: Service, number: int) -> None:
+        super().__init__(number)
         self.service, self.world = service, service.world
         self.deliveries: list[Delivery] = []
         self.serving = self.ended = False
         """Whether it accepts requests, and whether it has stopped by itself."""
-        SimulatedThread(service.scheduler, self, self._main, self.holder).start()
+        SimulatedThread(service.scheduler, self, self._main, self.name).start()
 
     def deliver(self, delivery: Delivery) -> None:
         self.deliveries.append(delivery)
@@ -117,28 +119,24 @@ class Service:
         self.log: list[str] = []
         large = self.chance.random() < 0.1
         self.setting, self.learner = self.chance.randrange(len(SETTINGS)), self.chance.randrange(len(LEARNERS))
-        self.shares, tolerance = SETTINGS[self.setting]
-        self.tolerance, self.workers = tolerance, self.chance.choice([2, 3])
-        self.world = ServiceWorld(
-            self.chance, self.log, files=self.chance.random() < 0.3, small=self.chance.random() < 0.3
-        )
+        self.shares, self.tolerance = SETTINGS[self.setting]
+        self.expires = self.chance.random() < 0.3
+        self.world = World(self.chance, self.log, server=self.chance.random() < 0.5, small=self.chance.random() < 0.3)
         self.scheduler = self.world.scheduler
         self.book = Book(self.log)
-        self.asked, self.told, self.maybe = self.book.asked, self.book.told, self.book.maybe
         self.instances: list[Instance] = []
-        self.rivals: list[Host] = []
+        self.shells: list[Host] = []
         self.loops: list[Loop] = []
         clients, requests = (4, 10) if large else (2, 4)
         self.clients = [Client(self, number, requests) for number in range(clients)]
-        self.most = self.workers + self.chance.randrange(2) if large else 2
-        """How many instances there are at a time; one may be left without a worker."""
+        self.most = 4 if large else 2
+        """How many instances there are at a time."""
         self.calm = False
 
     def run(self) -> None:
         """Let things happen, and judge them."""
-        key = self.setting, self.tolerance, self.learner, self.workers, self.world.files
         with self.world.around():
-            saved, self.key, self.reader = created(*key)
+            saved, self.key, self.reader = created(self.setting, self.learner, self.expires)
             self.store = self.world.begin_with(saved)
             threads = [SimulatedThread(self.scheduler, None, client.run, "client") for client in self.clients]
             trouble = SimulatedThread(self.scheduler, None, self._make_trouble, "trouble")
@@ -148,9 +146,7 @@ class Service:
             self._wait(lambda: all(thread.finished for thread in threads), "a client does not come to an end")
             self._calm_down()
             self._recover()
-            study = Study.open(self.store, NAME)
-            judge(self, study, whole=self.chance.random() < 0.25)
-            judge_answers(self, study)
+            judge(self, Study.open(self.store, NAME), whole=self.chance.random() < 0.25)
 
     def _wait(self, ready, what: str) -> None:  # type: ignore[no-untyped-def]
         came = self.scheduler.run(ready, steps=TURNS)
@@ -160,37 +156,32 @@ class Service:
 
     def _calm_down(self) -> None:
         """End all faults, and let what is under way come to an end: no request waits for ever."""
-        self.world.faults, self.calm = False, True
+        self.world.faults, self.calm, self.world.out_until = False, True, 0.0
         for instance in self.instances:
             instance.suspended_until = 0.0
         deliveries = [delivery for call in self.book.calls for delivery in call.deliveries]
         end = self.scheduler.time + PATIENT
         waited = [lambda one=one: one.over for one in deliveries]  # type: ignore[misc]
-        waited += [
-            lambda one=one: one.dead for one in self.rivals
-        ]  # a worker that is claimed later is held for a while
+        waited += [lambda one=one: one.dead for one in self.shells]  # type: ignore[misc]
         self._wait(lambda: all(one() for one in waited) or self.scheduler.time > end, "the threads stand still")
         for delivery in deliveries:
             if not delivery.over:
-                raise Broken(f"request {delivery.name} to {delivery.instance.holder} is never answered")
+                raise Broken(f"request {delivery.name} to {delivery.instance.name} is never answered")
 
     def _recover(self) -> None:
-        """When all faults are over, as many instances decide as there are workers; then they stop."""
+        """When all faults are over, every instance decides; then they stop."""
         while len(self._alive()) < self.most:
             self._start()
         alive = self._alive()
         self._wait(lambda: all(one.serving or one.dead for one in alive), "an instance does not start")
         serving = [instance for instance in alive if instance.serving]
         self.world.clock += 3 * DAY
-        self.scheduler.run(lambda end=self.scheduler.time + 40: self.scheduler.time > end, steps=TURNS)  # type: ignore[misc]
-        decided = 0
         for instance in serving:
             call = self.call(Call(0, "POST", f"/studies/{NAME}/ask", {}, None, [(None, 0)]))
             delivery = self.send(call, instance)
             self._wait(lambda one=delivery: one.over, "the last question is never answered")  # type: ignore[misc]
-            decided += delivery.status == 200
-        if decided != min(len(serving), self.workers):
-            raise Broken(f"{decided} of {len(serving)} instances decide in the end, with {self.workers} workers")
+            if delivery is None or delivery.status != 200:
+                raise Broken(f"{instance.name} does not decide in the end")
         for instance in serving:
             instance.stop(30.0, cancelling=True)
         self._wait(lambda: all(instance.dead for instance in alive), "an instance does not stop")
@@ -212,7 +203,7 @@ class Service:
         if instance is None:
             return None
         delivery = Delivery(call, instance, self.book)
-        self.log.append(f"  {delivery.name} to {instance.holder}")
+        self.log.append(f"  {delivery.name} to {instance.name}")
         instance.deliver(delivery)
         return delivery
 
@@ -222,8 +213,7 @@ class Service:
         return [instance for instance in self.instances if not instance.dead]
 
     def _start(self) -> None:
-        number = len(self.world.hosts)
-        self.instances.append(Instance(self, 100 + number, MACHINES[number % len(MACHINES)]))
+        self.instances.append(Instance(self, len(self.world.hosts) + 1))
         self.world.hosts.append(self.instances[-1])
 
     def _make_trouble(self) -> None:
@@ -235,7 +225,7 @@ class Service:
             if serving and not self.calm:
                 kind = self.chance.choices([*TROUBLES], [*TROUBLES.values()])[0]
                 instance = self.chance.choice(serving)
-                self.log.append(f"{kind} {instance.holder}")
+                self.log.append(f"{kind} {instance.name}")
                 getattr(self, kind)(instance)
 
     def kill(self, instance: Instance) -> None:
@@ -255,33 +245,60 @@ class Service:
         if waiting := instance.waiting():
             self.chance.choice(waiting).cancel()
 
-    def claim(self, instance: Instance) -> None:
-        """Have another process open a worker, decide once, and end."""
-        rival = Host(len(self.world.hosts) + 100, instance.machine)
-        self.world.hosts.append(rival)
-        self.rivals.append(rival)
+    def outage(self, instance: Instance) -> None:
+        """Have the server be gone for a while; a file is always there."""
+        if self.world.server:
+            self.world.out_until = self.scheduler.time + self.chance.choice([1.0, 10.0, 60.0])
 
-        def decide() -> None:
-            with suppress(EvenhandError):
-                study = Study.open(self.store, NAME, worker=f"w{self.chance.randint(1, self.workers)}")
-                self.book.besides += 1
-                decision = study.ask()
-                self.asked[decision.id] = decision.arm
-            rival.dead = True
+    def shell(self, instance: Instance) -> None:
+        """Have another process use the study itself, once, as a shell does."""
+        host = Host(len(self.world.hosts) + 1)
+        self.world.hosts.append(host)
+        self.shells.append(host)
+        act = self.chance.choice([self._shell_asks, self._shell_tells, lambda study: study.state.snapshot()])
 
-        SimulatedThread(self.scheduler, rival, decide, rival.holder).start()
+        def work() -> None:
+            try:
+                act(Study.open(self.store, NAME))
+            except Broken as broken:
+                self.book.broken.append(f"the shell: {broken}")
+            except EvenhandError as error:
+                self.log.append(f"  {host.name} {error}")
+            host.dead = True
+
+        SimulatedThread(self.scheduler, host, work, host.name).start()
+
+    def _shell_asks(self, study: Study) -> None:
+        key = self.chance.choice([None, "k"])
+        self.book.besides[key] += 1
+        decision = study.ask(key=key)
+        self.book.decided(key, 0, decision.id, decision.arm)
+
+    def _shell_tells(self, study: Study) -> None:
+        if not self.book.asked:
+            return
+        ticket = self.chance.choice(sorted(self.book.asked))
+        sure, reward = ticket not in self.book.unsure, self.book.reward(ticket, self.chance)
+        self.book.unsure.add(ticket)
+        try:
+            self.book.reported(ticket, reward, study.tell(ticket, reward))
+        except ClosedTicketError:
+            self.book.refused.append((ticket, reward))
+        if sure:
+            self.book.unsure.remove(ticket)
 
 
 @cache
-def created(setting: int, tolerance: int, learner: int, workers: int, files: bool) -> tuple[dict[str, bytes], str, str]:
-    """Return the stores of a new study, a key to ask and to tell, and one to read."""
-    world = ServiceWorld(random.Random(0), [], files=files, small=False)
-    home = Store.at(":memory:", create=True)
+def created(setting: int, learner: int, expires: bool) -> tuple[bytes, str, str]:
+    """Return the store of a new study, a key to ask and to tell, and one to read."""
+    world, home = World(random.Random(0), [], server=False, small=False), Store.at(":memory:", create=True)
+    shares, tolerance = SETTINGS[setting]
     with world.around():
-        policy = eh.quotas.DeadlineLearn(LEARNERS[learner](), SETTINGS[setting][0], tolerance, seed=7)
-        Study.create(home, policy, name=NAME, workers=workers, exchange_rounds=3, exchange_seconds=10.0)
+        policy = eh.quotas.DeadlineLearn(LEARNERS[learner](), shares, tolerance, seed=7)
+        Study.create(home, policy, name=NAME, expire_after="6h" if expires else None)
         keys = add_key(home, "both"), add_key(home, "read")
-    saved = world.saved(home)
+        with home.reading() as connection:
+            saved = connection.connection.driver_connection.serialize()
     world.end()
     return saved, *keys
 

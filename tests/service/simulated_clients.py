@@ -8,8 +8,8 @@ from tests.service.simulated_requests import Call, Delivery
 
 __all__ = ["Client"]
 
-CALLS = {"ask": 4, "ask_many": 2, "ask_shared": 2, "ask_batch": 1, "tell": 6, "tell_batch": 2, "forget": 1, "read": 1}
-READINGS = ["/studies/s", "/studies/s/audit", "/readyz", "/studies"]
+CALLS = {"ask": 4, "ask_many": 2, "ask_shared": 2, "ask_batch": 1, "tell": 6, "tell_batch": 2, "forget": 1, "read": 3}
+READINGS = ["/studies/s", "/studies/s", "/studies/s/audit", "/readyz", "/studies"]
 ATTEMPTS = 4
 TWICE = 0.08
 """How often a request arrives a second time."""
@@ -50,7 +50,7 @@ class Client:
             self._service.send(call)
         self._service.scheduler.wait(lambda: delivery.over, self._chance.choice([0.1, 1.0, 60.0]))
         if delivery.answered:
-            return delivery.status != 503 and self._chance.random() > LOST
+            return delivery.status not in (408, 503) and self._chance.random() > LOST
         if self._chance.random() < 0.5:
             self._give_up(delivery)
         return False
@@ -89,17 +89,11 @@ class Client:
     def _report(self, most: int) -> Call | None:
         known = sorted(self._book.signed)
         tickets = self._chance.sample(known, min(most, len(known)))
-        rows = [{"ticket": self._book.signed[ticket], "reward": self._reward(ticket)} for ticket in tickets]
+        book = self._book
+        rows = [{"ticket": book.signed[one], "reward": book.reward(one, self._chance)} for one in tickets]
         if not rows:
             return None
         return self._new("tell", rows[0] if most == 1 else {"batch": rows}, tickets=tickets)
-
-    def _reward(self, ticket: int) -> float:
-        """Return the reward of a ticket, at times another one than before."""
-        sent = sorted(self._book.rewards[ticket])
-        reward = sent[0] if sent and self._chance.random() < 0.9 else self._chance.choice([0.0, 0.5, 1.0])
-        self._book.rewards[ticket].add(reward)
-        return reward
 
     def forget(self) -> Call | None:
         known = sorted(self._book.signed)
@@ -110,7 +104,9 @@ class Client:
         return self._new("forget", {"ticket": self._book.signed[ticket]}, tickets=[ticket])
 
     def read(self) -> Call:
-        return self._service.call(Call(0, "GET", self._chance.choice(READINGS)))
+        path = self._chance.choice(READINGS)
+        seen = self._book.tags if path == "/studies/s" and self._chance.random() < 0.5 else {}
+        return self._service.call(Call(0, "GET", path, tag=next(reversed(seen), None)))
 
     def _key(self) -> str:
         self._keys += 1

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.studies.simulated_judge import Broken
-
-__all__ = ["Book", "Call", "Delivery"]
+__all__ = ["Book", "Broken", "Call", "Delivery"]
 
 NOTHING = "nothing was done"
 """What a refusal says that comes before anything is written."""
+CLOSED = ("ContradictionError", "ClosedTicketError")
+
+
+class Broken(AssertionError):
+    """What was promised and did not hold."""
 
 
 @dataclass(eq=False)
@@ -24,6 +28,7 @@ class Call:
     ----------
     named : the key and the number under it of each decision that is asked for, the key None for none.
     tickets : those that are told or forgotten.
+    tag : that of an earlier answer, if the client has it.
     """
 
     number: int
@@ -33,6 +38,7 @@ class Call:
     key: str | None = None
     named: list[tuple[str | None, int]] = field(default_factory=list)
     tickets: list[int] = field(default_factory=list)
+    tag: str | None = None
     deliveries: list[Delivery] = field(default_factory=list)
 
 
@@ -44,7 +50,9 @@ class Delivery:
         self.name = f"{call.number}.{len(call.deliveries)}"
         call.deliveries.append(self)
         self.task: asyncio.Task[None] | None = None
-        self.status, self.parts = 0, [b""]
+        self.status, self.tag, self.parts = 0, "", [b""]
+        self.known = book.counts()
+        """How many decisions and reports were acknowledged before it was sent."""
         self.answered = self.ended = self.gone = self.cancelled = False
         """Whether the whole answer was sent, the application is done, the client went away, and it was cancelled."""
 
@@ -66,7 +74,8 @@ class Delivery:
     @property
     def undone(self) -> bool:
         """Whether it was refused, and nothing was done."""
-        return self.answered and self.status == 503 and NOTHING in b"".join(self.parts).decode()
+        late = self.status == 408  # the body did not arrive in time, as the process was suspended
+        return self.answered and (late or (self.status == 503 and NOTHING in b"".join(self.parts).decode()))
 
     def cancel(self) -> None:
         """Cancel it where it is, as a server does that stops and waits no longer."""
@@ -93,6 +102,8 @@ class Delivery:
             headers |= {"content-type": "application/json", "content-length": str(len(self._sent))}
         if self.call.key is not None:
             headers["idempotency-key"] = self.call.key
+        if self.call.tag is not None:
+            headers["if-none-match"] = self.call.tag
         return {
             "type": "http",
             "method": self.call.method,
@@ -126,7 +137,7 @@ class Delivery:
         if self.gone or self.instance.dead:
             return
         if message["type"] == "http.response.start":
-            self.status = message["status"]
+            self.status, self.tag = message["status"], dict(message["headers"]).get(b"etag", b"").decode()
         else:
             self.parts.append(message.get("body", b""))
             if not message.get("more_body"):
@@ -142,7 +153,6 @@ class Book:
         self.calls: list[Call] = []
         self.asked: dict[int, str] = {}
         self.told: dict[int, float] = {}
-        self.maybe: set[int] = set()
         self.signed: dict[int, str] = {}
         self.keyed: dict[tuple[str, int], int] = {}
         self.keyless: set[int] = set()
@@ -152,45 +162,68 @@ class Book:
         """Tickets that somebody wanted to forget."""
         self.first_told: Counter[int] = Counter()
         """How often it was answered that a report is the first one."""
+        self.refused: list[tuple[int, float | None]] = []
+        """Tickets that were said to be closed, with the reward that was told, None where it was to be forgotten."""
         self.unsure: set[int] = set()
-        """Tickets of which a report failed in a batch: it may have been saved."""
-        self.besides = 0
-        """How often somebody asked without a request."""
+        """Tickets of which a report failed in a batch, or beside the service: it may have been saved."""
+        self.besides: Counter[str | None] = Counter()
+        """How often somebody asked beside the service, by key."""
+        self.shown: list[tuple[int, int]] = []
+        """The decisions and reports that views have shown."""
+        self.tags: dict[str, tuple[int, int]] = {}
+        """The same by the tags of these views."""
         self.broken: list[str] = []
+
+    def counts(self) -> tuple[int, int]:
+        """Return how many decisions and reports were acknowledged."""
+        return len(self.asked), len(self.told)
+
+    def reward(self, ticket: int, chance: random.Random) -> float:
+        """Return the reward to be told of a ticket, at times another one than before."""
+        sent = sorted(self.rewards[ticket])
+        reward = sent[0] if sent and chance.random() < 0.9 else chance.choice([0.0, 0.5, 1.0])
+        self.rewards[ticket].add(reward)
+        return reward
 
     def note(self, delivery: Delivery) -> None:
         """Note an answer; one that must not be is found here."""
         call, status, text = delivery.call, delivery.status, b"".join(delivery.parts)
         try:
-            body = json.loads(text)
-            said = body["error"]["message"] if status >= 400 else self._noted(call, body)
+            if status == 304:
+                said = self._unchanged(delivery)
+            else:
+                body = json.loads(text)
+                said = body["error"]["message"] if status >= 400 else self._noted(delivery, body)
         except Broken as broken:
             self.broken.append(f"request {delivery.name}: {broken}")
             return
         self.log.append(f"  {delivery.name} {status} {said}")
-        if status == 409 and self._may_be_refused(call.tickets):
-            return
-        if status not in (200, 503):
+        if status == 409 and call.tickets:
+            self.refused.append((call.tickets[0], (call.body or {}).get("reward")))
+        elif status not in (200, 304, 408, 503):
             self.broken.append(f"request {delivery.name} was answered {status}: {text.decode()}")
 
-    def _noted(self, call: Call, body: dict[str, Any]) -> str:
+    def _noted(self, delivery: Delivery, body: dict[str, Any]) -> str:
+        call = delivery.call
         if call.named:
             rows = body.get("decisions", [body])
-            return " ".join(self._decided(*named, row) for named, row in zip(call.named, rows, strict=True))
+            return " ".join(self._row(*named, row) for named, row in zip(call.named, rows, strict=True))
         if call.tickets:
             rows = body.get("results", [body])
             return " ".join(self._reported(call, i, row) for i, row in enumerate(rows))
-        problems = body.get("problems", [])
-        if problems and not any("disk I/O error" in one for one in problems):
-            raise Broken(f"the audit found {problems}")
-        if isinstance(body.get("promise"), dict) and body["promise"]["kept"] is not True:
-            raise Broken("the promise was not kept")
+        self._viewed(delivery, body)
         return ""
 
-    def _decided(self, key: str | None, number: int, row: dict[str, Any]) -> str:
+    # ------------------------------------------------------------------ decisions and reports
+
+    def _row(self, key: str | None, number: int, row: dict[str, Any]) -> str:
         if "error" in row:
-            return self._refused(row["error"], [])
-        ticket, arm = row["id"], row["arm"]
+            return self._failed(row["error"], [])
+        self.signed[row["id"]] = row["ticket"]
+        return self.decided(key, number, row["id"], row["arm"])
+
+    def decided(self, key: str | None, number: int, ticket: int, arm: str) -> str:
+        """Note a decision."""
         if key is None:
             if ticket in self.asked:
                 raise Broken(f"ticket {ticket} was handed out twice")
@@ -199,30 +232,53 @@ class Book:
             raise Broken(f"decision {number} under {key} was {self.keyed[key, number]}, and is now {ticket}")
         if self.asked.setdefault(ticket, arm) != arm:
             raise Broken(f"ticket {ticket} was for {self.asked[ticket]}, and is now for {arm}")
-        self.signed[ticket] = row["ticket"]
         return f"{ticket} {arm}"
 
     def _reported(self, call: Call, i: int, row: dict[str, Any]) -> str:
-        ticket = call.tickets[i]
+        ticket, reward = call.tickets[i], (call.body or {}).get("batch", [call.body])[i].get("reward")
         if "error" in row:
-            return self._refused(row["error"], [ticket])
+            if row["error"]["name"] in CLOSED:
+                self.refused.append((ticket, reward))
+                return str(row["error"]["name"])
+            return self._failed(row["error"], [ticket])
         if call.path.endswith("/tell"):
-            assert call.body is not None
-            reward = call.body.get("batch", [call.body])[i]["reward"]
-            if self.told.setdefault(ticket, reward) != reward:
-                raise Broken(f"ticket {ticket} was told {self.told[ticket]}, and then {reward}")
-            self.first_told[ticket] += row["status"] == "told"
+            self.reported(ticket, reward, row["status"])
         return f"{ticket} {row['status']}"
 
-    def _refused(self, error: dict[str, str], tickets: list[int]) -> str:
-        """Return why a row of a batch was refused."""
-        name = error["name"]
-        closed = name in ("ContradictionError", "ClosedTicketError") and self._may_be_refused(tickets)
-        if name not in ("StoreError", "FencedError") and not closed:
+    def reported(self, ticket: int, reward: float, status: str) -> None:
+        """Note a report."""
+        if self.told.setdefault(ticket, reward) != reward:
+            raise Broken(f"ticket {ticket} was told {self.told[ticket]}, and then {reward}")
+        self.first_told[ticket] += status == "told"
+
+    def _failed(self, error: dict[str, str], tickets: list[int]) -> str:
+        """Return why a row of a batch failed."""
+        if error["name"] != "StoreError":
             raise Broken(f"a row was refused: {error}")
         self.unsure.update(tickets)
-        return name
+        return error["name"]
 
-    def _may_be_refused(self, tickets: list[int]) -> bool:
-        """Say whether something else was reported of one of these tickets."""
-        return any(len(self.rewards[ticket]) > 1 or ticket in self.forgotten for ticket in tickets)
+    # ------------------------------------------------------------------ views
+
+    def _viewed(self, delivery: Delivery, body: dict[str, Any]) -> None:
+        """Check what a view shows: all that was acknowledged before it was asked for, and a promise that is kept."""
+        problems = body.get("problems", [])
+        if problems:
+            raise Broken(f"the audit found {problems}")
+        if isinstance(body.get("promise"), dict) and body["promise"]["kept"] is not True:
+            raise Broken("the promise was not kept")
+        row = next(iter(body["studies"]), {}) if isinstance(body.get("studies"), list) else body
+        if "decisions" in row:
+            seen = row["decisions"], row["told"]
+            if any(known > shown for known, shown in zip(delivery.known, seen, strict=True)):
+                raise Broken(f"a view shows {seen} decisions and reports, and {delivery.known} were acknowledged")
+            self.shown.append(seen)
+            if delivery.tag:
+                self.tags.pop(delivery.tag, None)
+                self.tags[delivery.tag] = seen
+
+    def _unchanged(self, delivery: Delivery) -> str:
+        seen = self.tags[delivery.call.tag or ""]
+        if any(known > shown for known, shown in zip(delivery.known, seen, strict=True)):
+            raise Broken(f"nothing is said to have changed since {seen}, and {delivery.known} were acknowledged")
+        return "unchanged"

@@ -13,8 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from evenhand.errors import StoreError
-from tests.studies.simulated_world import Killed
+from evenhand.errors import UnreachableError
 
 __all__ = ["Killed", "Lock", "Process", "Scheduler", "SimulatedThread", "Threading"]
 
@@ -25,6 +24,10 @@ LATE = 0.003
 LONGEST = 12.0
 YIELDING = 0.3
 """How often a thread that takes a free lock lets others go first."""
+
+
+class Killed(BaseException):
+    """The end of a process, in the middle of what it did."""
 
 
 def always() -> bool:
@@ -195,7 +198,7 @@ class Lock:
             return False
         waits = self.owner is not None or (blocking and self._scheduler.chance.random() < YIELDING)
         if waits and not self._scheduler.wait(lambda: self.owner is None, self._patience):
-            raise StoreError("database is locked")
+            raise UnreachableError("database is locked")
         self.owner, self._depth = me, 1
         return True
 

@@ -1,15 +1,14 @@
-"""The world of a simulated service: machines on which processes run, and the faults that they meet.
+"""The world of a simulated service: one store, the clock, and the faults that processes meet.
 
-To the world of studies it adds threads, monotonic time, and the machines and numbers of processes. A thread may be
-passed by others, and its process be killed, at every edge of a transaction, where it waits for a lock, and at every
-await.
+A process may be passed by others, or be killed, at every edge of a transaction, where it waits for a lock, and at every
+await. The store lies in memory; one process at a time is inside it, which is what a file's lock and a server's lock on
+the study's row come to. In some worlds it fails as a file does, in others as a server.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
@@ -18,60 +17,73 @@ from unittest.mock import patch
 
 import anyio.to_thread
 
-from evenhand.errors import StoreError
+from evenhand.errors import UnreachableError
 from evenhand.service import auth, readiness
 from evenhand.service.writer import Writer
 from evenhand.studies import Store
 from evenhand.studies.log.log import Log
+from evenhand.studies.log.replay import Replay
+from evenhand.studies.log.state import State
 from evenhand.studies.store.server import PATIENCE
-from evenhand.studies.workers.worker_logs import row_of
+from evenhand.studies.store.store import _engine, _url
 from tests.service.simulated_threads import Killed, Lock, Process, Scheduler, Threading
-from tests.studies.simulated_world import World
 
-__all__ = ["Host", "ServiceWorld"]
+__all__ = ["DAY", "Host", "World", "process"]
 
-THREADED = (
-    "service.writer",
-    "service.leases",
-    "service.jobs",
-    "service.sessions",
-    "studies.study",
-    "studies.workers.shared_study",
-)
+THREADED = ("service.writer", "service.jobs", "service.sessions", "studies.log.state")
 """The modules that start threads or lock."""
-TIMED = ("studies.workers.exchanging", "studies.workers.shared_study")
+CLOCKS = ("studies.log.transaction", "studies.log.state", "studies.creation")
+"""The modules that read the clock."""
 CLOCKED = (auth.Guard, readiness.Readiness)
 """What takes a clock as an argument."""
 FAULTY = 0.006
-"""How often a process is killed or its disk is full, at each edge of each transaction."""
+"""How often a process is killed or its store fails, at each edge of each transaction."""
+UNREADABLE = 0.004
+SLOW = 0.02
 PASSED = 0.3
 """How often others go on at an edge of a transaction."""
+DAY = 86_400_000_000
 
 
 class Host(Process):
-    """A process with a number on a machine; those on one machine see whether the other is alive."""
+    """A process with a number."""
 
-    def __init__(self, number: int, machine: str) -> None:
+    def __init__(self, number: int) -> None:
         super().__init__()
-        self.number, self.machine = number, machine
-
-    @property
-    def holder(self) -> str:
-        return f"{self.machine}:{self.number}"
+        self.name = f"process {number}"
 
 
-class ServiceWorld(World):
-    """What services meet in one run."""
+class World:
+    """What a service meets in one run, drawn from `chance`; `log` says what happened.
 
-    def __init__(self, chance: random.Random, log: list[str], *, files: bool, small: bool) -> None:
-        super().__init__(chance, log, files=files)
+    Parameters
+    ----------
+    server : whether the store fails as a server does, or as a file.
+    small : whether queues and transactions have room for a few operations.
+    """
+
+    def __init__(self, chance: random.Random, log: list[str], *, server: bool, small: bool) -> None:
+        self.chance, self.log, self.server, self.small = chance, log, server, small
+        self.clock, self.faults, self.out_until = 1_600_000_000_000_000, False, 0.0
         self.scheduler = Scheduler(chance, self._passed)
         self.hosts: list[Host] = []
-        self.small = small
-        """Whether queues and transactions have room for a few operations."""
+        WORLDS.append(self)
+        self._lock = Lock(self.scheduler, reentrant=True, patience=PATIENCE)
+        self._store: Store | None = None
 
     def _passed(self, seconds: float) -> None:
         self.clock += int(seconds * 1e6)
+
+    def now(self) -> int:
+        """Return the time, which jumps as long as there are faults: each process has a clock of its own."""
+        jump = self.chance.random() if self.faults else 1.0
+        if jump < 0.01:
+            self.clock += self.chance.randrange(-DAY, DAY)
+        elif jump < 0.2:
+            self.clock += self.chance.randrange(-500_000, 2_000_000)
+        else:
+            self.clock += 1_000
+        return self.clock
 
     @property
     def host(self) -> Host | None:
@@ -80,20 +92,14 @@ class ServiceWorld(World):
         return found if isinstance(found, Host) else None
 
     def kill(self, host: Host, where: str) -> None:
-        self.log.append(f"  {host.holder} is killed {where}")
+        self.log.append(f"  {host.name} is killed {where}")
         host.dead = True
 
     # ------------------------------------------------------------------ faults
 
-    def now(self) -> int:
-        """Return the time, which jumps as long as there are faults."""
-        if self.faults:
-            return super().now()
-        self.clock += 1_000
-        return self.clock
-
-    def fault(self, where: str) -> None:
-        """Let others go on, kill the process, or fill the disk."""
+    def _edge(self, where: str, *, over: bool = False) -> None:
+        """Let others go on, kill the process, or have its store fail. Once a transaction is `over`, a file has no more
+        to refuse; a server's answer may be lost, so that nobody knows what became of it."""
         host = self.host
         if host is None:
             return
@@ -102,91 +108,117 @@ class ServiceWorld(World):
         if self.chance.random() < PASSED:
             self.scheduler.pause()
         if self.faults and self.chance.random() < FAULTY:
-            if self.chance.random() < 0.5:
-                self.log.append(f"  {host.holder} has a full disk {where}")
-                raise StoreError("database or disk is full")
+            if self.chance.random() < 0.5 and (self.server or not over):
+                failure = "server closed the connection unexpectedly" if self.server else "database or disk is full"
+                self.log.append(f"  {host.name}: {failure} {where}")
+                raise UnreachableError(failure)
             self.kill(host, where)
             raise Killed
 
-    def wait(self) -> None:
-        """Wait for a slow disk at times."""
+    def _reach(self) -> None:
+        """Wait for a slow store at times, and fail while the server is down."""
         host = self.host
-        if host is not None and host.dead:
+        if host is None:
+            return
+        if host.dead:
             raise Killed
-        if host is not None and self.faults and self.chance.random() < 0.02:
+        if self.faults and self.chance.random() < SLOW:
             self.scheduler.sleep(self.chance.choice([0.1, 1.0, 20.0]))
+        if self.scheduler.time < self.out_until:
+            raise UnreachableError("connection refused")
 
     # ------------------------------------------------------------------ the program in this world
 
     @contextmanager
+    def _writing(self, honest: Callable[..., Any], store: Store, begin: bool) -> Iterator[Any]:
+        self._reach()
+        self._edge("before a transaction")
+        with self._lock, honest(store, begin=begin) as connection:
+            yield connection
+            self._edge("before a transaction ends")
+        self._edge("after a transaction ended", over=True)
+
+    @contextmanager
+    def _reading(self, honest: Callable[..., Any], store: Store) -> Iterator[Any]:
+        self._reach()
+        if self.faults and self.host is not None and self.chance.random() < UNREADABLE:
+            self.log.append("  disk I/O error")
+            raise UnreachableError("disk I/O error")
+        with self._lock, honest(store) as connection:
+            yield connection
+
+    @contextmanager
     def around(self) -> Iterator[None]:
         """Have the program live in this world."""
-        threads = Threading(self.scheduler)
+        append, writing, reading = Log.append, Store.writing, Store.reading
         time = SimpleNamespace(monotonic=lambda: self.scheduler.time)
-        machine = SimpleNamespace(gethostname=lambda: self._host().machine)
-        process = SimpleNamespace(getpid=lambda: self._host().number, kill=self._find)
-        with super().around(), ExitStack() as stack:
-            appended = Log.append
 
-            def append(log: Log, connection: Any, entries: Any, *, commit: bool = False) -> None:
-                self._note(log, connection, entries)
-                appended(log, connection, entries, commit=commit)
+        def appended(log: Log, connection: Any, entries: Any, *, commit: bool = False) -> None:
+            if entries:
+                self._edge("before an entry is written")
+                self._note(entries)
+            append(log, connection, entries, commit=commit)
 
+        with ExitStack() as stack:
             for module in THREADED:
-                stack.enter_context(patch(f"evenhand.{module}.threading", threads))
-            for module in TIMED:
-                stack.enter_context(patch(f"evenhand.{module}.time", time))
+                stack.enter_context(patch(f"evenhand.{module}.threading", Threading(self.scheduler)))
+            for module in CLOCKS:
+                stack.enter_context(patch(f"evenhand.{module}.now", self.now))
             for kind in CLOCKED:
                 stack.enter_context(patch.dict(kind.__init__.__kwdefaults__, clock=time.monotonic))
             if self.small:
                 stack.enter_context(patch.dict(Writer.__init__.__kwdefaults__, queue=4, most=3))
             for change in (
-                patch("evenhand.studies.workers.worker_logs.socket", machine),
-                patch("evenhand.studies.workers.worker_logs.os", process),
+                patch.object(Log, "append", appended),
+                patch.object(Store, "writing", lambda store, *, begin=True: self._writing(writing, store, begin)),
+                patch.object(Store, "reading", lambda store: self._reading(reading, store)),
+                patch.object(Store, "close", lambda store: None),  # the process ends, its store stays
+                patch.object(State, "_rehearse", lambda *_: None),  # it only compiles
+                patch.object(Replay, "wants_snapshot", property(lambda replay: replay._entries >= 9)),
+                patch("evenhand.studies.creation.new_secret", lambda: "00" * 32),
                 patch("evenhand.service.sessions.warm_up", lambda study: None),  # it only compiles
+                patch("evenhand.service.sessions.LEAST", 5),  # so that views are stored
+                patch("evenhand.service.sessions.time", time),
                 patch.object(anyio.to_thread, "run_sync", self._on_thread),
-                patch.object(Log, "append", append),
             ):
                 stack.enter_context(change)
             yield
 
-    def begin_with(self, saved: dict[str, bytes]) -> Store:
-        """Put stores into this world, whose locks are those of its threads."""
-        home = super().begin_with(saved)
-        for store in self._used:
-            store._connections.turn = store._turn = Lock(self.scheduler, reentrant=True, patience=PATIENCE)
-            store.named_turn = Lock(self.scheduler, patience=PATIENCE)  # type: ignore[assignment]
-        return home
-
-    def end(self) -> None:
-        """End all threads, and leave the stores to other worlds."""
-        self.faults = False
-        self.scheduler.end()
-        for store in self._used:
-            store._connections.turn = store._turn = threading.RLock()
-            store.named_turn = threading.Lock()
-        super().end()
-
-    def _host(self) -> Host:
-        return self.host or Host(1, "judge")
-
-    def _find(self, number: int, signal: int) -> None:
-        """Raise an error if no process on this machine has a number."""
-        here = self._host().machine
-        if not any(host.number == number and host.machine == here and not host.dead for host in self.hosts):
-            raise ProcessLookupError
-
     async def _on_thread(self, job: Callable[..., Any], *args: Any, **settings: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(None, job, *args)
 
-    def _note(self, log: Log, connection: Any, entries: Any) -> None:
-        """Only the process that holds a worker decides in its log; nobody holds the serial beginning."""
-        host = self.host
-        if host is None:
-            return
-        written = [f"{entry.kind} {entry.ticket or ''} {entry.key or ''}".strip() for entry in entries]
-        self.log.append(f"    {host.holder} writes {', '.join(written)}")
-        if any(entry.kind == "ask" and entry.ticket >= 10**12 for entry in entries):
-            holder = row_of(connection, log.study).holder
-            if holder != host.holder:
-                self.scheduler.failures.append(f"{host.holder} decided as a worker of {holder}")
+    def _note(self, entries: Any) -> None:
+        if self.host is not None:
+            written = [f"{entry.kind} {entry.ticket or ''} {entry.key or ''}".strip() for entry in entries]
+            self.log.append(f"    {self.host.name} writes {', '.join(written)}")
+
+    # ------------------------------------------------------------------ stores
+
+    def begin_with(self, saved: bytes) -> Store:
+        """Return a store with these contents; one of an earlier world is taken again."""
+        self._store = store = FREE.pop() if FREE else Store(_engine(_url(":memory:")))
+        connection = store._engine.raw_connection()
+        connection.driver_connection.deserialize(saved)  # type: ignore[union-attr]
+        connection.close()
+        return store
+
+    def end(self) -> None:
+        """End all threads, and leave the store to other worlds."""
+        self.faults = False
+        self.scheduler.end()
+        WORLDS.remove(self)
+        if self._store is not None:
+            FREE.append(self._store)
+            self._store = None
+
+
+def process() -> str:
+    """Return the name of the process that is at work in the present world; "" for a client or the judge."""
+    host = WORLDS[-1].host
+    return "" if host is None else host.name
+
+
+WORLDS: list[World] = []
+"""The worlds that have not ended, the present one last."""
+FREE: list[Store] = []
+"""Stores in memory that no world uses: a new one would prepare each of its statements anew."""

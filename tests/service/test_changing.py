@@ -66,7 +66,7 @@ def test_a_promise_changes_and_the_page_can_tell(served):
     ]
     assert [arm["label"] for arm in state["arms"]] == [0, 1, 2, "new"]
     assert served.read("/studies/pace/series")["labels"] == [0, 1, 2, "new"]
-    actors = [event.actor for event in Study.open(served.store, "pace").events() if event.ticket is None]
+    actors = [event.actor for event in Study.open(served.store, "pace").log.events() if event.ticket is None]
     assert len(actors) == 3
     assert all(actors)
     audit = served.read("/studies/pace/audit")
@@ -81,7 +81,7 @@ def test_a_promise_gives_way_to_one_with_other_clauses(served):
     other = {"shares": {"0": "1/4", "1": 0}, "caps": {"2": "1/3"}, "tolerance": 2}
     answer = served.send("decide", "POST", "/studies/pace/change", json={"promise": other})
     assert answer.status_code == 200, answer.text
-    promise = Study.open(served.store, "pace").bare_policy.promise
+    promise = Study.open(served.store, "pace").state.bare_copy().promise
     assert [(one.kind, one.arms, one.rate) for one in promise.clauses] == [
         ("floor", (0,), Fraction(1, 4)),
         ("cap", (2,), Fraction(1, 3)),
@@ -120,7 +120,7 @@ def test_what_cannot_be_done_is_refused_by_name(served, path, body, words):
     answer = served.send("decide", "POST", f"/studies/pace/{path}", json=body)
     assert answer.status_code in (404, 422), answer.text
     assert words in answer.json()["error"]["message"]
-    assert Study.open(served.store, "pace").sequence == 0
+    assert Study.open(served.store, "pace").log.sequence == 0
 
 
 def test_changes_need_the_role_and_the_policy(served):

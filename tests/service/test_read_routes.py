@@ -277,18 +277,18 @@ def test_a_reader_who_has_seen_it_is_told_so(lively, path):
 def test_a_poll_reads_only_what_is_new(lively, monkeypatch):
     lively.read("/studies/ads/decisions")
     lively.ask()
-    study = lively.app.state.sessions.open("ads").reader
+    log = lively.app.state.sessions.open("ads").reader.log
     read = []
-    entries = study.entries
+    entries = log.entries
 
     def counted(after=0):
         for entry in entries(after):
             read.append(entry.sequence)
             yield entry
 
-    monkeypatch.setattr(study, "entries", counted)
+    monkeypatch.setattr(log, "entries", counted)
     assert lively.read("/studies/ads/decisions?limit=1")["decisions"][0]["id"] == 41
-    assert read == [study.sequence]
+    assert read == [log.sequence]
 
 
 def test_large_answers_are_packed(lively):

@@ -157,7 +157,7 @@ def test_what_was_acknowledged_before_a_signal_is_there_afterwards(tmp_path):
         for thread in threads:
             thread.join()
     study = Study.open(tmp_path / "ads.evenhand")
-    found = [event.ticket for event in study.events()]
+    found = [event.ticket for event in study.log.events()]
     assert sorted(acknowledged) == sorted(set(acknowledged))
     assert set(acknowledged) <= set(found)
     assert study.verify().ok

@@ -15,6 +15,7 @@ from evenhand.quotas import FairUCB
 from evenhand.service.routes.read_routes import SERIES, gauges_of, series_of
 from evenhand.service.sessions import Session, Sessions, warm_up
 from evenhand.studies import Operation, Store, Study
+from evenhand.studies.log.state import State
 from evenhand.studies.specification import policy_from
 from evenhand.studies.store.schema import SNAPSHOTS
 from tests.waiting import until
@@ -31,18 +32,18 @@ def test_a_rehearsal_decides_and_reports_and_changes_nothing(store, monkeypatch)
     study = Study.create(store, FairUCB({"a": 0.2, "b": 0.3}, seed=1), name="ads")
     before = study.policy
     told = []
-    monkeypatch.setattr(Study, "bare_policy", property(lambda self: before))
+    monkeypatch.setattr(State, "bare_copy", lambda self: before)
     monkeypatch.setattr(before, "tell", lambda ticket, reward: told.append((ticket.arm, reward)))
     warm_up(study)
     assert told == [("a", 1.0)]
-    assert (study.sequence, study.open_tickets) == (0, [])
+    assert (study.log.sequence, study.open_tickets) == (0, [])
 
 
 def test_the_first_request_finds_the_decisions_compiled(store):
     study = Study.create(store, FairUCB({"a": 0.2, "b": 0.3}, seed=1), name="ads")
-    assert isinstance(study._now().policy._ask_kernel, Gradual)
+    assert isinstance(study.state.now().policy._ask_kernel, Gradual)
     warm_up(study)
-    assert not isinstance(study._replay.policy._ask_kernel, Gradual)
+    assert not isinstance(study.state.seen.policy._ask_kernel, Gradual)
     assert study.ask().round == 1
 
 

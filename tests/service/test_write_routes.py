@@ -206,7 +206,7 @@ def test_a_sticky_key_has_its_decision_whatever_rows_are_lost_and_a_new_one_is_r
 def test_the_key_that_asked_and_told_is_in_the_log(served):
     ticket = served.ask().json()["ticket"]
     served.tell({"ticket": ticket, "reward": 1.0})
-    actors = [event.actor for event in served.app.state.sessions.open("ads").study.events()]
+    actors = [event.actor for event in served.app.state.sessions.open("ads").study.log.events()]
     assert actors == [served.keys["decide"].split("_")[2], served.keys["report"].split("_")[2]]
 
 

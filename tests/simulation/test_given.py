@@ -242,7 +242,6 @@ BAD = {
     "no label": ({"segments": [1.5] * 20}, "segments, round 1: wanted a text or a whole number"),
     "at first": ({"changes": {1: SHARES}}, "changes: wanted rounds from 2 to 20"),
     "no dict": ({"changes": 7}, "changes: wanted a dict round -> "),
-    "workers": ({"offers": OFFERS, "workers": 2}, "offers: wanted None beside workers"),
 }
 
 

@@ -38,7 +38,7 @@ def test_a_backend_that_is_no_name(backend):
 
 @pytest.mark.parametrize("jobs", [True, 2.0, "2", None])
 def test_jobs_that_are_no_number(jobs):
-    with pytest.raises(ArgumentError, match="jobs: wanted a number of workers"):
+    with pytest.raises(ArgumentError, match="jobs: wanted a number of processes or threads"):
         play(jobs=jobs)
 
 

@@ -139,7 +139,7 @@ def test_checkpoints(checkpoints, spacing, rounds, kept):
         ({"checkpoints": [1.5]}, "checkpoints: wanted"),
         ({"checkpoints": []}, "checkpoints: wanted"),
         ({"spacing": "odd"}, "spacing: wanted 'even' or 'log'"),
-        ({"jobs": 0}, "jobs: wanted a number of workers"),
+        ({"jobs": 0}, "jobs: wanted a number of processes or threads"),
         ({"backend": "no-such"}, "backend: wanted a joblib backend"),
         ({"seed": -3}, "seed: wanted an int >= 0"),
     ],

@@ -96,7 +96,7 @@ def test_a_study_takes_what_its_policy_takes_and_records_it(name):
         own, through = both(study, "ask", alone, **first, **more)
         assert plainly(through) == plainly(own)
         if not isinstance(through, str):
-            assert set(study.record(through).given) == {*first, *more}
+            assert set(study.log.record(through).given) == {*first, *more}
             decided.append(through)
     happened = dict(zip(parameters(name, "tell"), respond(decided[0]), strict=False))
     assert study.tell(decided[0], **happened) == "told"
@@ -107,7 +107,7 @@ def test_a_study_takes_what_its_policy_takes_and_records_it(name):
         ticket = alone.by_number(decision.id) if hasattr(alone, "by_number") else decision.id
         own, through = both(study, "tell", alone, ticket, decision, **told)
         assert through == ("told" if own is None else own)
-        assert {one for one, value in extra.items() if value} <= set(study.record(decision).told or {})
+        assert {one for one, value in extra.items() if value} <= set(study.log.record(decision).told or {})
     assert study.verify().ok
     study.close()
 
@@ -141,7 +141,7 @@ def test_arguments_are_given_once_by_position_or_by_name():
     with eh.Study.create(":memory:", eh.groups.LinearThompson(groups, seed=1), name="jobs") as study:
         people = [[0.3, 1.0], [0.2, 2.0]]
         decision = study.ask(contexts=people, groups=["m", "f"], available=None, annotator=None)
-        assert study.record(decision).given == {"contexts": people, "groups": ["m", "f"]}
+        assert study.log.record(decision).given == {"contexts": people, "groups": ["m", "f"]}
         assert study.statistics().group_counts.sum() == 1
         for wrong, words in (
             (lambda: study.ask(people, contexts=people), "contexts: wanted one value, got 'two: one by position"),
@@ -155,7 +155,7 @@ def test_arguments_are_given_once_by_position_or_by_name():
         with pytest.raises(UnknownTicketError):
             study.tell(reward=1.0)
         assert study.tell(decision=decision, reward=1.0) == "told"
-        assert study.sequence == 2
+        assert study.log.sequence == 2
 
 
 def test_groups_of_a_round_are_in_every_export():
@@ -176,7 +176,7 @@ def test_what_a_policy_does_not_take_is_refused_by_name_and_changes_nothing(name
     for call, given in ((study.ask, {"colour": "red"}), (study.tell, {"ticket": 1, "colour": "red"})):
         with pytest.raises(ArgumentError, match=r"^(ask|tell): wanted .*, got 'colour'"):
             call(**given)
-    assert study.sequence == 0
+    assert study.log.sequence == 0
     study.close()
 
 
@@ -284,4 +284,5 @@ def test_a_study_reads_every_form_of_a_value_as_its_policy_does(made, method, gi
 @pytest.mark.parametrize("offer", [lambda: iter([1, 2]), lambda: map(int, "12")], ids=["iter", "map"])
 def test_an_iterator_is_read_once_for_all_decisions(offer):
     with eh.Study.create(":memory:", offered(), name="one") as study:
-        assert [study.record(one).given for one in study.ask(available=offer(), count=2)] == [{"available": [1, 2]}] * 2
+        decisions = study.ask(available=offer(), count=2)
+        assert [study.log.record(one).given for one in decisions] == [{"available": [1, 2]}] * 2

@@ -44,7 +44,7 @@ def three_changes(study, rounds=60):
 def test_changes_are_entries_of_the_log_and_replay(place):
     study = changing(Store.at(place, create=True))
     three_changes(study)
-    changes = [event for event in study.events() if event.kind in ("add", "retire", "change")]
+    changes = [event for event in study.log.events() if event.kind in ("add", "retire", "change")]
     assert [(event.kind, event.ticket, event.given) for event in changes] == [
         ("add", None, {"arm": "d", "share": "1/5"}),
         ("retire", None, {"arm": "b"}),
@@ -54,7 +54,7 @@ def test_changes_are_entries_of_the_log_and_replay(place):
     assert changes[1].decision is None
     again, alone = opened_anew(study), study.policy
     found = again.verify()
-    assert (found.ok, found.promise_kept, found.replayed) == (True, True, study.sequence)
+    assert (found.ok, found.promise_kept, found.replayed) == (True, True, study.log.sequence)
     assert again.ask() == alone.ask()
     statistics = study.statistics()
     assert statistics.labels == ["a", "b", "c", "d"]
@@ -101,7 +101,7 @@ def test_a_refused_change_leaves_no_trace():
     ]:
         with pytest.raises(refusal):
             change()
-    assert study.sequence == 2
+    assert study.log.sequence == 2
     after = study.policy.snapshot()
     assert "ranked" not in after
     assert after.keys() == before.keys()
@@ -115,14 +115,14 @@ def test_a_policy_without_changes_refuses_them_by_name():
             change()
     with pytest.raises(ArgumentError, match="segment"):
         study.ask(segment="mobile")
-    assert study.sequence == 0
+    assert study.log.sequence == 0
 
 
 def test_who_changed_a_promise_is_on_record():
     study = changing()
     outcome = study.perform([Operation("retire", given={"arm": "b"}, actor="ab12"), Operation("ask")])
     assert outcome[0] is None
-    assert [event.actor for event in study.events()] == ["ab12", None]
+    assert [event.actor for event in study.log.events()] == ["ab12", None]
 
 
 def test_slates_are_logged_told_and_told_again():
@@ -139,8 +139,8 @@ def test_slates_are_logged_told_and_told_again():
     assert study.tell(decision.id, [1.0, 0.0]) == study.tell(study.sign(1), by_arm) == "already told"
     with pytest.raises(ContradictionError):
         study.tell(decision, [1.0, 1.0])
-    assert study.record(1).told == {"reward": [1.0, 0.0]}
-    assert study.record(1).decision["arms"] == list(decision.arms)
+    assert study.log.record(1).told == {"reward": [1.0, 0.0]}
+    assert study.log.record(1).decision["arms"] == list(decision.arms)
     late = study.ask()
     study.forget(late)
     with pytest.raises(ClosedTicketError):

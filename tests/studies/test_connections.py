@@ -1,16 +1,12 @@
 """Connections are kept between two uses, and no statement takes a round trip of its own that need not."""
 
-import threading
-from contextlib import suppress
-
 import psycopg
 import pytest
 from sqlalchemy import event, text
 
 import evenhand as eh
 from evenhand.errors import StoreError
-from evenhand.studies import SharedStudy, Store, Study
-from evenhand.studies.store.exclusion import excluding
+from evenhand.studies import Store, Study
 from evenhand.studies.store.server import execute, literals
 
 SHARES = {"a": 0.2, "b": 0.3}
@@ -58,13 +54,11 @@ def test_no_more_than_a_few_connections_are_kept(tmp_path):
     assert store._connections._kept == []
 
 
-def test_a_worker_makes_two_round_trips_to_a_server(database, monkeypatch, tmp_path):
-    policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), SHARES, 8)
-    Study.create(database, policy, name="ads", workers=2, exchange_rounds=None, exchange_seconds=None).close()
-    study = Study.open(database, "ads", worker="w1")
+def test_an_ask_makes_two_round_trips_to_a_server_and_a_tell_too(database, monkeypatch, tmp_path):
+    study = Study.create(database, eh.quotas.DeadlineLearn(eh.learners.UCB1(), SHARES, 8), name="ads")
     study.tell(study.ask(), 1.0)
     monkeypatch.setattr("evenhand.studies.store.store.IDLE", 3600.0)
-    server, path, trips = driver(study._own.store).pgconn, tmp_path / "trace", []
+    server, path, trips = driver(study.store).pgconn, tmp_path / "trace", []
     ticket = study.ask().id
     for call in (study.ask, lambda: study.tell(ticket, 1.0)):
         with open(path, "w") as trace:
@@ -94,61 +88,9 @@ def test_a_statement_that_fails_says_why(database):
         assert execute(connection, "SELECT 2") == ["2"]
 
 
-def test_one_key_at_two_workers_at_the_same_moment_is_decided_once(shared, monkeypatch):
-    check_one_decides(shared, monkeypatch)
-
-
-def test_one_key_at_two_workers_in_memory_is_decided_once(monkeypatch):
-    check_one_decides(Store.at(":memory:", create=True), monkeypatch)
-
-
-def check_one_decides(place, monkeypatch):
-    """Have two workers look for the same key before either decides, as far as they are let."""
-    policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), SHARES, 8)
-    study = Study.create(place, policy, name="ads", workers=2)
-    workers = [Study.open(place, "ads", worker=name) for name in ("w1", "w2")]
-    both, look = threading.Barrier(2), SharedStudy._number_with_key
-
-    def looked(study, operation):
-        found = look(study, operation)
-        with suppress(threading.BrokenBarrierError):
-            both.wait(1)
-        return found
-
-    monkeypatch.setattr(SharedStudy, "_number_with_key", looked)
-    decided = []
-    threads = [threading.Thread(target=lambda one=one: decided.append(one.ask(key="visit 7"))) for one in workers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(decided) == 2
-    assert decided[0] == decided[1]
-    assert len(study.open_tickets) == 1
-    for one in (*workers, study):
-        one.close()
-
-
-def test_requests_without_a_key_exclude_nobody(tmp_path):
-    policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), SHARES, 8)
-    study = Study.create(tmp_path / "ads.evenhand", policy, name="ads", workers=2)
-    worker = Study.open(tmp_path / "ads.evenhand", "ads", worker="w1")
-    with excluding(study.store, ["ads\tvisit 7"]):
-        assert worker.tell(worker.ask(), 1.0) == "told"
-    assert not study.store.named_turn.locked()
-    assert (tmp_path / "ads.evenhand-keys").stat().st_size == 0
-    worker.close()
-    study.close()
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_connection_that_lost_its_prepared_statements_gets_them_again(database, workers):
-    policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), SHARES, 8)
-    study = Study.create(database, policy, name="ads", workers=workers)
+def test_a_connection_that_lost_its_prepared_statements_gets_them_again(database):
+    study = Study.create(database, eh.quotas.DeadlineLearn(eh.learners.UCB1(), SHARES, 8), name="ads")
     store = study.store
-    if workers > 1:
-        study = Study.open(database, "ads", worker="w1")
-        store = study._own.store
     for _ in range(2):
         driver(store).execute("DISCARD ALL")
         study.tell(study.ask(), 1.0)

@@ -38,12 +38,12 @@ def fair():
 
 
 def kinds(study):
-    return [(event.kind, event.ticket) for event in study.events()]
+    return [(event.kind, event.ticket) for event in study.log.events()]
 
 
 def test_the_next_ask_closes_what_was_open_for_too_long(place, clock):
     study = Study.create(place, fair(), name="ads", expire_after="1m")
-    assert study.expire_after == timedelta(minutes=1)
+    assert study.log.expire_after == timedelta(minutes=1)
     study.ask(count=3)
     study.tell(2, 1.0)
     clock.pass_by(MINUTE - 1)
@@ -53,7 +53,7 @@ def test_the_next_ask_closes_what_was_open_for_too_long(place, clock):
     study.ask()
     assert kinds(study)[-3:] == [("expire", 1), ("expire", 3), ("ask", 5)]
     assert study.open_tickets == [4, 5]
-    (expired, event) = study.record(1), list(study.events())[-3]
+    (expired, event) = study.log.record(1), list(study.log.events())[-3]
     assert expired.status == "expired"
     assert (event.given, event.decision, event.key) == ({"after": 60.0}, None, None)
     with pytest.raises(ClosedTicketError, match=r"ticket 1 expired at .* UTC, 1 minute after it was handed out; noth"):
@@ -75,7 +75,7 @@ def test_what_is_told_too_late_has_expired_whoever_tells_it(shared, clock):
     with pytest.raises(ClosedTicketError, match="ticket 2 expired"):
         late.tell(2, 1.0)
     assert late.open_tickets == study.open_tickets == []
-    assert late._now().bytes() == study._now().bytes()
+    assert late.state.now().bytes() == study.state.now().bytes()
     assert study.verify().ok
 
 
@@ -85,9 +85,9 @@ def test_many_expire_a_few_at_a_time_and_none_is_told_late(clock):
     clock.pass_by(MINUTE)
     with pytest.raises(ClosedTicketError, match="ticket 1240 expired"):
         study.tell(1_240, 1.0)
-    before = study.sequence
+    before = study.log.sequence
     study.ask()
-    assert 1 < study.sequence - before <= 101
+    assert 1 < study.log.sequence - before <= 101
     for _ in range(13):
         study.ask()
     assert study.open_tickets == list(range(1_251, 1_265))
@@ -118,13 +118,13 @@ def test_every_policy_s_tickets_can_expire(name, clock):
         happened = world.respond(asked[-1])
         if t == 0:
             study.tell(asked[-1], *happened)
-        study.snapshot()
+        study.state.snapshot()
     clock.pass_by(MINUTE)
     with pytest.raises(ClosedTicketError, match="expired"):
         study.tell(asked[-1], *happened)
     assert study.open_tickets == []
     again = Study.open(study.store)
-    assert again._now().bytes() == study._now().bytes()
+    assert again.state.now().bytes() == study.state.now().bytes()
     assert study.verify().problems == ()
 
 
@@ -140,7 +140,7 @@ def test_an_expiry_that_is_taken_out_of_the_log_is_found(clock):
 
 def test_without_it_nothing_expires(clock):
     study = Study.create(":memory:", fair())
-    assert study.expire_after is None
+    assert study.log.expire_after is None
     study.ask()
     clock.pass_by(10_000_000 * MINUTE)
     study.ask()
@@ -188,12 +188,12 @@ def test_ten_thousand_open_tickets_are_neither_loaded_nor_written(tmp_path, take
         with study.store.reading() as connection:
             rows = connection.execute(SNAPSHOTS.select().order_by(SNAPSHOTS.c.sequence)).all()
         sizes.append(len(rows[-1].state))
-        assert rows[-1].sequence == study.sequence
+        assert rows[-1].sequence == study.log.sequence
     assert sizes[1] - sizes[0] < 100
     study.close()
     with Study.open(tmp_path / "ads.evenhand") as one:
         assert one.ask().id == 10_001
-        assert len(one._now().policy.open_tickets) == 1
+        assert len(one.state.now().policy.open_tickets) == 1
         assert taken_up == []
         assert one.perform([Operation("tell", number, {"reward": 1.0}) for number in (7, 9_000)]) == ["told"] * 2
         assert sorted(set(taken_up)) == [7, 9_000]
@@ -206,7 +206,7 @@ def test_reasons_stay_true_while_no_ticket_is_at_hand():
     study = Study.create(":memory:", fair())
     for _ in range(7):
         study.ask()
-        study.snapshot()
+        study.state.snapshot()
         study = Study.open(study.store)
     whole = fair()
     reasons = study.frame()["reason"].tolist()
@@ -223,4 +223,4 @@ def test_a_store_that_is_read_while_others_expire_tickets(tmp_path, clock):
     assert reader.open_tickets == [1, 2]
     study.ask()
     assert reader.open_tickets == [3]
-    assert reader.expire_after == timedelta(minutes=1)
+    assert reader.log.expire_after == timedelta(minutes=1)

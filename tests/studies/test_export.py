@@ -73,7 +73,7 @@ def test_a_row_a_decision():
     assert table["told_at"].isna().tolist() == [False, True, False, True, True]
     assert (table["at"] >= before).all()
     assert (table["told_at"].dropna() >= table["at"][[0, 2]]).all()
-    record = study.record(1)
+    record = study.log.record(1)
     assert (table["at"][0], table["told_at"][0]) == (record.at, record.told_at)
     for name in ("ticket", "round", "index"):
         assert table[name].dtype == np.int64
@@ -116,7 +116,7 @@ def test_a_policy_without_chance():
     assert table["propensity"].tolist() == [1.0] * 3
     assert table["deterministic"].tolist() == [True] * 3
     assert table["n_actions"].tolist() == [2] * 3
-    assert table["action"].tolist() == [study.record(ticket).decision["index"] for ticket in (1, 3, 4)]
+    assert table["action"].tolist() == [study.log.record(ticket).decision["index"] for ticket in (1, 3, 4)]
     dtypes = {"action": np.int64, "n_actions": np.int64, "reward": np.float64, "propensity": np.float64}
     assert {name: table[name].dtype for name in dtypes} == dtypes
     assert table["deterministic"].dtype == bool
@@ -231,7 +231,7 @@ def test_propensities_of_a_fair_distribution():
     assert list(table.columns) == FEEDBACK
     assert not table["deterministic"].any()
     for row in table.itertuples():
-        decision = study.record(row.ticket).decision
+        decision = study.log.record(row.ticket).decision
         assert row.propensity == decision["probabilities"][row.action] > 0
         assert row.n_actions == len(decision["probabilities"]) == 4 + (row.round - 1) % 2
 
@@ -253,7 +253,7 @@ def test_an_inverse_propensity_estimate_is_unbiased():
     rounds = study.statistics().rounds
     weighted = np.zeros(rounds)
     weighted[: len(hit)] = hit * feedback["reward"] / feedback["pscore"]
-    truth = np.mean([event.given["contexts"][0][0] for event in study.events() if event.kind == "ask"])
+    truth = np.mean([event.given["contexts"][0][0] for event in study.log.events() if event.kind == "ask"])
     error = weighted.std(ddof=1) / np.sqrt(rounds)
     assert 0.05 < hit.mean() < 0.95
     assert abs(weighted.mean() - truth) < 3 * error

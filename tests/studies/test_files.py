@@ -50,7 +50,7 @@ def is_number(cell):
 def by_shell(study, tmp_path, form):
     path = tmp_path / "log.csv"
     copy = Study.create(tmp_path / "ads.evenhand", eh.learners.UCB1(arms=list(study.policy.arms), seed=1), name="ads")
-    for event in study.events():
+    for event in study.log.events():
         if event.kind == "ask":
             copy.perform([Operation("ask", key=event.key, actor=event.actor)])
         else:

@@ -17,50 +17,39 @@ from tests.studies.postgres import Server, binaries
 
 POLICY = eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"a": 0.2, "b": 0.3}, tolerance=3)
 CALLS = {
-    "ask": lambda study, team: study.ask(),
-    "ask under a key": lambda study, team: study.ask(key="new"),
-    "tell": lambda study, team: study.tell(5, 1.0),
-    "record": lambda study, team: study.record(5),
-    "verify": lambda study, team: study.verify(),
-    "frame": lambda study, team: study.frame(),
-    "entries": lambda study, team: list(study.entries()),
-    "statistics": lambda study, team: study.statistics(),
-    "names": lambda study, team: study.store.names(),
-    "open": lambda study, team: Study.open(study.store, "ads"),
-    "create": lambda study, team: Study.create(study.store, POLICY, name="new"),
-    "erase": lambda study, team: study.erase("me"),
-    "snapshot": lambda study, team: study.snapshot(),
-    "policy": lambda study, team: study.policy,
-    "open tickets": lambda study, team: study.open_tickets,
-    "add a key": lambda study, team: add_key(study.store, "read"),
-    "list keys": lambda study, team: list_keys(study.store),
-    "purge": lambda study, team: study.store.purge(EVENTS),
-    "write": lambda study, team: study.store.check_writable(),
-    "worker asks": lambda study, team: team.ask(),
-    "worker asks under a key": lambda study, team: team.ask(key="new"),
-    "exchange": lambda study, team: team.exchange(),
-    "workers": lambda study, team: team.workers,
-    "join": lambda study, team: team.join("w9"),
-    "leave": lambda study, team: team.leave("w2"),
-    "verify workers": lambda study, team: team.verify(),
-    "merged entries": lambda study, team: list(team.entries()),
+    "ask": lambda study: study.ask(),
+    "ask under a key": lambda study: study.ask(key="new"),
+    "tell": lambda study: study.tell(5, 1.0),
+    "record": lambda study: study.log.record(5),
+    "verify": lambda study: study.verify(),
+    "frame": lambda study: study.frame(),
+    "entries": lambda study: list(study.log.entries()),
+    "statistics": lambda study: study.statistics(),
+    "names": lambda study: study.store.names(),
+    "open": lambda study: Study.open(study.store, "ads"),
+    "create": lambda study: Study.create(study.store, POLICY, name="new"),
+    "erase": lambda study: study.erase("me"),
+    "snapshot": lambda study: study.state.snapshot(),
+    "policy": lambda study: study.policy,
+    "open tickets": lambda study: study.open_tickets,
+    "add a key": lambda study: add_key(study.store, "read"),
+    "list keys": lambda study: list_keys(study.store),
+    "purge": lambda study: study.store.purge(EVENTS),
+    "write": lambda study: study.store.check_writable(),
 }
 
 
 @pytest.fixture(scope="module")
 def stopping():
-    """A server of its own that can be stopped, a study on it, and one with workers."""
+    """A server of its own that can be stopped, and a study on it."""
     if binaries() is None:
         pytest.skip("no PostgreSQL server is installed: apt-get install postgresql")
     server = Server()
     try:
         server.make()
         study = Study.create(f"postgresql://postgres@/postgres?host={server.home}", POLICY, name="ads")
-        Study.create(study.store, POLICY, name="team", workers=2)
-        team = Study.open(study.store, "team", worker="w1")
         study.perform([Operation("ask")] * 1_500)
-        team.tell(team.ask(), 1.0)
-        yield server, study, team
+        yield server, study
         study.store.close()
     finally:
         with suppress(AssertionError):
@@ -78,28 +67,28 @@ def running(stopping):
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_connection_that_is_lost_is_said_by_name(running, name):
-    server, study, team = running
+    server, study = running
     with suppress(Exception):
-        study.sequence, team.sequence  # noqa: B018  connections that are kept
+        study.log.sequence  # noqa: B018  a connection that is kept
     server.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid != pg_backend_pid()")
     with suppress(StoreError):
-        CALLS[name](study, team)
+        CALLS[name](study)
 
 
 def test_a_server_that_stopped_is_said_by_name_whatever_is_called(running):
-    server, study, team = running
-    study.sequence, team.sequence  # noqa: B018
+    server, study = running
+    study.log.sequence  # noqa: B018
     server.control("-m", "immediate", "stop")
     for call in CALLS.values():
         for _ in range(2):
             with pytest.raises(UnreachableError, match=r"the store did not do it: "):
-                call(study, team)
+                call(study)
     study.store.close()
 
 
 @pytest.mark.parametrize("use", ["reading", "writing"])
 def test_a_server_that_stops_within_a_transaction_is_said_by_name(running, use):
-    server, study, _ = running
+    server, study = running
     with pytest.raises(UnreachableError), getattr(study.store, use)() as connection:  # noqa: PT012
         server.control("-m", "immediate", "stop")
         connection.execute(text("SELECT 1"))
@@ -107,7 +96,7 @@ def test_a_server_that_stops_within_a_transaction_is_said_by_name(running, use):
 
 @pytest.mark.parametrize("use", ["reading", "writing"])
 def test_an_error_of_ones_own_is_not_hidden_by_a_server_that_stops(running, use):
-    server, study, _ = running
+    server, study = running
     with pytest.raises(ZeroDivisionError), getattr(study.store, use)() as connection:  # noqa: PT012
         connection.execute(text("SELECT 1"))
         server.control("-m", "immediate", "stop")
@@ -115,8 +104,8 @@ def test_an_error_of_ones_own_is_not_hidden_by_a_server_that_stops(running, use)
 
 
 def test_entries_that_are_read_while_the_server_stops(running):
-    server, study, _ = running
-    entries = study.entries()
+    server, study = running
+    entries = study.log.entries()
     next(entries)
     server.control("-m", "immediate", "stop")
     with pytest.raises(UnreachableError):
@@ -135,12 +124,11 @@ def stop_behind(monkeypatch, count, stop):
     monkeypatch.setattr("evenhand.studies.verify.tracked", tracked)
 
 
-@pytest.mark.parametrize("which", [1, 2])
-def test_a_verification_that_a_server_cuts_off_finds_nothing_out(running, monkeypatch, which):
-    server, *studies = running
-    stop_behind(monkeypatch, (0, 700, 1)[which], lambda: server.control("-m", "immediate", "stop"))
+def test_a_verification_that_a_server_cuts_off_finds_nothing_out(running, monkeypatch):
+    server, study = running
+    stop_behind(monkeypatch, 700, lambda: server.control("-m", "immediate", "stop"))
     with pytest.raises(UnreachableError, match="could not be finished: nothing was found out about the log") as cut:
-        studies[which - 1].verify()
+        study.verify()
     assert str(cut.value).count("could not be finished") == 1
 
 

@@ -43,7 +43,7 @@ def test_a_server_waits_for_a_writer_that_hangs_no_longer_either(database, monke
     study = Study.create(database, eh.quotas.FairUCB(SHARES, seed=1))
     monkeypatch.setattr("evenhand.studies.store.server.BEGIN_WRITING", "BEGIN; SET LOCAL lock_timeout = '300ms'")
     other = Study.open(database)
-    with other._log.writing(), pytest.raises(UnreachableError, match="lock timeout"):
+    with other.state.writing(), pytest.raises(UnreachableError, match="lock timeout"):
         study.ask()
     assert study.ask().id == 1
 
@@ -53,7 +53,7 @@ def test_a_server_is_told_how_long_to_wait(database):
     said = f"{PATIENCE // 60}min"
     with study.store.writing() as connection:
         assert connection.exec_driver_sql("SHOW lock_timeout").scalar() == said
-    with study._log.writing() as (connection, _):
+    with study.state.writing() as (connection, _):
         assert connection.exec_driver_sql("SHOW lock_timeout").scalar() == said
     with study.store.reading() as connection:
         assert connection.exec_driver_sql("SHOW lock_timeout").scalar() == "0", "only while a transaction writes"

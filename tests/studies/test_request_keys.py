@@ -41,7 +41,7 @@ def test_whoever_asks_again_gets_the_same_decisions(first, again):
     before = WAYS[first](study, "night", 2)
     after = WAYS[again](study, "night", 4)
     assert after[: len(before)] == before[: len(after)]
-    assert study.sequence == max(len(before), len(after)) == len({one.id for one in before + after})
+    assert study.log.sequence == max(len(before), len(after)) == len({one.id for one in before + after})
     assert WAYS[first](study, "night", 1)[0] == after[0]
     assert study.verify().ok
 
@@ -56,8 +56,8 @@ def test_the_shell_and_the_library_mean_the_same_decisions(tmp_path):
     with Study.open(store) as study:
         assert [one.id for one in study.ask(key="night", count=5)] == [1, 2, 3, 4, 5]
         assert study.ask(key="night").id == 1
-        assert [event.key for event in study.events()] == ["night", *(f"night#{i}" for i in range(1, 5))]
-        assert study.frame()["key"].tolist() == [study.record(ticket).key for ticket in range(1, 6)]
+        assert [event.key for event in study.log.events()] == ["night", *(f"night#{i}" for i in range(1, 5))]
+        assert study.frame()["key"].tolist() == [study.log.record(ticket).key for ticket in range(1, 6)]
 
 
 LIKE = ["k.1", "k.2", "k#0", "k#1", "k#2", "k.1.1", "k#1#1", "k#1.1", "k.01", "k.0", "k#00", "k.", "k#", ".1", "k"]
@@ -70,7 +70,7 @@ def test_keys_that_read_like_numbered_ones_are_keys_of_their_own(study, order):
     for key in order:
         assert study.ask(key=key, count=3) == before[key]
         assert study.ask(key=key) == before[key][0]
-    assert {study.record(several[0]).key for several in before.values()} == set(LIKE)
+    assert {study.log.record(several[0]).key for several in before.values()} == set(LIKE)
     assert study.verify().ok
 
 
@@ -79,7 +79,7 @@ def test_a_count_takes_all_or_none():
     study = Study.create(":memory:", sampler)
     with pytest.raises(ExhaustedError):
         study.ask(count=4, key="k")
-    assert study.sequence == 0
+    assert study.log.sequence == 0
     assert len(study.ask(count=3, key="k")) == 3
     assert study.verify().ok
 
@@ -88,7 +88,7 @@ def test_a_count_takes_all_or_none():
 def test_what_is_no_count_is_refused(study, count):
     with pytest.raises(ArgumentError, match="count: wanted a whole number >= 1"):
         study.ask(count=count)
-    assert study.sequence == 0
+    assert study.log.sequence == 0
 
 
 @pytest.mark.parametrize("number", [-1, 1.0, True, "3", None])
@@ -96,7 +96,7 @@ def test_what_is_no_number_is_refused(study, number):
     (refusal,) = study.perform([Operation("ask", key="k", number=number)])
     assert isinstance(refusal, ArgumentError)
     assert str(refusal).startswith("number: wanted a whole number >= 0")
-    assert study.sequence == 0
+    assert study.log.sequence == 0
 
 
 def test_a_key_that_is_too_long_for_its_number_is_refused(study):
@@ -104,7 +104,7 @@ def test_a_key_that_is_too_long_for_its_number_is_refused(study):
     assert len(study.ask(key=long, count=10)) == 10
     with pytest.raises(ArgumentError, match="decision 10 under it needs 201"):
         study.ask(key=long, count=11)
-    assert study.sequence == 10
+    assert study.log.sequence == 10
     assert study.ask(key="k" * request_keys.LONGEST).id == 11
 
 
@@ -116,7 +116,7 @@ def test_a_key_is_for_one_question_in_one_transaction_as_well():
     first, same, other = study.perform(asks)
     assert first == same
     assert isinstance(other, ContradictionError)
-    assert study.sequence == 1
+    assert study.log.sequence == 1
 
 
 def test_a_decision_under_a_key_keeps_the_code_of_its_reason():
@@ -158,7 +158,7 @@ def test_a_sticky_key_gets_its_first_decision_whatever_else_is_given(shown, give
     study, first = shown
     assert study.ask(*given, key="ann", sticky=True, **named) == first
     assert study.ask(*given, key="ann", sticky=True, count=1, **named) == [first]
-    assert study.sequence == 1
+    assert study.log.sequence == 1
     study.tell(first, 1.0)
     assert study.ask(*given, key="ann", sticky=True, **named) == first
     assert study.verify().ok
@@ -170,7 +170,7 @@ def test_a_key_without_sticky_is_for_one_ask_and_the_refusal_names_the_way_out(s
         study.ask(TWOS, key="ann")
     with pytest.raises(ArgumentError, match="contexts"):
         study.ask(key="bob", sticky=True)
-    assert study.sequence == 1
+    assert study.log.sequence == 1
 
 
 def test_of_sticky_asks_at_the_same_moment_one_decides(shown):
@@ -180,23 +180,14 @@ def test_of_sticky_asks_at_the_same_moment_one_decides(shown):
     with ThreadPoolExecutor(4) as threads:
         asks = [threads.submit(study.ask, [[x], [1.0]], key="cid", sticky=True) for x in range(8)]
         assert len({one.result().id for one in asks}) == 1
-    assert study.sequence == 3
-
-
-def test_sticky_keys_reach_over_workers():
-    policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"ads": 0.2, "news": 0.3}, tolerance=3)
-    study = Study.create(":memory:", policy, name="ads", workers=2)
-    one, two = (Study.open(study.store, "ads", worker=name) for name in ("w1", "w2"))
-    first = one.ask(key="ann", sticky=True)
-    assert two.ask(key="ann", sticky=True, available=["news"], segment="mobile") == first
-    assert one.ask(key="ann", sticky=True, available=["nobody"]) == first
+    assert study.log.sequence == 3
 
 
 def test_a_new_sticky_key_is_refused_for_what_could_not_be_read(shown):
     study, _ = shown
     with pytest.raises(ArgumentError, match="ask: wanted contexts, groups, available, segment, got 'colour'"):
         study.ask(ONES, key="bob", sticky=True, colour="red")
-    assert study.sequence == 1
+    assert study.log.sequence == 1
 
 
 @pytest.mark.parametrize("sticky", ["no", 1, None])
@@ -205,7 +196,7 @@ def test_sticky_is_true_or_false(study, sticky):
     for key in ("ann", "bob"):
         with pytest.raises(ArgumentError, match="sticky: wanted True or False"):
             study.ask(key=key, sticky=sticky)
-    assert study.sequence == 1
+    assert study.log.sequence == 1
 
 
 @pytest.mark.parametrize("operation", [Operation("ask", sticky=True), Operation("forget", 1, sticky=True)])
@@ -213,7 +204,7 @@ def test_sticky_needs_an_ask_with_a_key(study, operation):
     (refusal,) = study.perform([operation])
     assert isinstance(refusal, ArgumentError)
     assert str(refusal).startswith("sticky: wanted an ask with a key")
-    assert study.sequence == 0
+    assert study.log.sequence == 0
 
 
 def test_the_shell_has_sticky_keys(tmp_path):
@@ -246,7 +237,7 @@ def test_an_offer_is_a_set_and_all_arms_are_none_named(first, again):
     study = Study.create(":memory:", eh.quotas.DeadlineLearn(eh.learners.UCB1(), dict.fromkeys(NAMES, 0.2), seed=1))
     decision = study.ask(available=first, key="k")
     assert study.ask(available=again, key="k") == decision
-    assert study.sequence == 1
+    assert study.log.sequence == 1
     for other in (["ads", 7], [7], ["nobody"], ["7"], []):
         with pytest.raises(ContradictionError, match="for another ask"):
             study.ask(available=other, key="k")
@@ -305,10 +296,10 @@ def test_what_a_policy_reads_alike_is_the_same_ask(made, first, again):
     study = Study.create(":memory:", made())
     if made is jobs:
         study.ask(TABLE)  # the policy knows its columns from here on
-    before = study.sequence
+    before = study.log.sequence
     decision = study.ask(**first, key="k")
     assert study.ask(**again, key="k") == decision
-    assert study.sequence == before + 1
+    assert study.log.sequence == before + 1
     for other in OTHERS.get(made, each("contexts", PAIR[::-1], "nonsense")):
         with pytest.raises(ContradictionError, match="for another ask"):
             study.ask(**other, key="k")

@@ -54,12 +54,12 @@ CALLS = {
     "tell one in a batch": lambda study, ticket: study.perform([Operation("tell", ticket, {"reward": 1.0})] * 2),
     "tell by arm": lambda study, ticket: study.perform([Operation("tell", ticket, {"reward": {"a": 1.0}})]),
     "forget": lambda study, ticket: study.forget(ticket),
-    "record": lambda study, ticket: study.record(ticket),
-    "latest": lambda study, ticket: study.latest(3),
-    "page": lambda study, ticket: study.page(500, 510),
-    "a state": lambda study, ticket: study.bare_policy,
-    "number of entries": lambda study, ticket: study.sequence,
-    "open": lambda study, ticket: Study.open(study.store).expire_after,
+    "record": lambda study, ticket: study.log.record(ticket),
+    "latest": lambda study, ticket: study.log.latest(3),
+    "last entries": lambda study, ticket: list(study.log.events(study.log.sequence - 10)),
+    "a state": lambda study, ticket: study.state.bare_copy(),
+    "number of entries": lambda study, ticket: study.log.sequence,
+    "open": lambda study, ticket: Study.open(study.store).log.expire_after,
 }
 
 
@@ -99,7 +99,7 @@ def test_a_server_finds_the_entries_of_a_ticket_by_their_index(database, monkeyp
             said.append((statement, values)) or execute(connection, statement, values)
         ),
     )
-    study.tell(5, 1.0), study.tell(5, 1.0), study.forget(6), study.record(7)
+    study.tell(5, 1.0), study.tell(5, 1.0), study.forget(6), study.log.record(7)
     asked = [one for one in said if one[0].startswith("SELECT") and " ticket " in one[0].partition("WHERE")[2]]
     assert len(asked) >= 4
     for statement, values in asked:

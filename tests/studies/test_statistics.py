@@ -70,7 +70,7 @@ def compared(study, statistics, promise=None):
     policy = study.policy
     labels = getattr(policy, "arms", None) or getattr(policy, "groups", None) or ()
     shares, slack = (None, 0) if promise is None else (promise.shares, promise.slack)
-    twin = shown(list(study.events()), list(labels), shares, slack)
+    twin = shown(list(study.log.events()), list(labels), shares, slack)
     assert {name: getattr(statistics, name) for name in FIELDS} == {name: twin[name] for name in FIELDS}
     assert {name: getattr(statistics, name).tolist() for name in ARRAYS} == {name: twin[name] for name in ARRAYS}
     assert {ticket: indices for ticket, (indices, _) in statistics.open.items()} == twin["open"]
@@ -91,7 +91,7 @@ def compared(study, statistics, promise=None):
 
 def until(study, round):
     """The events up to the end of a round."""
-    events = list(study.events())
+    events = list(study.log.events())
     asked = [n for n, event in enumerate(events) if event.kind == "ask"]
     return events[: asked[round - 1] + 1] if round else []
 
@@ -229,7 +229,8 @@ def test_similarity_draws_nobody_one_or_several(select):
             study.tell(decision, [rewards[i] for i in decision.arm] if select == "many" else rewards[decision.index])
     statistics = study.statistics()
     twin = compared(study, statistics)
-    sizes = [len(event.decision["arm"]) for event in study.events() if event.kind == "ask"] if select == "many" else []
+    asks = [event for event in study.log.events() if event.kind == "ask"]
+    sizes = [len(event.decision["arm"]) for event in asks] if select == "many" else []
     assert sum(twin["counts"]) == (sum(sizes) if select == "many" else statistics.rounds - nobody(study))
     assert select == "one" or max(sizes) > 1
     assert statistics.worst is statistics.owed is statistics.kept is statistics.first_violation is None
@@ -238,7 +239,7 @@ def test_similarity_draws_nobody_one_or_several(select):
 
 
 def nobody(study):
-    return sum(event.kind == "ask" and event.decision["index"] < 0 for event in study.events())
+    return sum(event.kind == "ask" and event.decision["index"] < 0 for event in study.log.events())
 
 
 def test_rounds_with_nobody_are_rounds(scripted, monkeypatch):
@@ -325,7 +326,7 @@ def test_groups_are_those_of_the_round():
 def test_labels_that_are_numbers_take_groups_by_number():
     study = Study.create(":memory:", eh.groups.TopInterval(["F", "M"], seed=1))
     assert study.ask(np.eye(2), {0: "M"}).id == 1
-    assert study.record(1).given["groups"] == {"$items": [[0, "M"]]}
+    assert study.log.record(1).given["groups"] == {"$items": [[0, "M"]]}
     assert study.statistics().group_counts.sum() == 1
     assert study.verify().problems == ()
 
@@ -390,13 +391,13 @@ def test_eight_threads_on_one_study_and_on_two_of_one_store(kind, tmp_path):
             waiting = len(study.open_tickets)
             assert study.policy.round >= waiting
             assert study.verify().problems == ()
-            for event in study.events():
-                assert study.record(event.ticket).ticket == event.ticket
+            for event in study.log.events():
+                assert study.log.record(event.ticket).ticket == event.ticket
 
     together(talk(first), talk(first), talk(first), talk(second), talk(other), talk(other), look, look)
     assert {name: sorted(ids) for name, ids in seen.items()} == {"first": [*range(1, 37)], "second": [*range(1, 37)]}
     for study in (first, second):
-        assert (study.sequence, study.open_tickets, study.verify().problems) == (72, [], ())
+        assert (study.log.sequence, study.open_tickets, study.verify().problems) == (72, [], ())
     first.close()
 
 
@@ -405,13 +406,13 @@ def test_whoever_reads_the_events_can_write_and_holds_nobody_up(kind, tmp_path):
     place = ":memory:" if kind == "memory" else tmp_path / "ads.evenhand"
     study = Study.create(place, eh.quotas.FairUCB([0.3, 0.3], seed=1))
     study.perform([Operation("ask")] * 3)
-    for event in study.events():
+    for event in study.log.events():
         study.tell(event.ticket, 1.0)
-    assert study.sequence == 6
-    half = study.events()
+    assert study.log.sequence == 6
+    half = study.log.events()
     assert next(half).sequence == 1
     together(study.ask)
     assert [event.sequence for event in half] == [2, 3, 4, 5, 6]
-    assert [event.sequence for event in study.events(5)] == [6, 7]
-    assert list(study.events(7)) == []
+    assert [event.sequence for event in study.log.events(5)] == [6, 7]
+    assert list(study.log.events(7)) == []
     study.close()

@@ -55,7 +55,7 @@ def test_a_file_by_path_or_url(folder, where, file, name):
     study.close()
     assert (folder / file).read_bytes()[:15] == b"SQLite format 3"
     again = Study.open(str(folder / file))
-    assert (again.name, again.sequence) == (name, 2)
+    assert (again.name, again.log.sequence) == (name, 2)
     again.close()
 
 
@@ -92,7 +92,7 @@ def test_two_stores_in_one_process(tmp_path):
     for study in studies:
         study.tell(study.ask(), 1.0)
     studies[0].ask()
-    assert [study.sequence for study in studies] == [3, 2]
+    assert [study.log.sequence for study in studies] == [3, 2]
     for study in studies:
         study.close()
 
@@ -247,14 +247,14 @@ def test_a_full_disk_is_said_and_changes_nothing(tmp_path):
     full[0] = True
     with pytest.raises(StoreError, match="database or disk is full"):
         study.perform([Operation("ask")] * 50)
-    assert study.sequence == 1
+    assert study.log.sequence == 1
     with pytest.raises(StoreError, match="database or disk is full"):
         deque(iter(study.ask, None))
-    reached, state = study.sequence, study._now().bytes()
+    reached, state = study.log.sequence, study.state.now().bytes()
     with pytest.raises(StoreError, match="database or disk is full"):
         study.ask()
-    assert study.sequence == reached
-    assert study._now().bytes() == state
+    assert study.log.sequence == reached
+    assert study.state.now().bytes() == state
     full[0] = False
     assert study.tell(decision, 1.0) == "told"
     assert study.ask().id == reached + 1
@@ -366,7 +366,7 @@ def test_a_reader_sees_one_state_while_others_write(shared):
         assert connection.scalar(count) == 0
         study.ask()
         assert connection.scalar(count) == 0
-    assert study.sequence == 1
+    assert study.log.sequence == 1
     other.close()
     study.close()
 
@@ -424,11 +424,11 @@ def test_a_transaction_of_a_server_that_fails_late_leaves_no_trace(database, mon
     decision = study.ask()
     with monkeypatch.context() as patched:
         patched.setattr("evenhand.studies.log.replay.policy_version", lambda policy: "too long " * 20)
-        study._replay = None
+        study.state.seen = None
         with pytest.raises(StoreError, match="value too long"):
             study.tell(decision, 1.0)
     assert study.tell(decision, 0.5) == "told"
-    assert [event.kind for event in study.events()] == ["ask", "tell"]
+    assert [event.kind for event in study.log.events()] == ["ask", "tell"]
     assert study.verify().ok
 
 

@@ -61,7 +61,7 @@ def test_decides_exactly_as_the_policy_alone(study):
 
 def test_a_decision_is_in_the_store_before_it_is_returned(study):
     decision = study.ask()
-    record = opened_anew(study).record(decision.id)
+    record = opened_anew(study).log.record(decision.id)
     assert record.decision == {**decision._asdict(), "type": "Decision"}
     assert record.version.startswith(eh.__version__ + "+")
     assert record.random_state is not None
@@ -72,8 +72,8 @@ def test_the_random_state_on_record_draws_the_decision_again(study):
     for _ in range(12):
         study.tell(study.ask(), 1.0)
     decision = study.ask()
-    words = [np.frombuffer(bytes.fromhex(text), np.uint64) for text in study.record(decision.id).random_state]
-    events = list(study.events())
+    words = [np.frombuffer(bytes.fromhex(text), np.uint64) for text in study.log.record(decision.id).random_state]
+    events = list(study.log.events())
     again = fair()
     for event in events[:-1]:
         again.ask() if event.kind == "ask" else again.tell(event.ticket, event.given["reward"])
@@ -84,7 +84,7 @@ def test_the_random_state_on_record_draws_the_decision_again(study):
 def test_a_report_is_in_the_store_before_it_is_acknowledged(study):
     decision = study.ask()
     study.tell(decision, 0.5)
-    record = opened_anew(study).record(decision.id)
+    record = opened_anew(study).log.record(decision.id)
     assert record.told == {"reward": 0.5}
     assert record.told_at >= record.at
 
@@ -98,7 +98,7 @@ def test_another_process_goes_on_where_this_one_stopped(study):
     other.tell(waiting.id, 0.0)
     assert study.open_tickets == []
     assert study.ask().id == waiting.id + 1
-    assert other._now().bytes() == study._now().bytes()
+    assert other.state.now().bytes() == study.state.now().bytes()
 
 
 def test_two_openings_take_turns(study):
@@ -114,7 +114,7 @@ def test_the_same_report_again_counts_once(study):
     assert study.tell(decision.id, 1) == "already told"
     assert study.tell(study.sign(decision.id), np.float64(1.0)) == "already told"
     assert study.sign(decision) == study.sign(decision.id) == study.sign(study.sign(decision))
-    assert study.sequence == 2
+    assert study.log.sequence == 2
 
 
 def test_another_report_of_the_same_ticket_is_refused(study):
@@ -122,7 +122,7 @@ def test_another_report_of_the_same_ticket_is_refused(study):
     study.tell(decision, 1.0)
     with pytest.raises(ContradictionError, match=r"ticket 1 was told before: reward 1.0, not reward 0.0"):
         study.tell(decision, 0.0)
-    assert study.sequence == 2
+    assert study.log.sequence == 2
 
 
 def test_forgetting_closes_a_ticket_once(study):
@@ -149,7 +149,7 @@ def test_a_ticket_that_was_never_handed_out_is_refused(study, ticket):
     study.ask()
     with pytest.raises(UnknownTicketError, match="never handed out"):
         study.tell(ticket, 1.0)
-    assert study.sequence == 1
+    assert study.log.sequence == 1
 
 
 @pytest.mark.parametrize("ticket", [1.0, True, None, b"1", [1]], ids=["float", "bool", "none", "bytes", "list"])
@@ -157,7 +157,7 @@ def test_what_is_no_ticket_is_refused(study, ticket):
     study.ask()
     with pytest.raises(UnknownTicketError, match=r"ticket|decision"):
         study.tell(ticket, 1.0)
-    assert study.sequence == 1
+    assert study.log.sequence == 1
 
 
 def test_a_ticket_of_another_study_is_refused_by_name(store, study):
@@ -181,12 +181,12 @@ def test_a_forged_ticket_is_refused_by_name(study):
 @pytest.mark.parametrize("reward", [2.0, float("nan"), "good", None], ids=["range", "nan", "text", "none"])
 def test_a_bad_reward_is_refused_and_changes_nothing(study, reward):
     decision = study.ask()
-    before = study._now().bytes()
+    before = study.state.now().bytes()
     with pytest.raises(RewardError):
         study.tell(decision, reward)
-    assert study.sequence == 1
-    assert study._now().bytes() == before
-    assert opened_anew(study)._now().bytes() == before
+    assert study.log.sequence == 1
+    assert study.state.now().bytes() == before
+    assert opened_anew(study).state.now().bytes() == before
 
 
 def test_what_the_policy_does_not_take_is_refused_by_name(study):
@@ -201,7 +201,7 @@ def test_what_the_policy_does_not_take_is_refused_by_name(study):
         study.tell(decision)
     with pytest.raises(ArgumentError, match="which a log can keep"):
         study.tell(decision, object())
-    assert study.sequence == 1
+    assert study.log.sequence == 1
 
 
 def test_a_key_hands_out_one_decision(study):
@@ -209,7 +209,7 @@ def test_a_key_hands_out_one_decision(study):
     assert study.ask(key="user 7, page 3") == decision
     assert opened_anew(study).ask(key="user 7, page 3") == decision
     assert study.ask(key="user 8, page 3").id == 2
-    assert study.sequence == 2
+    assert study.log.sequence == 2
     for bad in ("", "x" * 201, 7):
         with pytest.raises(ArgumentError, match="key: wanted a text"):
             study.ask(key=bad)
@@ -247,13 +247,13 @@ def test_many_in_one_transaction_each_with_its_own_outcome(study):
         "already forgotten",
     ]
     assert outcomes[3] == second
-    assert study.record(second).actor == "cron"
+    assert study.log.record(second).actor == "cron"
     assert study.verify().ok
 
 
 def test_a_failed_transaction_leaves_no_trace(study, monkeypatch):
     decision = study.ask()
-    before = study._now().bytes()
+    before = study.state.now().bytes()
 
     def broken(*arguments, **named):
         raise RuntimeError("the disk is full")
@@ -262,7 +262,7 @@ def test_a_failed_transaction_leaves_no_trace(study, monkeypatch):
         patched.setattr(study._log, "append", broken)
         with pytest.raises(RuntimeError, match="the disk is full"):
             study.tell(decision, 1.0)
-    assert study._now().bytes() == before
+    assert study.state.now().bytes() == before
     assert study.tell(decision, 1.0) == "told"
     assert study.verify().ok
 
@@ -301,9 +301,9 @@ def test_a_log_longer_than_a_snapshot_opens_from_it(store, monkeypatch):
     for _ in range(50):
         study.tell(study.ask(), 1.0)
     other = opened_anew(study)
-    assert other._now().sequence == 100
-    assert other._now()._entries < 16
-    assert other._now().bytes() == study._now().bytes()
+    assert other.state.now().sequence == 100
+    assert other.state.now()._entries < 16
+    assert other.state.now().bytes() == study.state.now().bytes()
     assert study.verify().ok
 
 

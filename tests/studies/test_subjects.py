@@ -62,9 +62,9 @@ def test_contexts_of_a_subject_are_kept_encrypted_and_read_as_ever(place):
     study = talked(place, key=KEY)
     plain = Study.create(study.store, policy(), name="plain")
     plain.ask([SHOWN, SHOWN[::-1]])
-    assert study.record(7).given == plain.record(1).given == {"contexts": [SHOWN, SHOWN[::-1]]}
+    assert study.log.record(7).given == plain.log.record(1).given == {"contexts": [SHOWN, SHOWN[::-1]]}
     with study.store.reading() as connection:
-        stored = connection.scalars(select(EVENTS.c.given).where(EVENTS.c.study == study._number)).all()
+        stored = connection.scalars(select(EVENTS.c.given).where(EVENTS.c.study == study.log.number)).all()
         keys = connection.scalars(select(EVENTS.c.key).where(EVENTS.c.key.is_not(None))).all()
     assert not traces("".join(stored).encode())
     assert not traces("".join(keys).encode())
@@ -152,7 +152,7 @@ def test_the_promise_is_checked_at_every_round_after_an_erasure(place):
         assert getattr(after, name) == getattr(before, name)
     again = Study.open(study.store).statistics()
     assert (again.owed.tolist(), again.counts.tolist()) == (statistics.owed.tolist(), statistics.counts.tolist())
-    assert study.record(5).given == {"available": ["a"], "erased": True}
+    assert study.log.record(5).given == {"available": ["a"], "erased": True}
 
 
 def test_other_processes_go_on_after_an_erasure(shared):
@@ -177,7 +177,7 @@ def test_open_tickets_of_an_erased_subject_are_forgotten(place):
     with pytest.raises(ClosedTicketError, match=f"ticket {ours.id} was forgotten before"):
         study.tell(ours, 1.0)
     assert study.tell(theirs, 1.0) == "told"
-    assert study.record(ours.id).given == {"erased": True}
+    assert study.log.record(ours.id).given == {"erased": True}
     assert study.verify().ok
 
 
@@ -208,11 +208,11 @@ def test_a_verification_continues_from_before_an_erasure(place):
 def test_the_erasure_is_in_the_log_and_names_nobody(place):
     study = talked(place)
     study.erase(NAME)
-    entry = list(study.events())[-1]
+    entry = list(study.log.events())[-1]
     assert (entry.kind, entry.ticket, list(entry.given)) == ("erase", None, ["subjects"])
     assert study.erase(NAME) == (0, 0, True)
     assert study.erase("nobody") == (0, 0, True)
-    assert study.sequence == entry.sequence
+    assert study.log.sequence == entry.sequence
 
 
 def test_a_key_that_vanished_without_an_erasure_is_a_problem(place):
@@ -228,7 +228,7 @@ def test_another_key_is_no_key(place):
     with study.store.writing() as connection:
         connection.execute(text("UPDATE subjects SET secret = :s WHERE name = :n"), {"s": "00" * 32, "n": NAME})
     assert any("cannot be read" in problem for problem in study.verify().problems)
-    assert study.record(7).given == {"erased": True}
+    assert study.log.record(7).given == {"erased": True}
 
 
 def test_a_key_belongs_to_its_subject(place):
@@ -265,7 +265,7 @@ def test_contexts_older_than_a_time_are_erased_and_no_others(store, monkeypatch)
             study.tell(study.ask([SHOWN, SHOWN], subject=name), 1.0)
     monkeypatch.undo()
     assert study.erase(older_than="365d")[:2] == (2, 0)
-    assert [list(study.record(ticket).given) for ticket in range(1, 9)] == [["erased"]] * 4 + [["contexts"]] * 4
+    assert [list(study.log.record(ticket).given) for ticket in range(1, 9)] == [["erased"]] * 4 + [["contexts"]] * 4
     assert study.erase(older_than=timedelta(days=365)) == (0, 0, True)
     assert study.verify().ok
 
@@ -283,9 +283,9 @@ def test_tables_and_exports_show_what_is_left(store):
 
 def test_only_the_first_snapshot_and_the_last_are_left(store):
     study = talked(store)
-    study.snapshot()
+    study.state.snapshot()
     study.ask([SHOWN, SHOWN])
-    study.snapshot()
+    study.state.snapshot()
     study.erase(NAME)
     with store.reading() as connection:
         assert len(connection.scalars(select(SNAPSHOTS.c.sequence)).all()) == 2
@@ -296,7 +296,7 @@ def test_a_subject_that_cannot_be_is_refused(store, subject):
     study = Study.create(store, policy(), name="ads")
     with pytest.raises(ArgumentError, match="subject: wanted a text of up to 200 printable characters"):
         study.ask([SHOWN, SHOWN], subject=subject)
-    assert study.sequence == 0
+    assert study.log.sequence == 0
     with store.reading() as connection:
         assert connection.execute(select(SUBJECTS)).all() == []
 
@@ -331,17 +331,9 @@ def test_a_report_has_no_subject(store):
     assert "subject: wanted none: tell shows nothing of one" in str(outcome)
 
 
-def test_several_workers_have_no_subjects(tmp_path):
-    study = Study.create(tmp_path / "many.evenhand", eh.learners.UCB1(arms=2), workers=2)
-    with pytest.raises(ArgumentError, match="subject: wanted None, with several workers"):
-        Study.open(tmp_path / "many.evenhand", worker="w1").ask(subject=NAME)
-    with pytest.raises(ArgumentError, match="erase: wanted a study with one worker"):
-        study.erase(NAME)
-
-
 def test_without_cryptography_it_is_said_what_to_install(store, monkeypatch):
     study = Study.create(store, policy(), name="ads")
     monkeypatch.setitem(__import__("sys").modules, "cryptography.hazmat.primitives.ciphers.aead", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'evenhand\[service\]'"):
         study.ask([SHOWN, SHOWN], subject=NAME)
-    assert study.sequence == 0
+    assert study.log.sequence == 0

@@ -14,6 +14,7 @@ from evenhand.errors import StoreError
 from evenhand.service.index import Index
 from evenhand.service.sessions import Session, Sessions
 from evenhand.studies import Store, Study
+from evenhand.studies.log.reader import Reader
 from evenhand.studies.statistics.statistics import Statistics
 from evenhand.studies.statistics.summaries import _seal, begin, keep
 from evenhand.studies.store.schema import EVENTS, SUMMARIES
@@ -51,10 +52,15 @@ def laid_open(value):
     return repr(value) if isinstance(value, float) else value
 
 
+def begun(study):
+    """The statistics from which a view goes on."""
+    return begin(study.store, study.log)[0]
+
+
 def fresh(study):
     """The statistics and the index of the whole log, read from its first entry."""
-    statistics, index = Statistics(study.first_policy), Index()
-    for entry in study.entries():
+    statistics, index = Statistics(study.log.first_policy), Index()
+    for entry in study.log.entries():
         index.take(entry, statistics.take(entry))
     statistics.settle()
     return statistics, index
@@ -93,14 +99,14 @@ def stored(store):
 
 def entries_read(monkeypatch):
     """The numbers of the entries that are read from now on."""
-    seen, entries = [], Study.entries
+    seen, entries = [], Reader.entries
 
     def counted(self, after=0):
         for entry in entries(self, after):
             seen.append(entry.sequence)
             yield entry
 
-    monkeypatch.setattr(Study, "entries", counted)
+    monkeypatch.setattr(Reader, "entries", counted)
     return seen
 
 
@@ -120,8 +126,8 @@ def test_a_view_from_a_summary_is_the_view_of_the_log(made, seed, monkeypatch):
             read = entries_read(patched)
             session = session_of(study)
             keep_all(session)
-            assert read == [*range(before + 1, study.sequence + 1)]
-        assert stored(study.store).sequence == study.sequence
+            assert read == [*range(before + 1, study.log.sequence + 1)]
+        assert stored(study.store).sequence == study.log.sequence
         assert shown(session_of(study)) == shown(session) == laid_open([*fresh(study)])
         assert laid_open(Study.open(study.store).statistics()) == laid_open(fresh(study)[0])
     assert study.verify().ok
@@ -136,8 +142,8 @@ def test_groups_and_their_gaps_go_on_from_a_summary():
             if chance.random() < 0.8:
                 study.tell(decision, chance.random())
         keep_all(session_of(study))
-        found, _ = begin(study)
-        assert (found.sequence, found.gaps is None) == (study.sequence, False), part
+        found = begun(study)
+        assert (found.sequence, found.gaps is None) == (study.log.sequence, False), part
         assert laid_open(found) == laid_open(fresh(study)[0])
 
 
@@ -157,7 +163,7 @@ def test_a_summary_that_was_changed_is_not_believed(part):
     for one, rounds in ((study, 40), (other, 30)):
         converse(one, rounds, 1)
         keep_all(session_of(one))
-    mine = SUMMARIES.c.study == study._number
+    mine = SUMMARIES.c.study == study.log.number
     with store.reading() as connection:
         row = connection.execute(select(SUMMARIES).where(mine)).one()
         foreign = connection.execute(select(SUMMARIES).where(~mine)).one()
@@ -183,22 +189,22 @@ def test_a_summary_of_a_log_that_was_written_anew_is_not_believed():
     study = Study.create(":memory:", plain_shares(), name="ads")
     converse(study, 40, 1)
     keep_all(session_of(study))
-    last = (EVENTS.c.study == study._number) & (EVENTS.c.sequence == study.sequence)
+    last = (EVENTS.c.study == study.log.number) & (EVENTS.c.sequence == study.log.sequence)
     with study.store.writing() as connection:
         connection.execute(update(EVENTS).where(last).values(digest="0" * 64))
-    assert begin(study)[0].sequence == 0
+    assert begun(study).sequence == 0
     with study.store.writing() as connection:
         connection.execute(delete(EVENTS).where(last))
-    assert begin(Study.open(study.store))[0].sequence == 0
+    assert begun(Study.open(study.store)).sequence == 0
 
 
 def test_a_summary_of_another_version_is_not_believed(monkeypatch):
     study = Study.create(":memory:", plain_shares(), name="ads")
     converse(study, 40, 1)
     keep_all(session_of(study))
-    assert begin(study)[0].sequence == study.sequence
+    assert begun(study).sequence == study.log.sequence
     monkeypatch.setattr("evenhand.studies.statistics.summaries.policy_version", lambda policy: "0.9.9+00000000")
-    assert begin(study)[0].sequence == 0
+    assert begun(study).sequence == 0
 
 
 def test_a_forged_summary_changes_no_verification():
@@ -207,8 +213,8 @@ def test_a_forged_summary_changes_no_verification():
     found = study.verify()
     statistics, _ = fresh(study)
     statistics.counts[:] = 0
-    keep(study, statistics, {"index": Index().snapshot()})
-    assert begin(study)[0].counts.sum() == 0
+    keep(study.store, study.log, statistics, {"index": Index().snapshot()})
+    assert begun(study).counts.sum() == 0
     again = Study.open(study.store).verify()
     assert (again, again.ok) == (found, True)
 
@@ -222,32 +228,12 @@ def test_a_summary_that_cannot_be_written_harms_nobody(monkeypatch):
             patched.setattr("evenhand.service.sessions.keep", _refused)
             patched.setattr("evenhand.service.sessions.LEAST", 1)
             assert shown(session) == shown(session_of(study))
-        assert session._kept == study.sequence, "it is not tried again at every view"
+        assert session._kept == study.log.sequence, "it is not tried again at every view"
         assert shown(session) == shown(session_of(study))
 
 
 def _refused(*given):
     raise StoreError("read only")
-
-
-def test_workers_go_on_in_the_order_in_which_they_were_read(place):
-    study = Study.create(place, changing(), name="ads", workers=3)
-    where = study.store if study.store.in_memory else place
-    workers = [Study.open(where, "ads", worker=f"w{number}") for number in (1, 2, 3)]
-    chance, steady = random.Random(1), session_of(study)
-    for _ in range(4):
-        for _ in range(chance.randrange(1, 30)):
-            worker = chance.choice(workers)
-            worker.tell(worker.ask(), float(chance.random() < 0.5))
-        keep_all(steady)
-        restarted = session_of(study)
-        assert restarted.reader._followings.keys() == {0}
-        assert shown(restarted) == shown(steady)
-        for _ in range(chance.randrange(1, 30)):
-            chance.choice(workers).ask()
-        assert shown(restarted)[0][1]["counts"] == shown(steady)[0][1]["counts"]
-        assert restarted._kept == stored(study.store).sequence
-    assert sum(fresh(study)[0].counts) == steady._statistics.rounds
 
 
 def test_two_sessions_keep_what_each_has_read(place):
@@ -312,10 +298,10 @@ def test_a_summary_is_written_when_enough_is_new_and_at_the_end(monkeypatch):
     session = sessions.open("ads")
     converse(study, 30, 1)
     shown(session)
-    assert (session._statistics.sequence, session._kept) == (study.sequence, 0)
+    assert (session._statistics.sequence, session._kept) == (study.log.sequence, 0)
     monkeypatch.setattr("evenhand.service.sessions.LEAST", 10)
     shown(session)
-    kept = study.sequence
+    kept = study.log.sequence
     assert stored(store).sequence == session._kept == kept
     study.ask()
     shown(session)
@@ -325,4 +311,4 @@ def test_a_summary_is_written_when_enough_is_new_and_at_the_end(monkeypatch):
         study.tell(study.ask(), 1.0)
     shown(session)
     sessions.stop()
-    assert stored(store).sequence == study.sequence
+    assert stored(store).sequence == study.log.sequence

@@ -8,7 +8,7 @@ from evenhand.promises.promise import Promise
 from evenhand.protocol import Decision
 from evenhand.saving.state import to_bytes
 from evenhand.studies import Study
-from evenhand.studies.log.chain import Entry, digest_of, genesis
+from evenhand.studies.log.chain import Birth, Entry, digest_of
 from evenhand.studies.log.codec import from_text, to_text
 from evenhand.studies.store.schema import EVENTS, SNAPSHOTS, STUDIES
 from tests.naming import named
@@ -40,7 +40,7 @@ def entries(study):
 def rewritten(study, log):
     """Put another log in the place of the study's, all its digests computed anew."""
     with study.store.writing() as connection:
-        before = genesis(connection.execute(select(STUDIES)).one())
+        before = Birth(*connection.execute(select(*(STUDIES.c[name] for name in Birth._fields))).one()).digest
         for entry in log:
             entry["digest"] = before = digest_of(before, Entry(**entry))
         connection.execute(delete(EVENTS))
@@ -193,7 +193,7 @@ def test_a_study_that_was_made_another(study, what):
 
 def test_a_digest_that_was_kept_elsewhere(study):
     kept = study.verify().digest
-    assert kept == list(study.events())[-1].digest
+    assert kept == list(study.log.events())[-1].digest
     study.ask()
     assert study.verify(known=kept).ok
     without_snapshots(study)
@@ -221,24 +221,24 @@ def test_another_version_that_decides_alike_is_listed(study):
     finding = study.verify()
     assert finding.ok
     assert finding.replayed == 8
-    assert finding.versions == ("0.9+cafe", study._now().version)
+    assert finding.versions == ("0.9+cafe", study.state.now().version)
 
 
 def test_a_study_that_goes_on_during_the_check_is_no_problem(study):
-    other, now = Study.open(study.store), study._now
+    other, now = Study.open(study.store), study.state.now
 
     def overtaken():
         other.ask()
         return now()
 
-    study._now = overtaken
+    study.state.now = overtaken
     assert study.verify().problems == ()
-    assert other.sequence == 9
+    assert other.log.sequence == 9
 
 
 def test_a_state_in_memory_that_is_not_the_log_s_is_found(study):
     study.ask()
-    study._replay.policy.ask()
+    study.state.seen.policy.ask()
     assert study.verify().problems == ("the state that the study works with is not the replay's",)
 
 

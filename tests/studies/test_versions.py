@@ -49,7 +49,7 @@ def upgrade(scratch_registry, monkeypatch):
     """Replace the policy's code by its second version."""
     scratch_registry(Turns)
     monkeypatch.setattr("evenhand.studies.log.replay.policy_version", lambda policy: f"version {Turns.version}")
-    monkeypatch.setattr("evenhand.studies.study.policy_version", lambda policy: f"version {Turns.version}")
+    monkeypatch.setattr("evenhand.studies.creation.policy_version", lambda policy: f"version {Turns.version}")
     monkeypatch.setattr(Turns, "version", 1)
     return lambda: monkeypatch.setattr(Turns, "version", 2)
 
@@ -63,7 +63,7 @@ def grown(place, rounds=5):
 
 def test_after_a_snapshot_new_code_goes_on_and_says_what_it_cannot_replay(place, upgrade):
     study = grown(place)
-    study.snapshot()
+    study.state.snapshot()
     upgrade()
     later = Study.open(study.store)
     assert later.ask().index == -6 % 3
@@ -106,7 +106,7 @@ def test_code_that_decides_alike_needs_nothing(place, upgrade, monkeypatch):
 def test_snapshots_of_each_version_s_beginning_stay(place, upgrade, monkeypatch):
     monkeypatch.setattr("evenhand.studies.log.replay.ENTRIES", 4)
     study = grown(place, rounds=10)
-    study.snapshot()
+    study.state.snapshot()
     upgrade()
     later = Study.open(study.store)
     for _ in range(10):

@@ -71,9 +71,9 @@ export class Client {
   async create(
     name: string,
     policy: Record<string, unknown>,
-    options: { workers?: number; expireAfter?: number | string } = {},
+    options: { expireAfter?: number | string } = {},
   ): Promise<Study> {
-    const body = { name: checkName(name), policy, workers: options.workers, expire_after: options.expireAfter };
+    const body = { name: checkName(name), policy, expire_after: options.expireAfter };
     const more = { repeatable: false, timeout: 120_000 };
     await this.#send("decide", more, (routes, init) => routes.POST("/studies", { ...init, body }));
     return this.study(name);

@@ -148,7 +148,7 @@ export class Study {
     );
   }
 
-  /** Return the present state: arms with their shares, the promise, rewards, workers. */
+  /** Return the present state: arms with their shares, the promise, rewards. */
   state(): Promise<Schemas["StateOut"]> {
     const params = this.#path();
     return this.#send("read", {}, (routes, init) => routes.GET("/studies/{name}", { ...init, params }));

@@ -34,9 +34,6 @@ COMMANDS = {
     "keys": "studies.keys",
     "snapshot": "studies.stores:snapshot",
     "erase": "studies.stores:erase",
-    "workers": "studies.workers:workers",
-    "join": "studies.workers:join",
-    "leave": "studies.workers:leave",
     "simulate": "simulate",
     "sample": "sample",
     "label": "studies.label",
@@ -66,7 +63,6 @@ Before you decide   simulate, evaluate, label
 From day to day     ask, tell, forget, show, export; add, retire, change
 Was it kept?        audit, verify
 Stores, service     studies, serve, keys, snapshot, erase
-Several processes   workers, join, leave
 evenhand itself     demo, list, check, reproduce
 
 evenhand COMMAND --help explains a command; evenhand demo shows a whole example.

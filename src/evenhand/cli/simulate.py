@@ -52,12 +52,6 @@ def simulate(
     delay: Annotated[
         str, typer.Option(help="Rounds until a reward is told: 50, one of 0,3,12 drawn each round, or geometric:MEAN.")
     ] = "0",
-    workers: Annotated[
-        int, typer.Option(help="How many workers decide in turn, with one promise over all of them.")
-    ] = 1,
-    exchange_rounds: Annotated[
-        int, typer.Option(help="After how many of its rounds a worker exchanges what it learned; 0 for never.")
-    ] = 100,
     rounds: Annotated[int, typer.Option(help="The number of rounds in each replication.")] = 10_000,
     replications: Annotated[int, typer.Option(help="The number of independent replications.")] = 20,
     seed: Annotated[int | None, typer.Option(help="The seed; by default drawn and shown.")] = None,
@@ -91,8 +85,6 @@ def simulate(
         replications=replications,
         seed=seed,
         delay=delay_of(delay),
-        workers=workers,
-        exchange_rounds=exchange_rounds or None,
         jobs=jobs,
         progress=not json,
         store=None if out is None else folder(out) / "partial",
@@ -163,15 +155,13 @@ def _report(history: xr.Dataset, bias: Any, out: Path | None, json: bool, *, of_
             written += write_bias(bias, out)
         shutil.rmtree(out / "partial", ignore_errors=True)
     if json:
-        body = {name: history.attrs[name] for name in ("seed", "rounds", "delay", "workers") if name in history.attrs}
+        body = {name: history.attrs[name] for name in ("seed", "rounds", "delay") if name in history.attrs}
         body["policies"] = summary
         as_json(body if bias is None else body | {"bias": bias.to_dict("records")}, history)
     else:
         runs = f"{history.attrs['rounds']} rounds, {history.sizes['replication']} replications"
         if "delay" in history.attrs:
             runs += f", delay {history.attrs['delay']}"
-        if "workers" in history.attrs:
-            runs += f", {history.attrs['workers']} workers"
         say(f"seed {history.attrs['seed']}, {runs}\n")
         held = {None: "none made", True: "yes", False: "NO"}
         told = [{k: held[v] if k == "promise_kept" else v for k, v in row.items()} for row in summary]

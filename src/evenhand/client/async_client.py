@@ -69,10 +69,10 @@ class AsyncClient:
         return await self._send(reads.studies())
 
     async def create(
-        self, name: str, policy: Mapping[str, Any], *, workers: int = 1, expire_after: float | str | None = None
+        self, name: str, policy: Mapping[str, Any], *, expire_after: float | str | None = None
     ) -> AsyncRemoteStudy:
         """Create a study: `policy` names one beside its arguments, as {"policy": "quotas/fair-ucb", "shares": ...}."""
-        return self.study(await self._send(calls.create(name, policy, workers, expire_after)))
+        return self.study(await self._send(calls.create(name, policy, expire_after)))
 
     async def _send(self, call: Call[T]) -> T:
         """Send a request until it is answered, and return what its method returns."""
@@ -200,7 +200,7 @@ class AsyncRemoteStudy:
         return await self._client._send(calls.change(self.name, shares, promise))
 
     async def state(self) -> dict[str, Any]:
-        """Return the present state: arms with their shares, the promise, rewards, workers."""
+        """Return the present state: arms with their shares, the promise, rewards."""
         return await self._client._send(reads.state(self.name))
 
     async def shares(self) -> dict[Any, float]:

@@ -67,9 +67,9 @@ def checked_sticky(sticky: bool) -> bool:
     return sticky
 
 
-def create(name: str, policy: Mapping[str, Any], workers: int, expire_after: float | str | None) -> Call[str]:
+def create(name: str, policy: Mapping[str, Any], expire_after: float | str | None) -> Call[str]:
     """Return the request to create a study."""
-    body = {"name": checked_name(name), "policy": policy, "workers": workers, "expire_after": expire_after}
+    body = {"name": checked_name(name), "policy": policy, "expire_after": expire_after}
     content = _body(body, exact=True)
     return Call("POST", "/studies", "decide", lambda _: name, content, repeatable=False, timeout=CREATION)
 

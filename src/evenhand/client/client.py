@@ -69,11 +69,9 @@ class Client:
         """Return the outline of every study of the service."""
         return self._send(reads.studies())
 
-    def create(
-        self, name: str, policy: Mapping[str, Any], *, workers: int = 1, expire_after: float | str | None = None
-    ) -> RemoteStudy:
+    def create(self, name: str, policy: Mapping[str, Any], *, expire_after: float | str | None = None) -> RemoteStudy:
         """Create a study: `policy` names one beside its arguments, as {"policy": "quotas/fair-ucb", "shares": ...}."""
-        return self.study(self._send(calls.create(name, policy, workers, expire_after)))
+        return self.study(self._send(calls.create(name, policy, expire_after)))
 
     def _send(self, call: Call[T]) -> T:
         """Send a request until it is answered, and return what its method returns."""
@@ -201,7 +199,7 @@ class RemoteStudy:
         return self._client._send(calls.change(self.name, shares, promise))
 
     def state(self) -> dict[str, Any]:
-        """Return the present state: arms with their shares, the promise, rewards, workers."""
+        """Return the present state: arms with their shares, the promise, rewards."""
         return self._client._send(reads.state(self.name))
 
     def shares(self) -> dict[Any, float]:

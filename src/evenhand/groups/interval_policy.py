@@ -16,12 +16,10 @@ import numpy as np
 from evenhand.arguments import one_of, real, whole, yes_or_no
 from evenhand.errors import ArgumentError, wanted
 from evenhand.groups.intervals import IntervalParams, IntervalState
-from evenhand.groups.pooling import RegressionPool
 from evenhand.groups.problem import Grouped, Groups, Membership
 from evenhand.groups.selection import INTERVALS, TOP
 from evenhand.kernels.least_squares import regressions
 from evenhand.policy.policy import KernelPolicy
-from evenhand.policy.pooling import Pool
 from evenhand.rng import Seed
 
 __all__ = ["ColdStart", "IntervalPolicy", "Preset"]
@@ -82,14 +80,6 @@ class IntervalPolicy(Grouped, KernelPolicy):
     shift = 0.0
     group_regressions = 0
     """How many regressions of groups there are, the pooled one among them."""
-
-    def new_pool(self) -> Pool:
-        """Return an empty pool for the regressions, whose data add over workers."""
-        return RegressionPool(0.0, self.derive)
-
-    def derive(self, state: IntervalState) -> None:
-        """Have the groups' levels set anew at the next round."""
-        state.until[0] = 0
 
     def parameters(self) -> IntervalParams:
         dimension, paper = int(self.dimension or 0), self.preset == "paper"

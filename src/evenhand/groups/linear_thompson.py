@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import real, whole, yes_or_no
-from evenhand.groups.pooling import RegressionPool
 from evenhand.groups.problem import Grouped, Groups, Membership
 from evenhand.groups.selection import rank_again
 from evenhand.groups.worlds import BiasedLinearArms
@@ -23,7 +22,6 @@ from evenhand.kernels.least_squares import Regressions, intercept, learn, produc
 from evenhand.kernels.random import draw, normal
 from evenhand.policy.chances import Chances
 from evenhand.policy.policy import KernelPolicy, Kernels, drawn, reason, unknown
-from evenhand.policy.pooling import Pool
 from evenhand.registry import register
 from evenhand.rng import Seed
 
@@ -225,10 +223,6 @@ class LinearThompson(Grouped, KernelPolicy):
         if self.draws is not None:
             self.kernels = Kernels(choose_drawn, update, drawn, bind(rank_again, choose_eligible=choose_drawn))
         super().__init__(self.membership.arms, seed)
-
-    def new_pool(self) -> Pool:
-        """Return an empty pool for the regressions, whose data add over workers."""
-        return RegressionPool(RIDGE, self.derive)
 
     def parameters(self) -> ThompsonParams | DrawnParams:
         codes = np.array(self.membership.codes, np.int64)

@@ -56,6 +56,8 @@ MODULES = {
     "from_sklearn": "sklearn_models",
 }
 """The module of each name, which is imported when the name is first used."""
+OF_LIBRARIES = ("river_bandits", "sklearn_models")
+"""Our own modules of learners from elsewhere, whose functions every state file may name."""
 
 
 def __getattr__(name: str) -> Any:

@@ -87,7 +87,6 @@ class DiscountedThompson(KernelPolicy):
     """
 
     kernels = Kernels(choose, update, unknown, rank, CHANCES)
-    additive = ("successes", "failures")
 
     def __init__(
         self,

@@ -129,7 +129,6 @@ class DiscountedUCB(KernelPolicy):
     """
 
     kernels = Kernels(bind(choose_highest, index=index), update, rank=bind(rank_by_index, index=index))
-    additive = ("pulls", "counts", "sums", "total")
 
     def __init__(
         self,

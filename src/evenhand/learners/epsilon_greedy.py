@@ -118,7 +118,6 @@ class EpsilonGreedy(KernelPolicy):
     """
 
     kernels = Kernels(choose, update, unknown, rank, Chances(probabilities, ("pulls", "sums"), True, True))
-    additive = ("pulls", "sums")
 
     def __init__(self, epsilon: float = 0.1, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
         self.epsilon = as_float(epsilon)

@@ -19,9 +19,6 @@ from evenhand.registry import OWN, own_modules
 
 __all__ = ["find", "know", "path_of"]
 
-OF_LIBRARIES = ("evenhand.learners.river_bandits", "evenhand.learners.sklearn_models")
-"""Our own modules of learners from elsewhere, whose functions every file may name."""
-
 _known: dict[str, Callable[..., Any]] = {}
 
 
@@ -63,9 +60,11 @@ def find(path: Any) -> Callable[..., Any]:
     """
     if isinstance(path, str) and path not in _known:
         module, _, name = path.partition(":")
-        if module in OF_LIBRARIES:
+        learners: Any = sys.modules["evenhand.learners"]  # the door of this room, which knows its modules
+        ours = [f"{learners.__name__}.{own}" for own in learners.OF_LIBRARIES]
+        if module in ours:
             importlib.import_module(module)
-        found = _attribute(module, name) if module in (*OF_LIBRARIES, *own_modules()) else None
+        found = _attribute(module, name) if module in (*ours, *own_modules()) else None
         if found is not None and _path(found) == path:
             _known[path] = found
     if not isinstance(path, str) or path not in _known:

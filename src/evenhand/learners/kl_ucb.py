@@ -97,7 +97,6 @@ class KLUCB(KernelPolicy):
     """
 
     kernels = Kernels(bind(choose_highest, index=index), update, rank=bind(rank_by_index, index=index))
-    additive = ("pulls", "sums")
 
     def __init__(self, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
         super().__init__(arms, seed)

@@ -80,7 +80,6 @@ class MOSS(KernelPolicy):
     """
 
     kernels = Kernels(bind(choose_highest, index=index), update, rank=bind(rank_by_index, index=index))
-    additive = ("pulls", "sums")
 
     def __init__(
         self, horizon: int | None = None, *, arms: int | Sequence[Label] | None = None, seed: Seed = None

@@ -112,7 +112,6 @@ class Thompson(KernelPolicy):
     """
 
     kernels = Kernels(choose, update, unknown, rank, CHANCES)
-    additive = ("successes", "failures")
 
     def __init__(self, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
         super().__init__(arms, seed)

@@ -125,16 +125,6 @@ def update(params: UCB1Params, state: UCB1State, contexts: Floats, index: int, r
             state.bounds[3] = rival
 
 
-@kernel
-def derive(state: UCB1State) -> None:
-    """Do what `UCB1.derive` does."""
-    for i in range(state.pulls.size):
-        if state.pulls[i] > 0:
-            state.means[i] = state.sums[i] / state.pulls[i]
-            state.widths[i] = 1.0 / math.sqrt(state.pulls[i])
-    state.duel[2] = 0
-
-
 @register("learners/ucb1")
 class UCB1(KernelPolicy):
     """Play the arm with the largest mean_i + sqrt(2 ln t / N_i); every arm once first.
@@ -163,18 +153,9 @@ class UCB1(KernelPolicy):
     """
 
     kernels = Kernels(choose, update, rank=rank)
-    additive = ("pulls", "sums")
-    derive_kernel = derive
 
     def __init__(self, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
         super().__init__(arms, seed)
-
-    def derive(self, state: UCB1State) -> None:
-        """Set the means and widths anew, and compare at the next round."""
-        seen = state.pulls > 0
-        state.means[seen] = state.sums[seen] / state.pulls[seen]
-        state.widths[seen] = 1.0 / np.sqrt(state.pulls[seen])
-        state.duel[2] = 0
 
     def parameters(self) -> UCB1Params:
         return UCB1Params(math.sqrt(2.0))

@@ -87,8 +87,6 @@ class Conversation(Configured):
     apart: ClassVar[bool] = False
     """Whether a study may keep the open tickets in its log, and the policy without them: no decision looks at them."""
     seed: int
-    first_ticket = 1
-    """The number of the first ticket."""
     _last: tuple[Any, str] | None = None
     """What was decided last, and why."""
 
@@ -107,7 +105,7 @@ class Conversation(Configured):
     @locked
     def taught(self) -> bool:
         """Whether it has decided or learned anything since it was made."""
-        return self._next > self.first_ticket
+        return self._next > 1
 
     def __sklearn_clone__(self) -> Self:
         return cast(Self, getattr(self, "fresh", self._made_again)())
@@ -155,7 +153,7 @@ class Conversation(Configured):
             raise foreign
         found = self._open.get(number)
         if found is None:
-            if self.first_ticket <= number < self._next:
+            if 1 <= number < self._next:
                 raise ClosedTicketError(f"ticket {number} was told or forgotten before; nothing has changed")
             raise UnknownTicketError(f"ticket {number} was never handed out; the last one was {self._next - 1}")
         if handed and not all(map(_agrees, self._said(given), found[0])):
@@ -168,12 +166,6 @@ class Conversation(Configured):
         return said
 
     # ------------------------------------------------------------------ tickets that a log keeps
-
-    @locked
-    def number_tickets(self, first: int) -> None:
-        """Begin with a ticket of this number, so that no other conversation hands out the same."""
-        untaught("policy", self, "pass policy.fresh()")
-        self.first_ticket = self._next = first
 
     def remembers(self, number: int) -> bool:
         """Return whether what is needed to tell this open ticket is at hand."""
@@ -229,7 +221,7 @@ class Conversation(Configured):
 
     def _facts(self) -> dict[str, Any]:
         """Return what is to be said of the conversation so far."""
-        return {"decisions": self._next - self.first_ticket}
+        return {"decisions": self._next - 1}
 
     def _tables(self) -> list[Table]:
         """Return what is to be shown of its arms, groups or candidates."""
@@ -255,8 +247,8 @@ class Conversation(Configured):
         if not isinstance(self._token, str):
             raise refused("token", "a text", self._token)
         for number, *kept in unpacked(item(saved, "open"), "open"):
-            if type(number) is not int or not self.first_ticket <= number < self._next or number in self._open:
-                raise refused("open", f"each id once, from {self.first_ticket} to {self._next - 1}", number)
+            if type(number) is not int or not 1 <= number < self._next or number in self._open:
+                raise refused("open", f"each id once, from 1 to {self._next - 1}", number)
             self._open[number] = self._remembered(number, *kept)
 
     def _kept(self, remembered: Any) -> tuple[Any, ...]:

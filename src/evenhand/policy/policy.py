@@ -38,7 +38,6 @@ from evenhand.policy.arms_table import arms_table
 from evenhand.policy.chances import WAITING, Deferred, copied
 from evenhand.policy.conversation import Conversation, locked
 from evenhand.policy.kernel_set import Kernels, Ticket, certain, drawn, unknown, without_ticket
-from evenhand.policy.pooling import Pool
 from evenhand.policy.reasons import CODE_BITS, CODES, FORCED, REASONS, is_forced, reason
 from evenhand.policy.traits import traits_of
 from evenhand.policy.warm_start import columns_of, rows_of
@@ -118,20 +117,14 @@ class KernelPolicy(Conversation):
     """The arms, the position of each label, and whether all are texts, once they were looked up."""
     _told = False
     """Whether it was told anything without a ticket."""
-    additive: tuple[str, ...] = ()
-    """The fields of the state whose sums over workers are what one learner would have that was told all rewards."""
     segment_kernel: Any = None
     """What brings a segment into the state, for the compiled loop of a simulation; None where none does."""
-    derive_kernel: Any = None
-    """What `derive` does, as a kernel of the state; a simulation of several workers is compiled only with it."""
     features: Sequence[str] | None = None
     """The names of the contexts' columns in their order, where a learner from elsewhere says them."""
     encoder: Encoder | Transformer | None = None
     """What turns tables and dicts of contexts into numbers; `encode_with` sets it."""
     holds = False
     """Whether it is told 0 as the probability of a decision that its learner did not wish, and must not learn from."""
-    pool: Pool | None = None
-    """What the policy learned itself and what other workers reported, where it exchanges statistics."""
     round: int = _later()
     _labels: tuple[Label, ...] = _later()
     _params: Any = _later()
@@ -301,17 +294,13 @@ class KernelPolicy(Conversation):
 
     def _keep(self) -> dict[str, Any] | None:
         """Return copies of what the probabilities of the next decision follow from."""
-        kept = {name: array.copy() for name, array in self._read}
-        if self.pool is not None and WAITING in kept:
-            kept[WAITING] = self.pool.waiting(kept[WAITING])
-        return kept
+        return {name: array.copy() for name, array in self._read}
 
     def _defer(self, kept: dict[str, Any], shown: Floats) -> Deferred:
         """Return the probabilities of the decision just taken, to be computed when they are read."""
         chances = self.kernels.chances
         assert chances is not None
-        round = self.round + self._rounds_heard
-        return Deferred((chances.of, self._params, self._state, shown, round, kept))
+        return Deferred((chances.of, self._params, self._state, shown, self.round, kept))
 
     def distribution(self, why: int) -> Floats | None:
         """Return the distribution (n_arms,) that the decision just taken was drawn from, None where none is known, or
@@ -551,88 +540,6 @@ class KernelPolicy(Conversation):
         """Return how often each arm was decided for, as far as is known."""
         return self._counts
 
-    # ------------------------------------------------------------------ exchange with other workers
-
-    def new_pool(self) -> Pool:
-        """Return an empty pool for the learner's statistics.
-
-        Raises
-        ------
-        ArgumentError
-            If they do not add over workers.
-        """
-        if not self.additive:
-            what = "a learner whose statistics add, such as UCB1 or Thompson"
-            mend = "such workers learn alone"
-            raise ArgumentError(wanted("exchange", what, type(self).__name__, mend))
-        return Pool(self.additive, self.derive)
-
-    def derive(self, state: Any) -> None:
-        """Set in the learner's state what follows from the additive fields."""
-
-    @locked
-    def begin_exchange(self) -> None:
-        """Keep what is learned from now on apart from what other workers report.
-
-        Raises
-        ------
-        ArgumentError
-            If the learner's statistics do not add over workers.
-        """
-        self.pool = self.new_pool()
-
-    @property
-    def _learned(self) -> Any:
-        """The learner's state."""
-        return self._state
-
-    @property
-    def _rounds_heard(self) -> int:
-        """How many rounds of others the learner's clock counts beside its own."""
-        return 0 if self.pool is None else self.pool.rounds
-
-    @locked
-    def report(self) -> dict[str, Any] | None:
-        """Return what the policy learned itself, for other workers: `rounds`, `waiting` and `statistics`, all
-        cumulative; None before it knows its contexts."""
-        if self.pool is None or not self._begun:
-            return None
-        statistics = self.pool.statistics(self._learned)
-        return {"rounds": self.round, "waiting": self._waiting.tolist(), "statistics": statistics}
-
-    @locked
-    def take_in(self, peers: dict[str, Any]) -> None:
-        """Decide from now on by these reports of other workers too; of each worker the one with the highest `number`
-        counts.
-
-        Raises
-        ------
-        ArgumentError
-            If the policy exchanges nothing, or a report is not one of its learner's; nothing has changed.
-        """
-        if self.pool is None:
-            raise ArgumentError(wanted("peers", "nothing: this policy learns alone", list(peers)))
-        if not self._begun:
-            self._begin_as(peers)
-        self.pool.take(self._learned, peers)
-
-    def refuses(self, name: str, report: Any) -> str | None:
-        """Return why a report of another worker cannot be taken in, None where it can."""
-        try:
-            if self.pool is not None and self._begun:
-                self.pool.checked(name, report, self._learned)
-        except ArgumentError as refusal:
-            return str(refusal)
-        return None
-
-    def _begin_as(self, peers: dict[str, Any]) -> None:
-        """Begin with the dimension of the contexts that the others saw."""
-        try:
-            (dimension,) = {report["statistics"]["dimension"] for report in peers.values()}
-        except (LookupError, TypeError, ValueError) as error:
-            raise ArgumentError(wanted("peers", "reports on contexts of one dimension", peers)) from error
-        self.begin(whole_number("dimension", dimension, low=1))
-
     # ------------------------------------------------------------------ copies and files
 
     def fresh(self, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> Self:
@@ -683,14 +590,10 @@ class KernelPolicy(Conversation):
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
         body: dict[str, Any] = {"config": self.config(), "dimension": self.dimension if self._begun else None}
-        if self.first_ticket != 1:
-            body["first"] = self.first_ticket
         if self._begun:
             body |= {"round": self.round, "tickets": self._saved_tickets(), "state": flat(self._state)}
             body["columns"] = self._columns
             body["waiting"] = self._waiting
-        if self.pool is not None:
-            body["pool"] = self.pool.snapshot()
         if self.encoder is not None:
             body["encoder"] = self.encoder
         return body
@@ -708,10 +611,6 @@ class KernelPolicy(Conversation):
         policy.encoder = snapshot.get("encoder")
         if not isinstance(policy.encoder, (Encoder, Transformer, type(None))):
             raise refused("encoder", "an encoder", policy.encoder)
-        if "first" in snapshot:
-            policy.first_ticket = policy._next = whole(snapshot, "first", 1)
-        if "pool" in snapshot:
-            policy.begin_exchange()
         if item(snapshot, "dimension") is None:
             if "round" in snapshot:
                 raise refused("dimension", "a whole number, as rounds were played", None)
@@ -726,15 +625,11 @@ class KernelPolicy(Conversation):
             fill(mine, theirs, f"state.{name}")
             if name.endswith("pulls") and mine.min(initial=0) < 0:
                 raise refused(f"state.{name}", "counts from 0", mine.tolist())
-        if policy.pool is not None:
-            policy.pool.restore(item(snapshot, "pool"), policy._learned)
         policy._columns = column_names(snapshot)
         policy._resume(item(snapshot, "tickets"))
-        handed_out = policy._next - policy.first_ticket
+        handed_out = policy._next - 1
         if handed_out > policy.round:
-            raise refused(
-                "next", f"at most {policy.round + policy.first_ticket}, one more than the rounds", policy._next
-            )
+            raise refused("next", f"at most {policy.round + 1}, one more than the rounds", policy._next)
         arms = [i for (_, _, index), _, _, *slate in policy._open.values() for i in (slate[0] if slate else [index])]
         at_hand = np.bincount(np.array(arms, np.int64), minlength=len(policy._labels))
         policy._waiting[:] = at_hand
@@ -859,10 +754,7 @@ class KernelPolicy(Conversation):
         self._counts = [0] * len(self.arms)
 
     def _choose(self, shown: Floats) -> tuple[int, int, float]:
-        round, waiting = self.round + 1, self._waiting
-        if self.pool is not None:
-            round, waiting = round + self._rounds_heard, self.pool.waiting(waiting)
-        picked: tuple[int, int, float] = self._ask_kernel(round, shown, waiting, self._arrays)
+        picked: tuple[int, int, float] = self._ask_kernel(self.round + 1, shown, self._waiting, self._arrays)
         self.round += 1
         if self.plays == 1:
             self._counts[picked[0]] += 1
@@ -873,11 +765,7 @@ class KernelPolicy(Conversation):
 
     def _update(self, shown: Floats, index: int, reward: float, ticket: tuple[int, float]) -> None:
         round, chance = ticket
-        if self.pool is None:
-            self._tell_kernel(index, reward, round, chance, shown, self._arrays)
-        else:
-            call = partial(self._tell_kernel, index, reward, round, chance, shown)
-            self.pool.learn(self._learned, call, self._arrays)
+        self._tell_kernel(index, reward, round, chance, shown, self._arrays)
 
     def _probability(self, index: int) -> float:
         """Return the probability with which the last decision could have picked an arm."""

@@ -127,7 +127,8 @@ class Books:
         clock = (tick - counts.idle).reshape(shape)
         clock[:, self._spans[:, 0] >= self.rounds] = 0
         plays = counts.plays.reshape(shape).copy()
-        return Standing(counts.tick.copy(), counts.round.copy(), clock, seen, plays, recent.reshape((*shape, recent.shape[1])))
+        recent = recent.reshape((*shape, recent.shape[1]))
+        return Standing(counts.tick.copy(), counts.round.copy(), clock, seen, plays, recent)
 
     def widen(self, more: int = 1) -> None:
         """Make room for more keys."""

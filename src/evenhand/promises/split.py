@@ -1,7 +1,7 @@
 """One promise for several processes that decide at the same time and never talk: a promise for each, in whole numbers.
 
 A promise is kept if each of its clauses is, at every round of any merge order of the processes' logs, each log's own
-order kept. Every clause has a balance B that adds over logs (`evenhand.promises.balance`). For a share r = p/q, in
+order kept. Every clause has a balance B that adds over logs. For a share r = p/q, in
 lowest terms, with the whole tolerance a, N(t) >= floor(r t) - a, it is D = N - r t.
 
 As N is whole, N >= floor(x) - a iff N + a + 1 > x. So the floor is D > -(a + 1), which is D >= -(a + 1 - 1/q). No

@@ -29,7 +29,7 @@ PLAIN_CALLS = 100
 READ = ("pulls", "whole", "rest", "cap_whole", "cap_rest", "left", "offered", "spare")
 """The fields of the rule's state on which what may be played depends."""
 
-learner_choose = learner_rank = own_round = first_wish = next_wish = allowed = tell_chances = OPEN
+learner_choose = learner_rank = first_wish = next_wish = allowed = tell_chances = OPEN
 pack_params = pack_state = OPEN
 split = 0
 
@@ -60,7 +60,7 @@ def _ranked_anew(
 ) -> tuple[int, int]:
     """Rank again, and wish the best arm that may be played; `wish` is the most urgent."""
     said = learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
-    arm, kind = _best_allowed(state, own_round(state, round) - 1, wish)
+    arm, kind = _best_allowed(state, round - 1, wish)
     return arm, explain_cause(kind, said)
 
 
@@ -119,7 +119,7 @@ def _chances_later(state: Any, wish: int, left: float, urgent: int) -> None:
 
 @kernel
 def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
-    now = own_round(state, round) - 1
+    now = round - 1
     wish, said = first_wish(params, state, contexts, round, waiting)
     urgent, left = prepare_one(params, state, now)
     wish, said = allowed(state, now, urgent, wish, said)
@@ -143,7 +143,7 @@ def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
 @kernel
 def _choose_slate(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
-    overruled = draw_slate(params, state, own_round(state, round) - 1)
+    overruled = draw_slate(params, state, round - 1)
     return state.chosen[0], FORCED if overruled else LOT
 
 
@@ -176,11 +176,11 @@ def draw_ranked(round: int, *arrays: Any) -> int:
     return BY_DEADLINE if overruled else why
 
 
-def draw_for(learner: Kernels, update: Any, clock: Any, plays: int, rank_wish: Any) -> Kernels:
-    """Return the kernels of a learner under the lottery, with the promise's clock."""
+def draw_for(learner: Kernels, update: Any, plays: int, rank_wish: Any) -> Kernels:
+    """Return the kernels of a learner under the lottery."""
     ranking, settled, among = learner.rank or rank_wish, _as_drawn, False
     if plays > 1:
-        return Kernels(bind(_choose_slate, learner_rank=ranking, own_round=clock), update, _chance)
+        return Kernels(bind(_choose_slate, learner_rank=ranking), update, _chance)
     if learner.probability is certain:
         first, following, told = bind(_ranked_wish, learner_rank=ranking), _same_wish, _chances_of_wish
         settled = _allowed
@@ -191,9 +191,9 @@ def draw_for(learner: Kernels, update: Any, clock: Any, plays: int, rank_wish: A
         first, following, told = _no_wish, bind(_new_wish, learner_choose=learner.choose), _chances_later
         among = learner.rank is not None and (learner.chances is None or learner.chances.among)
         if among:
-            following = bind(_ranked_anew, learner_rank=ranking, own_round=clock)
+            following = bind(_ranked_anew, learner_rank=ranking)
             settled = _most_urgent
-    callees = {"own_round": clock, "allowed": settled, "tell_chances": told}
+    callees = {"allowed": settled, "tell_chances": told}
     choose = bind(_choose, first_wish=first, next_wish=following, **callees)
     if told is not _chances_later:
         return Kernels(choose, update, _chance)
@@ -204,7 +204,7 @@ def draw_for(learner: Kernels, update: Any, clock: Any, plays: int, rank_wish: A
         choose,
         update,
         unknown,
-        chances=Chances(partial(_spread, learner.chances.of, among, clock), kept, learner.chances.waiting),
+        chances=Chances(partial(_spread, learner.chances.of, among), kept, learner.chances.waiting),
     )
 
 
@@ -224,13 +224,13 @@ def _gradual(template: Any, *names: tuple[str, Any]) -> Gradual:
 
 
 def _spread(
-    of_learner: Any, among: bool, clock: Any, params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
+    of_learner: Any, among: bool, params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
 ) -> Floats:
     """Return the chances of a round from the state before it, where the learner's own are computed now."""
     arrays = (*flat(params), *flat(state))
     packers = ("split", len(flat(params))), ("pack_params", packer(params)), ("pack_state", packer(state))
     state.chosen[:] = -1
-    urgent, left = _gradual(_prepare, *packers)(clock(state, round), arrays)
+    urgent, left = _gradual(_prepare, *packers)(round, arrays)
     own = params.learner, state.learner, contexts, round, waiting
     state.chances[:] = of_learner(*own, state.open) if among else of_learner(*own)
     _gradual(_spread_over, *packers)(left, urgent, arrays)

@@ -37,11 +37,10 @@ def _gradual(template: Any, *names: tuple[str, Any]) -> Gradual:
     return Gradual(entry(template, **dict(names)), None, PLAIN_CALLS)
 
 
-def under_rule(rule: Any, each: Any, learner: Chances, clock: Any) -> Chances:
-    """Return how the probabilities of a learner with these are computed under a rule with this clock; `each` settles
-    all its wishes."""
+def under_rule(rule: Any, each: Any, learner: Chances) -> Chances:
+    """Return how the probabilities of a learner with these are computed under a rule; `each` settles all its wishes."""
     kept = ("pulls", *rule.kept, *(f"learner.{name}" for name in learner.kept))
-    return Chances(partial(_played, rule.forced, each, learner.of, clock), kept, learner.waiting)
+    return Chances(partial(_played, rule.forced, each, learner.of), kept, learner.waiting)
 
 
 def of_certain(choose: Any) -> Chances:
@@ -59,21 +58,19 @@ def _played(
     must_play: Any,
     each: Any,
     of_learner: Any,
-    clock: Any,
     params: Any,
     state: Any,
     contexts: Floats,
     round: int,
     waiting: Ints,
 ) -> Floats:
-    own = clock(state, round)
-    must = _gradual(_forced, ("forced", must_play), *_packers(params, state))(own, (*flat(params), *flat(state)))
+    must = _gradual(_forced, ("forced", must_play), *_packers(params, state))(round, (*flat(params), *flat(state)))
     if must >= 0:
         certain = np.zeros(state.pulls.size)
         certain[must] = 1.0
         return certain
     chances: Floats = of_learner(params.learner, state.learner, contexts, round, waiting)
-    settle_in_place(each, params, state, own, chances)
+    settle_in_place(each, params, state, round, chances)
     return chances
 
 

@@ -27,7 +27,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any
 
 from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
@@ -133,7 +133,6 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     Source: the head of this module.
     """
 
-    divisible = True
     segment_kernel = enter_stacked
     _partial = False
     """Whether some arms are not on offer in the round to be decided."""
@@ -211,14 +210,6 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
             return own | {"shares": self.promise} | drawn
         return config | drawn
 
-    def under(self, promise: Promise, seed: Seed) -> Self:
-        """Return the same rule over the same learner for another promise, such as a worker's own; it remembers
-        nothing."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # they were given for the promise of all
-            none = {"caps": None, "windows": None, "behind": None}
-            return self._made_again(seed=seed, shares=promise, **SILENT, **none)
-
     def _must_hold(self, learner: Any) -> bool:
         if self.lottery is not None or not getattr(learner, "own_choices", False):
             return False
@@ -241,7 +232,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
             return super()._bound(learner)
         ranking = learner.rank or bind(rank_wish, learner_choose=learner.choose)
         update = bind(update_learner, learner_update=learner.update)
-        return draw_for(learner, update, self._clock, self.plays, ranking)
+        return draw_for(learner, update, self.plays, ranking)
 
     def distribution(self, why: int) -> Floats | None:
         """Return the distribution of the decision just taken; of several plays the chance of each arm to be played.

@@ -88,7 +88,7 @@ class LotteryState(NamedTuple):
     learner: Any
 
 
-forced = settled = served = redistributed = settle_each = learner_choose = own_round = OPEN
+forced = settled = served = redistributed = settle_each = learner_choose = OPEN
 asks_always = False
 
 
@@ -154,20 +154,19 @@ RULE = DEADLINE_RULE._replace(served=count, kept=("whole", "rest", "due"))
 
 @kernel
 def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
-    own = own_round(state, round)
-    must = forced(params, state, own)
+    must = forced(params, state, round)
     arm, why = must, FORCED
     if must < 0:
-        wish, why = lot(params, state, own), LOT
+        wish, why = lot(params, state, round), LOT
         if wish < 0:
             wish, why = learner_choose(params.learner, state.learner, contexts, round, waiting)
         elif asks_always:
             learner_choose(params.learner, state.learner, contexts, round, waiting)
-        arm = settled(params, state, own, wish)
+        arm = settled(params, state, round, wish)
         if arm != wish:
             why = FORCED
-    redistributed(params, state, own, must)
-    served(params, state, own, arm)
+    redistributed(params, state, round, must)
+    served(params, state, round, arm)
     return arm, why
 
 
@@ -260,7 +259,7 @@ class LotteryLearn(UnderQuota, KernelPolicy):
         self._set_up(learner, promise, seed)
 
     def _bound(self, learner: Kernels) -> Kernels:
-        return compose(learner, RULE, self._clock, _choose, _draw_lots_and_settle)
+        return compose(learner, RULE, _choose, _draw_lots_and_settle)
 
     def quota_parameters(self, learner: Any) -> LotteryParams:
         shares = self.promise.floats()

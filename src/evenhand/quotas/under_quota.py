@@ -37,7 +37,6 @@ from evenhand.labels import same_labels
 from evenhand.learners.adapter import Adapter, asks_among, reward_range_of
 from evenhand.policy.conversation import locked, untaught
 from evenhand.policy.policy import FORCED, KernelPolicy, Kernels, Ticket, certain, drawn, reason, unknown
-from evenhand.policy.pooling import Pool
 from evenhand.promises.pick import BY_CAP, BY_DEADLINE, BY_LOT, BY_NO_RANK
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set
@@ -120,7 +119,7 @@ def _form_of(module: str, name: str) -> Form:
 forced = settled = served = redistributed = settle_each = learner_choose = learner_update = pack_params = pack_state = (
     OPEN
 )
-pick = grant = learner_rank = own_round = OPEN
+pick = grant = learner_rank = OPEN
 split = 0
 
 
@@ -128,21 +127,6 @@ class NoLearner(NamedTuple):
     """Stands where the arrays of a compiled learner would be."""
 
     nothing: Floats
-
-
-@kernel
-def _same_round(state: Any, round: int) -> int:
-    """Return the round of the promise where it is the learner's."""
-    return round
-
-
-@kernel
-def _rounds_of_pulls(state: Any, round: int) -> int:
-    """Return the round of the promise where the learner counts the rounds of other workers too."""
-    own = 1
-    for arm in range(state.pulls.size):
-        own += state.pulls[arm]
-    return own
 
 
 @kernel
@@ -161,36 +145,33 @@ def explain_cause(cause: int, why: int) -> int:
 
 @kernel
 def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
-    own = own_round(state, round)
-    must = forced(params, state, own)
+    must = forced(params, state, round)
     arm, why = must, FORCED
     if must < 0:
         wish, why = learner_choose(params.learner, state.learner, contexts, round, waiting)
-        arm = settled(params, state, own, wish)
+        arm = settled(params, state, round, wish)
         if arm != wish:
             why = FORCED
-    redistributed(params, state, own, must)
-    served(params, state, own, arm)
+    redistributed(params, state, round, must)
+    served(params, state, round, arm)
     return arm, why
 
 
 @kernel
 def _choose_ranked(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
-    own = own_round(state, round)
     why = learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
-    why = explain_cause(pick(params, state, own - 1), why)
+    why = explain_cause(pick(params, state, round - 1), why)
     return state.chosen[0], why
 
 
 @kernel
 def _choose_first(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     """Do what `_choose_ranked` does, but ask the learner for the best arm first and for a ranking only if need be."""
-    own = own_round(state, round)
     wish, why = learner_choose(params.learner, state.learner, contexts, round, waiting)
-    if grant(params, state, own - 1, wish):
+    if grant(params, state, round - 1, wish):
         return wish, why
     learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
-    why = explain_cause(pick(params, state, own - 1), why)
+    why = explain_cause(pick(params, state, round - 1), why)
     return state.chosen[0], why
 
 
@@ -268,11 +249,9 @@ def settled_each(rule: Rule, lottery: Any = None) -> Any:
     return each if lottery is None else bind(lottery, settle_each=each)
 
 
-def compose(
-    learner: Kernels, rule: Rule, clock: Any = _same_round, choose: Any = _choose, lottery: Any = None
-) -> Kernels:
-    """Return the kernels of a learner under a rule with this clock; `lottery` and its own `choose` draw even where the
-    learner does not."""
+def compose(learner: Kernels, rule: Rule, choose: Any = _choose, lottery: Any = None) -> Kernels:
+    """Return the kernels of a learner under a rule; `lottery` and its own `choose` draw even where the learner does
+    not."""
     known, each = learner.probability is drawn, settled_each(rule, lottery)
     redistribute = bind(_settle_all, settle_each=each) if known else _nothing_known
     callees = {"forced": rule.forced, "settled": rule.settled, "served": rule.served, "redistributed": redistribute}
@@ -282,10 +261,10 @@ def compose(
     if lottery is not None and probability is certain:
         probability, wishes = unknown, of_certain(learner.choose)
     return Kernels(
-        bind(choose, learner_choose=learner.choose, own_round=clock, **callees),
+        bind(choose, learner_choose=learner.choose, **callees),
         bind(update_learner, learner_update=learner.update),
         _drawn_inside if known else probability,
-        chances=None if known or wishes is None else under_rule(rule, each, wishes, clock),
+        chances=None if known or wishes is None else under_rule(rule, each, wishes),
     )
 
 
@@ -393,25 +372,14 @@ class UnderQuota(Base):
     def _bound(self, learner: Kernels) -> Kernels:
         """Return the kernels of the learner under the rule."""
         update = bind(update_learner, learner_update=learner.update)
-        clock = self._clock
         if isinstance(self.rule, Ranking):
             rank = learner.rank or bind(rank_wish, learner_choose=learner.choose)
-            callees = {"learner_rank": rank, "pick": self.rule.pick, "own_round": clock}
+            callees = {"learner_rank": rank, "pick": self.rule.pick}
             choose = bind(_choose_ranked, **callees)
             if self.plays == 1 and learner.rank is not None and learner.probability is certain:
                 choose = bind(_choose_first, learner_choose=learner.choose, grant=self.rule.grant, **callees)
             return Kernels(choose, update, certain if learner.probability is certain else unknown)
-        return compose(learner, self.rule, clock)
-
-    @property
-    def _clock(self) -> Any:
-        """The kernel that returns the round of the promise."""
-        return _same_round if self.pool is None or self.plays > 1 else _rounds_of_pulls
-
-    @property
-    def _rounds_heard(self) -> int:
-        """None with several plays a round, from whose number the promise's own round could not be told."""
-        return super()._rounds_heard if self.plays == 1 else 0
+        return compose(learner, self.rule)
 
     def _one_play_without_caps(self, plays: Any, caps: Any) -> None:
         """Refuse what DeadlineLearn alone can promise beside shares."""
@@ -514,36 +482,6 @@ class UnderQuota(Base):
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
         return super().snapshot() | ({} if self.compiled else {"learner": self.learner})
-
-    @property
-    def _learned(self) -> Any:
-        return self._state.learner.learner if self.holds else self._state.learner
-
-    def new_pool(self) -> Pool:
-        """Return an empty pool for the learner's statistics.
-
-        Raises
-        ------
-        ArgumentError
-            If they do not add over workers.
-        """
-        if not self.compiled:
-            name = type(self.learner).__name__
-            mend = "such workers learn alone"
-            raise ArgumentError(wanted("exchange", "a learner of evenhand, whose statistics add", name, mend))
-        if self.holds:
-            name, mend = type(self.learner).__name__, "such workers learn alone"
-            what = "a learner whose statistics add, those of others' choices too"
-            raise ArgumentError(wanted("exchange", what, name, mend))
-        pool: Pool = self.learner.new_pool()
-        return pool
-
-    @locked
-    def begin_exchange(self) -> None:
-        """Keep what is learned from now on apart from what other workers report, and the promise's clock too."""
-        super().begin_exchange()
-        self.kernels = self._bound(self.learner.kernels)
-        self.forget_machine_code()
 
     def _begin(self) -> None:
         if self.compiled:

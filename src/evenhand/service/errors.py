@@ -17,8 +17,6 @@ __all__ = ["NAMES", "STATUS", "Refusal", "envelope", "from_validation", "refusal
 
 STATUS: dict[type[EvenhandError], int] = {
     errors.UnknownStudyError: 404,
-    errors.UnknownWorkerError: 404,
-    errors.FencedError: 503,
     errors.UnknownTicketError: 404,
     errors.ForeignTicketError: 409,
     errors.ContradictionError: 409,

@@ -16,15 +16,12 @@ __all__ = ["Index"]
 
 
 class Index:
-    """The index; it follows the log. Of one worker's tickets, numbered without gaps, it keeps no positions."""
+    """The index; it follows the log, whose tickets are numbered without gaps."""
 
     def __init__(self) -> None:
         self._sequence = 0
         self._first = 0
         self._arms, self._reasons, self._open = array("i"), array("i"), array("b")
-        self._tickets = array("q")
-        self._elsewhere: dict[int, int] = {}
-        """The positions of tickets that do not follow the one before, as those of several workers."""
         self._others: dict[int, set[int]] = {}
         """The arms of a decision for several, beside the first."""
         self._codes: dict[str, int] = {}
@@ -43,10 +40,9 @@ class Index:
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restore` needs to continue exactly here."""
         columns = {name: np.array(column) for name, column in self._columns().items()}
-        elsewhere = np.array([*self._elsewhere.items()], np.int64).reshape(-1, 2)
         others = [[position, sorted(arms)] for position, arms in self._others.items()]
         found = {"sequence": self._sequence, "first": self._first, "codes": list(self._codes)}
-        return columns | found | {"elsewhere": elsewhere, "others": others}
+        return columns | found | {"others": others}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Continue from a snapshot."""
@@ -54,12 +50,10 @@ class Index:
             column[:] = array(column.typecode, np.asarray(snapshot[name]).tobytes())
         self._sequence, self._first = snapshot["sequence"], snapshot["first"]
         self._codes = {text: code for code, text in enumerate(snapshot["codes"])}
-        self._elsewhere = dict(snapshot["elsewhere"].tolist())
         self._others = {position: set(arms) for position, arms in snapshot["others"]}
 
     def _columns(self) -> dict[str, array[int]]:
-        columns = {"arms": self._arms, "reasons": self._reasons, "open": self._open}
-        return columns | {"tickets": self._tickets, "owed": self._owed}
+        return {"arms": self._arms, "reasons": self._reasons, "open": self._open, "owed": self._owed}
 
     def find(
         self,
@@ -88,12 +82,11 @@ class Index:
                 and (wanted_reason is None or self._reasons[position] == wanted_reason)
                 and (open is None or self._open[position] == open)
             ):
-                yield self._tickets[position]
+                yield self._first + position
 
     def _position(self, ticket: int) -> int:
         """Return the position of a ticket, of a number before all of them -1, and of one behind all of them the end."""
-        position = self._elsewhere.get(ticket, ticket - self._first)
-        return max(-1, min(len(self._arms), position))
+        return max(-1, min(len(self._arms), ticket - self._first))
 
     def forced(self) -> Iterator[int]:
         """Yield the tickets of decisions that the promise forced, newest first."""
@@ -102,9 +95,6 @@ class Index:
     def _add(self, ticket: int, decision: dict[str, Any]) -> None:
         if not self._arms:
             self._first = ticket
-        if ticket - self._first != len(self._tickets):
-            self._elsewhere[ticket] = len(self._tickets)
-        self._tickets.append(ticket)
         self._arms.append(self._code(f"arm {decision.get('arm', decision.get('group'))}"))
         if "arms" in decision:
             self._others[len(self._arms) - 1] = {self._code(f"arm {arm}") for arm in decision["arms"][1:]}

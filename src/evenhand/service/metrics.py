@@ -29,7 +29,7 @@ class StudyGauges(NamedTuple):
 
 
 class Metrics:
-    """The counters of one service; several workers count together where `PROMETHEUS_MULTIPROC_DIR` is set."""
+    """The counters of one service; several processes count together where `PROMETHEUS_MULTIPROC_DIR` is set."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

@@ -34,9 +34,9 @@ def close_up(session: Session, first: int, last: int | None, points: int) -> dic
     with session.reading() as (statistics, _):
         last, labels = min(last or statistics.rounds, statistics.rounds), len(statistics.labels)
     chosen = _spread(first, last, points, labels)
-    closer = Statistics(session.reader.first_policy, chosen=set(chosen))
+    closer = Statistics(session.reader.log.first_policy, chosen=set(chosen))
     if chosen:
-        for entry in session.reader.entries():
+        for entry in session.reader.log.entries():
             closer.take(entry)
             if closer.rounds == last:
                 break

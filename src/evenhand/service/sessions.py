@@ -16,9 +16,8 @@ from evenhand.policy.traits import traits_of
 from evenhand.service.errors import Refusal
 from evenhand.service.index import Index
 from evenhand.service.jobs import Lane
-from evenhand.service.leases import Leasing
 from evenhand.service.writer import Writer
-from evenhand.studies import SharedStudy, Store, Study
+from evenhand.studies import Store, Study
 from evenhand.studies.creation import NAME
 from evenhand.studies.statistics.statistics import Statistics
 from evenhand.studies.statistics.summaries import begin, keep
@@ -44,8 +43,7 @@ class Session:
     """
 
     def __init__(self, study: Study) -> None:
-        self.leasing = Leasing(study) if isinstance(study, SharedStudy) else None
-        self.study, self.writer = study, Writer(self.leasing or study, first=self._begin)
+        self.study, self.writer = study, Writer(study, first=lambda: warm_up(study))
         self.reader = Study.open(study.store, study.name)
         self.reads = Lane(f"reading study {study.name!r}", READERS, SECONDS)
         self._index = Index()
@@ -55,12 +53,6 @@ class Session:
         self._audited: tuple[int, Any] | None = None
         self._began: float | None = None
         self._failed = False
-
-    def _begin(self) -> None:
-        """Take a worker where the study has several, so that its own policy is warmed up."""
-        if self.leasing is not None:
-            self.leasing.begin()
-        warm_up(self.study)
 
     @contextmanager
     def reading(self) -> Iterator[tuple[Any, Index]]:
@@ -80,7 +72,7 @@ class Session:
 
     def _follow(self) -> Statistics:
         statistics = self._stored() if self._statistics is None else self._statistics.copy()
-        for entry in self.reader.entries(statistics.sequence):
+        for entry in self.reader.log.entries(statistics.sequence):
             decision = statistics.take(entry)
             self._index.take(entry, decision)
         statistics.settle()
@@ -89,9 +81,9 @@ class Session:
 
     def _stored(self) -> Statistics:
         """Return the statistics to continue from, and have an index that goes as far."""
-        statistics, parts = begin(self.reader)
+        statistics, parts = begin(self.reader.store, self.reader.log)
         if "index" not in parts:
-            return Statistics(self.reader.first_policy)
+            return Statistics(self.reader.log.first_policy)
         self._index = Index()
         self._index.restore(parts["index"])
         self._kept = statistics.sequence
@@ -104,7 +96,7 @@ class Session:
         if statistics is not None and statistics.sequence - self._kept >= max(least, statistics.sequence // 20):
             self._kept = statistics.sequence
             with suppress(EvenhandError):
-                keep(self.reader, statistics, {"index": self._index.snapshot()})
+                keep(self.reader.store, self.reader.log, statistics, {"index": self._index.snapshot()})
 
     @property
     def in_trouble(self) -> bool:
@@ -113,11 +105,9 @@ class Session:
         return self._failed or (began is not None and time.monotonic() - began > self.reads.seconds)
 
     def end(self) -> None:
-        """Perform the operations that were accepted, store the state if it has changed, and give a worker back."""
+        """Perform the operations that were accepted, and store the state if it has changed."""
         self.writer.stop()
-        self.study.rest()
-        if self.leasing is not None:
-            self.leasing.stop()
+        self.study.state.snapshot_if_small()
         if self._turn.acquire(blocking=False):  # whoever reads may hang
             self.keep(1_000)
             self._turn.release()
@@ -125,12 +115,12 @@ class Session:
     @cached_property
     def plays(self) -> int:
         """How many arms the policy plays in a round."""
-        return traits_of(self.reader.first_policy).plays
+        return traits_of(self.reader.log.first_policy).plays
 
     def audit(self) -> Any:
         """Verify the study, once as long as its log does not grow."""
         with self._audit:
-            sequence = self.reader.sequence
+            sequence = self.reader.log.sequence
             if self._audited is None or self._audited[0] != sequence:
                 self._audited = (sequence, self.reader.verify())
             return self._audited[1]
@@ -142,7 +132,7 @@ def warm_up(study: Study) -> None:
     A policy that needs contexts is left out; a study that cannot be read refuses the requests themselves.
     """
     with suppress(Exception):
-        policy = study.bare_policy
+        policy = study.state.bare_copy()
         if isinstance(policy, KernelPolicy):
             policy.compile()
         policy.tell(policy.ask(), 1.0)

@@ -43,7 +43,6 @@ from evenhand.simulation.delay import (
     wait,
 )
 from evenhand.simulation.given import Course
-from evenhand.simulation.team import Team
 from evenhand.simulation.world import KernelWorld
 
 __all__ = ["Trace", "foreign_learner", "replicate", "runs_compiled"]
@@ -323,7 +322,7 @@ def runs_compiled(policy: Any, world: Any, course: Course | None = None) -> bool
     """Say whether policy and world both have kernels, and the policy those that rounds with segments need."""
     if course is not None and course.segments and getattr(policy, "segment_kernel", None) is None:
         return False
-    return isinstance(policy, (KernelPolicy, Team)) and isinstance(world, KernelWorld) and traits_of(policy).compiled
+    return isinstance(policy, KernelPolicy) and isinstance(world, KernelWorld) and traits_of(policy).compiled
 
 
 def foreign_learner(policy: Any) -> Any:
@@ -352,8 +351,6 @@ def _play(run: _Run, books: Books, first: int, last: int, row: int) -> int:
     fixed = (*core, world._shown, policy._waiting, late, clocks, tally, others, run.running, run.trace, checkpoints)
     while first <= last:
         end = min(last, first + ROUNDS_A_CALL - 1)
-        if isinstance(policy, Team):
-            end = min(end, policy.prepare(first))
         row = function(*fixed, first, end, row)
         if row == NO_SUCH_ARM:
             raise ContractError(

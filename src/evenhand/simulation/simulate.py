@@ -26,7 +26,6 @@ from evenhand.simulation.history import Variables, assemble
 from evenhand.simulation.loop import foreign_learner, runs_compiled
 from evenhand.simulation.store import Store, remembered_seed, signature
 from evenhand.simulation.tasks import IN_PROCESS, Halt, chunks, interruptible, parallel_jobs, run_chunk
-from evenhand.simulation.team import MOST_WORKERS, Team
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -37,9 +36,6 @@ MOST = {"rounds": 2**53, "replications": 10**7, "checkpoints": 10**7, "jobs": 10
 """The largest numbers that are taken."""
 ROUNDS_A_TASK = 1_000_000
 """Short replications are handed out together, long ones alone, so that an interruption loses little."""
-STEPPED_ROUNDS = 20_000
-"""Fewer rounds of several workers in all are stepped in Python: compiling them takes longer. The numbers are the
-same."""
 
 
 def simulate(
@@ -55,8 +51,6 @@ def simulate(
     offers: Any = None,
     segments: Any = None,
     changes: Any = None,
-    workers: int = 1,
-    exchange_rounds: int | None = 100,
     jobs: int = -1,
     backend: str | None = None,
     progress: bool = False,
@@ -90,9 +84,6 @@ def simulate(
         `segment` or `given`, or a function (round, rng) -> label.
     changes : another promise from a round on: a dict round -> `eh.Promise` or shares, which `policy.change` takes
         before that round.
-    workers : how many workers decide in turn, each by a copy of the policy that keeps its part of the promise; see
-        `Study.create(workers=)`.
-    exchange_rounds : after how many of its own rounds a worker exchanges what it learned; None for never.
     jobs : processes or threads that compute; -1 for all cores.
     backend : joblib's: "threading" (default where all is compiled), "loky" (default otherwise), "sequential", "dask",
         "ray".
@@ -147,19 +138,12 @@ def simulate(
     if late is not None and hasattr(world, "replicate"):
         what = f"None: {type(world).__name__} plays rounds of its own, whose answers come at once"
         raise ArgumentError(wanted("delay", what, delay))
-    if is_whole(workers) and workers == 1:
-        played = named
-    else:
-        compiled = rounds * replications >= STEPPED_ROUNDS
-        played = {name: _team(policy, world, workers, exchange_rounds, compiled) for name, policy in named.items()}
-    named = played
     kept = _checkpoints(checkpoints, spacing, int(rounds))
     counts = {"rounds": int(rounds), "replications": int(replications)}
     given = read_given(offers, segments, changes, **counts, arms=tuple(world.arms))
-    if given is not None and (hasattr(world, "replicate") or workers != 1):
-        place = f"in {type(world).__name__}, which plays rounds of its own" if workers == 1 else "beside workers"
+    if given is not None and hasattr(world, "replicate"):
         name = "offers" if offers is not None else "segments" if segments is not None else "changes"
-        raise ArgumentError(wanted(name, f"None {place}", "some"))
+        raise ArgumentError(wanted(name, f"None in {type(world).__name__}, which plays rounds of its own", "some"))
     _warn_of_shared_randomness(named, world, int(replications))
     promises, windows = _promises(named)
     if backend is None:
@@ -168,7 +152,7 @@ def simulate(
     if not isinstance(backend, str):
         raise ArgumentError(wanted("backend", "the name of a joblib backend", backend))
     if not is_whole(jobs) or jobs == 0 or abs(jobs) > MOST["jobs"]:
-        raise ArgumentError(wanted("jobs", "a number of workers, or -1 for all cores", jobs))
+        raise ArgumentError(wanted("jobs", "a number of processes or threads, or -1 for all cores", jobs))
     jobs = int(jobs)
     number = draw_seed(seed if seed is not None or store is None else remembered_seed(Path(store)))
     keep = None if store is None else Store(Path(store), signature(named, world, number, kept, late, given))
@@ -196,8 +180,6 @@ def simulate(
         attributes["delay"] = str(late)
     if given is not None and given.changes:
         attributes["changes"] = [round for round, _ in given.changes]
-    if workers != 1:
-        attributes["workers"] = int(workers)
     if notes:
         attributes["notes"] = notes
 
@@ -252,17 +234,6 @@ def simulate(
                 f"interrupted after {done} of {replications} replications; what was done is {where}", partial
             ) from None
     return assembled()
-
-
-def _team(policy: Any, world: Any, workers: Any, exchange_rounds: Any, compiled: bool) -> Team:
-    if not is_whole(workers) or not 1 <= workers <= MOST_WORKERS:
-        raise ArgumentError(wanted("workers", f"a whole number from 1 to {MOST_WORKERS}", workers))
-    if exchange_rounds is not None and (not is_whole(exchange_rounds) or exchange_rounds < 1):
-        raise ArgumentError(wanted("exchange_rounds", "a whole number >= 1, or None for never", exchange_rounds))
-    if hasattr(world, "replicate"):
-        raise ArgumentError(wanted("workers", "1 in this world, which plays rounds of its own", workers))
-    every = None if exchange_rounds is None else int(exchange_rounds)
-    return Team(policy, int(workers), every, compiled=compiled)
 
 
 def _named(policies: Any) -> dict[str, Any]:

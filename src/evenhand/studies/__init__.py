@@ -11,25 +11,19 @@ from evenhand.extras import optional
 if TYPE_CHECKING:
     from evenhand.studies.export import bandit_feedback, bandit_frame
     from evenhand.studies.log.operations import Operation
-    from evenhand.studies.storage_checks import check_store
     from evenhand.studies.store.storage import Storage
     from evenhand.studies.store.store import Store
     from evenhand.studies.study import Study
-    from evenhand.studies.workers.shared_study import SharedStudy
 
-__all__ = [
-    "Operation", "SharedStudy", "Storage", "Store", "Study", "bandit_feedback", "bandit_frame", "check_store",
-]  # fmt: skip
+__all__ = ["Operation", "Storage", "Store", "Study", "bandit_feedback", "bandit_frame"]
 
 HOMES = {
     "Operation": "log.operations",
-    "SharedStudy": "workers.shared_study",
     "Storage": "store.storage",
     "Store": "store.store",
     "Study": "study",
     "bandit_feedback": "export",
     "bandit_frame": "export",
-    "check_store": "storage_checks",
 }
 """The module of each name, which is imported when the name is first used: descriptions of policies as plain data need
 no database."""

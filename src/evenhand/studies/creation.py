@@ -1,4 +1,4 @@
-"""Checks of a new study: its policy, its name and its store."""
+"""The creation of a study: checks of its policy and its name, and the first rows in its store."""
 
 from __future__ import annotations
 
@@ -8,17 +8,50 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from sqlalchemy import insert
+from sqlalchemy.exc import IntegrityError
+
 from evenhand import registry
 from evenhand.errors import ArgumentError, wanted
 from evenhand.policy.traits import traits_of
 from evenhand.saving.state import to_bytes
+from evenhand.studies.log.chain import Birth
+from evenhand.studies.log.codec import now
+from evenhand.studies.log.log import Log
+from evenhand.studies.log.snapshots import latest_replay, write_snapshot
+from evenhand.studies.log.transaction import Transaction
+from evenhand.studies.log.versions import policy_version
+from evenhand.studies.signing import new_secret
+from evenhand.studies.store.schema import STUDIES
 from evenhand.studies.store.storage import Storage
 from evenhand.studies.store.store import Store
 
-__all__ = ["NAME", "name_of_new", "open_store", "state_of_new"]
+__all__ = ["NAME", "name_of_new", "open_store", "state_of_new", "write_study"]
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 """The form of a study's name, which is part of addresses and tickets."""
+
+
+def write_study(store: Store, name: str, policy: Any, state: bytes, expire_after: float | None) -> None:
+    """Write a new study to a store: its row, the first state of its policy, and after how many seconds tickets expire.
+
+    Raises
+    ------
+    ArgumentError
+        If the store has a study of this name.
+    """
+    birth, version = Birth(name, str(registry.name_of(policy)), new_secret(), now()), policy_version(policy)
+    try:
+        with store.writing() as connection:
+            number = connection.scalar(insert(STUDIES).values(birth._asdict()).returning(STUDIES.c.id))
+            assert number is not None
+            write_snapshot(connection, number, 0, birth.digest, birth.created_at, version, state)
+            if expire_after is not None:
+                log = Log(store, number)
+                setting = {"expire_after": expire_after}
+                Transaction(connection, log, latest_replay(connection, log), int).set(setting)
+    except IntegrityError as error:
+        raise ArgumentError(f"{store.url}: study {name!r} already exists; choose another name") from error
 
 
 def state_of_new(policy: Any) -> bytes:

@@ -41,7 +41,7 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     """
     import pandas as pd
 
-    table = study.frame()
+    table, policy, name = study.frame(), study.state.bare_copy(), study.log.birth.policy
     answered = table[table["status"].eq("told")]
     told = answered[answered["index"].notna()]
     told = told[told["index"] >= 0]
@@ -49,13 +49,13 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     labels = study.statistics().labels
     single = all(isinstance(reward, (int, float)) for reward in told["reward"])
     if (several and not len(told)) or not single:
-        raise ArgumentError(f"bandit feedback: wanted decisions for one arm each, got those of {study.policy_name}")
-    unknown = not getattr(study.bare_policy, "compiled", True)
+        raise ArgumentError(f"bandit feedback: wanted decisions for one arm each, got those of {name}")
+    unknown = not getattr(policy, "compiled", True)
     said = [decision.get("propensity") for decision in told["decision"]]
     may_draw = bool(table["random_state"].notna().any()) or unknown
     if may_draw and any(p is None and q is None for p, q in zip(told["probabilities"], said, strict=True)):
         raise ArgumentError(
-            f"bandit feedback: {study.policy_name} draws by chance, or a learner in it may, and does not say with "
+            f"bandit feedback: {name} draws by chance, or a learner in it may, and does not say with "
             "which probabilities; export the log instead"
         )
     propensity = [
@@ -75,7 +75,7 @@ def bandit_frame(study: Study) -> pd.DataFrame:
             "deterministic": told["probabilities"].isna().to_numpy(),
         }
     )
-    read = partial(_numbers, policy=study.bare_policy, labels=labels)
+    read = partial(_numbers, policy=policy, labels=labels)
     shown = [read(given["contexts"]) for given in told["given"] if "contexts" in given]
     erased = sum("erased" in given for given in told["given"])
     if len(shown) + erased == len(told) and shown and len({one.shape for one in shown}) == 1:

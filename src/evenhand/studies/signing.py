@@ -5,10 +5,13 @@ from __future__ import annotations
 import hmac
 import re
 import secrets
+from typing import Any
 
-from evenhand.errors import ForeignTicketError, wanted
+from evenhand.arguments import is_whole
+from evenhand.errors import ForeignTicketError, UnknownTicketError, wanted
+from evenhand.studies.log.chain import Birth
 
-__all__ = ["new_secret", "number_of", "sign_ticket"]
+__all__ = ["new_secret", "number_of", "sign_ticket", "ticket_number"]
 
 FORM = re.compile(r"(?P<study>.+)\.(?P<number>[1-9][0-9]{0,17})\.(?P<mark>[0-9a-f]{16})")
 LOOK = "a ticket as ask returned it, such as 'ads.17.5f0c2a9d41b7e683'"
@@ -45,6 +48,24 @@ def number_of(study: str, secret: str, ticket: object) -> int:
     if not hmac.compare_digest(parts["mark"], _mark(study, secret, number)):
         raise ForeignTicketError(f"ticket {ticket} was not signed by the study {study!r}: mistyped, or made up")
     return number
+
+
+def ticket_number(study: Birth, ticket: Any) -> int:
+    """Return the number of a ticket, given as a decision, its number or its signed text.
+
+    Raises
+    ------
+    UnknownTicketError
+        If it is none of these.
+    ForeignTicketError
+        If it is a signed text of another study, or a forged one.
+    """
+    if isinstance(ticket, str):
+        return number_of(study.name, study.secret, ticket)
+    number = getattr(ticket, "id", ticket)
+    if not is_whole(number):
+        raise UnknownTicketError(wanted("ticket", "a decision, its number or its signed text", ticket))
+    return int(number)
 
 
 def _mark(study: str, secret: str, number: int) -> str:

@@ -1,81 +1,43 @@
-"""A study: a policy in a store, whose every decision and report is saved.
-
-Each call is one transaction: other writers wait, the policy applies what they wrote meanwhile and then the call, and
-the entry is on disk before the call returns. The policy in memory is always a replay of the log;
-when a transaction fails, that replay is dropped and made again from the last snapshot.
-"""
+"""A study: a policy in a store, whose every decision and report is saved."""
 
 from __future__ import annotations
 
-import importlib
 import os
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from sqlalchemy import Connection, insert
-from sqlalchemy.exc import IntegrityError
-
-from evenhand import registry
-from evenhand.arguments import is_whole, whole
-from evenhand.display.html import Card, noted, notes_of
-from evenhand.errors import (
-    ArgumentError,
-    ErasedError,
-    EvenhandError,
-    ReplayError,
-    UnknownStudyError,
-    UnknownTicketError,
-    UnknownWorkerError,
-    wanted,
-)
+from evenhand.arguments import whole
+from evenhand.display.html import Card, notes_of
+from evenhand.errors import ArgumentError, EvenhandError, UnknownStudyError, wanted
 from evenhand.policy.conversation import Conversation
-from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Label
-from evenhand.studies.creation import name_of_new, open_store, state_of_new
-from evenhand.studies.log.chain import BIRTH, Entry, genesis
-from evenhand.studies.log.codec import Event, moment, now
+from evenhand.studies.creation import name_of_new, open_store, state_of_new, write_study
+from evenhand.studies.erasure import erase
+from evenhand.studies.log.chain import Birth
+from evenhand.studies.log.codec import moment
 from evenhand.studies.log.expiry import read_expiry
-from evenhand.studies.log.log import Log, Record, as_event, record_of
-from evenhand.studies.log.operations import Arguments, Operation, given_or_refusal
-from evenhand.studies.log.replay import Replay
-from evenhand.studies.log.snapshots import (
-    first_replay,
-    latest_replay,
-    mark_version,
-    only_snapshot,
-    take_resting_place,
-    take_snapshot,
-    write_snapshot,
-)
-from evenhand.studies.log.subjects import Erasure, Subjects
-from evenhand.studies.log.transaction import Transaction
-from evenhand.studies.log.versions import policy_version
-from evenhand.studies.signing import new_secret, number_of, sign_ticket
-from evenhand.studies.store.schema import SNAPSHOTS, STUDIES, SUBJECTS
+from evenhand.studies.log.log import Log
+from evenhand.studies.log.operations import Operation, given_or_refusal
+from evenhand.studies.log.reader import Reader
+from evenhand.studies.log.state import State
+from evenhand.studies.log.subjects import Erasure
+from evenhand.studies.signing import number_of, sign_ticket, ticket_number
 from evenhand.studies.store.statements import read
 from evenhand.studies.store.storage import Storage
 from evenhand.studies.store.store import Store
-from evenhand.studies.table import WORKER_COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evenhand.studies.exchange import Exchange
     from evenhand.studies.statistics.statistics import Statistics
     from evenhand.studies.verify import Verification
 
 __all__ = ["Study"]
 
-FIRST = "SELECT kind FROM events WHERE study = studies.id AND sequence = 1"
-FOUND = f"SELECT id, ({FIRST}), {', '.join(BIRTH)} FROM studies WHERE name = CAST(? AS VARCHAR)"
+FOUND = f"SELECT id, {', '.join(Birth._fields)} FROM studies WHERE name = CAST(? AS VARCHAR)"
 MOST = 1_000_000
 """The most decisions of one transaction."""
-SMALL = 2**20
-"""The largest state, in bytes, that closing a study saves."""
 
 
 class Study:
@@ -95,28 +57,16 @@ class Study:
     True
     """
 
-    several: ClassVar[Callable[[], Any]] = staticmethod(
-        partial(importlib.import_module, "evenhand.studies.workers.shared_creation")
-    )
-    """Returns the module of studies with several workers, which builds on this one."""
-
     def __init__(self, store: Store, name: str | None) -> None:
         with store.reading() as connection:
             found = read(connection, FOUND, name)
         if not found:
             there = ", ".join(store.names()[:12]) or "it has none"
             raise UnknownStudyError(f"{store.url}: no study is named {name!r}; there: {there}")
-        self._number, first, *born = found[0]
-        self._shared = first == "begin"
-        """Whether the log holds no decisions, and says who works on a study with several workers."""
-        self.store, (self.name, self.policy_name, self._secret, self._created) = store, born
-        self.birth = genesis(dict(zip(BIRTH, born, strict=True)))
-        self._log = Log(store, self._number)
-        self._turn = threading.RLock()
-        self._replay: Replay | None = None
-        self._admit: Callable[[Connection, Replay, Sequence[Operation]], None] | None = None
-        """Refuses a transaction in which this process may not decide."""
-        self._added = False
+        number, *born = found[0]
+        self.store, self._birth, self._log = store, Birth(*born), Log(store, number)
+        self.log = Reader(store, self._log, self._birth)
+        self.state = State(store, self._log, self._read)
         self._statistics: Statistics | None = None
 
     @classmethod
@@ -127,9 +77,6 @@ class Study:
         *,
         name: str | None = None,
         expire_after: float | str | timedelta | None = None,
-        workers: int = 1,
-        exchange_rounds: int | None = 100,
-        exchange_seconds: float | None = 10.0,
     ) -> Study:
         """Create a study in a store, which is created if missing.
 
@@ -140,68 +87,29 @@ class Study:
         name : the study's name: letters, digits, - and _. By default the file's name, else "study".
         expire_after : how long a ticket may stay open: a timedelta, seconds, or a text such as "7d" or "12h". The first
             ask, tell or forget after that closes it, with an entry in the log. By default tickets never expire.
-        workers : how many processes may decide at the same time without waiting for each other, named "w1", "w2", ...;
-            see `evenhand.studies.SharedStudy`. Each opens the study with `worker=`.
-        exchange_rounds, exchange_seconds : after how many own rounds, and after how many seconds, a worker that decides
-            tells the others what it learned and hears from them; None for never by itself. Learners whose statistics do
-            not add learn alone.
 
         Raises
         ------
         ArgumentError
-            If the name is not of that form or taken, the policy cannot be saved, its tickets are still open,
-            `expire_after` is no duration, or no rule is known by which several workers keep the policy's promise.
-        SharesError
-            If so many workers cannot keep the promise; the message names the least tolerance that would do.
+            If the name is not of that form or taken, the policy cannot be saved, its tickets are still open, or
+            `expire_after` is no duration.
         StoreError
             If the store cannot be reached, or the place is not a store.
         """
-        state = state_of_new(policy)
-        name, after = name_of_new(name, store), read_expiry(expire_after)
-        workers = whole("workers", workers, low=1)
-        if workers > 1:
-            several = cls.several()
-            settings = several.read_exchange(exchange_rounds, exchange_seconds)
-            shared: Study = several.create_shared(store, policy, name, after, workers, settings)
-            return shared
-        at = now()
-        row = {"name": name, "policy": registry.name_of(policy), "secret": new_secret(), "created_at": at}
+        state, chosen = state_of_new(policy), name_of_new(name, store)
+        after = read_expiry(expire_after)
         with open_store(store, create=True) as place:
-            try:
-                with place.writing() as connection:
-                    number = connection.scalar(insert(STUDIES).values(row).returning(STUDIES.c.id))
-                    assert number is not None
-                    write_snapshot(connection, number, 0, genesis(row), at, policy_version(policy), state)
-                    if after is not None:
-                        log = Log(place, number)
-                        Transaction(connection, log, latest_replay(connection, log), int).set({"expire_after": after})
-            except IntegrityError as error:
-                raise ArgumentError(f"{place.url}: study {name!r} already exists; choose another name") from error
-            return cls(place, name)
+            write_study(place, chosen, policy, state, after)
+            return cls(place, chosen)
 
     @classmethod
-    def open(
-        cls,
-        store: Storage | str | os.PathLike[str],
-        name: str | None = None,
-        *,
-        worker: str | None = None,
-    ) -> Study:
+    def open(cls, store: Storage | str | os.PathLike[str], name: str | None = None) -> Study:
         """Open a study; without a name, the only one in the store.
-
-        Parameters
-        ----------
-        worker : which worker this process is, of a study with several. The process that opens a worker last is the one
-            that decides; an earlier one is refused from then on. Without it the study can be read, told and verified.
 
         Raises
         ------
         UnknownStudyError
             If there is no such study, or several and no name is given.
-        UnknownWorkerError
-            If no such worker works on the study.
-        FencedError
-            If the worker has left.
         StoreError
             If the store does not exist or cannot be reached.
         """
@@ -212,22 +120,7 @@ class Study:
                     there = ", ".join(names[:12]) or "none"
                     raise UnknownStudyError(f"{place.url}: wanted the name of a study; there: {there}")
                 name = names[0]
-            if isinstance(name, str) and "/" in name:
-                study, _, own = name.partition("/")
-                raise UnknownStudyError(f"{name!r} is the log of a worker; open study {study!r} with worker={own!r}")
-            return cls(place, name)._with_workers(worker)
-
-    def _with_workers(self, worker: str | None) -> Study:
-        """Return the study as it is, or as one with several workers where it has them."""
-        if self._shared:
-            opened: Study = type(self).several().SharedStudy(self.store, self.name, worker)
-            return opened
-        if worker is not None:
-            raise UnknownWorkerError(
-                f"study {self.name!r} has one log and no worker {worker!r}: open it without worker=, or create one "
-                "with workers=4"
-            )
-        return self
+            return cls(place, name)
 
     # ------------------------------------------------------------------ the conversation
 
@@ -265,7 +158,7 @@ class Study:
         StoreError
             If the store cannot be reached. Ask again with the same key: it returns the decision if it was taken.
         """
-        arguments = self._arguments()
+        arguments = self.state.arguments
         given, refusal = given_or_refusal(lambda: arguments.named("ask", observed, named), sticky=sticky)
         several = given.pop(arguments.several, None)
         if several is not None and count is not None:
@@ -275,7 +168,7 @@ class Study:
         name, number = ("count", count) if several is None else (arguments.several, several)
         number = whole(name, number, low=1, high=MOST)
         asks = [Operation("ask", None, given, key, None, i, subject, sticky, refusal) for i in range(number)]
-        decided = self._perform_all(asks, whole=several is None)
+        decided = self.state.perform(asks, whole=several is None)
         taken = [one for one in decided if not isinstance(one, EvenhandError)]
         if not taken:
             raise decided[0]
@@ -302,7 +195,7 @@ class Study:
         EvenhandError
             What the policy's `tell` raises; nothing has changed.
         """
-        arguments = self._arguments()
+        arguments = self.state.arguments
         if ticket is None:
             ticket = named.pop(arguments.ticket, None)
         return self._do(Operation("tell", ticket, arguments.named("tell", happened, named)))
@@ -360,32 +253,7 @@ class Study:
         for operation in operations:
             if not isinstance(operation, Operation):
                 raise ArgumentError(wanted("operations", "a list of evenhand.studies.Operation", operation))
-        return self._perform_all(operations)
-
-    def _perform_all(self, operations: Sequence[Operation], *, whole: bool = False) -> list[Any]:
-        """Perform many operations in one transaction; with `whole`, the first refusal is raised and undoes all."""
-        with self._turn:
-            self._rehearse(operations)
-            with self._transaction() as (connection, last):
-                replay = self._replay
-                if replay is None or replay.sequence < last:
-                    replay = self._follow(connection)
-                if self._admit is not None:
-                    self._admit(connection, replay, operations)
-                mark_version(replay, connection, self._number, now())
-                transaction = Transaction(connection, self._log, replay, self._ticket)
-                outcomes = transaction.done(operations)
-                refusal = next((one for one in outcomes if isinstance(one, EvenhandError)), None)
-                if whole and refusal is not None:
-                    raise refusal
-                self._added = self._added or replay.sequence > last
-                if replay.wants_snapshot:
-                    take_snapshot(replay, connection, self._number, now())
-                    self._added = False
-                elif replay.wants_resting_place:
-                    take_resting_place(replay, connection, self._number, now())
-                transaction.commit()
-                return outcomes
+        return self.state.perform(operations)
 
     def erase(self, subject: str | None = None, *, older_than: float | str | timedelta | None = None) -> Erasure:
         """Make the contexts of a subject, or all that are older than a duration, unreadable for ever.
@@ -405,46 +273,11 @@ class Study:
         ArgumentError
             If neither or both are given, or `older_than` is no duration.
         """
-        after = None if older_than is None else read_expiry(older_than, "older_than")
-        if (subject is None) == (after is None) or (subject is not None and not isinstance(subject, str)):
-            raise ArgumentError(wanted("subject, older_than", "one of them", subject if after is None else older_than))
-        with self._turn, self._transaction() as (connection, _):
-            before = None if after is None else now() - round(after * 1e6)
-            found = Subjects(connection, self._number).find(name=subject, before=before)
-            if not found:
-                return Erasure(0, 0, True)
-            replay = self._follow(connection)
-            mark_version(replay, connection, self._number, now())
-            transaction = Transaction(connection, self._log, replay, self._ticket)
-            forgotten = transaction.erase(list(found))
-            only_snapshot(replay, connection, self._number, now())
-            self._added = False
-            transaction.commit()
-        return Erasure(len(set(found.values())), forgotten, self.store.purge(SUBJECTS, SNAPSHOTS))
+        return erase(self.store, self._log, self.state, subject, older_than)
 
     def compile(self) -> None:
         """Compile the policy's decisions now, where it can be; by itself it is compiled after some thousand calls."""
-        with self._turn:
-            policy = self._now_or_earlier().policy
-            if isinstance(policy, KernelPolicy):
-                policy.compile()
-
-    def snapshot(self) -> None:
-        """Save the state as it is now, so that earlier entries are not replayed when the study is opened.
-
-        Snapshots are taken automatically as the log grows and when a study is closed. Take one by hand before you
-        replace evenhand or the policy's own code, if a process may have been killed: the new code then continues from
-        here even if it would have decided otherwise before.
-        """
-        with self._turn, self._transaction() as (connection, _):
-            take_snapshot(self._follow(connection), connection, self._number, now())
-            self._added = False
-
-    def rest(self) -> None:
-        """Take a snapshot if this object added entries since the last one and the state is small; this never fails."""
-        with self._turn, suppress(EvenhandError):
-            if self._added and self._replay is not None and len(self._replay.bytes()) <= SMALL:
-                self.snapshot()
+        self.state.compile()
 
     def sign(self, ticket: Any) -> str:
         """Return the signed text of a ticket, which names the study and cannot be forged.
@@ -460,7 +293,7 @@ class Study:
         ForeignTicketError
             If it is a signed text of another study, or a forged one.
         """
-        return sign_ticket(self.name, self._secret, self._ticket(ticket))
+        return sign_ticket(self.name, self._birth.secret, self._read(ticket))
 
     def number(self, ticket: str) -> int:
         """Return the number of a signed ticket.
@@ -470,111 +303,29 @@ class Study:
         ForeignTicketError
             If it is another study's, or its signature is wrong.
         """
-        return number_of(self.name, self._secret, ticket)
-
-    # ------------------------------------------------------------------ workers
-
-    @property
-    def workers(self) -> pd.DataFrame:
-        """The workers, a row each, as `evenhand.studies.SharedStudy` shows them; none of a study with one log."""
-        import pandas as pd
-
-        return pd.DataFrame(columns=WORKER_COLUMNS)
-
-    burn_in = 0
-    """How many rounds of a study with several workers are decided one after another before they go on alone."""
-
-    def team(self) -> dict[str, Any]:
-        """Return the `workers` and the `room` of their promise as plain data; {} for a study with one log."""
-        return {}
-
-    def join(self, name: str) -> Study:
-        """Add a worker to a study with several."""
-        raise self._alone("join")
-
-    def leave(self, name: str) -> None:
-        """End the work of a worker of a study with several."""
-        raise self._alone("leave")
-
-    def exchange(self) -> Exchange:
-        """Tell the other workers what this one learned, and learn what they reported, in a study with several."""
-        raise self._alone("exchange")
-
-    def _alone(self, what: str) -> ArgumentError:
-        mend = "create one with workers=2 or more"
-        return ArgumentError(wanted(what, "a study with workers", f"{self.name!r}, which has one log", mend))
+        return number_of(self.name, self._birth.secret, ticket)
 
     # ------------------------------------------------------------------ what is known
 
     @property
+    def name(self) -> str:
+        """The study's name in its store."""
+        return self._birth.name
+
+    @property
     def created(self) -> datetime:
         """When the study was created, in UTC."""
-        return moment(self._created)
-
-    @property
-    def expire_after(self) -> timedelta | None:
-        """How long a ticket may stay open; None where tickets never expire."""
-        after = self._now_or_earlier().expire_after
-        return None if after is None else timedelta(microseconds=after)
-
-    @property
-    def sequence(self) -> int:
-        """How many entries the log has."""
-        with self.store.reading() as connection:
-            return self._log.last(connection)[0]
+        return moment(self._birth.created_at)
 
     @property
     def policy(self) -> Any:
         """A copy of the policy as it is now; decisions of the copy do not count."""
-        with self._turn, self._read() as (connection, replay):
-            return replay.whole_copy(connection)
-
-    @property
-    def bare_policy(self) -> Any:
-        """A copy of the policy as it is now, without its open tickets, however many there are."""
-        with self._turn:
-            return self._now().copy()
-
-    @property
-    def first_policy(self) -> Any:
-        """The policy as it was when the study was created."""
-        with self.store.reading() as connection:
-            return first_replay(connection, self._log).policy
+        return self.state.copy()
 
     @property
     def open_tickets(self) -> list[int]:
         """The numbers of the tickets that are neither told nor forgotten nor expired."""
-        with self._turn, self._read() as (connection, replay):
-            return self._log.open_tickets(connection, replay.tickets.floor)
-
-    def events(self, after: int = 0) -> Iterator[Event]:
-        """Yield the log's entries after the one numbered `after`, up to the present end."""
-        last = self.sequence
-        while after < last:
-            page = self.next_page(after, last)
-            yield from map(as_event, page)
-            after = page[-1].sequence
-
-    def record(self, ticket: Any) -> Record:
-        """Return everything that is known of one decision.
-
-        Raises
-        ------
-        UnknownTicketError, ForeignTicketError
-            If no ticket has this number, or the signature is not this study's.
-        """
-        number = self._ticket(ticket)
-        with self.store.reading() as connection:
-            events = self._log.of_ticket(connection, number)
-        if not events:
-            raise UnknownTicketError(f"ticket {number} was never handed out by the study {self.name!r}")
-        return record_of(events)
-
-    def latest(self, count: int) -> list[Record]:
-        """Return the records of the last decisions, oldest first."""
-        with self.store.reading() as connection:
-            tickets = self._log.last_tickets(connection, whole("count", count, low=1))
-        return [self.record(ticket) for ticket in reversed(tickets)]
+        return self.state.open_tickets()
 
     def verify(
         self, *, known: str | None = None, since: Verification | bytes | None = None, progress: bool = False
@@ -597,52 +348,21 @@ class Study:
             If the store could not be read to the end: nothing is known of the log then.
         """
         from evenhand.studies.statistics.mark import Mark
-        from evenhand.studies.verify import Verification, cut_off, verify
+        from evenhand.studies.verify import Verification, verify
 
         given = since.mark if isinstance(since, Verification) else since
-        mark = None if since is None else Mark.from_bytes(given, self.birth)
-        with cut_off():
-            return verify(
-                self.store, self._log, self.birth, self._now, self._turn, known=known, mark=mark, progress=progress
-            )
+        mark = None if since is None else Mark.from_bytes(given, self._birth.digest)
+        return verify(self.store, self._log, self._birth, self.state, known=known, mark=mark, progress=progress)
 
     def statistics(self) -> Statistics:
         """Return shares, shortfalls and rewards over time, as far as the log goes now."""
         from evenhand.studies.statistics.summaries import begin
 
-        with self._turn:
-            statistics = begin(self)[0] if self._statistics is None else self._statistics.copy()
-            statistics.advance(self.entries(statistics.sequence))
+        with self.state.turn:
+            statistics = begin(self.store, self.log)[0] if self._statistics is None else self._statistics.copy()
+            statistics.advance(self.log.entries(statistics.sequence))
             self._statistics = statistics
             return statistics
-
-    def has_digest(self, digest: str) -> bool:
-        """Say whether an entry of the log has this digest."""
-        with self.store.reading() as connection:
-            return self._log.has_digest(connection, digest)
-
-    def page(self, after: int, last: int) -> list[Entry]:
-        """Return the first stored entries after the one numbered `after`, up to the one numbered `last`."""
-        with self.store.reading() as connection:
-            return next(self._log.pages(connection, after, last), [])
-
-    def next_page(self, after: int, last: int) -> list[Entry]:
-        """Return the same, and never nothing, so that who reads on comes to an end whatever is damaged.
-
-        Raises
-        ------
-        ReplayError
-            If the log lacks the entries.
-        """
-        found = self.page(after, last)
-        if not found:
-            raise ReplayError(f"entry {after + 1} is missing from the log")
-        return found
-
-    def entries(self, after: int = 0) -> Iterator[Entry]:
-        """Yield the log's entries after the one numbered `after`, as they are stored."""
-        with self.store.reading() as connection:
-            yield from self._log.rows(connection, after)
 
     def frame(self) -> pd.DataFrame:
         """Return the decisions as a table, a row each; see `evenhand.studies.table.log_table`."""
@@ -652,7 +372,7 @@ class Study:
 
     def close(self) -> None:
         """Save the state, so that the study opens quickly again, and close the store; nothing is lost without it."""
-        self.rest()
+        self.state.snapshot_if_small()
         self.store.close()
 
     def __enter__(self) -> Self:
@@ -661,48 +381,18 @@ class Study:
     def __exit__(self, *raised: object) -> None:
         self.close()
 
-    def _repr_html_(self) -> str:
-        return noted(self).html()
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader must know of the policy, as far as this process has followed the log."""
-        live = self._live()
-        return () if live is None else notes_of(live[0])
-
-    def card(self) -> Card:
-        """Return what a notebook shows: what this process knows, without a look at the store."""
-        facts: dict[str, Any] = {"study": self.name, "store": self.store.url, "policy": self.policy_name}
-        live = self._live()
-        if live is None:
-            return Card(type(self).__name__, facts | {"log": "not read yet by this process"})
-        policy, sequence = live
-        facts["entries of the log"] = sequence
-        if not isinstance(policy, Conversation):
-            return Card(type(self).__name__, facts)
-        shown = policy.card()
-        return Card(type(self).__name__, facts | shown.facts, shown.tables)
-
-    def _place(self, sequence: int) -> list[list[Any]]:
-        """Return by what the last entry that was read, and all before it, are recognized later; see `_continues`."""
-        return [[0, sequence, 0, self._digest(sequence)]]
-
-    def _continues(self, place: list[list[Any]]) -> bool:
-        """Return whether the log still has the entries up to a place; `entries` can then be read on from there."""
-        ((_, sequence, _, digest),) = place
-        return self._digest(sequence) == digest
-
-    def _digest(self, sequence: int) -> str | None:
-        with self.store.reading() as connection:
-            return self._log.digest(connection, sequence)
-
-    def _live(self) -> tuple[Any, int] | None:
-        """Return the policy as far as this process has followed the log, and how far that is; None before."""
-        replay = self._replay
-        return None if replay is None else (replay.policy, replay.sequence)
-
     def __repr__(self) -> str:
-        return f"Study({self.store.url!r}, {self.name!r}, {self.policy_name})"
+        return f"Study({self.store.url!r}, {self.name!r}, {self._birth.policy})"
+
+    def _repr_html_(self) -> str:
+        """Show in a notebook what this process knows, without a look at the store."""
+        facts: dict[str, Any] = {"study": self.name, "store": self.store.url, "policy": self._birth.policy}
+        seen = self.state.seen
+        if seen is None:
+            return Card("Study", facts | {"log": "not read yet by this process"}).html()
+        facts["entries of the log"] = seen.sequence
+        shown = seen.policy.card() if isinstance(seen.policy, Conversation) else Card("", {})
+        return Card("Study", facts | shown.facts, shown.tables, notes_of(seen.policy)).html()
 
     # ------------------------------------------------------------------ inside
 
@@ -712,63 +402,5 @@ class Study:
             raise outcome
         return outcome
 
-    def _arguments(self) -> Arguments:
-        return self._now_or_earlier().arguments
-
-    def _now_or_earlier(self) -> Replay:
-        with self._turn:
-            return self._replay or self._now()
-
-    def _rehearse(self, operations: Sequence[Operation]) -> None:
-        new = self._now_or_earlier().new_kinds(operations)
-        if new:
-            with self._read() as (connection, replay):
-                replay.rehearse(connection, new)
-
-    def _now(self) -> Replay:
-        """Return the replay of the whole log, with what others did."""
-        with self._turn, self._read() as (_, replay):
-            return replay
-
-    @contextmanager
-    def _read(self) -> Iterator[tuple[Connection, Replay]]:
-        """Provide a connection that sees one state of the store, and the replay of the log in that state."""
-        try:
-            with self.store.reading() as connection:
-                yield connection, self._follow(connection)
-        except BaseException:
-            self._replay = None
-            raise
-
-    @contextmanager
-    def _transaction(self) -> Iterator[tuple[Connection, int]]:
-        """Provide a transaction that excludes other writers, and the last entry's position; if it fails, drop the
-        replay, which may be ahead of the log."""
-        try:
-            with self.store.writing(begin=self.store.serial) as connection:
-                yield connection, self._log.begin(connection)
-        except BaseException:
-            self._replay = None
-            raise
-
-    def _follow(self, connection: Connection) -> Replay:
-        replay = self._replay or latest_replay(connection, self._log)
-        try:
-            self._take_in(replay, connection)
-        except ErasedError:  # by another process, which took a snapshot behind what it erased
-            replay = latest_replay(connection, self._log)
-            self._take_in(replay, connection)
-        self._replay = replay
-        return replay
-
-    def _take_in(self, replay: Replay, connection: Connection) -> None:
-        for page in self._log.pages(connection, replay.sequence):
-            replay.take_in(connection, page)
-
-    def _ticket(self, ticket: Any) -> int:
-        if isinstance(ticket, str):
-            return self.number(ticket)
-        number = getattr(ticket, "id", ticket)
-        if not is_whole(number):
-            raise UnknownTicketError(wanted("ticket", "a decision, its number or its signed text", ticket))
-        return int(number)
+    def _read(self, ticket: Any) -> int:
+        return ticket_number(self._birth, ticket)

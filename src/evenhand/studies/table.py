@@ -13,10 +13,7 @@ from evenhand.studies.store.store import Store
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["WORKER_COLUMNS", "log_table"]
-
-WORKER_COLUMNS = ["worker", "state", "holder", "rounds", "surplus", "heard", "exchanged", "lag"]
-"""The columns of the table of workers, see `evenhand.studies.SharedStudy.workers`."""
+__all__ = ["log_table"]
 
 COLUMNS = [
     "ticket", "round", "at", "arm", "index", "reason", "probabilities", "propensity", "given", "status", "told_at",
@@ -24,7 +21,7 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def log_table(store: Store, log: Log, *, clock: bool = False) -> pd.DataFrame:
+def log_table(store: Store, log: Log) -> pd.DataFrame:
     """Return the decisions, a row each, in the order in which they were taken.
 
     Columns: `ticket`, `round`, `at` (UTC), `arm` (the group of a draw, nothing for an allocation), `index`, `reason`,
@@ -38,10 +35,8 @@ def log_table(store: Store, log: Log, *, clock: bool = False) -> pd.DataFrame:
     import pandas as pd
 
     rows: dict[int, dict[str, Any]] = {}
-    latest = 0
     with store.reading() as connection:
         for entry in log.rows(connection):
-            latest = max(latest, entry.at)
             given, decision = shown_arguments(entry.given), from_text(entry.decision)
             if entry.kind == "ask":
                 arm = decision.get("arm", decision.get("group"))
@@ -65,7 +60,6 @@ def log_table(store: Store, log: Log, *, clock: bool = False) -> pd.DataFrame:
                     "key": shown_key(entry.key),
                     "actor": entry.actor,
                     "digest": entry.digest,
-                    "_at": latest,
                 }
                 if "arms" in decision:
                     chances = decision.get("probabilities")
@@ -76,7 +70,7 @@ def log_table(store: Store, log: Log, *, clock: bool = False) -> pd.DataFrame:
                 if entry.kind == "tell":
                     rows[entry.ticket] |= {"told_at": moment(entry.at), "told": given, "reward": given.get("reward")}
     more = ["arms", "slate_propensity"] if any("arms" in row for row in rows.values()) else []
-    table = pd.DataFrame(list(rows.values()), columns=COLUMNS + more + ["_at"] * clock)
+    table = pd.DataFrame(list(rows.values()), columns=COLUMNS + more)
     table["propensity"] = table["propensity"].astype(float)
     for name in ("at", "told_at"):
         table[name] = pd.to_datetime(table[name], utc=True)

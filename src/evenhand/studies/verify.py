@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,20 +15,20 @@ from evenhand.display.progress import tracked
 from evenhand.errors import ErasedError, EvenhandError, ReplayError, StoreError, UnreachableError
 from evenhand.protocol import Label
 from evenhand.saving.state import from_bytes, to_bytes
-from evenhand.studies.log.chain import BIRTH, Entry, check_link, genesis
+from evenhand.studies.log.chain import Birth, Entry, check_link
 from evenhand.studies.log.codec import Sealed, from_text
 from evenhand.studies.log.log import Log
 from evenhand.studies.log.operations import replay_entry
-from evenhand.studies.log.replay import Replay
 from evenhand.studies.log.request_keys import shown_key
 from evenhand.studies.log.snapshots import Snapshot, first_replay, replay_at, same_state, snapshots
+from evenhand.studies.log.state import State
 from evenhand.studies.log.subjects import changed_subjects, sealed_under
 from evenhand.studies.statistics.mark import Count, Mark
 from evenhand.studies.store.integrity import damages
 from evenhand.studies.store.statements import read
 from evenhand.studies.store.store import Store
 
-__all__ = ["Verification", "cut_off", "verify"]
+__all__ = ["Verification", "verify"]
 
 
 KEPT = {True: "kept", False: "broken", None: "not due yet"}
@@ -49,11 +48,9 @@ class Verification(Shown):
     replayed : how many of the other entries this version of the code replayed; if not all, `notes` say why.
     versions : the versions of the policy's code that wrote the log.
     promise : when the policy keeps its promise, None if it makes none that a log can show.
-    promise_kept : whether it was kept; None if there is none, it is not due yet, or the log of a worker is lost.
+    promise_kept : whether it was kept; None if there is none, or it is not due yet.
     worst_shortfall, worst_arm, worst_round : the largest r_i t - N_i(t) with its arm and round; None without one.
     rounds_in_violation, first_violation : the number of rounds in which it was broken, and the first (round, arm).
-    room : of a study with several workers, for each arm how many pulls more every merge order of their logs could lack
-        before the promise is broken; None for one worker. The digest of such a study is that of every log.
     mark : where this verification ended, for the next one to continue from (`since=`); None if something is wrong.
     """
 
@@ -76,7 +73,6 @@ class Verification(Shown):
     notes: tuple[str, ...] = field(default=())
     since: int = 0
     mark: bytes | None = field(default=None, repr=False, compare=False)
-    room: dict[Label, float] | None = None
 
     @property
     def ok(self) -> bool:
@@ -103,17 +99,14 @@ class Verification(Shown):
         """Return the result as plain data: `ok` and every attribute but `mark`."""
         found = {"ok": self.ok} | dataclasses.asdict(self)
         del found["mark"]
-        if self.room is None:
-            del found["room"]
         return found
 
 
 def verify(
     store: Store,
     log: Log,
-    birth: str,
-    now: Callable[[], Replay],
-    turn: AbstractContextManager[Any],
+    birth: Birth,
+    state: State,
     *,
     known: str | None,
     mark: Mark | None,
@@ -123,9 +116,13 @@ def verify(
 
     Parameters
     ----------
-    birth : the digest before the study's first entry.
-    now, turn : returns the replay that the study works with, and keeps it as it is.
+    state : the policy that the study works with.
     known, mark, progress : see `Study.verify`; `mark` is where an earlier verification ended.
+
+    Raises
+    ------
+    UnreachableError
+        If the store could not be read to the end, in place of a finding: neither "sound" nor "not sound" was shown.
 
     Checked are: the database itself is sound, and no key was used twice; every entry is there and unchanged (a chain of
     digests); the policy, started from the first snapshot, decides as the log says, entry by entry; every snapshot on
@@ -151,7 +148,7 @@ def verify(
             if known is not None and not log.has_digest(connection, known):
                 problems.append(f"no entry has the digest {known}: entries were cut off, or written anew")
             try:
-                verifier = _Verifier(connection, log, birth, mark, notes)
+                verifier = _Verifier(connection, log, birth.digest, mark, notes)
                 count = verifier.count
             except EvenhandError as error:
                 problems.append(str(error))
@@ -161,13 +158,14 @@ def verify(
             problems += _follow(seen, verifier, count)
             problems += _missing(connection, log, last, count.sequence)
             problems += [] if verifier is None else verifier.unexplained()
-    except UnreachableError:
-        raise
+        if verifier is not None:
+            verifier.note_words()
+            problems += [] if problems else verifier.compare(state)
+    except UnreachableError as error:
+        mend = "nothing was found out about the log; verify again when the store can be read"
+        raise UnreachableError(f"{error}; the verification could not be finished: {mend}") from error
     except StoreError as error:
         problems.append(str(error))
-    if verifier is not None:
-        verifier.note_words()
-        problems += [] if problems else verifier.compare(now, turn)
     check = count.check
     if check.kept is False:
         at = "" if check.first_violation is None else " first at round {} to {!r}".format(*check.first_violation)
@@ -188,26 +186,8 @@ def verify(
         problems=tuple(problems),
         notes=tuple(notes),
         since=0 if mark is None else mark.sequence,
-        mark=None if problems or verifier is None else verifier.mark(birth),
+        mark=None if problems or verifier is None else verifier.mark(birth.digest),
     )
-
-
-@contextmanager
-def cut_off() -> Iterator[None]:
-    """Say of a verification in the block that it was cut off, where the store could not be read to the end.
-
-    Raises
-    ------
-    UnreachableError
-        In place of a finding: neither "sound" nor "not sound" was shown.
-    """
-    try:
-        yield
-    except UnreachableError as error:
-        if isinstance(error.__cause__, UnreachableError):  # it was said of one of several logs
-            raise
-        mend = "nothing was found out about the log; verify again when the store can be read"
-        raise UnreachableError(f"{error}; the verification could not be finished: {mend}") from error
 
 
 def _follow(entries: Iterable[Entry], verifier: _Verifier | None, count: Count) -> Iterator[str]:
@@ -254,9 +234,9 @@ class _Verifier:
     """
 
     def __init__(self, connection: Connection, log: Log, birth: str, mark: Mark | None, notes: list[str]) -> None:
-        (born,) = read(connection, f"SELECT {', '.join(BIRTH)} FROM studies WHERE id = ?", log.study)
+        (born,) = read(connection, f"SELECT {', '.join(Birth._fields)} FROM studies WHERE id = ?", log.study)
         begun = first_replay(connection, log)
-        if begun.sequence or not genesis(dict(zip(BIRTH, born, strict=True))) == begun.digest == birth:
+        if begun.sequence or not Birth(*born).digest == begun.digest == birth:
             parts = "the study's name, policy, secret and time of creation"
             raise ReplayError(f"{parts} are not those that the first snapshot was taken with: one of them was changed")
         self._connection, self._log, self._notes = connection, log, notes
@@ -355,11 +335,11 @@ class _Verifier:
         if self._reworded:
             self._notes.append(f"{self._reworded} reasons were worded otherwise by the version that wrote them")
 
-    def compare(self, now: Callable[[], Replay], turn: AbstractContextManager[Any]) -> list[str]:
+    def compare(self, state: State) -> list[str]:
         """Compare the state reached with the one that the study works with, if nothing was added meanwhile."""
-        with turn:
+        with state.turn:
             try:
-                live = now()
+                live = state.now()
             except UnreachableError:
                 raise
             except EvenhandError as error:

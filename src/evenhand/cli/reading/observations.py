@@ -72,12 +72,12 @@ def contexts_of(text: str, study: Study) -> Any:
 def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
     from evenhand.data.tables import column, numbers, places_in
 
-    policy, features = study.bare_policy, frame.drop(columns="arm", errors="ignore")
+    policy, features = study.state.bare_copy(), frame.drop(columns="arm", errors="ignore")
     if getattr(policy, "encoder", None) is None:
         features = features.assign(**{name: numbers(features, name) for name in features.columns})
     order = list(range(len(frame)))
     if "arm" in frame.columns:
-        arms, rows = list(traits_of(study.bare_policy).arms or ()), column(frame, "arm")
+        arms, rows = list(traits_of(study.state.bare_copy()).arms or ()), column(frame, "arm")
         at = places_in(rows, arms).tolist()
         for label, place in [*zip(rows.tolist(), at, strict=True), *zip(arms, range(len(arms)), strict=True)]:
             if place < 0 or at.count(place) != 1:
@@ -93,7 +93,7 @@ def groups_of(text: str, study: Study) -> dict[Label, Any] | list[Any]:
     """Read the groups of some arms, a=men,b=women, or a JSON file or object, or those of all arms as a list in JSON."""
     from evenhand.cli.reading.inputs import labels_in, named_shares
 
-    traits = traits_of(study.bare_policy)
+    traits = traits_of(study.state.bare_copy())
     names = {str(name): name for name in getattr(traits.membership, "names", ())}
 
     def own(group: Any) -> Any:
@@ -115,7 +115,7 @@ def ticket_of(text: str) -> int | str:
 
 def several_of(study: Study) -> bool:
     """Say whether the study plays several arms in a round."""
-    return traits_of(study.first_policy).plays > 1
+    return traits_of(study.log.first_policy).plays > 1
 
 
 def told_label(text: str) -> Label | None:

@@ -77,7 +77,7 @@ def change(
     with Study.open(store, study) as running:
         owed: Any = dict(zip(labels_of(list(named), running), named.values(), strict=True))
         if promise is not None:
-            policy = running.bare_policy
+            policy = running.state.bare_copy()
             gone = getattr(policy, "retired", ())
             owed = promise_in(promise, [arm for arm in policy.arms or () if arm not in gone])
         rows = rows_of(_do(running, "change", {"shares": owed}))
@@ -96,7 +96,7 @@ def labels_of(texts: list[str], study: Study) -> list[Any]:
     """Return the study's labels for their texts, which may be those of numbers; unknown texts as they are."""
     from evenhand.protocol import find_label
 
-    arms = study.bare_policy.arms or ()
+    arms = study.state.bare_copy().arms or ()
     found = [find_label(text, arms) for text in texts]
     return [text if place is None else arms[place] for text, place in zip(texts, found, strict=True)]
 

@@ -52,9 +52,6 @@ def ask(
         str | None,
         typer.Option(help="Whom the contexts are about: they are encrypted, and `evenhand erase` can erase them."),
     ] = None,
-    worker: Annotated[
-        str | None, typer.Option(help="Which worker decides, of a study with several; no other process may be it.")
-    ] = None,
     json: JSON = False,  # each decision is a line of JSON anyway
 ) -> None:
     """Take a decision. It is saved with its reason before it is printed as one line of JSON."""
@@ -65,7 +62,7 @@ def ask(
     from evenhand.studies import Operation, Study
     from evenhand.studies.log.operations import given_or_refusal
 
-    with Study.open(store, study, worker=worker) as running:
+    with Study.open(store, study) as running:
 
         def read() -> dict[str, Any]:
             given: dict[str, Any] = {"contexts": contexts_of(contexts, running)} if contexts else {}
@@ -146,7 +143,7 @@ def tell(
             given["samples"] = samples_of(samples)
         if rows:
             given |= rows_of(rows, label)
-        if reward and traits_of(running.first_policy).feedback == "labels":
+        if reward and traits_of(running.log.first_policy).feedback == "labels":
             given["label"] = told_label(reward)
         elif reward:
             given["reward"] = reward_of(reward, several_of(running))

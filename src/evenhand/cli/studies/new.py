@@ -15,7 +15,6 @@ from evenhand.errors import ArgumentError, wanted
 
 if TYPE_CHECKING:
     from evenhand.interventions import CausalModel
-    from evenhand.studies import Study
 
 __all__ = ["new"]
 
@@ -37,15 +36,6 @@ def new(
     name: Annotated[str | None, typer.Option(help="The study's name; by default the file's name.")] = None,
     expire_after: Annotated[
         str | None, typer.Option(help="How long a ticket may stay open: 90s, 12h, 7d; by default for ever.")
-    ] = None,
-    workers: Annotated[
-        int, typer.Option(help="How many workers decide at the same time, w1, w2, ..., without waiting.", min=1)
-    ] = 1,
-    exchange_rounds: Annotated[
-        int | None, typer.Option(help="Workers learn from one another after so many own rounds; by default 100.")
-    ] = None,
-    exchange_seconds: Annotated[
-        float | None, typer.Option(help="They do so after so many seconds too; by default 10.")
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -92,30 +82,18 @@ def new(
     described |= _settings(settings or [])
     after = read_expiry(expire_after, "--expire-after")
     made = policy_from(described, bounded=False)
-    often = {"exchange_rounds": exchange_rounds, "exchange_seconds": exchange_seconds}
-    chosen: dict[str, Any] = {option: value for option, value in often.items() if value is not None}
-    if chosen and workers == 1:
-        option, value = next(iter(chosen.items()))
-        raise ArgumentError(wanted(f"--{option.replace('_', '-')}", "--workers 2 or more beside it", value))
-    study = Study.create(store, made, name=name, expire_after=after, workers=workers, **chosen)
+    study = Study.create(store, made, name=name, expire_after=after)
     with study:
-        made = study.bare_policy
-        labels = list(traits_of(made).labels)
+        policy_name, labels = study.log.birth.policy, list(traits_of(made).labels)
         if json:
             seeded = getattr(made, "seed", None)
-            several = {"workers": workers, "burn_in": study.burn_in} if workers > 1 else {}
-            as_json({"name": study.name, "policy": study.policy_name, "arms": labels, "seed": seeded, **several})
+            as_json({"name": study.name, "policy": policy_name, "arms": labels, "seed": seeded})
             return
         other = "" if len(study.store.names()) == 1 else f" --study {study.name}"
-        say(f"Created study {study.name!r} ({study.policy_name}) in {store}")
+        say(f"Created study {study.name!r} ({policy_name}) in {store}")
         shown = " --contexts FILE" if _sees_contexts(made) else ""
         place = shlex.quote(store)
-        if workers > 1:
-            shown += " --worker w1"
-            say(f"It has the workers w1 to w{workers}; each process that decides is one of them.")
-        if study.burn_in:
-            say(f"The first {study.burn_in} decisions are taken one after another, so that no arm is short later.")
-        say(f"next: evenhand ask {place}{other}{shown}    then: evenhand tell {place}{other} TICKET {_told(study)}")
+        say(f"next: evenhand ask {place}{other}{shown}    then: evenhand tell {place}{other} TICKET {_told(made)}")
 
 
 def _sees_contexts(policy: Any) -> bool:
@@ -124,12 +102,12 @@ def _sees_contexts(policy: Any) -> bool:
     return "contexts" in inspect.signature(policy.ask).parameters and traits_of(policy).contextual is not False
 
 
-def _told(study: Study) -> str:
-    """Return how the shell tells the rewards of this study."""
+def _told(policy: Any) -> str:
+    """Return how the shell tells the rewards of this policy."""
     from evenhand.policy.traits import traits_of
 
     told = {"rows": "--rows FILE --label COLUMN", "samples": "--samples FILE", "reward": "REWARD", "labels": "LABEL"}
-    return told[traits_of(study.bare_policy).feedback]
+    return told[traits_of(policy).feedback]
 
 
 def _described(path: Path) -> dict[str, Any]:

@@ -47,9 +47,9 @@ def show(
             return
         found = summarize(running)
         found["open_tickets"] = running.open_tickets
-        found["latest"] = [_row(record) for record in running.latest(LATEST)]
-        found |= _tables(running.bare_policy)
-        found["notes"] = [*notes_of(running.bare_policy), *found.get("notes", ())]
+        found["latest"] = [_row(record) for record in running.log.latest(LATEST)]
+        found |= _tables(running.state.bare_copy())
+        found["notes"] = [*notes_of(running.state.bare_copy()), *found.get("notes", ())]
         written = [] if out is None else _write(running, found, folder(out))
     if json:
         as_json(found)
@@ -83,7 +83,7 @@ def _one(study: Study, ticket: str, json: bool) -> None:
     from evenhand.cli.output import as_json, say
     from evenhand.cli.reading.observations import ticket_of
 
-    found = study.record(ticket_of(ticket))._asdict()
+    found = study.log.record(ticket_of(ticket))._asdict()
     if json:
         as_json(found)
         return

@@ -37,9 +37,9 @@ def snapshot(store: STORE, study: STUDY = None, json: JSON = False) -> None:
     from evenhand.studies import Study
 
     with Study.open(store, study) as running:
-        running.snapshot()
-        words = f"{running.name}: its state after {running.sequence} entries is kept; they are not replayed again"
-        answer({"name": running.name, "entries": running.sequence}, words, json)
+        running.state.snapshot()
+        words = f"{running.name}: its state after {running.log.sequence} entries is kept; they are not replayed again"
+        answer({"name": running.name, "entries": running.log.sequence}, words, json)
 
 
 def erase(

@@ -70,10 +70,6 @@ def verify(
             say(promise_sentence(str(found.promise), found.promise_kept, *worst))
         elif found.promise_kept is not None:
             say(f"The promise {'was kept' if found.promise_kept else 'was BROKEN'} {found.promise}.")
-        if found.room and min(found.room.values()) > 0:
-            arm, left = min(found.room.items(), key=lambda one: one[1])
-            nearest = f"arm {arm} is nearest to the limit, by {left:.4g} decisions"
-            say(f"In any order of the workers' decisions it was kept too; {nearest}.")
         say(f"Last digest: {found.digest or 'none'}")
     if not found.ok:
         raise typer.Exit(1)

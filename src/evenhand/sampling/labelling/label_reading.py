@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from evenhand.errors import ArgumentError, ContradictionError, UnknownTicketError, wanted
 from evenhand.protocol import Label, find_label, places
@@ -16,9 +16,6 @@ from evenhand.sampling.labelling.label_files import read_labels
 from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED
 from evenhand.sampling.labelling.label_records import LEFT_OPEN, Said
 from evenhand.sampling.labelling.label_users import Users, names_of
-
-if TYPE_CHECKING:
-    from evenhand.sampling.labelling.label_queue import LabelQueue
 
 __all__ = ["tell_file"]
 
@@ -39,7 +36,7 @@ class Row(NamedTuple):
     """Whether somebody else rejects the item in the same file."""
 
 
-def tell_file(queue: LabelQueue, path: Any, annotator: str | Mapping[Any, str] | None, name: str) -> dict[str, int]:
+def tell_file(queue: Any, path: Any, annotator: str | Mapping[Any, str] | None, name: str) -> dict[str, int]:
     """Tell what a file, or a data frame called `name`, says; return how many labels were "told" and "left" open, how
     many items "rejected", and how many of both had been told before, as "repeated", where there are some.
 
@@ -80,7 +77,7 @@ def tell_file(queue: LabelQueue, path: Any, annotator: str | Mapping[Any, str] |
 
 
 def _rows_of(
-    queue: LabelQueue, said: Sequence[Said], annotator: str | Mapping[Any, str] | None, users: Users
+    queue: Any, said: Sequence[Said], annotator: str | Mapping[Any, str] | None, users: Users
 ) -> tuple[list[Row], list[ArgumentError]]:
     """Return the labels by the queue's own ids and names, then the items to reject; and what refuses the others. What
     they say of users is added to these."""
@@ -113,7 +110,7 @@ def _rows_of(
     return [*labelled, *rejected.values()], refusals
 
 
-def _tell(queue: LabelQueue, row: Row) -> str:
+def _tell(queue: Any, row: Row) -> str:
     """Tell one label; return what came of it."""
     position = queue._items.position(row.item)
     state = queue._items.state[position]
@@ -138,7 +135,7 @@ def _tell(queue: LabelQueue, row: Row) -> str:
     return "rejected" if row.label is None else "told"
 
 
-def _rehearsal(queue: LabelQueue) -> LabelQueue:
+def _rehearsal(queue: Any) -> Any:
     """Return a queue that labels can be told on trial: it shares everything but what they change."""
     trial = object.__new__(type(queue))
     vars(trial).update(vars(queue))
@@ -166,7 +163,7 @@ def _item(said: Said, ids: Sequence[Label], known: dict[Any, int], texts: dict[s
     return item
 
 
-def _texts(queue: LabelQueue) -> dict[str, set[Label]]:
+def _texts(queue: Any) -> dict[str, set[Label]]:
     """Return the items by what people see of them."""
     found: dict[str, set[Label]] = {}
     for text, item in zip(queue.content or map(str, queue.ids), queue.ids, strict=True):
@@ -174,9 +171,7 @@ def _texts(queue: LabelQueue) -> dict[str, set[Label]]:
     return found
 
 
-def _annotators(
-    queue: LabelQueue, said: Sequence[Said], given: Mapping[Any, str], users: Users
-) -> Callable[[str], str]:
+def _annotators(queue: Any, said: Sequence[Said], given: Mapping[Any, str], users: Users) -> Callable[[str], str]:
     """Return what says which annotator a user of the file is."""
     for one in said:
         users.meet(one.users)

@@ -9,16 +9,14 @@ import { el } from "./dom.js";
 import { count, counted, number, since, time } from "./format.js";
 import { promises } from "./promises.js";
 import { record } from "./record.js";
-import { workers } from "./workers.js";
 import { STORE, command, headline, promiseWords } from "./labels.js";
 
 /** view: {state, series, forced, open, page, ui}; parts that are not there yet are null. */
 export function study(view) {
   const { state } = view;
-  const before = [workers, promises, arms];
+  const before = [promises, arms];
   const begun = [
     promise,
-    workers,
     promises,
     reward,
     arms,

@@ -86,13 +86,13 @@ def decisions(request: Request, query: DecisionsQuery, session: Session) -> dict
     del chosen["limit"]
     with session.reading() as (_, index):
         tickets = list(islice(index.find(**chosen), limit + 1))
-    rows = [_row(session.reader.record(ticket)) for ticket in tickets[:limit]]
+    rows = [_row(session.reader.log.record(ticket)) for ticket in tickets[:limit]]
     return {"decisions": rows, "next": tickets[limit - 1] if len(tickets) > limit else None}
 
 
 def decision(request: Request, path: DecisionPath, session: Session) -> dict[str, Any]:
     """Return the contexts, the decision and its reason, its version and random state, and its outcome."""
-    record = session.reader.record(path.id)
+    record = session.reader.log.record(path.id)
     return {**_row(record), **{name: getattr(record, name) for name in RECORD}}
 
 
@@ -100,7 +100,7 @@ def forced(request: Request, query: ForcedQuery, session: Session) -> dict[str, 
     """Return the last decisions that the promise forced, newest first."""
     with session.reading() as (_, index):
         tickets = list(islice(index.forced(), query.limit))
-    records = [session.reader.record(ticket) for ticket in tickets]
+    records = [session.reader.log.record(ticket) for ticket in tickets]
     return {
         "forced": [
             {"id": one.ticket, "round": one.decision["round"], "at": one.at, "arm": one.decision["arm"]}
@@ -146,8 +146,7 @@ def _gauges(session: Session) -> StudyGauges:
 def state_of(session: Session) -> dict[str, Any]:
     """Return the present state of a study."""
     with session.reading() as (statistics, _):
-        summary = summarize(session.study, statistics)
-    return {**summary, **session.reader.team()}
+        return summarize(session.study, statistics)
 
 
 def _row(record: Any) -> dict[str, Any]:
@@ -170,7 +169,7 @@ def _row(record: Any) -> dict[str, Any]:
 
 def _unless_seen(request: Request, session: Session, mark: str, body: Callable[[], Any]) -> Response:
     """Return 304 if the client's `If-None-Match` names the log as it is now."""
-    tag = f'"{session.reader.sequence}-{mark}"'
+    tag = f'"{session.reader.log.sequence}-{mark}"'
     headers = {"ETag": tag, "Cache-Control": "no-cache"}
     seen = request.headers.get("if-none-match", "")
     if tag in (part.strip().removeprefix("W/").replace("-gzip", "") for part in seen.split(",")):

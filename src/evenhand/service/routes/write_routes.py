@@ -186,13 +186,7 @@ async def create(request: Request, body: CreateBody) -> Response:
 
 def _create(sessions: Sessions, body: CreateBody) -> Any:
     try:
-        Study.create(
-            sessions.store,
-            policy_from(body.policy),
-            name=body.name,
-            expire_after=body.expire_after,
-            workers=body.workers,
-        )
+        Study.create(sessions.store, policy_from(body.policy), name=body.name, expire_after=body.expire_after)
     except ArgumentError as error:
         if isinstance(error.__cause__, IntegrityError):
             raise Refusal(409, f"study {body.name!r} already exists; choose another name") from error
@@ -230,7 +224,8 @@ def _operations(
             Operation("ask", None, dict(shown), own or key, actor, 0 if own else i, row.subject, row.sticky, refusal)
             for i in range(len(operations), len(operations) + count)
         ]
-    check_shown(study.policy_name, (operation.given for operation in operations if isinstance(operation, Operation)))
+    given = (operation.given for operation in operations if isinstance(operation, Operation))
+    check_shown(study.log.birth.policy, given)
     return operations
 
 
@@ -238,7 +233,7 @@ def _shown(study: Study, body: AskBody) -> dict[str, Any]:
     """Return what a policy is shown; refuse one row for several arms, which may have lost the others on its way."""
     contexts, shown = body.contexts, body.shown()
     if isinstance(contexts, list) and len(contexts) == 1:
-        policy = study.bare_policy
+        policy = study.state.bare_copy()
         arms = len(policy.arms or ()) if isinstance(policy, KernelPolicy) else 0
         if arms > 1:
             raise ContextError(wanted("contexts", f"{arms} rows of numbers, one for each arm", "one row"))
@@ -267,7 +262,7 @@ def _report(session: Session, row: dict[str, Any], where: str, actor: str) -> Op
 def _ask_operation(session: Session, body: AskBody, headers: AskHeaders, actor: str) -> Operation:
     def read() -> dict[str, Any]:
         shown = _shown(session.study, body)
-        check_shown(session.study.policy_name, [shown])
+        check_shown(session.study.log.birth.policy, [shown])
         return shown
 
     shown, refusal = given_or_refusal(read, sticky=body.sticky)

@@ -104,7 +104,6 @@ class CreateBody(Body):
         description="`policy`, a registered name, beside the arguments of its constructor.",
         examples=[{"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "b": 0.3}, "seed": 1}],
     )
-    workers: int = Field(1, ge=1, description="How many workers decide at the same time, w1, w2, ...")
     expire_after: int | float | str | None = Field(
         default=None,
         description="How long a ticket may stay open: seconds, or a text such as 7d or 12h; null for ever.",

@@ -259,26 +259,6 @@ class GroupOut(BaseModel):
     share: float | None
 
 
-class WorkerOut(BaseModel):
-    """A worker of a study that several decide for."""
-
-    worker: str
-    state: Literal["new", "working", "left", "lost"]
-    holder: str | None = Field(description="The machine and process that decides as this worker.")
-    rounds: int | None
-    surplus: float | None = Field(description="By how many plays its arm nearest to the limit may still fall behind.")
-    heard: datetime | None
-    exchanged: datetime | None
-    lag: int | None = Field(description="Rounds of the others that it has not learned from.")
-
-
-class RoomOut(BaseModel):
-    """How far an arm is from a broken promise in every order of the workers' decisions."""
-
-    label: Label
-    pulls: float
-
-
 class StateOut(StudyCounts):
     """The present state of a study."""
 
@@ -290,8 +270,6 @@ class StateOut(StudyCounts):
     reward: RewardOut | None
     bias: list[BiasOut] | None
     groups: list[GroupOut] | None
-    workers: list[WorkerOut] = Field([], description="The workers of a study that several decide for.")
-    room: list[RoomOut] = Field([], description="What is left of the tolerance in every order of their decisions.")
 
 
 class SeriesOut(BaseModel):

@@ -7,12 +7,24 @@ from typing import Any, NamedTuple
 
 from evenhand.errors import ReplayError
 
-__all__ = ["BIRTH", "Entry", "check_link", "digest_of", "genesis"]
+__all__ = ["Birth", "Entry", "check_link", "digest_of"]
 
-BIRTH = ("name", "policy", "secret", "created_at")
-"""The fields that the digest before the first entry covers."""
 NOTHING = "\x00"
 """Represents a missing value in a digest; such a character in a text is doubled."""
+
+
+class Birth(NamedTuple):
+    """What a study is created with: its name, that of its policy, the secret of its tickets, and when."""
+
+    name: str
+    policy: str
+    secret: str
+    created_at: int
+
+    @property
+    def digest(self) -> str:
+        """The digest before the first entry, over all of it."""
+        return hashlib.sha256("\x1f".join(["", *map(str, self)]).encode()).hexdigest()
 
 
 class Entry(NamedTuple):
@@ -52,12 +64,6 @@ def digest_of(before: str, entry: tuple[Any, ...]) -> str:
         shown = (NOTHING if one is None else str(one).replace(NOTHING, 2 * NOTHING) for one in fields)
         text = "\x1f".join([before, *shown])
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def genesis(study: Any) -> str:
-    """Return the digest before the first entry: over the study's name, policy, secret and time of creation."""
-    values = study if isinstance(study, dict) else study._mapping
-    return hashlib.sha256("\x1f".join(["", *(str(values[name]) for name in BIRTH)]).encode()).hexdigest()
 
 
 def check_link(before: int, digest: str, entry: Entry) -> None:

@@ -48,21 +48,7 @@ __all__ = [
     "to_text",
 ]
 
-Kind = Literal[
-    "ask",
-    "tell",
-    "forget",
-    "expire",
-    "set",
-    "erase",
-    "add",
-    "retire",
-    "change",
-    "begin",
-    "join",
-    "leave",
-    "take",
-]
+Kind = Literal["ask", "tell", "forget", "expire", "set", "erase", "add", "retire", "change"]
 CHECKED = ("available", "groups", "segment")
 """The arguments of an ask by which promises are checked and groups counted: they are never encrypted."""
 SEALED = "$sealed"
@@ -79,9 +65,7 @@ class Event(NamedTuple):
     ----------
     sequence : its position, 1, 2, ...
     kind : "ask", "tell", "forget", "expire" (the ticket was open for too long), "set" (a setting of the study), "erase"
-        (the contexts of subjects can no longer be read), or a change of the promise: "add", "retire", "change". Of a
-        study with several workers also "begin", "join" and "leave", in the log that says who works on it, and "take",
-        with what a worker was told that others learned.
+        (the contexts of subjects can no longer be read), or a change of the promise: "add", "retire", "change".
     ticket : the ticket's number; None for a setting, a change, and a report without a ticket.
     at : when, in UTC.
     given : the arguments of the policy's method, by name.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from datetime import datetime
 from itertools import chain
 from typing import Any, NamedTuple
@@ -22,7 +21,7 @@ from evenhand.studies.store.server import Prepared, driver_of, execute, literals
 from evenhand.studies.store.statements import marks, read
 from evenhand.studies.store.store import Store
 
-__all__ = ["CLOSED", "Log", "Record"]
+__all__ = ["CLOSED", "LARGEST", "Log", "Record", "as_event", "record_of"]
 
 CLOSED = {"tell": "told", "forget": "forgotten", "expire": "expired"}
 """The status of a ticket that an entry of this kind closed."""
@@ -38,25 +37,17 @@ IN_ORDER = "ORDER BY +sequence"
 """Puts the few entries that an index finds in order; without the plus a database reads the whole log in its order."""
 APPEND = f"INSERT INTO events (study, {', '.join(Entry._fields)}) VALUES "
 LAST = "SELECT sequence, digest FROM events WHERE study = {0} ORDER BY sequence DESC LIMIT 1"
-CLAIMED = (
-    f"SELECT sequence, digest, claim, holder, left_at FROM (SELECT 1) one LEFT JOIN ({LAST}) last ON TRUE "
-    "LEFT JOIN workers ON study = {0}"
-)
-"""The last entry, and who may decide."""
 LOCK = "SELECT FROM studies WHERE id = {0} FOR UPDATE"
 """Begins a transaction on a server; a statement behind it sees entries that were written during the wait for it."""
 VALUES = "integer, bigint, text, bigint, bigint, text, text, text, text, text, text, text"
-ON_SERVER, OF_WORKER = (
-    Prepared(
-        {
-            "append": (VALUES, APPEND + "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"),
-            "first": ("integer", first.format("$1")),
-            "lock": ("integer", LOCK.format("$1")),
-        }
-    )
-    for first in (LAST, CLAIMED)
+ON_SERVER = Prepared(
+    {
+        "append": (VALUES, APPEND + "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"),
+        "last": ("integer", LAST.format("$1")),
+        "lock": ("integer", LOCK.format("$1")),
+    }
 )
-"""The statements of a transaction on a server, in a log of its own and in that of a worker."""
+"""The statements of a transaction on a server."""
 CLOSING = EVENTS.alias()
 """Entries that may have closed a ticket."""
 PAGE = 1_000
@@ -88,44 +79,21 @@ class Record(NamedTuple):
 
 
 class Log:
-    """The log of the study with this number.
-
-    Attributes
-    ----------
-    claim : of a worker's log: the number of the last claim, who has it, and when the worker left, as they were at the
-        beginning of the last transaction that wrote.
-    """
+    """The log of the study with this number."""
 
     def __init__(self, store: Store, study: int) -> None:
         self._store, self.study = store, study
         self._last = LAST.format(int(study))
-        self._first, self._on_server = self._last, ON_SERVER
-        """What a transaction that writes reads first."""
-        self.claim: tuple[int | None, str | None, int | None] = (None, None, None)
-
-    def read_claims(self) -> None:
-        """Read at the beginning of each transaction who may decide in this log, a worker's."""
-        self._first, self._on_server = CLAIMED.format(int(self.study)), OF_WORKER
-
-    @contextmanager
-    def writing(self) -> Iterator[tuple[Connection, int]]:
-        """Give a transaction that keeps out every other writer of this study, and the last entry's position."""
-        with self._store.writing(begin=self._store.serial) as connection:
-            yield connection, self.begin(connection)
 
     def begin(self, connection: Connection) -> int:
         """Begin a transaction that writes, if the store has not begun it; return the last entry's position."""
         driver = driver_of(connection)
         if self._store.serial:
-            found = driver.execute(self._first).fetchone()
+            found = driver.execute(self._last).fetchone()
         else:
-            call, number = self._on_server.call, str(self.study)
-            found = self._on_server.begin(driver, f"{call('lock', number)}; {call('first', number)}")
-        last, _, *claim = found or (0, "")
-        if claim:
-            number, holder, left = claim
-            self.claim = None if number is None else int(number), holder, None if left is None else int(left)
-        return int(last or 0)
+            call, number = ON_SERVER.call, str(self.study)
+            found = ON_SERVER.begin(driver, f"{call('lock', number)}; {call('last', number)}")
+        return int(found[0]) if found else 0
 
     def last(self, connection: Connection) -> tuple[int, str]:
         """Return the last entry's position and digest, (0, "") for an empty log."""
@@ -145,7 +113,7 @@ class Log:
 
         Parameters
         ----------
-        commit : end the transaction of a server that `writing` began, in the same round trip. That of a file ends with
+        commit : end the transaction of a server that `begin` began, in the same round trip. That of a file ends with
             its block.
         """
         if not entries:
@@ -157,7 +125,7 @@ class Log:
         else:
             rows = [literals(driver, (self.study, *entry)) for entry in entries]
             many = APPEND + ", ".join(f"({row})" for row in rows)
-            said = self._on_server.call("append", rows[0]) if commit and len(rows) == 1 else many
+            said = ON_SERVER.call("append", rows[0]) if commit and len(rows) == 1 else many
             execute(driver, f"{said}; COMMIT" if commit else said)
 
     def pages(self, connection: Connection, after: int = 0, up_to: int | None = None) -> Iterator[list[Entry]]:

@@ -21,9 +21,8 @@ __all__ = [
 
 CHANGES = ("add", "retire", "change")
 """The kinds of operations that change what a policy promises; they have no ticket."""
-NOTES = ("set", "erase", "begin", "join", "leave")
-"""The kinds of entries that are about the study and not for its policy: a setting, what was erased, which entries left
-the store, who works on it."""
+NOTES = ("set", "erase")
+"""The kinds of entries that are about the study and not for its policy: a setting, what was erased."""
 
 
 class Operation(NamedTuple):
@@ -162,8 +161,6 @@ def apply(policy: Any, kind: str, ticket: Any, arguments: dict[str, Any]) -> Any
         return policy.ask(**arguments)
     if kind in CHANGES:
         return getattr(policy, kind)(**arguments)
-    if kind == "take":
-        return policy.take_in(**arguments)
     if kind in NOTES:
         return None
     if type(ticket) is int and isinstance(policy, Conversation):

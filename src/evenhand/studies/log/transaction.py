@@ -21,7 +21,6 @@ from evenhand.errors import (
 )
 from evenhand.studies.log.chain import Entry, digest_of
 from evenhand.studies.log.codec import (
-    arguments_of,
     by_arm,
     decision_from,
     first_random_state,
@@ -97,13 +96,6 @@ class Transaction:
             self._enter("erase", None, to_text({"subjects": list(ids[start : start + MANY])}), time.perf_counter())
         self._subjects.drop(ids)
         return len(numbers)
-
-    def take_in(self, peers: dict[str, Any]) -> None:
-        """Have the policy learn from the reports of other workers, and write them to the log as they are."""
-        given = to_text({"peers": peers})
-        started, drawn_from = time.perf_counter(), self._replay.streams.text()
-        apply(self._replay.policy, "take", None, arguments_of(given))
-        self._enter("take", None, given, started, random_state=drawn_from)
 
     def _prepare(self, operations: Sequence[Operation]) -> None:
         """Read from the log what the operations need, and close the tickets that have expired."""

@@ -26,7 +26,7 @@ def outline(study: Study, statistics: Statistics) -> dict[str, Any]:
 def _counts(study: Study, statistics: Statistics) -> dict[str, Any]:
     return {
         "name": study.name,
-        "policy": study.policy_name,
+        "policy": study.log.birth.policy,
         "created": study.created,
         "decisions": statistics.rounds,
         "told": statistics.told,
@@ -50,7 +50,7 @@ def summarize(study: Study, statistics: Statistics | None = None) -> dict[str, A
     `high`. `groups`: `label`, `share`.
     """
     statistics = study.statistics() if statistics is None else statistics
-    traits = traits_of(study.bare_policy)
+    traits = traits_of(study.state.bare_copy())
     return {
         **_counts(study, statistics),
         "sequence": statistics.sequence,

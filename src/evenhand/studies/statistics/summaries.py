@@ -1,6 +1,6 @@
 """Summaries: what views show of a log up to some entry, stored, so that a restarted service reads only what follows.
 
-A summary names the last entry that it has read, of each worker's log, by its digest, and is sealed with the study's
+A summary names the last entry that it has read by its digest, and is sealed with the study's
 secret. It is believed only where the seal fits, the log still has these entries, and the same version of the code wrote
 it; otherwise, and where there is none, the log is read from its first entry. Whoever can change the store can read the
 secret, so that a seal shows damage and mix-ups, not every forgery: verification reads the log and no summary.
@@ -15,9 +15,11 @@ from typing import Any, Self
 from evenhand.errors import EvenhandError
 from evenhand.registry import register
 from evenhand.saving.state import from_bytes, to_bytes
+from evenhand.studies.log.reader import Reader
 from evenhand.studies.log.versions import policy_version
 from evenhand.studies.statistics.statistics import Statistics
 from evenhand.studies.store.statements import change, read
+from evenhand.studies.store.store import Store
 
 __all__ = ["begin", "keep"]
 
@@ -30,10 +32,10 @@ WRITE = (
 
 @register("studies/summary", kind="part")
 class Summary:
-    """The content of a summary: by which version, up to which entry of each log, the statistics, and further parts."""
+    """The content of a summary: by which version, up to which entry, the statistics, and further parts."""
 
-    def __init__(self, version: str, place: list[Any], statistics: dict[str, Any], parts: dict[str, Any]) -> None:
-        self.version, self.place, self.statistics, self.parts = version, place, statistics, parts
+    def __init__(self, version: str, digest: str | None, statistics: dict[str, Any], parts: dict[str, Any]) -> None:
+        self.version, self.digest, self.statistics, self.parts = version, digest, statistics, parts
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs."""
@@ -45,35 +47,35 @@ class Summary:
         return cls(**snapshot)
 
 
-def begin(study: Any) -> tuple[Statistics, dict[str, Any]]:
-    """Return a study's statistics as far as they are stored, with the parts that were stored beside them; empty where
-    there are none, or not of this log."""
+def begin(store: Store, log: Reader) -> tuple[Statistics, dict[str, Any]]:
+    """Return the statistics of a log as far as they are stored, with the parts that were stored beside them; empty
+    where there are none, or not of this log."""
     with suppress(EvenhandError, AttributeError, LookupError, TypeError, ValueError):
-        summary = _stored(study)
-        if summary is not None and study._continues(summary.place):
-            statistics = Statistics(study.first_policy)
+        summary = _stored(store, log)
+        if summary is not None and log.digest(summary.statistics["sequence"]) == summary.digest:
+            statistics = Statistics(log.first_policy)
             statistics.restore(summary.statistics)
             return statistics, summary.parts
-    return Statistics(study.first_policy), {}
+    return Statistics(log.first_policy), {}
 
 
-def _stored(study: Any) -> Summary | None:
-    with study.store.reading() as connection:
-        found = read(connection, FOUND, study._number)
+def _stored(store: Store, log: Reader) -> Summary | None:
+    with store.reading() as connection:
+        found = read(connection, FOUND, log.number)
     for seal, state in found:
-        if hmac.compare_digest(str(seal), _seal(study, bytes(state))):
+        if hmac.compare_digest(str(seal), _seal(log, bytes(state))):
             summary = from_bytes(bytes(state), "summary")
-            return summary if summary.version == policy_version(study.first_policy) else None
+            return summary if summary.version == policy_version(log.first_policy) else None
     return None
 
 
-def keep(study: Any, statistics: Statistics, parts: dict[str, Any]) -> None:
-    """Store the statistics of a study that were taken from its log by this object, and further parts beside them."""
-    place, version = study._place(statistics.sequence), policy_version(study.first_policy)
-    state = to_bytes(Summary(version, place, statistics.snapshot(), parts))
-    with study.store.writing() as connection:
-        change(connection, WRITE, study._number, statistics.sequence, _seal(study, state), state)
+def keep(store: Store, log: Reader, statistics: Statistics, parts: dict[str, Any]) -> None:
+    """Store the statistics that were taken from a log, and further parts beside them."""
+    digest, version = log.digest(statistics.sequence), policy_version(log.first_policy)
+    state = to_bytes(Summary(version, digest, statistics.snapshot(), parts))
+    with store.writing() as connection:
+        change(connection, WRITE, log.number, statistics.sequence, _seal(log, state), state)
 
 
-def _seal(study: Any, state: bytes) -> str:
-    return hmac.digest(bytes.fromhex(study._secret), b"summary" + state, "sha256").hex()
+def _seal(log: Reader, state: bytes) -> str:
+    return hmac.digest(bytes.fromhex(log.birth.secret), b"summary" + state, "sha256").hex()

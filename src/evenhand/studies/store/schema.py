@@ -5,12 +5,8 @@
     events      the log, never changed: every ask, tell, forget, expiry and change of the promise, chained by digests
     snapshots   the policy's state after some event, so that opening need not replay everything
     keys        the keys of the service, hashed, each with its end and the studies that it is limited to
-    workers     who decides in the log of a worker, and what it last reported to the others
     subjects    the people whose contexts are encrypted, each with a key for every day
     summaries   what views show of a log up to some entry, so that a restarted service reads only those behind it
-
-A study with several workers has a log of its own, which says who works on it, and one for each worker: rows of
-`studies` whose names are the study's, a slash, and the worker's.
 
 Everything but `events`, `subjects` and a study's first snapshot can be rebuilt.
 """
@@ -40,7 +36,6 @@ __all__ = [
     "SUMMARIES",
     "VERSION",
     "VERSIONS",
-    "WORKERS",
 ]
 
 VERSION = 1
@@ -116,19 +111,6 @@ KEYS = Table(
     Column("revoked_at", BigInteger),
     Column("expires_at", BigInteger),
     Column("studies", Text),
-)
-
-WORKERS = Table(
-    "workers",
-    METADATA,
-    _of_study(primary_key=True),
-    Column("claim", BigInteger, nullable=False),
-    Column("holder", String(200)),
-    Column("claimed_at", BigInteger),
-    Column("left_at", BigInteger),
-    Column("reported", BigInteger, nullable=False),
-    Column("reported_at", BigInteger),
-    Column("report", Text),
 )
 
 SUBJECTS = Table(

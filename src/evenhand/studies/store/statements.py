@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from evenhand.studies.store.server import driver_of
 
-__all__ = ["change", "lock_study", "marks", "read"]
+__all__ = ["change", "marks", "read"]
 
 
 def read(connection: Connection, statement: str, *values: Any) -> list[Any]:
@@ -26,12 +26,6 @@ def change(connection: Connection, statement: str, *values: Any) -> int:
 def marks(values: Sized) -> str:
     """Return a question mark for each of these values, separated by commas."""
     return ", ".join("?" * len(values))
-
-
-def lock_study(connection: Connection, study: int) -> None:
-    """Keep all others who lock it or write to its log out of a study, until the transaction ends."""
-    if connection.dialect.name != "sqlite":  # there nobody else writes anyway
-        read(connection, "SELECT id FROM studies WHERE id = ? FOR UPDATE", study)
 
 
 def _execute(connection: Connection, statement: str, values: tuple[Any, ...]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from sqlalchemy import Connection, Table
 
@@ -15,10 +15,10 @@ class Storage(Protocol):
     """A database that holds studies; `Store` is ours, and `Study.create` and `Study.open` take any other.
 
     It gives connections of SQLAlchemy to a database that speaks as SQLite or PostgreSQL does, through `sqlite3` or
-    psycopg: studies send short statements to the driver itself. `check_store` runs all that is said here.
+    psycopg: studies send short statements to the driver itself.
 
     **Threads.** Every method may be called from any thread, and several at once. A connection belongs to the thread
-    that entered its block, until the block ends. Blocks of one thread are not nested, except in `excluding`.
+    that entered its block, until the block ends. Blocks of one thread are not nested.
 
     **Ownership.** `Study.close` closes its storage, also one that was handed to it and that other studies use. So
     `close` only ends connections: it may be called twice, and a later block opens new ones. In memory the data end
@@ -37,19 +37,13 @@ class Storage(Protocol):
     url : the address without its password, for messages.
     in_memory : whether it is gone with the process, and one thread at a time uses it.
     serial : whether a writing block excludes all others, so that rows need no locks.
-    file : the path beside which files of locks may lie; None for a server and in memory.
-    named_turn : a lock of `threading`, held by the thread that excludes others from some names.
     """
 
     url: str
     in_memory: bool
-    named_turn: Any
 
     @property
     def serial(self) -> bool: ...
-
-    @property
-    def file(self) -> str | None: ...
 
     def reading(self) -> AbstractContextManager[Connection]:
         """Provide a connection that sees one state of the database."""

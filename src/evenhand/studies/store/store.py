@@ -76,8 +76,6 @@ class Store:
         self._turn: AbstractContextManager[Any] = turn or nullcontext()
         self._file = os.path.abspath(str(engine.url.database)) if self.serial and not self.in_memory else None
         self._connections = Connections(engine, turn, self._file, self._refused)
-        self.named_turn = threading.Lock()
-        """Held by the thread that excludes others from some names; see `excluding`."""
 
     @classmethod
     def at(cls, where: Storage | str | os.PathLike[str], *, create: bool = False) -> Store:
@@ -131,14 +129,8 @@ class Store:
 
     def names(self) -> list[str]:
         """Return the names of the studies, oldest first."""
-        studies = "SELECT name FROM studies WHERE replace(name, '/', '') = name ORDER BY id"  # not the logs of workers
         with self.reading() as connection:
-            return [name for (name,) in read(connection, studies)]
-
-    @property
-    def file(self) -> str | None:
-        """The path of an SQLite file; None for other stores."""
-        return self._file
+            return [name for (name,) in read(connection, "SELECT name FROM studies ORDER BY id")]
 
     def check_writable(self) -> None:
         """Write to the store and undo it at once.

@@ -76,10 +76,6 @@ class Balance:
         """Return the least balance of each clause after any round, and before the first (n_clauses,)."""
         return [account.worst(self._ticks.get(key, 0))[0] for account in self._at(key)]
 
-    def least_of_all(self) -> list[Fraction]:
-        """Return the least balance of each clause in any segment (n_clauses,)."""
-        return [min(each) for each in zip(*map(self.least, self.keys or [None]), strict=True)]
-
     def stretches(self, place: int, key: Hashable = None) -> list[Fraction]:
         """Return of a window the balances that allow 0, 1, ... plays of it in the stretch."""
         return self._at(key)[place].worst(self._ticks.get(key, 0))

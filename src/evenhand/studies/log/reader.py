@@ -1,0 +1,104 @@
+"""What can be read of a study's log: entries in their order, and all that is known of a decision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+from evenhand.arguments import whole
+from evenhand.errors import ReplayError, UnknownTicketError
+from evenhand.studies.log.chain import Birth, Entry
+from evenhand.studies.log.codec import Event
+from evenhand.studies.log.log import LARGEST, Log, Record, as_event, record_of
+from evenhand.studies.log.snapshots import first_replay
+from evenhand.studies.signing import ticket_number
+from evenhand.studies.store.store import Store
+
+__all__ = ["Reader"]
+
+
+class Reader:
+    """The log of a study, for reading.
+
+    Attributes
+    ----------
+    number : of the log in its store.
+    birth : the study's name, the name of its policy, its secret and when it was created.
+    """
+
+    def __init__(self, store: Store, log: Log, birth: Birth) -> None:
+        self._store, self._log = store, log
+        self.number, self.birth = log.study, birth
+
+    @property
+    def sequence(self) -> int:
+        """How many entries the log has."""
+        with self._store.reading() as connection:
+            return self._log.last(connection)[0]
+
+    @property
+    def expire_after(self) -> timedelta | None:
+        """How long a ticket may stay open; None where tickets never expire."""
+        with self._store.reading() as connection:
+            after = self._log.setting(connection, LARGEST).get("expire_after")
+        return None if after is None else timedelta(seconds=after)
+
+    @property
+    def first_policy(self) -> Any:
+        """The policy as it was when the study was created."""
+        with self._store.reading() as connection:
+            return first_replay(connection, self._log).policy
+
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        """Yield the entries after the one numbered `after`, as they are stored."""
+        with self._store.reading() as connection:
+            yield from self._log.rows(connection, after)
+
+    def events(self, after: int = 0) -> Iterator[Event]:
+        """Yield the entries after the one numbered `after`, up to the present end; no transaction is open meanwhile.
+
+        Raises
+        ------
+        ReplayError
+            If the log lacks an entry.
+        """
+        last = self.sequence
+        while after < last:
+            with self._store.reading() as connection:
+                page = next(self._log.pages(connection, after, last), [])
+            if not page:
+                raise ReplayError(f"entry {after + 1} is missing from the log")
+            yield from map(as_event, page)
+            after = page[-1].sequence
+
+    def record(self, ticket: Any) -> Record:
+        """Return everything that is known of one decision, given as it is, by its number or by its signed text.
+
+        Raises
+        ------
+        UnknownTicketError, ForeignTicketError
+            If no ticket has this number, or the signature is not this study's.
+        """
+        number = ticket_number(self.birth, ticket)
+        with self._store.reading() as connection:
+            events = self._log.of_ticket(connection, number)
+        if not events:
+            raise UnknownTicketError(f"ticket {number} was never handed out by the study {self.birth.name!r}")
+        return record_of(events)
+
+    def latest(self, count: int) -> list[Record]:
+        """Return the records of the last decisions, oldest first."""
+        with self._store.reading() as connection:
+            tickets = self._log.last_tickets(connection, whole("count", count, low=1))
+        return [self.record(ticket) for ticket in reversed(tickets)]
+
+    def has_digest(self, digest: str) -> bool:
+        """Return whether an entry has this digest."""
+        with self._store.reading() as connection:
+            return self._log.has_digest(connection, digest)
+
+    def digest(self, sequence: int) -> str | None:
+        """Return the digest of an entry, None where there is no such entry."""
+        with self._store.reading() as connection:
+            return self._log.digest(connection, sequence)

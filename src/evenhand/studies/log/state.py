@@ -1,0 +1,181 @@
+"""The policy of a study in memory: it follows the log, and is the one way to add to it.
+
+Each call that adds is one transaction: other writers wait, the policy applies what they wrote meanwhile and then the
+call, and the entry is on disk before the call returns. The policy in memory is always a replay of the log; when a
+transaction fails, that replay is dropped and made again from the last snapshot.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from sqlalchemy import Connection
+
+from evenhand.errors import ErasedError, EvenhandError
+from evenhand.policy.policy import KernelPolicy
+from evenhand.studies.log.codec import now
+from evenhand.studies.log.log import Log
+from evenhand.studies.log.operations import Arguments, Operation
+from evenhand.studies.log.replay import Replay
+from evenhand.studies.log.snapshots import latest_replay, mark_version, take_resting_place, take_snapshot
+from evenhand.studies.log.transaction import Transaction
+from evenhand.studies.store.store import Store
+
+__all__ = ["State"]
+
+SMALL = 2**20
+"""The largest state, in bytes, that is saved when a study is closed."""
+
+
+class State:
+    """The policy in memory; every method may be called from any thread.
+
+    Parameters
+    ----------
+    number_of : returns the number of a ticket, which may be signed.
+
+    Attributes
+    ----------
+    turn : a lock, held while the policy is used.
+    seen : the replay as far as this process has followed the log, None before.
+    """
+
+    def __init__(self, store: Store, log: Log, number_of: Callable[[Any], int]) -> None:
+        self._store, self._log, self._number_of = store, log, number_of
+        self.turn = threading.RLock()
+        self.seen: Replay | None = None
+        self._added = False
+
+    # ------------------------------------------------------------------ what it is
+
+    @property
+    def arguments(self) -> Arguments:
+        """The names of the arguments of the policy's methods."""
+        return self._now_or_earlier().arguments
+
+    def now(self) -> Replay:
+        """Return the replay of the whole log, with what others did."""
+        with self.turn, self._reading() as (_, replay):
+            return replay
+
+    def copy(self) -> Any:
+        """Return a copy of the policy as it is now, with all its open tickets."""
+        with self.turn, self._reading() as (connection, replay):
+            return replay.whole_copy(connection)
+
+    def bare_copy(self) -> Any:
+        """Return a copy of the policy as it is now, without its open tickets, however many there are."""
+        with self.turn:
+            return self.now().copy()
+
+    def open_tickets(self) -> list[int]:
+        """Return the numbers of the tickets that are neither told nor forgotten nor expired."""
+        with self.turn, self._reading() as (connection, replay):
+            return self._log.open_tickets(connection, replay.tickets.floor)
+
+    def compile(self) -> None:
+        """Compile the policy's decisions now, where it can be."""
+        with self.turn:
+            policy = self._now_or_earlier().policy
+            if isinstance(policy, KernelPolicy):
+                policy.compile()
+
+    # ------------------------------------------------------------------ what adds to the log
+
+    def perform(self, operations: Sequence[Operation], *, whole: bool = False) -> list[Any]:
+        """Perform operations in one transaction, and return the outcome or the refusal of each; with `whole`, the first
+        refusal is raised and undoes all."""
+        with self.turn:
+            self._rehearse(operations)
+            with self.writing() as (connection, replay):
+                before = replay.sequence
+                transaction = self.transaction(connection, replay)
+                outcomes = transaction.done(operations)
+                refusal = next((one for one in outcomes if isinstance(one, EvenhandError)), None)
+                if whole and refusal is not None:
+                    raise refusal
+                self._added = self._added or replay.sequence > before
+                if replay.wants_snapshot:
+                    self._snapshot(connection, replay)
+                elif replay.wants_resting_place:
+                    take_resting_place(replay, connection, self._log.study, now())
+                transaction.commit()
+                return outcomes
+
+    @contextmanager
+    def writing(self) -> Iterator[tuple[Connection, Replay]]:
+        """Provide a transaction that excludes other writers, and the policy with all that they wrote; if it fails, drop
+        the replay, which may be ahead of the log."""
+        try:
+            with self._store.writing(begin=self._store.serial) as connection:
+                last, replay = self._log.begin(connection), self.seen
+                yield connection, self._follow(connection) if replay is None or replay.sequence < last else replay
+        except BaseException:
+            self.seen = None
+            raise
+
+    def transaction(self, connection: Connection, replay: Replay) -> Transaction:
+        """Return the operations of a transaction that `writing` began."""
+        mark_version(replay, connection, self._log.study, now())
+        return Transaction(connection, self._log, replay, self._number_of)
+
+    # ------------------------------------------------------------------ what is kept of it
+
+    def snapshot(self) -> None:
+        """Save the state as it is now, so that earlier entries are not replayed when the study is opened.
+
+        Snapshots are taken automatically as the log grows and when a study is closed. Take one by hand before you
+        replace evenhand or the policy's own code, if a process may have been killed: the new code then continues from
+        here even if it would have decided otherwise before.
+        """
+        with self.turn, self.writing() as (connection, replay):
+            self._snapshot(connection, replay)
+
+    def snapshot_if_small(self) -> None:
+        """Take a snapshot if this object added entries since the last one and the state is small; this never fails."""
+        with self.turn, suppress(EvenhandError):
+            if self._added and self.seen is not None and len(self.seen.bytes()) <= SMALL:
+                self.snapshot()
+
+    def _snapshot(self, connection: Connection, replay: Replay) -> None:
+        take_snapshot(replay, connection, self._log.study, now())
+        self._added = False
+
+    # ------------------------------------------------------------------ inside
+
+    def _now_or_earlier(self) -> Replay:
+        with self.turn:
+            return self.seen or self.now()
+
+    def _rehearse(self, operations: Sequence[Operation]) -> None:
+        new = self._now_or_earlier().new_kinds(operations)
+        if new:
+            with self._reading() as (connection, replay):
+                replay.rehearse(connection, new)
+
+    @contextmanager
+    def _reading(self) -> Iterator[tuple[Connection, Replay]]:
+        """Provide a connection that sees one state of the store, and the replay of the log in that state."""
+        try:
+            with self._store.reading() as connection:
+                yield connection, self._follow(connection)
+        except BaseException:
+            self.seen = None
+            raise
+
+    def _follow(self, connection: Connection) -> Replay:
+        replay = self.seen or latest_replay(connection, self._log)
+        try:
+            self._take_in(replay, connection)
+        except ErasedError:  # by another process, which took a snapshot behind what it erased
+            replay = latest_replay(connection, self._log)
+            self._take_in(replay, connection)
+        self.seen = replay
+        return replay
+
+    def _take_in(self, replay: Replay, connection: Connection) -> None:
+        for page in self._log.pages(connection, replay.sequence):
+            replay.take_in(connection, page)

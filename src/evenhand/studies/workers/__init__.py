@@ -1,1 +1,0 @@
-"""Studies that several processes decide for at the same time."""
