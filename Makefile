@@ -10,7 +10,7 @@ FIRST ?= 0
 LOWEST_TESTS := tests/service tests/client/test_client.py tests/studies/test_study.py tests/studies/test_store.py
 EXTRAS := all client dask docs fairlearn gymnasium openfeature peers postgresql ray service test
 
-.PHONY: help demo test test-quick test-long test-rest nightly test-lowest lint lines check figures evaluation docs bench fuzz durability kill-workers simulate coverage clients wheels lock clean
+.PHONY: help demo test test-quick test-long test-rest nightly test-lowest lint lines check figures docs bench fuzz durability kill-workers simulate coverage clients wheels lock clean
 
 help:
 	@echo "make demo                  decide on real data under guaranteed shares, and see that the promise held"
@@ -22,7 +22,6 @@ help:
 	@echo "make lines                 how many lines of code there are, without blanks, comments and docstrings"
 	@echo "make check POLICY=NAME     the contract over one registered policy, such as quotas/fair-ucb"
 	@echo "make figures               every paper's figures in full, with verdicts, into $(OUT)/"
-	@echo "make evaluation            what evaluations promise, measured: coverage under drift, real logs"
 	@echo "make docs                  the site of documentation, into $(OUT)/docs/html; its notebooks run"
 	@echo "make bench                 the benchmarks, ratios in one run"
 	@echo "make fuzz                  the property tests with fifty times as many examples, new ones each time"
@@ -87,9 +86,6 @@ check: .venv/ready
 figures: .venv/ready
 	for paper in quotas groups sampling similarity interventions workers; do \
 		$(BIN)/evenhand reproduce $$paper --out $(OUT) || exit; done
-
-evaluation: .venv/ready
-	$(BIN)/evenhand reproduce evaluation --out $(OUT)
 
 docs: .venv/ready
 	rm -rf docs/reference/generated
