@@ -37,7 +37,7 @@ from evenhand.similarity.reading import (
     read_rewards,
     read_verdicts,
 )  # fmt: skip
-from evenhand.similarity.robust import Robust, announcement, robust_belief
+from evenhand.similarity.robust import ANNOUNCEMENT, robust_belief
 from evenhand.similarity.rule import ALL, EXPLICIT, FIRST, RuleParams, new_state, resized
 
 __all__ = ["Lipschitz", "OnContradiction", "Silence"]
@@ -77,7 +77,6 @@ class Lipschitz(Conversation):
         silence: Silence = "acceptable",
         norms: Norms = "refuse",
         on_contradiction: OnContradiction = "refuse",
-        belief: Robust = "posterior",
         seed: Seed = None,
     ) -> None:
         super().__init__()
@@ -88,7 +87,6 @@ class Lipschitz(Conversation):
         self.noise_scale = real("noise_scale", noise_scale, above=0)
         self.silence, self.norms = one_of("silence", silence, SILENCES), one_of("norms", norms, ("refuse", "scale"))
         self.on_contradiction = one_of("on_contradiction", on_contradiction, ("robust", "refuse"))
-        self.belief = one_of("belief", belief, ("posterior", "moments"))
         if individuals is not None:
             individuals = whole("individuals", individuals, low=1, high=MOST_INDIVIDUALS)
         if metric is not None and not isinstance(metric, DistanceLearner):
@@ -207,7 +205,7 @@ class Lipschitz(Conversation):
             self._kernels.learn_reward(ticket.contexts[i], value, flat(self._state))
         del self._open[number]
         if self._exact is not before:
-            warnings.warn(announcement(self.metric), stacklevel=3)
+            warnings.warn(ANNOUNCEMENT, stacklevel=3)
         else:
             self.metric.warn_if_grown(doublings)
 
@@ -225,7 +223,7 @@ class Lipschitz(Conversation):
         """
         number, gone_over = self.judge(x, y, gap, unfair, auditor=auditor)
         if gone_over:
-            warnings.warn(announcement(self.metric), stacklevel=3)
+            warnings.warn(ANNOUNCEMENT, stacklevel=3)
         return number
 
     @locked
@@ -241,8 +239,7 @@ class Lipschitz(Conversation):
         except VerdictError:
             if not self._yields or (unfair and gap <= EQUAL) or np.array_equal(x, y):
                 raise
-        first, second = (np.array(one, np.float64) for one in (x, y))
-        self._go_over([Verdict(0, first, second, float(gap), bool(unfair), 0, auditor)])
+        self._go_over()
         return self.metric.verdict(x, y, gap, unfair, auditor=auditor), True
 
     @locked
@@ -408,9 +405,9 @@ class Lipschitz(Conversation):
         """Whether a contradiction makes the policy go over to a robust belief."""
         return self.on_contradiction == "robust" and self.metric.error_rate == 0.0
 
-    def _go_over(self, report: list[Verdict]) -> None:
-        """Believe from now on that some verdicts are wrong, as this report shows."""
-        begun, belief = self.metric, robust_belief(self.metric, report, self.belief)
+    def _go_over(self) -> None:
+        """Believe from now on that some verdicts are wrong."""
+        begun, belief = self.metric, robust_belief(self.metric)
         belief._lock = begun._lock
         self._adopt(belief)
         self._exact = begun.fresh()
@@ -434,7 +431,7 @@ class Lipschitz(Conversation):
         if contradicted or opposite:
             self.metric.put_back(before)
             if self._yields:
-                self._go_over(verdicts)
+                self._go_over()
                 self._learn_verdicts(ticket, said, auditor)
                 return
             i, j = next(pair for pair in taken if status[pair] == CONTRADICTED or pair in opposite)
@@ -458,7 +455,7 @@ class Lipschitz(Conversation):
         """
         errs = self.metric.error_rate > 0.0 or self.on_contradiction == "robust"
         unnamed = self.silence == "acceptable" or not (said > 0).any()
-        return errs and self.belief == "posterior" and self.silence != "nothing" and unnamed
+        return errs and self.silence != "nothing" and unnamed
 
     def _kept(self, remembered: Any) -> tuple[Any, ...]:
         (round, _, _), ticket = remembered

@@ -24,7 +24,6 @@ from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.oracles import MahalanobisOracle
 from evenhand.similarity.program import Select
 from evenhand.similarity.reading import Norms, read_theta
-from evenhand.similarity.robust import Robust
 from evenhand.similarity.worlds import LinearContexts
 
 __all__ = ["KnownRewardLipschitz", "LipschitzUCB"]
@@ -51,10 +50,8 @@ class LipschitzUCB(Lipschitz):
         pairs called acceptable teach upward; without any such verdict the policy treats everybody alike).
     norms : what to do with contexts of norm above 1, "refuse" or "scale".
     on_contradiction : what to do with a verdict that no metric agrees with together with those before: "refuse" it, or
-        go over from an exact learner to a "robust" belief that is told every answer again and learns how many are
-        wrong. That is said once, in a warning; intervals are then measured, not certified.
-    belief : that belief: "posterior", a `PosteriorDistance`; or "moments", a `MomentDistance` with an error rate, as
-        policies have that were saved before there was a choice, whose logs keep only the answers that taught.
+        go over from an exact learner to a "robust" belief, a `PosteriorDistance` that is told every answer again and
+        learns how many are wrong. That is said once, in a warning; intervals are then measured, not certified.
     seed : of the draws.
 
     Raises
@@ -89,7 +86,7 @@ class KnownRewardLipschitz(Lipschitz):
     ----------
     theta : the weights of the rewards (d,): an individual with context x brings <x, theta>.
     precision, metric, select, margin, individuals, silence, norms : as in `LipschitzUCB`.
-    on_contradiction, belief, seed : as in `LipschitzUCB`.
+    on_contradiction, seed : as in `LipschitzUCB`.
 
     Raises
     ------
@@ -117,7 +114,6 @@ class KnownRewardLipschitz(Lipschitz):
         silence: Silence = "acceptable",
         norms: Norms = "refuse",
         on_contradiction: OnContradiction = "refuse",
-        belief: Robust = "posterior",
         seed: Seed = None,
     ) -> None:
         self.theta = read_theta(theta)
@@ -131,7 +127,6 @@ class KnownRewardLipschitz(Lipschitz):
             silence=silence,
             norms=norms,
             on_contradiction=on_contradiction,
-            belief=belief,
             seed=seed,
         )
 
