@@ -92,7 +92,7 @@ def test_refusing_stays_the_default_and_equal_treatment_stays_refused():
     assert robust.metric.guarantee == "certified"
     for make in (LipschitzUCB, KnownRewardLipschitz):
         with pytest.raises(ArgumentError, match="on_contradiction: wanted"):
-            make(2 if make is LipschitzUCB else [1.0, 0.0], on_contradiction="ignore")
+            make(theta=[1.0, 0.0], on_contradiction="ignore")
 
 
 def test_a_robust_policy_is_saved_and_its_fresh_copy_is_exact_again():

@@ -35,6 +35,7 @@ from evenhand.similarity.reading import (
     Ticket,
     read_contexts,
     read_rewards,
+    read_theta,
     read_verdicts,
 )  # fmt: skip
 from evenhand.similarity.robust import ANNOUNCEMENT, robust_belief
@@ -60,12 +61,15 @@ class Lipschitz(Conversation):
 
     apart = True
     audited = True
+    known_rewards = False
+    """Whether the weights of the rewards must be given."""
     work = "pairs"
 
     def __init__(
         self,
-        dimension: int,
+        dimension: int | None = None,
         *,
+        theta: ArrayLike | None = None,
         precision: float = 0.02,
         metric: DistanceLearner | None = None,
         select: Select = "one",
@@ -81,7 +85,12 @@ class Lipschitz(Conversation):
     ) -> None:
         super().__init__()
         one = checked_select(select)
-        self.dimension, self.select = whole("dimension", dimension, low=1), select
+        self.theta = None if theta is None and not self.known_rewards else read_theta(theta)
+        if self.theta is not None and dimension not in (None, self.theta.size):
+            what = f"{self.theta.size}, one for each weight in theta"
+            raise ArgumentError(wanted("dimension", what, dimension, "leave it out"))
+        self.dimension = whole("dimension", dimension, low=1) if self.theta is None else self.theta.size
+        self.select = select
         self.margin, self.precision = yes_or_no("margin", margin), real("precision", precision, above=0, below=1)
         self.delta, self.ridge = real("delta", delta, above=0, below=1), real("ridge", ridge, above=0)
         self.noise_scale = real("noise_scale", noise_scale, above=0)
@@ -112,7 +121,7 @@ class Lipschitz(Conversation):
             self.noise_scale,
             learner.shared,
             SILENCES[silence],
-            self.known_weights(),
+            np.zeros(0) if self.theta is None else self.theta,
         )
         self._state = new_state(self.dimension, k, self.ridge, stream(self.seed))
         self.round = 0
@@ -122,10 +131,6 @@ class Lipschitz(Conversation):
         self._exact: DistanceLearner | None = None
         """The learner that the policy began with, once it has gone over to a robust belief."""
         self._adopt(learner)
-
-    def known_weights(self) -> NDArray[np.float64]:
-        """Return the rewards' weights (d,) where they are known, else (0,)."""
-        return np.zeros(0)
 
     # ------------------------------------------------------------------ the conversation
 
