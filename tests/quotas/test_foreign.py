@@ -10,7 +10,6 @@ import pytest
 
 import evenhand as eh
 from evenhand.errors import ArgumentError
-from evenhand.groups import NaiveFair
 from evenhand.learners import (
     KLUCB,
     UCB1,
@@ -252,15 +251,12 @@ def begun(memory, number):
     memory.clear()
 
 
-def test_a_simulation_and_naive_fair_say_among_which_arms_it_chooses():
+def test_a_simulation_says_among_which_arms_it_chooses():
     learner = Adapter([], choose=chosen_among, update=ignored, seed=begun, among=True)
     policies = {"alone": learner, "fair": FairLearn(learner, [0.1] * 3)}
     history = eh.simulate(policies, BernoulliArms([0.5] * 3), rounds=20, seed=1, jobs=1)
     assert history.pulls.isel(round=-1).sel(policy="alone").values.tolist() == [[0, 0, 20]]
     assert history.pulls.isel(round=-1).sel(policy="fair", arm=2).item() > 14
-    policy = NaiveFair({"ann": "f", "bob": "m", "cid": "m"}, inner=learner, seed=1)
-    assert {policy.ask().arm for _ in range(20)} == {"ann", "cid"}
-    assert policy._inside[1].learner[-1] == [0, 1]
 
 
 def test_it_goes_on_exactly_where_it_was_saved_while_arms_are_off_offer():
