@@ -93,6 +93,7 @@ docs: .venv/ready
 	@echo "Open $(OUT)/docs/html/index.html"
 
 bench: .venv/ready
+	$(BIN)/python -m pip install -q --disable-pip-version-check -r benchmarks/requirements.txt
 	$(BIN)/python -m benchmarks --out $(OUT)/benchmarks
 
 fuzz: .venv/ready

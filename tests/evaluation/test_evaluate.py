@@ -728,7 +728,7 @@ def test_contexts_of_another_width_are_refused():
 @pytest.mark.parametrize("named", [lambda log, names: names, lambda log, names: log[names]], ids=["columns", "a frame"])
 def test_contexts_in_another_order_than_the_policy_has_learned_are_refused(named):
     log = drawn(200).assign(age=np.arange(200.0) / 200, pay=np.arange(200.0) % 7)
-    policy = eh.learners.DiscountedLinUCB(arms=["a", "b", "c"])
+    policy = eh.learners.LinUCB(arms=["a", "b", "c"])
     policy.learn(log, contexts=["age", "pay"])
     found = eh.evaluate(log, policy, **COLUMNS, contexts=named(log, ["age", "pay"]), seed=1)
     assert found.value == eh.evaluate(log, policy, **COLUMNS, contexts=log[["age", "pay"]].to_numpy(), seed=1).value

@@ -32,19 +32,11 @@ def river(name, **settings):
     return foreign.of_river(getattr(bandit, name)(**settings, seed=1))
 
 
-def mabwiser(name, **settings):
-    from mabwiser.mab import MAB, LearningPolicy
-
-    mab = MAB(arms=[0, 1, 2], learning_policy=getattr(LearningPolicy, name)(**settings), seed=1)
-    return foreign.of_mabwiser(mab)
-
-
 LIBRARIES = {
     "river UCB": lambda: river("UCB", delta=1.0),
     "river epsilon-greedy": lambda: river("EpsilonGreedy", epsilon=0.3),
     "river Thompson": lambda: river("ThompsonSampling"),
     "river Exp3": lambda: river("Exp3", gamma=0.3),
-    "MABWiser UCB1": lambda: mabwiser("UCB1", alpha=1.0),
 }
 LEARNERS = {"plain data": adapter} | LIBRARIES
 

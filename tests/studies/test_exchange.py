@@ -21,7 +21,6 @@ LEARNERS = [
     eh.learners.Thompson(),
     eh.learners.EpsilonGreedy(),
     eh.learners.DiscountedUCB(),
-    eh.learners.DiscountedThompson(),
 ]
 INTERVALS = [
     lambda seed: eh.groups.TopInterval({"a": "x", "b": "y", "c": "x"}, seed=seed),
@@ -260,7 +259,6 @@ def test_what_is_no_report_is_refused_and_changes_nothing(field, value):
     [
         lambda: eh.learners.Exp3(arms=["a", "b"]),
         lambda: eh.learners.SlidingWindowUCB(arms=["a", "b"]),
-        lambda: eh.learners.GLRKLUCB(arms=["a", "b"]),
         lambda: eh.quotas.DeadlineLearn(eh.learners.Exp3(), {"a": 0.1, "b": 0.1}, 5.0),
     ],
 )
