@@ -9,7 +9,6 @@ from evenhand.checks.drawn_promises import drawn_promise
 from evenhand.kernels.compose import interpreted
 from evenhand.promises.exact import grants_all
 from evenhand.promises.laminar import look
-from evenhand.promises.overlapping import single_floors
 from evenhand.promises.pick import AS_RANKED, begin_round, pick_for
 from evenhand.promises.rule import rule_parameters, rule_state
 from tests.reference.game import Cap, Floor, Game, Window
@@ -46,8 +45,7 @@ class Walk:
 
     def __init__(self, promise):
         self.promise, self.game, self.exact = promise, game_of(promise), grants_all(promise)
-        kept = promise if promise.overlap() is None else single_floors(promise)
-        self.params, self.state, self.pick = begun(kept)
+        self.params, self.state, self.pick = begun(promise)
         self.books, self.now = self.game.begin, 0
 
     def depth(self, more=0):

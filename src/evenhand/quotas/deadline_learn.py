@@ -159,9 +159,9 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         promise = self._promised(learner, shares, said | {"windows": windows, "behind": behind}, arms)
         self.plays = promise.plays
         self.lottery = None if lottery is None else real("lottery", lottery, low=0.0, high=1.0)
-        self._floors, self._form = form_for(promise, self.lottery)
+        self._form = form_for(promise, self.lottery)
         check_tolerance(promise)
-        warn_of_idle_arms(self._floors)
+        warn_of_idle_arms(promise)
         self._set_up(learner, promise, seed)
         if self.plays > 1 and self.compiled and self.learner.kernels.rank is None:
             what = "a learner that ranks the arms, as several are played"
@@ -171,7 +171,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     def rule(self) -> Rule | Ranking:  # type: ignore[override]
         """The kernels of the promise in its present form."""
         rule = self._form.rule
-        return rule if self._form is DEADLINES else rule._replace(pick=pick_for(self._floors))  # type: ignore[call-arg]
+        return rule if self._form is DEADLINES else rule._replace(pick=pick_for(self.promise))  # type: ignore[call-arg]
 
     @property
     def exact(self) -> bool:
@@ -287,13 +287,13 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
 
     def quota_parameters(self, learner: Any) -> Any:
         if self._form is COMPOSED:
-            return rule_parameters(self._floors, learner, self.lottery or 0.0)
-        return self._form.parameters(self._floors, learner)
+            return rule_parameters(self.promise, learner, self.lottery or 0.0)
+        return self._form.parameters(self.promise, learner)
 
     def quota_memory(self, learner: Any) -> Any:
         if self.lottery is not None:
-            return rule_state(self._floors, learner, self.stream())
-        return self._form.state(self._floors, learner)
+            return rule_state(self.promise, learner, self.stream())
+        return self._form.state(self.promise, learner)
 
     @property
     @locked
@@ -403,8 +403,8 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
 
     def _go_over(self, form: Form) -> None:
         """Go on by another form of the rule."""
-        before, owners, learner = self._state, owners_of(self._floors, self._form), self._state.learner
-        order, self._form = [owners.index(owner) for owner in owners_of(self._floors, form)], form
+        before, owners, learner = self._state, owners_of(self.promise, self._form), self._state.learner
+        order, self._form = [owners.index(owner) for owner in owners_of(self.promise, form)], form
         self._params, self._state = self.quota_parameters(self._params.learner), self.quota_memory(learner)
         self._state.pulls[:] = before.pulls
         for name in ("whole", "rest"):
@@ -447,7 +447,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         return super().snapshot() | form | retired
 
     def call_work(self) -> int:
-        own = composed_work(self._params, self.plays) if self._form is COMPOSED else look_work(self._floors)
+        own = composed_work(self._params, self.plays) if self._form is COMPOSED else look_work(self.promise)
         return super().call_work() + own
 
     @classmethod
