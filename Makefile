@@ -20,7 +20,7 @@ help:
 	@echo "make nightly               every test there is, all kernels compiled, every planted bug found"
 	@echo "make test-lowest           the service, its clients and studies with the lowest versions that pyproject.toml names"
 	@echo "make lines                 how many lines of code there are, without blanks, comments and docstrings"
-	@echo "make check POLICY=NAME     the contract over one registered policy, such as quotas/fair-ucb"
+	@echo "make check POLICY=NAME     the contract over one registered policy, then the game against its promise"
 	@echo "make figures               every paper's figures in full, with verdicts, into $(OUT)/"
 	@echo "make docs                  the site of documentation, into $(OUT)/docs/html; its notebooks run"
 	@echo "make bench                 the benchmarks, ratios in one run"
@@ -82,6 +82,7 @@ lines:
 check: .venv/ready
 	@test -n "$(POLICY)" || { echo "make check: say which, such as make check POLICY=quotas/fair-ucb"; exit 2; }
 	$(BIN)/evenhand check $(POLICY)
+	$(BIN)/python -m tests.promises.promise_game $(POLICY)
 
 figures: .venv/ready
 	for paper in quotas groups sampling similarity interventions workers; do \

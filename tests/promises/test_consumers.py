@@ -20,6 +20,7 @@ from evenhand.studies.specification import policy_from
 from evenhand.studies.statistics.promise_books import Books
 from evenhand.studies.statistics.promise_check import PromiseCheck
 from tests.cli.shell import answer
+from tests.promises.promise_game import check_promise
 
 ARMS = ("a", "b", "c", "d")
 NOBODY = dict.fromkeys(ARMS, 0)
@@ -270,7 +271,7 @@ def test_workers_share_it_or_it_is_refused_by_name(promise, lottery):
 
 
 def test_the_search_for_broken_promises_tries_it(promise, lottery):
-    report = eh.check_promise(DeadlineLearn(UCB1(), promise, lottery=lottery, seed=1), rounds=40, cases=4)
+    report = check_promise(DeadlineLearn(UCB1(), promise, lottery=lottery, seed=1), rounds=40, cases=4)
     assert report.rounds == 40
 
 
