@@ -10,7 +10,7 @@ FIRST ?= 0
 LOWEST_TESTS := tests/service tests/client/test_client.py tests/studies/test_study.py tests/studies/test_store.py
 EXTRAS := all client dask docs fairlearn gymnasium openfeature peers postgresql ray service test
 
-.PHONY: help demo test test-quick test-long test-rest nightly test-lowest lint lines check figures evaluation docs bench fuzz durability simulate coverage clients wheels lock clean
+.PHONY: help demo test test-quick test-long test-rest nightly test-lowest lint lines check figures docs bench fuzz durability simulate coverage clients wheels lock clean
 
 help:
 	@echo "make demo                  decide on real data under guaranteed shares, and see that the promise held"
@@ -20,9 +20,8 @@ help:
 	@echo "make nightly               every test there is, all kernels compiled, every planted bug found"
 	@echo "make test-lowest           the service, its clients and studies with the lowest versions that pyproject.toml names"
 	@echo "make lines                 how many lines of code there are, without blanks, comments and docstrings"
-	@echo "make check POLICY=NAME     the contract over one registered policy, such as quotas/fair-ucb"
+	@echo "make check POLICY=NAME     the contract over one registered policy, then the game against its promise"
 	@echo "make figures               every paper's figures in full, with verdicts, into $(OUT)/"
-	@echo "make evaluation            what evaluations promise, measured: coverage under drift, real logs"
 	@echo "make docs                  the site of documentation, into $(OUT)/docs/html; its notebooks run"
 	@echo "make bench                 the benchmarks, ratios in one run"
 	@echo "make fuzz                  the property tests with fifty times as many examples, new ones each time"
@@ -82,13 +81,11 @@ lines:
 check: .venv/ready
 	@test -n "$(POLICY)" || { echo "make check: say which, such as make check POLICY=quotas/fair-ucb"; exit 2; }
 	$(BIN)/evenhand check $(POLICY)
+	$(BIN)/python -m tests.promises.promise_game $(POLICY)
 
 figures: .venv/ready
 	for paper in quotas groups sampling similarity interventions; do \
 		$(BIN)/evenhand reproduce $$paper --out $(OUT) || exit; done
-
-evaluation: .venv/ready
-	$(BIN)/evenhand reproduce evaluation --out $(OUT)
 
 docs: .venv/ready
 	rm -rf docs/reference/generated
@@ -96,6 +93,7 @@ docs: .venv/ready
 	@echo "Open $(OUT)/docs/html/index.html"
 
 bench: .venv/ready
+	$(BIN)/python -m pip install -q --disable-pip-version-check -r benchmarks/requirements.txt
 	$(BIN)/python -m benchmarks --out $(OUT)/benchmarks
 
 fuzz: .venv/ready

@@ -20,7 +20,7 @@ EXTRAS = {
     "fairlearn": ["fairlearn"],
     "gymnasium": ["gymnasium"],
     "openfeature": ["openfeature"],
-    "peers": ["mabwiser", "optuna", "river"],
+    "peers": ["river"],
     "postgresql": ["psycopg"],
     "ray": ["ray"],
     "service": ["httpx", "prometheus_client", "pydantic", "starlette", "structlog", "uvicorn"],

@@ -6,7 +6,7 @@ import pytest
 
 from evenhand.errors import ArgumentError, ClosedTicketError, ContextError, RewardError, TableError
 from evenhand.groups import TopInterval
-from evenhand.learners import KLUCB, UCB1, Adapter, DiscountedLinUCB, Exp3, Thompson
+from evenhand.learners import KLUCB, UCB1, Adapter, Exp3, LinUCB, Thompson
 from evenhand.policy.policy import KernelPolicy
 from evenhand.quotas import DeadlineLearn, FairUCB
 from evenhand.saving.state import from_bytes, to_bytes
@@ -68,7 +68,7 @@ def test_a_study_starts_with_what_a_log_taught():
 def test_contexts_are_learned_with_their_columns():
     rows = np.random.default_rng(2).normal(size=(50, 2))
     log = pd.DataFrame({"who": ["x", "y"] * 25, "age": rows[:, 0], "pay": rows[:, 1], "out": rows @ [1.0, -2.0]})
-    warm, stepped = DiscountedLinUCB(0.9, arms=["x", "y"]), DiscountedLinUCB(0.9, arms=["x", "y"])
+    warm, stepped = LinUCB(0.9, arms=["x", "y"]), LinUCB(0.9, arms=["x", "y"])
     warm.learn(log, arm="who", reward="out", contexts=["age", "pay"])
     for n, (row, paid) in enumerate(zip(rows, log["out"], strict=True)):
         shown = np.zeros((2, 2))
@@ -83,7 +83,7 @@ def test_contexts_are_learned_under_the_names_of_earlier_rounds():
     log = pd.DataFrame({"arm": ["x", "y"], "age": [1.0, 2.0], "pay": [3.0, 4.0], "reward": [0.5, 1.0]})
     states = []
     for named in (["age", "pay"], ["pay", "age"]):
-        policy = DiscountedLinUCB(0.9, arms=["x", "y"])
+        policy = LinUCB(0.9, arms=["x", "y"])
         policy.forget(policy.ask({"age": 1.0, "pay": 0.0}))
         policy.learn(log, contexts=named)
         states.append(policy._state.moment.tolist())

@@ -12,7 +12,7 @@ import evenhand as eh
 from evenhand import Encoder
 from evenhand.errors import ArgumentError, ContextError, StateFileError, TableError
 from evenhand.groups import NaiveFair, TopInterval
-from evenhand.learners import DiscountedLinUCB
+from evenhand.learners import LinUCB
 from evenhand.quotas import DeadlineLearn
 from evenhand.saving.state import from_bytes, to_bytes
 
@@ -44,7 +44,7 @@ ENCODERS = {
 
 
 def linear(arms=ARMS):
-    return DiscountedLinUCB(arms=arms, seed=1)
+    return LinUCB(arms=arms, seed=1)
 
 
 def talk(policy, shown, rounds=8):
@@ -234,7 +234,7 @@ def test_what_cannot_encode_is_refused(policy, encoder, words):
 def test_an_encoder_comes_before_the_first_contexts():
     policy = linear()
     policy.ask(np.eye(3))
-    with pytest.raises(ArgumentError, match="a DiscountedLinUCB that has seen no contexts yet"):
+    with pytest.raises(ArgumentError, match="a LinUCB that has seen no contexts yet"):
         policy.encode_with(Encoder(ENCODER))
 
 

@@ -286,7 +286,7 @@ def test_everything_is_shown_and_labels_are_escaped(what):
         (lambda: study().verify(), "finding sound"),
         (lambda: eh.Study.open(study().store, "banner"), "not read yet"),
         (lambda: UCB1(), "rounds 0"),
-        (lambda: eh.learners.DiscountedLinUCB(arms=3), "arm"),
+        (lambda: eh.learners.LinUCB(arms=3), "arm"),
     ],
     ids=["pairs", "similarity", "recommendation", "verification", "opened study", "no arms", "no contexts"],
 )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import evenhand as eh
-from evenhand.checks.adversary import Script
 from evenhand.errors import ArgumentError, ContractError
 from evenhand.learners import UCB1
 from tests import planted
+from tests.promises.promise_game import Script, check_promise
 
 BROKEN = {
     planted.HasNoSuchField: r"same seed: .*has no attribute 'sum'.*\(at .*planted\.py, line \d+: state\.sum\[index\] ",
@@ -45,24 +45,24 @@ def test_a_promise_that_breaks_late_is_found_by_drawn_cases():
     with pytest.raises(
         ContractError, match=r"BreaksItsPromiseLate breaks its promise in round \d+: arm \d had .*Promise\(shares="
     ):
-        eh.check_promise(planted.BreaksItsPromiseLate)
+        check_promise(planted.BreaksItsPromiseLate)
 
 
 def test_the_smallest_case_that_breaks_a_promise_comes_first():
     found = r"LooksAtNoDeadline breaks its promise in round [1-8]: arm .*\{0: \"\d/\d\", 1: \"\d/\d\"[^}]*\}, offers="
     with pytest.raises(ContractError, match=found):
-        eh.check_promise(planted.LooksAtNoDeadline)
+        check_promise(planted.LooksAtNoDeadline)
 
 
 def test_what_the_published_rules_promise_holds():
-    report = eh.check_promise(eh.quotas.FairUCB, cases=10, rounds=500)
+    report = check_promise(eh.quotas.FairUCB, cases=10, rounds=500)
     assert report.worst_shortfall == 0
     assert report.refused > 0  # shares above one over the number of arms
     assert report.conversations > 1000
 
 
 def test_a_function_may_stand_for_a_class():
-    report = eh.check_promise(lambda learner, shares: eh.quotas.DeadlineLearn(learner, shares), cases=3, rounds=50)
+    report = check_promise(lambda learner, shares: eh.quotas.DeadlineLearn(learner, shares), cases=3, rounds=50)
     assert report.conversations > 1000
     assert report.refused == 0
 
@@ -91,10 +91,10 @@ def test_every_way_through_is_tried_once():
 )
 def test_what_cannot_be_tried_is_refused(what, words):
     with pytest.raises(ArgumentError, match=words):
-        eh.check_promise(what)
+        check_promise(what)
 
 
 @pytest.mark.parametrize(("rounds", "cases"), [(0, 1), (10, -1), (2.5, 1)])
 def test_sizes_are_refused_by_name(rounds, cases):
     with pytest.raises(ArgumentError, match=r"rounds|cases"):
-        eh.check_promise(eh.quotas.FairUCB, rounds=rounds, cases=cases)
+        check_promise(eh.quotas.FairUCB, rounds=rounds, cases=cases)

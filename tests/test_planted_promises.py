@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 import evenhand as eh
-from evenhand.checks.drawn_promises import PARTS
 from evenhand.errors import ContractError
 from tests import planted_promises as planted
 from tests.naming import rest_at_night
+from tests.promises.drawn_promises import PARTS
+from tests.promises.promise_game import check_promise
 
 ENOUGH = r"had \d+ plays where \d+ are owed in \d+ rounds"
 BROKEN = {
@@ -33,18 +34,18 @@ BROKEN = {
 @pytest.fixture
 def only_these(monkeypatch):
     """Leave out the search over fixed shares, which these rules keep."""
-    monkeypatch.setattr("evenhand.checks.adversary._small_cases", lambda: iter(()))
+    monkeypatch.setattr("tests.promises.promise_game._small_cases", lambda: iter(()))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("broken", [rest_at_night(broken, ("ForgetsSets", "IgnoresACapAtATie")) for broken in BROKEN])
 def test_the_search_finds(broken, only_these):
     with pytest.raises(ContractError, match=f"{broken.__name__} {BROKEN[broken]}.*seed 0"):
-        eh.check_promise(broken, rounds=1200, cases=40)
+        check_promise(broken, rounds=1200, cases=40)
 
 
 def test_every_kind_is_tried_where_a_class_takes_it(only_these):
-    report = eh.check_promise(eh.quotas.DeadlineLearn, rounds=100, cases=8)
+    report = check_promise(eh.quotas.DeadlineLearn, rounds=100, cases=8)
     assert report.kinds == PARTS[1:]
-    assert eh.check_promise(eh.quotas.WindowLearn, rounds=100, cases=8).kinds == ("windows",)
-    assert eh.check_promise(eh.quotas.FairUCB, rounds=50, cases=20).kinds == ()
+    assert check_promise(eh.quotas.WindowLearn, rounds=100, cases=8).kinds == ("windows",)
+    assert check_promise(eh.quotas.FairUCB, rounds=50, cases=20).kinds == ()

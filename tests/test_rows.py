@@ -10,7 +10,7 @@ import evenhand as eh
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ContextError
 from evenhand.groups import Ledger, round_regrets
-from evenhand.learners import UCB1, DiscountedLinUCB
+from evenhand.learners import UCB1, LinUCB
 from evenhand.quotas import ChangingArms
 from evenhand.sampling import (
     ArrayPool,
@@ -371,7 +371,7 @@ def test_the_means_of_a_frame_belong_to_the_arms_that_its_columns_name():
 
 
 def rows(*given):
-    policy = DiscountedLinUCB(0.9, arms=["a", "b"], seed=1)
+    policy = LinUCB(0.9, arms=["a", "b"], seed=1)
     policy.ask(list(given))
     return policy.context_columns, policy._open[1][1].tolist()
 

@@ -15,7 +15,6 @@ import evenhand as eh
 from evenhand import registry
 from evenhand.checks import examples
 from evenhand.errors import ArgumentError, ContractError
-from evenhand.groups import NaiveFair
 from evenhand.interventions import CSR, SimulatedTrial
 from evenhand.learners import KLUCB, Adapter
 from evenhand.policy.conversation import Conversation
@@ -178,9 +177,8 @@ class Moody:
     [
         FairLearn(Moody(), [0.1, 0.1]),
         DeadlineLearn(Moody(), [0.3, 0.6]),
-        NaiveFair(["a", "a", "b", "b"], inner=Moody()),
     ],
-    ids=["fair-learn", "deadline-learn", "naive-fair"],
+    ids=["fair-learn", "deadline-learn"],
 )
 def test_a_learner_that_fails_changes_nothing(policy):
     def seen():

@@ -7,8 +7,8 @@
     policy.tell(decision, reward)
 
 Each problem has a package, listed in `PROBLEMS`. `eh.simulate` plays policies in worlds, `eh.check_policy` runs the
-contract over anybody's policy, `eh.check_promise` tries to break a promise, `eh.Study` keeps a policy in a file or a
-database. Every name is imported when it is first used.
+contract over anybody's policy, `eh.Study` keeps a policy in a file or a database. Every name is imported when it is
+first used.
 """
 
 import importlib
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         simulation,
         studies,
     )
-    from evenhand.checks import check_policy, check_promise, check_world
+    from evenhand.checks import check_policy, check_world
     from evenhand.data.encoding import Encoder
     from evenhand.evaluation import Comparison, Evaluation, evaluate
     from evenhand.promises.promise import Promise
@@ -65,7 +65,6 @@ HOMES = {
     "Promise": "promises.promise",
     "Study": "studies",
     "check_policy": "checks",
-    "check_promise": "checks",
     "check_world": "checks",
     "evaluate": "evaluation",
     "load": "saving.state",
@@ -86,7 +85,6 @@ __all__ = [
     "__version__",
     "audit",
     "check_policy",
-    "check_promise",
     "check_world",
     "client",
     "datasets",

@@ -20,14 +20,13 @@ def untaught(name: str, thing: Any, mend: str) -> Any:
     Raises
     ------
     ArgumentError
-        If it has decided or learned; the message says what to do: `mend`, unless that is a `fresh()` that it lacks.
+        If it has decided or learned; the message says what to do: `mend`.
     """
     round = vars(thing).get("round", 0) if hasattr(thing, "__dict__") else 0
     decided = type(round) is int and round > 0
     if getattr(thing, "taught", decided):
         got = f"one at round {round}" if decided else f"a {type(thing).__name__} that has learned already"
-        does = mend if hasattr(thing, "fresh") or "fresh()" not in mend else "make a new one"
-        raise ArgumentError(wanted(name, "one that has not decided yet, nor learned anything", got, does))
+        raise ArgumentError(wanted(name, "one that has not decided yet, nor learned anything", got, mend))
     return thing
 
 

@@ -187,7 +187,7 @@ def test_who_labels_and_who_audits_is_recorded(tmp_path):
 
 
 SPEC = {
-    "policy": "learners/discounted-lin-ucb",
+    "policy": "learners/lin-ucb",
     "arms": ["tea", "coffee"],
     "seed": 1,
     "encoder": {"columns": {"weather": ["sun", "rain"], "hour": None}},
@@ -209,9 +209,7 @@ def test_contexts_with_text_are_named_columns(tmp_path):
     refused(ContextError, words, "ask", path, "--contexts", json.dumps([row, {"hour": 1}]))
     with Study.open(path) as study:
         assert study.verify().ok
-        policy = eh.learners.DiscountedLinUCB(arms=["tea", "coffee"], seed=1).encode_with(
-            eh.Encoder(SPEC["encoder"]["columns"])
-        )
+        policy = eh.learners.LinUCB(arms=["tea", "coffee"], seed=1).encode_with(eh.Encoder(SPEC["encoder"]["columns"]))
         shown = [[[0, 1, 0.25], [1, 0, 0.5]]] * 4 + [[[0, 1, 0.25]] * 2] * 2
         for number, contexts in enumerate(shown, 1):
             decision = policy.ask(contexts)

@@ -113,10 +113,10 @@ def test_contexts_and_probabilities(client):
 def test_contexts_are_rows_by_name(client, convert):
     encoder = {"columns": {"weather": ["sun", "rain"], "hour": None}}
     study = client.create(
-        "bar", {"policy": "learners/discounted-lin-ucb", "arms": ["tea", "coffee"], "seed": 1, "encoder": encoder}
+        "bar", {"policy": "learners/lin-ucb", "arms": ["tea", "coffee"], "seed": 1, "encoder": encoder}
     )
     rows = convert([{"weather": "sun", "hour": 0.5}, {"weather": "rain", "hour": 2.0}])
-    mine = eh.learners.DiscountedLinUCB(arms=["tea", "coffee"], seed=1).ask([[1, 0, 0.5], [0, 1, 2.0]])
+    mine = eh.learners.LinUCB(arms=["tea", "coffee"], seed=1).ask([[1, 0, 0.5], [0, 1, 2.0]])
     assert study.ask(contexts=rows).arm == mine.arm == "coffee"
     assert [decision.arm for decision in study.ask_many([{"contexts": rows}] * 2)] == ["coffee"] * 2
 

@@ -143,8 +143,8 @@ def test_every_estimator_and_what_it_needs_can_be_named(every, tmp_path):
     policy, columns = {0: 0.1, 1: 0.9}, {"arm": "item", "reward": "click"}
     chances = {0: "p0", 1: "p1"}
     shell = ["-p", "0=0.1,1=0.9", "--propensity", "0=p0,1=p1"]
-    adaptive = eh.evaluate(frame, policy, **columns, propensity=chances, estimator="adaptive")
-    assert value_of(path, *shell, "--estimator", "adaptive")["policies"][0]["value"] == adaptive.value
+    levelled = eh.evaluate(frame, policy, **columns, propensity=chances, estimator="snips")
+    assert value_of(path, *shell, "--estimator", "snips")["policies"][0]["value"] == levelled.value
     expected = eh.evaluate(frame, policy, **columns, propensity=chances, model={0: 0.2, 1: 0.6})
     table = tmp_path / "model.csv"
     pd.DataFrame({"arm": [0, 1], "reward": [0.2, 0.6]}).to_csv(table, index=False)

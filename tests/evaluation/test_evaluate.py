@@ -74,7 +74,7 @@ def test_a_policy_may_be_given_in_many_ways():
         assert eh.evaluate(log, same, **COLUMNS).value == pytest.approx(value, abs=1e-12)
 
 
-@pytest.mark.parametrize("estimator", ["ips", "snips", "dr", "adaptive"])
+@pytest.mark.parametrize("estimator", ["ips", "snips", "dr"])
 def test_values_are_near_the_truth_and_inside_their_intervals(estimator):
     found = eh.evaluate(drawn(4000), POLICY, **COLUMNS, estimator=estimator)
     assert found.value == pytest.approx(VALUE, abs=0.08)  # five standard errors
@@ -126,16 +126,12 @@ def learned_log(rows, seed):
     return pd.DataFrame(out, columns=["arm", "reward", "p", "pa", "pb", "pc"])
 
 
-def test_logs_of_learners_are_evaluated_from_past_rows_and_adaptive_weights():
+def test_logs_of_learners_are_evaluated_from_past_rows():
     every = {"a": "pa", "b": "pb", "c": "pc"}
-    log = learned_log(3000, 1)
-    for estimator in ("dr", "adaptive"):
-        found = eh.evaluate(log, POLICY, arm="arm", reward="reward", propensity=every, estimator=estimator)
-        assert found.low <= VALUE <= found.high
-        assert found.value == pytest.approx(VALUE, abs=0.12)
-        assert any("as a learner's do" in note for note in found.notes)
-    with pytest.raises(ArgumentError, match="propensity: wanted the chances of all arms in every row, got 'p'"):
-        eh.evaluate(log, POLICY, **COLUMNS, estimator="adaptive")
+    found = eh.evaluate(learned_log(3000, 1), POLICY, arm="arm", reward="reward", propensity=every)
+    assert found.low <= VALUE <= found.high
+    assert found.value == pytest.approx(VALUE, abs=0.12)
+    assert any("as a learner's do" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("model", [LinearRegression(), LogisticRegression()], ids=["regression", "classifier"])
@@ -208,10 +204,10 @@ def changing(rows, before, after, seed=0, split=None):
 
 
 @pytest.mark.parametrize(
-    ("split", "estimator"), spread(itertools.product([500, 2000, 3500], ["dr", "ips", "snips", "adaptive"]), 5)
+    ("split", "estimator"), spread(itertools.product([500, 2000, 3500], ["dr", "ips", "snips"]), 5)
 )
 def test_an_interval_is_of_the_running_mean_and_never_empty(estimator, split):
-    """The mean changes once from 0.7 to 0.3. The chance that any of these 12 cases misses is at most 0.05 each and far
+    """The mean changes once from 0.7 to 0.3. The chance that any of these 9 cases misses is at most 0.05 each and far
     less in truth; the seed is fixed."""
     log = changing(4000, 0.7, 0.3, split=split).assign(q=0.5)
     found = eh.evaluate(
@@ -295,7 +291,7 @@ def forced_log(rows=3000, seed=0):
 EVERY = {"arm": "arm", "reward": "reward", "propensity": {"a": "pa", "b": "pb", "c": "pc"}}
 
 
-@pytest.mark.parametrize("settings", [{}, {"anytime": False}, {"largest_weight": 5.0}, {"estimator": "adaptive"}])
+@pytest.mark.parametrize("settings", [{}, {"anytime": False}, {"largest_weight": 5.0}])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_value_that_is_not_identified_is_bounded_not_guessed(settings, seed):
     log = forced_log(seed=seed)
@@ -732,7 +728,7 @@ def test_contexts_of_another_width_are_refused():
 @pytest.mark.parametrize("named", [lambda log, names: names, lambda log, names: log[names]], ids=["columns", "a frame"])
 def test_contexts_in_another_order_than_the_policy_has_learned_are_refused(named):
     log = drawn(200).assign(age=np.arange(200.0) / 200, pay=np.arange(200.0) % 7)
-    policy = eh.learners.DiscountedLinUCB(arms=["a", "b", "c"])
+    policy = eh.learners.LinUCB(arms=["a", "b", "c"])
     policy.learn(log, contexts=["age", "pay"])
     found = eh.evaluate(log, policy, **COLUMNS, contexts=named(log, ["age", "pay"]), seed=1)
     assert found.value == eh.evaluate(log, policy, **COLUMNS, contexts=log[["age", "pay"]].to_numpy(), seed=1).value
@@ -757,7 +753,7 @@ def test_logs_without_propensities_must_be_drawn_at_fixed_chances():
     ("arguments", "words"),
     [
         ({"estimator": "magic"}, "estimator: wanted one of 'dr', 'ips'"),
-        ({"estimator": "replay"}, "estimator: wanted 'dr', 'ips', 'snips' or 'adaptive' for a distribution"),
+        ({"estimator": "replay"}, "estimator: wanted 'dr', 'ips' or 'snips' for a distribution"),
         ({"level": 1.0}, "level: wanted a number"),
         ({"anytime": 1}, "anytime: wanted True or False"),
         ({"largest_weight": 0.5}, "largest_weight: wanted a number"),

@@ -1,6 +1,5 @@
 """Bounds on a running mean: those of the definition, under any drift, and the test of a constant mean."""
 
-import importlib
 import math
 from itertools import pairwise
 
@@ -10,8 +9,7 @@ import pytest
 from evenhand.audit.sequences import ODDS, Book, Books, lower_bound, refutes
 from evenhand.evaluation.change import change_in, split_rows
 from evenhand.evaluation.course import Course
-
-coverage = importlib.import_module("evenhand.experiments.evaluation.coverage")
+from tests.evaluation import streams
 
 
 def slow_wealth(values, least, mean):
@@ -61,9 +59,9 @@ def test_no_interval_misses_the_running_mean_more_often_than_it_may_however_rewa
     """8 streams of each of 10 logs, up to 60 looks: of 80 at most 80 x 0.05 + 4 standard deviations = 11 may be missed
     by each interval; the normal one misses far more."""
     missed = {}
-    for number, world in enumerate(coverage.worlds().values()):
+    for number, world in enumerate(streams.worlds().values()):
         for seed in range(8):
-            for row in coverage.looks(world, np.random.default_rng([number, seed]), 200):
+            for row in streams.looks(world, np.random.default_rng([number, seed]), 200):
                 missed[row["interval"]] = missed.get(row["interval"], 0) + row["missed"]
     assert missed.pop("normal") > 20
     assert max(missed.values()) <= 11
@@ -72,8 +70,8 @@ def test_no_interval_misses_the_running_mean_more_often_than_it_may_however_rewa
 @pytest.mark.compiled
 def test_the_truth_of_a_stream_is_the_mean_that_its_policies_were_to_expect():
     """The means of 20,000 weighted rewards are within five standard errors of it."""
-    for name, world in coverage.worlds().items():
-        drawn = coverage.stream(world, np.random.default_rng(2), 20_000)
+    for name, world in streams.worlds().items():
+        drawn = streams.stream(world, np.random.default_rng(2), 20_000)
         for candidate, truth in zip(drawn.candidates, drawn.truths, strict=True):
             course = Course(drawn.logged, candidate, "ips")
             course.take(20_000, bounded=False)

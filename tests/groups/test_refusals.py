@@ -110,14 +110,13 @@ def test_naive_fair():
         NaiveFair(G, inner=TopInterval(["s", "r"]))
     with pytest.raises(ArgumentError, match="inner"):
         NaiveFair(G, inner=NaiveFair(G))
-    with pytest.raises(ArgumentError, match="without arms"):
-        NaiveFair(G, inner=UCB1(arms=3))
+    for inner in (UCB1(arms=3), TopInterval):
+        with pytest.raises(ArgumentError, match=r"inner: wanted a policy of evenhand.groups that does not draw groups"):
+            NaiveFair(G, inner=inner)
     begun = TopInterval(G)
     begun.ask(np.ones((3, 2)))
     with pytest.raises(ArgumentError, match="not decided yet"):
         NaiveFair(G, inner=begun)
-    with pytest.raises(ArgumentError, match="groups"):
-        NaiveFair(G, inner=UCB1()).ask(groups=["s", "s", "r"])
 
 
 BAD_CONTEXTS = [

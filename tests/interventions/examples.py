@@ -1,6 +1,7 @@
 """Small problems that the tests share."""
 
 import numpy as np
+import pandas as pd
 from hypothesis import strategies as st
 
 from evenhand.interventions import CausalModel, Problem
@@ -56,3 +57,29 @@ def networks(draw):
     parents = {name: tuple(p for p in names[:i] if draw(st.booleans())) for i, name in enumerate(names)}
     tables = {n: random.dirichlet(np.ones(len(states[n])), [len(states[p]) for p in parents[n]]) for n in names}
     return CausalModel.from_tables(states, parents, tables)
+
+
+NODES = {"S": (0, 1), "X": (0, 1, 2), "V": (0, 1, 2), "Y": (0, 1, 2)}
+EDGES = "S -> X, S -> V, X -> V, X -> Y, V -> Y"
+ASKED = {"intervene": "V", "sensitive": "S", "outcome": "Y"}
+
+
+def drawn_world(random):
+    """S -> X -> V -> Y, S -> V, X -> Y with tables from Dirichlet laws and three candidates; the first is what runs."""
+    parents = {"S": (), "X": ("S",), "V": ("S", "X"), "Y": ("X", "V")}
+    sizes = {node: len(states) for node, states in NODES.items()}
+    tables = {n: random.dirichlet(np.full(sizes[n], 2.0), [sizes[p] for p in parents[n]]) for n in NODES}
+    model = CausalModel.from_tables(NODES, parents, tables)
+    others = [random.dirichlet(np.full(3, 2.0), (2, 3)) for _ in range(2)]
+    return Problem(model, **ASKED, candidates=[tables["V"], *others])
+
+
+def fitted_to(truth, rows, random):
+    """A sample of so many rows of what runs in the world, with counts, and the problem over a model fitted to it."""
+    counts = random.multinomial(rows, truth.model.probabilities(tuple(NODES)).reshape(-1))
+    counts = counts.reshape([len(states) for states in NODES.values()])
+    at = np.nonzero(counts)
+    sample = pd.DataFrame({**dict(zip(NODES, at, strict=True)), "count": counts[at]})
+    declared = {node: pd.Categorical(sample[node], categories=list(states)) for node, states in NODES.items()}
+    model = CausalModel.fit(sample.assign(**declared), EDGES)
+    return sample, Problem(model, **ASKED, candidates=list(truth.tables))

@@ -6,7 +6,6 @@ from evenhand.datasets.hepar2 import fetch_hepar2
 from evenhand.errors import ArgumentError
 from evenhand.experiments.framework import Runner, find
 from evenhand.experiments.interventions import constraints, divergence
-from evenhand.experiments.interventions.confidence import near_the_tolerance
 from evenhand.experiments.interventions.curves import SEARCHES, error_at, error_curves
 from evenhand.experiments.interventions.hepar import hepar2_problem
 from evenhand.experiments.interventions.instances import Conditions, instance
@@ -69,10 +68,7 @@ def test_curves_are_the_same_for_any_jobs_and_go_on_from_what_is_stored(tmp_path
 
 def test_every_experiment_has_its_id():
     ids = [one.id for one in find("interventions")]
-    assert ids == [
-        f"interventions/{name}"
-        for name in ("confidence", "fig3a", "fig3b", "fig3c", "fig5", "fig6", "intervals", "logs", "theorem2", "trials")
-    ]
+    assert ids == [f"interventions/{name}" for name in ("fig3a", "fig3b", "fig3c", "fig5", "fig6", "theorem2")]
 
 
 @pytest.mark.parametrize(
@@ -103,41 +99,3 @@ def test_hepar2_runs_from_its_file_and_every_table_is_fair_at_the_papers_toleran
         [problem], 0.2, {"budgets": (4000,), "runs": 20, "seed": 1}, Runner(jobs=1), names=["CSR pooled"]
     )
     assert error_at(error, "CSR pooled") < 0.6
-
-
-def test_confidence_counts_answers_and_wrong_ones_by_form(tmp_path):
-    """Two runs a form: the tested forms err nowhere, the others always have an answer."""
-    one = find("interventions/confidence")[0]
-    report = one.function({**one.quick, "runs": 2, "instances": 1, "budgets": (3000,)}, Runner(jobs=1))
-    one.write(report, tmp_path, quick=True)
-    shares = report.data["shares"].set_index(["problem", "search"])
-    assert len(shares) == 4 * 5
-    for problem in ("three values", "tight", "loose", "no fair one"):
-        assert (shares.loc[problem].loc[["CSR-V1", "CSR-V2", "CSR pooled"], "answered"] == 1.0).all()
-    assert (shares["runs"] == 2).all()
-    assert (shares["wrong"] <= shares["answered"]).all()
-    assert len(report.verdicts) == 4
-    assert len(list(tmp_path.glob("*.png"))) == 4
-
-
-def test_near_the_tolerance_one_candidate_of_five_is_fair():
-    problem = near_the_tolerance(1)
-    worst = np.abs(list(problem.gaps.values())).max(0)
-    assert len(problem.candidates) == 5
-    assert ((worst > 1.6) & (worst < 1.7)).sum() == 1
-    assert ((worst > 2.15) & (worst < 2.6)).sum() == 4
-
-
-@pytest.mark.parametrize(("name", "claims"), [("intervals", 3), ("logs", 1)])
-def test_fitted_models_are_compared_with_the_truth(name, claims, tmp_path):
-    """Forty runs: the mean coverage of six intervals lies within five standard errors of one another's truth."""
-    one = find(f"interventions/{name}")[0]
-    report = one.function({**one.quick, "runs": 40, "rows": (100,) if name == "intervals" else 300}, Runner(jobs=1))
-    one.write(report, tmp_path, quick=True)
-    assert len(report.verdicts) == claims
-    if name == "intervals":
-        assert report.data["runs"]["posterior"].mean() > 0.95 - 5 * (0.05 * 0.95 / 40) ** 0.5
-        assert (tmp_path / "coverage.png").stat().st_size > 1000
-    else:
-        errors = (report.data["errors"] ** 2).mean()
-        assert errors["mixture"] < errors["best log"]

@@ -9,7 +9,7 @@ from evenhand.errors import ArgumentError, StateFileError, TableError
 from evenhand.interventions import CSR, CausalModel, Problem, SimulatedTrial
 from evenhand.interventions.posterior import _at_least, drawn_posterior
 from evenhand.saving import state
-from tests.interventions.examples import mediated, two_attributes
+from tests.interventions.examples import drawn_world, fitted_to, mediated, two_attributes
 from tests.reference import interventions as twin
 
 EDGES = "sex -> weight -> dose -> cured, weight -> cured"
@@ -386,6 +386,20 @@ def test_draws_lie_around_the_fitted_answer_and_narrow_with_data():
     again = problem.posterior(draws=2000, seed=1)
     np.testing.assert_array_equal(posterior.outcomes, again.outcomes)
     assert len(problem.posterior(draws=301, seed=2).outcomes) == 301
+
+
+@pytest.mark.slow
+def test_intervals_of_the_posterior_cover_at_their_level():
+    """Forty random worlds of 100 rows each: six intervals of 95 % hold the truth, up to five standard errors."""
+    inside = []
+    for run in range(40):
+        random = np.random.default_rng([2021, run])
+        truth = drawn_world(random)
+        posterior = fitted_to(truth, 100, random)[1].posterior(draws=200, seed=random)
+        for exact, draws in ((truth.outcomes, posterior.outcomes), (truth.gaps[0, 1], posterior.gaps[0, 1])):
+            low, high = np.quantile(draws, [0.025, 0.975], axis=0)
+            inside.append((low <= exact) & (exact <= high))
+    assert np.mean(inside) > 0.95 - 5 * (0.05 * 0.95 / 40) ** 0.5
 
 
 def test_a_single_table_is_drawn_from_its_beta_law():

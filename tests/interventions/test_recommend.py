@@ -133,7 +133,6 @@ def test_the_same_results_do_not_count_twice(folder):
         ([*STUDY, "--search", "magic"], "--search"),
         ([*STUDY, "--ask", "plan.csv"], "--trial"),
         ([*STUDY, "--delta", "2"], "delta: wanted a number > 0 and < 1"),
-        ([*STUDY, "--evidence", "strong"], "evidence: wanted one of"),
         ([*STUDY, "--delta", "0.1", "--search", "sris"], "--delta: wanted with --search csr alone"),
         ([*STUDY, "--slack", "0.1", "--search", "sris"], "--slack: wanted with --search csr alone"),
         ([*STUDY, "--slack", "-1"], "slack: wanted a number >= 0"),

@@ -16,7 +16,6 @@ from tests.reference import interventions as twin
 WORLD = next(SimulatedTrial.examples())
 SEARCHES = {
     "csr": lambda p: CSR(p, tolerance=0.1, budget=400),
-    "csr-normal": lambda p: CSR(p, tolerance=0.1, budget=400, evidence="normal"),
     "csr-pooled": lambda p: CSR(p, tolerance=0.1, budget=400, delta=None),
     "csr-v1": lambda p: CSR(p, tolerance=0.1, budget=400, reuse=False, pooled=False),
     "csr-v2": lambda p: CSR(p, tolerance=0.1, budget=400, pooled=False),

@@ -16,14 +16,6 @@ def tell_bandit(bandit, index, reward):
     bandit.update(index, reward)
 
 
-def predict(mab):
-    return mab.predict()
-
-
-def partial_fit(mab, index, reward):
-    mab.partial_fit([index], [reward])
-
-
 def pickled(learner):
     return pickle.dumps(learner)
 
@@ -34,11 +26,6 @@ def unpickled(dumped):
 
 def of_river(bandit):
     return Adapter(bandit, choose=pull, update=tell_bandit, dump=pickled, load=unpickled)
-
-
-def of_mabwiser(mab, rewards=(1, 1, 1)):
-    mab.fit(decisions=list(range(ARMS)), rewards=list(rewards))
-    return Adapter(mab, choose=predict, update=partial_fit, dump=pickled, load=unpickled)
 
 
 class Gambler:

@@ -14,7 +14,6 @@ import pytest
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, ContextError, ModelError, RewardError, StateFileError
-from evenhand.groups import BiasedLinearArms, NaiveFair
 from evenhand.learners import Adapter, functions
 from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn
 from evenhand.saving.state import from_bytes, to_bytes
@@ -33,19 +32,11 @@ def river(name, **settings):
     return foreign.of_river(getattr(bandit, name)(**settings, seed=1))
 
 
-def mabwiser(name, **settings):
-    from mabwiser.mab import MAB, LearningPolicy
-
-    mab = MAB(arms=[0, 1, 2], learning_policy=getattr(LearningPolicy, name)(**settings), seed=1)
-    return foreign.of_mabwiser(mab)
-
-
 LIBRARIES = {
     "river UCB": lambda: river("UCB", delta=1.0),
     "river epsilon-greedy": lambda: river("EpsilonGreedy", epsilon=0.3),
     "river Thompson": lambda: river("ThompsonSampling"),
     "river Exp3": lambda: river("Exp3", gamma=0.3),
-    "MABWiser UCB1": lambda: mabwiser("UCB1", alpha=1.0),
 }
 LEARNERS = {"plain data": adapter} | LIBRARIES
 
@@ -99,19 +90,6 @@ def test_a_study_of_it_is_closed_opened_and_verified(name, tmp_path):
     last = alone.ask()
     alone.tell(last, 1.0)
     assert [one.arm for one in said] == [one.arm for one in [*expected, last, *talk(alone, 20, 20)]]
-
-
-def test_a_contextual_one_inside_groups_is_saved_too():
-    world = BiasedLinearArms(arms=5, sensitive=2)
-    policy = NaiveFair(world.groups, inner=adapter(contextual=True), seed=1)
-    world.reset(1)
-    for _ in range(20):
-        (shown,) = world.observe()
-        decision = policy.ask(shown)
-        policy.tell(decision, *world.respond(decision))
-    again = from_bytes(to_bytes(policy))
-    assert to_bytes(again) == to_bytes(policy)
-    assert [again.ask(shown) for _ in range(20)] == [policy.ask(shown) for _ in range(20)]
 
 
 def test_whether_it_is_contextual_is_saved_however_it_was_said():
@@ -342,30 +320,15 @@ def test_features_that_are_no_names_are_refused(wrong):
         adapter(contextual=True, features=wrong)
 
 
-@pytest.mark.parametrize(
-    "made",
-    [
-        lambda learner: FairLearn(learner, {"a": 0.0, "b": 0.0}),
-        lambda learner: NaiveFair({"a": "f", "b": "f"}, inner=learner, seed=1),
-    ],
-    ids=["a quota", "groups"],
-)
-def test_a_learner_with_features_gets_the_columns_in_their_order(made):
+def test_a_learner_with_features_gets_the_columns_in_their_order():
     seen = []
     learner = adapter(contextual=True, features=["1", "0"], choose=lambda gambler, contexts: seen.append(contexts) or 0)
-    policy = made(learner)
+    policy = FairLearn(learner, {"a": 0.0, "b": 0.0})
     for shown in ({"0": 5.0, "1": 7.0}, pd.DataFrame({0: [5.0, 5.0], 1: [7.0, 7.0]}), [[7.0, 5.0]] * 2):
         policy.ask(shown)
     assert [rows.tolist() for rows in seen] == [[[7.0, 5.0]] * 2] * 3
     with pytest.raises(ContextError, match=r"contexts: wanted the columns \['1', '0'\]"):
         policy.ask({"0": 5.0, "2": 7.0})
-
-
-def test_a_refusal_recommends_fresh_only_where_there_is_one():
-    learner = Known()
-    learner.round = 3
-    with pytest.raises(ArgumentError, match=r"inner: wanted one that has not decided yet.* round 3'; make a new one"):
-        NaiveFair({"a": "f", "b": "m", "c": "m"}, inner=learner)
 
 
 @pytest.mark.parametrize("rule", [FairLearn, DeadlineLearn])

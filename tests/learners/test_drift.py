@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import evenhand as eh
 from evenhand.errors import ArgumentError
-from evenhand.learners import GLRKLUCB, UCB1, DiscountedLinUCB, DiscountedThompson, DiscountedUCB, SlidingWindowUCB
-from evenhand.quotas import BernoulliArms, ChangingArms, DeadlineLearn, FairLearn
+from evenhand.learners import UCB1, DiscountedUCB, LinUCB, SlidingWindowUCB
+from evenhand.quotas import ChangingArms, DeadlineLearn, FairLearn
 from evenhand.saving.state import from_bytes, to_bytes
 from tests.fuzzing import many
 from tests.reference import learners as slow
@@ -42,54 +42,6 @@ def test_every_decision_has_the_largest_index(name, seed, arms, kind):
         twin.update(arm, paid[arm])
 
 
-@pytest.mark.parametrize("scope", ["global", "local"])
-@pytest.mark.parametrize("kind", ["coins", "numbers"])
-def test_glr_decides_and_restarts_as_its_twin(scope, kind):
-    rounds, arms = 500, 3
-    fast, twin = GLRKLUCB(rounds, scope, arms=arms), slow.GLRKLUCB(arms, rounds, scope == "local")
-    for t, paid in enumerate(changing_rewards(rounds, arms, 3, kind), 1):
-        indices, arm = twin.indices(t), fast.choose()
-        assert indices[arm] >= max(indices) - 3e-9, f"round {t}: played {arm}, the indices are {indices}"
-        fast.update(arm, paid[arm])
-        twin.update(arm, paid[arm])
-        assert fast.restarts == twin.restarts, f"round {t}"
-    assert fast.restarts > 0
-
-
-def test_glr_finds_no_change_where_there_is_none():
-    """The test's level bounds the chance of a false alarm over a whole run by about 1 / sqrt(T) an arm; here T = 2000,
-    K = 2, five runs: 0.22 in theory; the seed is one that raises none, and most do."""
-    history = [0] * 5
-    for seed in range(5):
-        learner, coins = GLRKLUCB(2000, arms=2), np.random.default_rng(seed).random((2000, 2)) < [0.3, 0.6]
-        for paid in coins:
-            arm = learner.choose()
-            learner.update(arm, float(paid[arm]))
-        history[seed] = learner.restarts
-    assert sum(history) == 0
-
-
-def test_glr_does_not_count_rewards_of_decisions_before_a_restart():
-    learner = GLRKLUCB(1000, arms=2)
-    late = [learner.ask() for _ in range(4)]
-    for t in range(400):
-        decision = learner.ask()
-        learner.tell(decision, float(t < 200))
-    assert learner.restarts == 1
-    before = learner._state.pulls.copy()
-    for decision in late:
-        learner.tell(decision, 1.0)
-    assert np.array_equal(learner._state.pulls, before)
-
-
-def test_glr_goes_on_past_its_horizon():
-    learner = GLRKLUCB(50, arms=2)
-    for _ in range(500):
-        learner.tell(learner.ask(), 1.0)
-    assert learner.restarts == 0
-    assert learner._state.pulls.sum() == 50
-
-
 def test_a_window_forgets_an_arm_and_says_so():
     learner = SlidingWindowUCB(6, 0.01, arms=["a", "b"])
     for _ in range(8):
@@ -111,35 +63,19 @@ def test_late_rewards_enter_when_they_are_told():
     assert learner._state.pulls.sum() == 2
 
 
-def test_discounted_thompson_without_discount_is_thompson():
-    world = BernoulliArms([0.3, 0.6])
-    plain = eh.simulate(eh.learners.Thompson(), world, rounds=300, seed=3, jobs=1)
-    faded = eh.simulate(DiscountedThompson(1.0), world, rounds=300, seed=3, jobs=1)
-    assert np.array_equal(plain.pulls, faded.pulls)
-
-
-def test_discounted_evidence_is_a_geometric_sum():
-    learner = DiscountedThompson(0.5, arms=2, seed=1)
-    for reward in (1.0, 1.0, 0.0):
-        learner.update(0, reward)
-    assert learner._state.successes.tolist() == [0.75, 0.0]
-    assert learner._state.failures.tolist() == [1.0, 0.0]
-
-
 def test_discounts_and_windows_follow_the_horizon():
-    assert DiscountedUCB(horizon=10_000, changes=4, arms=2)._params.gamma == 1 - 0.25 * np.sqrt(4 / 10_000)
-    assert DiscountedThompson(horizon=100, arms=2, seed=1)._params.gamma == 1 - 0.025
+    assert DiscountedUCB(horizon=10_000, changes=4, arms=2)._params.discount == 1 - 0.25 * np.sqrt(4 / 10_000)
     assert SlidingWindowUCB(horizon=10_000, changes=4, arms=2)._state.arms.size == 304  # 2 sqrt(10000 ln 10000 / 4)
-    learner = DiscountedLinUCB(horizon=1000, variation=2.0, arms=2)
+    learner = LinUCB(horizon=1000, variation=2.0, arms=2)
     learner.begin(2)
-    assert learner._params.gamma == pytest.approx(1 - 0.001 ** (2 / 3), rel=1e-12)
+    assert learner._params.discount == pytest.approx(1 - 0.001 ** (2 / 3), rel=1e-12)
 
 
 @settings(max_examples=many(6))
 @given(seed=st.integers(0, 10**6), gamma=st.sampled_from([0.6, 0.97, 1.0]), d=st.integers(1, 4))
-def test_discounted_lin_ucb_decides_by_its_formulas(seed, gamma, d):
+def test_lin_ucb_decides_by_its_formulas(seed, gamma, d):
     chance = np.random.default_rng(seed)
-    learner = DiscountedLinUCB(gamma, 0.5, delta=0.05, ridge=2.0, coefficient_norm=1.5, context_norm=3.0, arms=4)
+    learner = LinUCB(gamma, 0.5, delta=0.05, ridge=2.0, coefficient_norm=1.5, context_norm=3.0, arms=4)
     told = []
     for _ in range(30):
         shown = chance.normal(size=(4, d))
@@ -160,11 +96,11 @@ def test_discounted_lin_ucb_decides_by_its_formulas(seed, gamma, d):
         told.append((shown[arm], reward))
 
 
-def test_discounted_lin_ucb_follows_coefficients_that_turn_round():
+def test_lin_ucb_follows_coefficients_that_turn_round():
     """Coefficients (1, 0) then (0, 1): least squares that forgets recovers, the same without a discount does not."""
     losses = {}
     for gamma in (0.95, 1.0):
-        learner, chance, lost = DiscountedLinUCB(gamma, 0.1, delta=0.1, arms=5), np.random.default_rng(2), 0.0
+        learner, chance, lost = LinUCB(gamma, 0.1, delta=0.1, arms=5), np.random.default_rng(2), 0.0
         for t in range(600):
             shown = chance.normal(size=(5, 2))
             shown /= np.linalg.norm(shown, axis=1, keepdims=True)
@@ -176,7 +112,7 @@ def test_discounted_lin_ucb_follows_coefficients_that_turn_round():
     assert losses[0.95] < 0.5 * losses[1.0]
 
 
-LEARNERS = [DiscountedUCB(0.95), SlidingWindowUCB(40), DiscountedThompson(0.95), GLRKLUCB(600), GLRKLUCB(600, "local")]
+LEARNERS = [DiscountedUCB(0.95), SlidingWindowUCB(40)]
 SHARES = {0: Fraction(1, 2), 1: Fraction(1, 5), 2: Fraction(1, 10)}
 
 
@@ -215,7 +151,7 @@ def test_promises_are_kept_over_them_in_the_compiled_loop():
     world = ChangingArms([[0.1, 0.2, 0.9], [0.9, 0.2, 0.1]], [200])
     policies = {
         "fair": FairLearn(SlidingWindowUCB(40), [0.3, 0.3, 0.2]),
-        "slates": DeadlineLearn(GLRKLUCB(), SHARES, 0, 2),
+        "slates": DeadlineLearn(DiscountedUCB(0.95), SHARES, 0, 2),
     }
     history = eh.simulate(policies, world, rounds=400, seed=1, jobs=1, checkpoints=4)
     assert int(history.violations.max()) == 0
@@ -233,9 +169,8 @@ def plays_after_a_change(learner):
     return played
 
 
-@pytest.mark.parametrize("learner", LEARNERS[:-1], ids=lambda learner: f"{type(learner).__name__}")
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: f"{type(learner).__name__}")
 def test_they_follow_a_change(learner):
-    """Not so with local restarts: arm 1 keeps its 250 zeros until its own test sees the change, after more rounds."""
     assert sum(plays_after_a_change(learner.fresh(arms=2, seed=1))[-20:]) >= 12
 
 
@@ -244,27 +179,23 @@ def test_a_learner_that_forgets_nothing_does_not_follow_the_change():
 
 
 BAD = [
-    (lambda: DiscountedUCB(0.0), "gamma: wanted a number > 0 and <= 1"),
-    (lambda: DiscountedUCB(1.5), "gamma"),
-    (lambda: DiscountedUCB(0.9, horizon=100), "gamma: wanted None beside horizon="),
+    (lambda: DiscountedUCB(0.0), "discount: wanted a number > 0 and <= 1"),
+    (lambda: DiscountedUCB("0.9"), "discount"),
+    (lambda: DiscountedUCB(0.9, horizon=100), "discount: wanted None beside horizon="),
     (lambda: DiscountedUCB(horizon=10, changes=11), "changes: wanted a whole number >= 1 and <= 10"),
+    (lambda: DiscountedUCB(horizon=0), "horizon"),
     (lambda: DiscountedUCB(xi=0), "xi"),
-    (lambda: DiscountedThompson("0.9"), "gamma"),
-    (lambda: DiscountedThompson(horizon=0), "horizon"),
     (lambda: SlidingWindowUCB(0), "window"),
     (lambda: SlidingWindowUCB(10**9), "window"),
     (lambda: SlidingWindowUCB(10, horizon=10), "window: wanted None beside horizon="),
     (lambda: SlidingWindowUCB(10.5), "window"),
-    (lambda: GLRKLUCB(1), "horizon"),
-    (lambda: GLRKLUCB(10**9), "horizon"),
-    (lambda: GLRKLUCB(100, "all"), "scope: wanted one of 'global', 'local'"),
-    (lambda: DiscountedLinUCB(2.0), "gamma"),
-    (lambda: DiscountedLinUCB(0.9, horizon=5), "gamma"),
-    (lambda: DiscountedLinUCB(noise_scale=0), "noise_scale"),
-    (lambda: DiscountedLinUCB(delta=1.0), "delta"),
-    (lambda: DiscountedLinUCB(ridge=-1.0), "ridge"),
-    (lambda: DiscountedLinUCB(variation=float("nan")), "variation"),
-    (lambda: DiscountedLinUCB(context_norm=None), "context_norm"),
+    (lambda: LinUCB(2.0), "discount"),
+    (lambda: LinUCB(0.9, horizon=5), "discount: wanted 1.0 beside horizon="),
+    (lambda: LinUCB(noise_scale=0), "noise_scale"),
+    (lambda: LinUCB(delta=1.0), "delta"),
+    (lambda: LinUCB(ridge=-1.0), "ridge"),
+    (lambda: LinUCB(variation=float("nan")), "variation"),
+    (lambda: LinUCB(context_norm=None), "context_norm"),
 ]
 
 

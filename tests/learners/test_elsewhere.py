@@ -450,13 +450,6 @@ def test_a_bandit_that_sees_one_context_refuses_rows_that_differ():
     talk(policy, 3)
 
 
-def test_copies_for_groups_of_different_sizes_know_no_number_of_arms():
-    with pytest.raises(ArgumentError, match=r"inner: wanted one without arms= yet.*, got 3"):
-        eh.groups.NaiveFair({"a": "f", "b": "m", "c": "m"}, inner=LEARNERS["river UCB"]())
-    policy = eh.groups.NaiveFair({"a": "f", "b": "m", "c": "m"}, inner=LEARNERS["a regressor fed row by row"](), seed=1)
-    assert {arm for arm, _ in talk(policy, 20)} == set("abc")
-
-
 def test_a_function_in_a_bandit_is_refused_when_it_is_saved():
     from river import bandit, stats
 

@@ -1,4 +1,4 @@
-"""Exp3 and Softmax against their formulas, with rewards that come late and under promises."""
+"""Exp3 against its formulas, with rewards that come late and under promises."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.errors import ArgumentError
-from evenhand.learners import Exp3, Softmax
+from evenhand.learners import Exp3
 from evenhand.saving.state import from_bytes, to_bytes
 
 ARMS = 3
@@ -77,14 +77,6 @@ def test_forced_decisions_are_certain():
     assert all(d.probabilities[d.index] == 1.0 for d in forced)
 
 
-def test_softmax_draws_in_proportion_to_the_exponentials_of_the_means():
-    policy = Softmax(0.2, arms=ARMS, seed=1)
-    for index, reward in ((0, 0.1), (1, 0.5), (1, 0.7), (2, 1.0)):
-        policy.update(index, reward)
-    weights = np.exp(np.array([0.1, 0.6, 1.0]) / 0.2)
-    assert policy.ask().probabilities == pytest.approx(weights / weights.sum())
-
-
 @pytest.mark.parametrize(
     "make",
     [
@@ -93,13 +85,10 @@ def test_softmax_draws_in_proportion_to_the_exponentials_of_the_means():
         lambda: Exp3(True),
         lambda: Exp3(0.1, horizon=100),
         lambda: Exp3(horizon=0),
-        lambda: Softmax(0.0),
-        lambda: Softmax("hot"),
-        lambda: Softmax(math.nan),
     ],
 )
 def test_settings_that_cannot_be_are_refused_by_name(make):
-    with pytest.raises(ArgumentError, match=r"exploration|horizon|temperature"):
+    with pytest.raises(ArgumentError, match=r"exploration|horizon"):
         make()
 
 

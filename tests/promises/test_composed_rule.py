@@ -38,7 +38,6 @@ SMALL = {
     "windows of sets, offers": Promise(windows={(0, 1): 2, (2, 3): 2}, offers="any"),
     "caps, offers": Promise({0: 0, 1: 0, 2: H}, caps={0: H, 1: T}, offers=[2]),
     "caps, offers, slates": Promise({0: 0, 1: 0, 2: H, 3: H}, caps={0: H, 1: T}, plays=2, offers=[2, 3]),
-    "overlapping sets": Promise({(0, 1): T, (1, 2): T}, tolerance=3),
 }
 
 

@@ -20,6 +20,7 @@ from evenhand.studies.log.codec import plain, revive
 from evenhand.studies.specification import policy_from
 from evenhand.studies.statistics.promise_check import PromiseCheck
 from tests.cli.shell import answer
+from tests.promises.promise_game import check_promise
 
 ARMS = ("a", "b", "c", "d")
 NOBODY = dict.fromkeys(ARMS, 0)
@@ -29,7 +30,6 @@ KINDS = {
     "cap": {"shares": NOBODY | {"a": "1/4"}, "caps": {"b": "2/5"}, "offers": ["c"]},
     "window": {"shares": NOBODY, "windows": {"a": 5, "b": (2, 11)}, "offers": "all"},
     "set window": {"shares": NOBODY, "windows": {("a", "b"): 4}, "offers": "all"},
-    "exact limit": {"shares": NOBODY | {"a": "1/3", "b": "1/5"}, "behind": {"a": "2/3", "b": "7/5", "c": 0, "d": 0}},
     "slates": {"shares": NOBODY | {("a", "b"): "6/5", "c": "1/5"}, "plays": 2},
     "all": {"shares": NOBODY | {("a", "b"): "1/4"}, "caps": {"d": "2/5"}, "windows": {"c": 9}, "offers": "all"},
 }
@@ -241,7 +241,7 @@ def test_a_notebook_shows_every_clause(promise, lottery):
 
 
 def test_the_search_for_broken_promises_tries_it(promise, lottery):
-    report = eh.check_promise(DeadlineLearn(UCB1(), promise, lottery=lottery, seed=1), rounds=40, cases=4)
+    report = check_promise(DeadlineLearn(UCB1(), promise, lottery=lottery, seed=1), rounds=40, cases=4)
     assert report.rounds == 40
 
 
@@ -288,7 +288,7 @@ def renamed(value):
 
 def test_parts_beside_a_promise_are_refused_by_name():
     promise, log = eh.Promise({"a": 0.5, "b": 0.25}), pd.DataFrame({"arm": list("abab")})
-    for beside in ({"shares": {"a": 0.5}}, {"tolerance": 1}, {"caps": 0.5}, {"windows": {"a": 3}}, {"behind": 1}):
+    for beside in ({"shares": {"a": 0.5}}, {"tolerance": 1}, {"caps": 0.5}, {"windows": {"a": 3}}):
         with pytest.raises(ArgumentError, match=f"{next(iter(beside))}: wanted nothing beside a promise"):
             eh.quotas.audit(log, arm="arm", promise=promise, **beside)
     with pytest.raises(ArgumentError, match=r"promise: wanted an eh\.Promise"):

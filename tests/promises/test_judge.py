@@ -1,4 +1,4 @@
-"""The judge of `eh.check_promise` beside the twin in `tests.reference.game`, and what it generates."""
+"""The judge of `check_promise` beside the twin in `tests.reference.game`, and what it generates."""
 
 import itertools
 from fractions import Fraction
@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 import evenhand as eh
-from evenhand.checks.drawn_promises import PARTS, drawn_case, drawn_promise
-from evenhand.checks.judge import Books, Game, bits, offers_of
-from evenhand.checks.stated import Evidence
 from evenhand.errors import ContractError
 from evenhand.learners import UCB1
 from evenhand.quotas import DeadlineLearn
+from tests.promises.drawn_promises import PARTS, drawn_case, drawn_promise
+from tests.promises.judge import Books, Game, bits, offers_of
+from tests.promises.promise_game import check_promise
+from tests.promises.stated import Evidence
 from tests.promises.walked import game_of
 
 CLAUSES = ("floors", "sets", "slates", "caps", "windows", "arms on offer")
@@ -64,14 +65,14 @@ def test_the_judge_counts_and_decides_as_the_twin(seed):
 
 def test_a_policy_is_tried_with_its_own_learner_under_its_own_promise():
     promise = eh.Promise({"a": "1/4", ("b", "c"): "1/3", "d": 0}, caps={"d": "2/5"}, offers=["a"])
-    report = eh.check_promise(DeadlineLearn(UCB1(), promise, lottery=0.5, seed=1), rounds=60, cases=8)
+    report = check_promise(DeadlineLearn(UCB1(), promise, lottery=0.5, seed=1), rounds=60, cases=8)
     assert (report.conversations, report.rounds, report.kinds) == (2, 120, ())
     broken = DeadlineLearn(UCB1(), promise, seed=1)
     broken.promise = promise.varied(caps=(None, None, None, Fraction(1, 9)))
     broken.promise.__dict__.pop("clauses", None)
     broken.fresh = lambda **settings: broken
     with pytest.raises(ContractError, match=r"breaks its promise in round \d+: arm 'd' had \d+ plays where"):
-        eh.check_promise(broken, rounds=60, cases=8)
+        check_promise(broken, rounds=60, cases=8)
 
 
 def test_evidence_is_slow_to_speak_and_sure():

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from evenhand.checks.drawn_promises import drawn_promise
 
 import evenhand as eh
-from evenhand.checks.drawn_promises import drawn_promise
 from evenhand.errors import ArgumentError, SharesError
 from evenhand.promises.plain import arguments_of
 from evenhand.promises.split import lengths
@@ -197,7 +197,6 @@ def test_with_a_window_one_round_longer_some_order_breaks_it(window, workers):
         (Promise({"a": "1/2", "b": "1/4"}), 3, "tolerance: wanted at least 2, so that 3 processes can keep 'b at"),
         (Promise({"a": 0.2, "b": 0}, 3, caps={"b": "1/2"}), 4, "cap_tolerance: wanted at least 2, so that 4"),
         (Promise({"a": "1/2", "b": 0}, 3, windows={"b": 3}), 4, "windows: 'b': wanted at least 1 in 5 rounds, which 4"),
-        (Promise({"a": 0.5, "b": 0.2}, behind=2), 2, "behind: wanted whole tolerances, which alone can be split"),
     ],
 )
 def test_what_the_tolerance_cannot_pay_is_refused_with_the_least_that_would_do(promise, workers, words):

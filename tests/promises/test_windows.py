@@ -10,7 +10,7 @@ import evenhand as eh
 from evenhand.errors import ArgumentError, SharesError
 from evenhand.groups import LinearThompson
 from evenhand.kernels.compose import interpreted
-from evenhand.learners import UCB1, DiscountedLinUCB, Thompson
+from evenhand.learners import UCB1, LinUCB, Thompson
 from evenhand.promises.schedules import find_schedule, phases
 from evenhand.promises.windows import chain, grant, pick, safe_states, spare_after
 from evenhand.quotas import BernoulliArms, WindowLearn
@@ -272,7 +272,7 @@ def test_a_refusal_says_no_more_than_is_known(windows, words):
     assert "5/6" not in str(refused.value)
 
 
-@pytest.mark.parametrize("learner", [LinearThompson, DiscountedLinUCB])
+@pytest.mark.parametrize("learner", [LinearThompson, LinUCB])
 def test_windows_are_kept_over_learners_that_see_contexts(learner, tmp_path):
     arms = ["a", "b", "c"]
     made = learner(dict.fromkeys(arms, "all")) if learner is LinearThompson else learner()

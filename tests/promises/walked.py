@@ -5,13 +5,12 @@ import random
 
 import numpy as np
 
-from evenhand.checks.drawn_promises import drawn_promise
 from evenhand.kernels.compose import interpreted
 from evenhand.promises.exact import grants_all
 from evenhand.promises.laminar import look
-from evenhand.promises.overlapping import single_floors
 from evenhand.promises.pick import AS_RANKED, begin_round, pick_for
 from evenhand.promises.rule import rule_parameters, rule_state
+from tests.promises.drawn_promises import drawn_promise
 from tests.reference.game import Cap, Floor, Game, Window
 
 DEPTH = {1: 8, 2: 12, 3: 9, 4: 6}
@@ -46,8 +45,7 @@ class Walk:
 
     def __init__(self, promise):
         self.promise, self.game, self.exact = promise, game_of(promise), grants_all(promise)
-        kept = promise if promise.overlap() is None else single_floors(promise)
-        self.params, self.state, self.pick = begun(kept)
+        self.params, self.state, self.pick = begun(promise)
         self.books, self.now = self.game.begin, 0
 
     def depth(self, more=0):
@@ -104,7 +102,7 @@ PARTS = {"plays": "slates", "offers": "arms on offer"}
 
 def drawn(rng, kinds):
     """A small promise with clauses of these kinds among floors, sets, caps, windows, plays and offers, by the generator
-    of `eh.check_promise`; None where there is none."""
+    of `check_promise`; None where there is none."""
     return drawn_promise({PARTS.get(kind, kind) for kind in kinds}, np.random.default_rng(rng.getrandbits(32)))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.errors import StateFileError
-from evenhand.learners import UCB1, DiscountedLinUCB, Thompson
+from evenhand.learners import UCB1, LinUCB, Thompson
 from evenhand.quotas import DeadlineLearn, WindowLearn, audit
 from evenhand.studies import Study
 
@@ -70,7 +70,7 @@ def test_a_study_asked_for_a_batch_keeps_every_promise(kind):
 
 @pytest.mark.parametrize("plays", [1, 2])
 def test_contextual_tickets_stay_open_while_an_arm_is_added(plays, tmp_path):
-    policy = DeadlineLearn(DiscountedLinUCB(), {"a": 0.3, "b": 0.2, "c": 0.1}, plays=plays)
+    policy = DeadlineLearn(LinUCB(), {"a": 0.3, "b": 0.2, "c": 0.1}, plays=plays)
     few, more = np.arange(6.0).reshape(3, 2) / 6, np.arange(8.0).reshape(4, 2) / 8
     told, forgotten = policy.ask(few), policy.ask(few)
     policy.add("d", 0.1)
@@ -86,7 +86,7 @@ def test_contextual_tickets_stay_open_while_an_arm_is_added(plays, tmp_path):
 
 
 def test_a_saved_ticket_without_the_contexts_of_its_arm_is_refused(tmp_path):
-    policy = DeadlineLearn(DiscountedLinUCB(), {"a": 0, "b": 0, "c": 0.99})
+    policy = DeadlineLearn(LinUCB(), {"a": 0, "b": 0, "c": 0.99})
     assert [policy.ask(np.eye(3)).arm for _ in range(2)][1] == "c"
     eh.save(policy, tmp_path / "sound.evenhand")
     assert eh.load(tmp_path / "sound.evenhand").open_tickets == [1, 2]

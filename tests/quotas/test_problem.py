@@ -16,6 +16,7 @@ from evenhand.promises.promise import read_promise
 from evenhand.promises.reading import read_share, read_tolerance
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB, HorizonFairUCB, Promise
 from tests.naming import named
+from tests.promises.promise_game import check_promise
 from tests.strategies import Stubborn, any_shares
 
 
@@ -237,4 +238,4 @@ def test_numbers_in_refusals_are_plain(shares, words):
 
 
 def test_a_check_without_fixed_shares_names_no_worst_shortfall():
-    assert eh.check_promise(eh.quotas.WindowLearn, cases=1, rounds=50).worst_shortfall is None
+    assert check_promise(eh.quotas.WindowLearn, cases=1, rounds=50).worst_shortfall is None

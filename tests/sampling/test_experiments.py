@@ -163,30 +163,3 @@ def test_evenhand_sample(tmp_path):
     assert "--scheme: wanted one of" in str(refused.exception)
     refused = CliRunner().invoke(app, [*arguments, "--costs", "n=cheap,s=1", "--out", str(tmp_path)])
     assert "--costs n: wanted a number" in str(refused.exception)
-
-
-def test_a_queue_of_items():
-    (one,) = find("sampling/labels")
-    report = one.function(replace(one.quick, trials=2, labels=80), Runner(jobs=1))
-    assert len(report.verdicts) == 5
-    assert set(report.data["trials"].columns) >= {"fixed_bias", "left_bias", "chosen_bias", "share", "noisy_share"}
-
-
-def test_a_queue_against_uniform_labelling_is_the_same_again(tmp_path):
-    (one,) = find("sampling/labels-digits")
-    small = replace(one.quick, trials=2, labels=(20, 40))
-    report, again = (one.function(small, Runner(jobs=jobs)) for jobs in (1, 2))
-    assert report.data["trials"].equals(again.data["trials"])
-    assert report.data["trials"]["labels"].tolist() == [20, 40] * 2
-    means = report.data["trials"].groupby("labels")[["queue", "uniform", "gain"]].mean()
-    assert np.allclose(means["gain"], means["uniform"] - means["queue"])
-    assert not report.verdicts[0].conclusive
-    one.write(report, tmp_path, quick=True)
-    assert "20 labels:" in (tmp_path / "report.md").read_text()
-
-
-@pytest.mark.data
-def test_a_queue_of_adults_rows_against_uniform_labelling(data):
-    (one,) = find("sampling/labels-adult")
-    report = one.function(replace(one.quick, trials=1, labels=(20,)), Runner(jobs=1))
-    assert report.data["trials"]["uniform"].between(0.1, 0.6).all()

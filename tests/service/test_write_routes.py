@@ -81,7 +81,7 @@ def test_each_of_a_batch_is_shown_its_own_contexts(serving):
 
 
 DRINKS = {
-    "policy": "learners/discounted-lin-ucb",
+    "policy": "learners/lin-ucb",
     "arms": ["tea", "coffee"],
     "seed": 1,
     "encoder": {"columns": {"weather": ["sun", "rain"], "hour": None}},
@@ -92,7 +92,7 @@ def test_contexts_are_objects_where_a_policy_has_an_encoder(serving):
     served = serving()
     served.create("bar", DRINKS)
     row, other = {"weather": "rain", "hour": 0.25}, {"hour": 0.5, "weather": "sun"}
-    policy = eh.learners.DiscountedLinUCB(arms=["tea", "coffee"], seed=1)
+    policy = eh.learners.LinUCB(arms=["tea", "coffee"], seed=1)
     shown = [([row, other], [[0, 1, 0.25], [1, 0, 0.5]]), (row, [[0, 1, 0.25]] * 2)] * 3
     for number, (contexts, numbers) in enumerate(shown):
         body = {"contexts": contexts} if number % 2 else {"batch": [{"contexts": contexts}]}

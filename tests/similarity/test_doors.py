@@ -176,7 +176,7 @@ def taught():
 
 def asked():
     """Return a policy and an open decision that treats three individuals differently."""
-    policy = KnownRewardLipschitz([1.0, 0.0], metric=KnownDistance([[0.3, 0.0]]), seed=1)
+    policy = KnownRewardLipschitz(theta=[1.0, 0.0], metric=KnownDistance([[0.3, 0.0]]), seed=1)
     return policy, next(
         d for d in (policy.ask([[1.0, 0.0], [0.4, 0.0], [0.0, 0.0]]) for _ in range(50)) if d.index >= 0
     )
@@ -391,7 +391,7 @@ def test_policies_from_plain_data_are_refused_by_name(body):
 
 def test_a_study_keeps_no_entry_of_what_was_refused():
     with eh.Study.create(
-        ":memory:", KnownRewardLipschitz([1.0, 0.0], metric=KnownDistance([[0.3, 0.0]]), seed=1)
+        ":memory:", KnownRewardLipschitz(theta=[1.0, 0.0], metric=KnownDistance([[0.3, 0.0]]), seed=1)
     ) as study:
         people = [[1.0, 0.0], [0.4, 0.0], [0.0, 0.0]]
         decision = next(d for d in (study.ask(people) for _ in range(50)) if d.index >= 0)

@@ -213,8 +213,6 @@ def test_where_every_verdict_is_trusted_nothing_idle_is_kept():
         pairs = MahalanobisOracle(TURNED)(people, decision.probabilities)
         policy.tell(decision, 0.5 if decision.index >= 0 else None, pairs)
     assert policy.metric.log.idle == []
-    with pytest.raises(ArgumentError, match="belief: wanted one of 'posterior', 'moments'"):
-        LipschitzUCB(2, belief="walk")
 
 
 # ------------------------------------------------------------------ what no metric fits

@@ -29,7 +29,7 @@ every = pytest.mark.parametrize("make", METRICS.values(), ids=METRICS)
 
 def one_to_nothing(make):
     """Return a policy that plays one individual with certainty and the other never."""
-    policy = KnownRewardLipschitz([1.0, 0.0], metric=make(radius=2.0), silence="nothing", seed=1)
+    policy = KnownRewardLipschitz(theta=[1.0, 0.0], metric=make(radius=2.0), silence="nothing", seed=1)
     decision = policy.ask(PEOPLE)
     assert decision.probabilities.tolist() == [1.0, 0.0]
     return policy, decision

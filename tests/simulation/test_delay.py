@@ -9,7 +9,7 @@ import evenhand as eh
 from evenhand.errors import ArgumentError
 from evenhand.groups import BiasedLinearArms
 from evenhand.kernels.compose import entry, interpreted
-from evenhand.learners import UCB1, DiscountedLinUCB, SlidingWindowUCB, Thompson
+from evenhand.learners import UCB1, LinUCB, SlidingWindowUCB, Thompson
 from evenhand.quotas import BernoulliArms, DeadlineLearn, FairUCB
 from evenhand.rng import child
 from evenhand.similarity import LipschitzUCB
@@ -25,7 +25,7 @@ PLAYED = {
     "UCB1": (UCB1(arms=3), WORLD),
     "slates": (DeadlineLearn(UCB1(), SHARES, plays=2), WORLD),
     "window": (SlidingWindowUCB(20, arms=3), WORLD),
-    "contexts": (DiscountedLinUCB(0.99, arms=4), LINEAR),
+    "contexts": (LinUCB(0.99, arms=4), LINEAR),
 }
 DELAYS = [1, 7, ("geometric", 6.0), [0, 2, 9], 500]
 

@@ -11,7 +11,7 @@ import evenhand as eh
 from evenhand import registry
 from evenhand.checks import examples
 from evenhand.errors import ArgumentError
-from evenhand.groups import BiasedLinearArms, GroupFairTopInterval, LinearThompson, NaiveFair, TableArms, TopInterval
+from evenhand.groups import BiasedLinearArms, GroupFairTopInterval, LinearThompson, TableArms, TopInterval
 from evenhand.interventions import SimulatedTrial
 from evenhand.learners import KLUCB, UCB1, Adapter
 from evenhand.quotas import BernoulliArms, FairLearn, FairUCB, LoggedArms
@@ -118,7 +118,6 @@ MISFITS = {
     "contexts for a world without": (TopInterval([0, 1]), ARMS, "a policy that needs no contexts, got .*TopInterval"),
     "no contexts for a world with": (FairUCB([0.1] * 4), LINEAR, "a policy that takes contexts of 2 numbers an arm"),
     "quotas over contexts": (FairLearn(TopInterval([0, 1]), [0.1, 0.1]), ARMS, "a policy that needs no contexts"),
-    "a plain inner learner": (NaiveFair(LINEAR.groups, inner=UCB1()), LINEAR, "a policy that takes contexts"),
     "a learner without arms": (UCB1(), LINEAR, "a policy that takes contexts of 2 numbers"),
     "other arms": (FairUCB([0.1] * 3), ARMS, "2 arms, as the world has, got '3 arms'"),
     "other labels": (FairUCB({"a": 0.1, "b": 0.1}), ARMS, r"the world's arms \[0, 1\]"),

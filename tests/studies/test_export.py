@@ -36,7 +36,7 @@ def talked(policy, rewards):
 def test_bandit_feedback_of_contexts_by_name():
     encoder = eh.Encoder({"sky": ["sun", "rain"], "hour": None})
     study = Study.create(
-        ":memory:", eh.learners.DiscountedLinUCB(arms=["tea", "coffee"], seed=1).encode_with(encoder), name="bar"
+        ":memory:", eh.learners.LinUCB(arms=["tea", "coffee"], seed=1).encode_with(encoder), name="bar"
     )
     frame = pd.DataFrame({"hour": [0.5, 0.25], "sky": ["sun", "rain"]})
     for contexts in ({"sky": "rain", "hour": 0.5}, frame, [1.0, 0.0, 0.75], [[0, 1, 2], [1, 0, 3]]):
@@ -46,7 +46,7 @@ def test_bandit_feedback_of_contexts_by_name():
 
 
 def test_bandit_feedback_of_tables_is_in_the_order_of_the_columns_that_the_policy_knows():
-    study = Study.create(":memory:", eh.learners.DiscountedLinUCB(arms=["tea", "coffee"], seed=1), name="bar")
+    study = Study.create(":memory:", eh.learners.LinUCB(arms=["tea", "coffee"], seed=1), name="bar")
     for order in (["a", "b"], ["b", "a"]):
         study.tell(study.ask(pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})[order]), 1.0)
     assert bandit_feedback(study)["context"].tolist() == [[1, 3, 2, 4]] * 2

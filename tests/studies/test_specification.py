@@ -26,14 +26,11 @@ PROBLEM = {
 }
 SEARCH = {"problem": PROBLEM, "tolerance": 0.1, "budget": 500}
 DESCRIBED = {
-    "learners/discounted-lin-ucb": {"gamma": 0.99, "arms": ["a", "b"]},
-    "learners/discounted-thompson": {"horizon": 1000, "changes": 3, "arms": ["a", "b"]},
-    "learners/discounted-ucb": {"gamma": 0.99, "arms": ["a", "b"]},
+    "learners/lin-ucb": {"discount": 0.99, "arms": ["a", "b"]},
+    "learners/discounted-ucb": {"discount": 0.99, "arms": ["a", "b"]},
     "learners/sliding-window-ucb": {"window": 100, "arms": ["a", "b"]},
-    "learners/glr-kl-ucb": {"horizon": 1000, "scope": "local", "arms": ["a", "b"]},
     "learners/epsilon-greedy": {"epsilon": 0.2, "arms": 3},
     "learners/exp3": {"horizon": 1000, "arms": 3},
-    "learners/softmax": {"temperature": 0.2, "arms": 3},
     "learners/kl-ucb": {"arms": ["a", "b"]},
     "learners/moss": {"arms": [7, "7"], "horizon": 100},
     "learners/thompson": {"arms": ["a", "b"]},

@@ -137,7 +137,7 @@ def test_what_is_left_is_verified_and_no_more_is_claimed(place):
 
 
 def test_the_promise_is_checked_at_every_round_after_an_erasure(place):
-    policy = eh.quotas.DeadlineLearn(eh.learners.DiscountedLinUCB(), {"a": 0.2, "b": 0.3}, tolerance=1)
+    policy = eh.quotas.DeadlineLearn(eh.learners.LinUCB(), {"a": 0.2, "b": 0.3}, tolerance=1)
     study = Study.create(place, policy, name="ads")
     for number in range(20):
         offer = ["a"] if number % 5 == 4 else None

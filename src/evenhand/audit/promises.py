@@ -37,7 +37,6 @@ def audit(
     arm: str,
     shares: Any = ...,
     tolerance: float = ...,
-    behind: Any = ...,
     order: str | None = ...,
     caps: Any = ...,
     cap_tolerance: float = ...,
@@ -57,7 +56,6 @@ def audit(
     arm: str,
     shares: Any = ...,
     tolerance: float = ...,
-    behind: Any = ...,
     order: str | None = ...,
     caps: Any = ...,
     cap_tolerance: float = ...,
@@ -76,7 +74,6 @@ def audit(
     arm: str,
     shares: Any = None,
     tolerance: float = 0.0,
-    behind: Any = None,
     order: str | None = None,
     caps: Any = None,
     cap_tolerance: float = 0.0,
@@ -107,14 +104,12 @@ def audit(
         share): an arm's rounds and plays count from its latest entry. `from` is a value of the column `order`, or
         without one the number of a round.
     tolerance : alpha >= 0, by how many pulls an arm may be behind.
-    behind : by how much r_i t - N_i(t) may be above 0, exactly and for each arm, in the place of the tolerance: a dict
-        arm -> number, or one number for all; as `DeadlineLearn` takes it.
     order : a column to sort by first, numbers or times (text as in ISO 8601); rows with the same value keep their
         order.
     caps : the most that an arm may have, arm -> cap, or one number for all: N_i(t) <= ceil(c_i t) + cap_tolerance.
     cap_tolerance : by how many pulls an arm may be ahead of its cap.
     windows : arm -> a, at least once in any a consecutive rounds, or arm -> (c, a), at least c times.
-    promise : an `eh.Promise`, in the place of shares, tolerance, behind, caps, cap_tolerance and windows.
+    promise : an `eh.Promise`, in the place of shares, tolerance, caps, cap_tolerance and windows.
     segment : a column; every promise is then checked inside each of its values.
     available : a column with the arms that were on offer, as lists or as text separated by commas; each arm is then
         owed its share of the rounds in which it was.
@@ -144,7 +139,6 @@ def audit(
     promised = {
         "shares": frame_or_value(shares, "shares"),
         "tolerance": tolerance,
-        "behind": behind,
         "caps": caps,
         "cap_tolerance": cap_tolerance,
         "windows": windows,
@@ -200,7 +194,7 @@ def _check_given(frame: Any, frames: Any, promised: dict[str, Any]) -> None:
         return
     if not isinstance(promise, Promise):
         raise ArgumentError(wanted("promise", "an eh.Promise", promise, "Promise.from_dict reads plain data"))
-    beside = {name: promised[name] for name in ("shares", "behind", "caps", "windows")}
+    beside = {name: promised[name] for name in ("shares", "caps", "windows")}
     for name, value in (beside | {name: promised[name] or None for name in ("tolerance", "cap_tolerance")}).items():
         if value is not None:
             raise ArgumentError(wanted(name, "nothing beside a promise, which says it all", value))

@@ -14,14 +14,11 @@
 A check that does not apply is skipped by name, with the reason.
 """
 
-from evenhand.checks.adversary import PromiseReport, check_promise
 from evenhand.checks.contract import Check, check_policy, check_registered, check_world, examples
 
 __all__ = [
     "Check",
-    "PromiseReport",
     "check_policy",
-    "check_promise",
     "check_registered",
     "check_world",
     "examples",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Annotated
 
 import typer
@@ -19,7 +18,7 @@ def check(
     ],
     json: JSON = False,
 ) -> None:
-    """Run the contract over a registered policy or world, and try to break its promise; exit code 1 if one breaks."""
+    """Run the contract over a registered policy or world; exit code 1 if one breaks it."""
     from evenhand import registry
     from evenhand.checks import check_registered
     from evenhand.cli.output import as_json, table
@@ -32,7 +31,6 @@ def check(
         try:
             for example, checks in check_registered(one).items():
                 rows += [(example, c.name, f"skipped: {c.skipped}" if c.skipped else "passed") for c in checks]
-            rows += _promise(one)
         except ContractError as error:
             failed = True
             rows.append((one, "contract", f"FAILED: {error}"))
@@ -42,16 +40,3 @@ def check(
         table("Contract", ("example", "check", "outcome"), rows)
     if failed:
         raise typer.Exit(1)
-
-
-def _promise(name: str) -> list[tuple[str, str, str]]:
-    """Try to break the promise of a class that takes shares and keeps them at every round, or at a horizon."""
-    from evenhand import registry
-    from evenhand.checks import check_promise
-
-    policy_class = registry.get(name).cls
-    takes_shares = "shares" in inspect.signature(policy_class).parameters
-    if not takes_shares or getattr(policy_class, "kept", None) in (None, "in the long run"):
-        return []
-    report = check_promise(policy_class)
-    return [(f"{name} #0", f"promise, {report.conversations:,} conversations", "passed")]

@@ -47,14 +47,12 @@ def evaluate(
     tolerance: Annotated[float, typer.Option(help="By how many plays an arm may be behind its share.")] = 0.0,
     estimator: Annotated[
         str,
-        typer.Option(
-            help="dr, ips, snips or adaptive (needs --propensity a=COLUMN,b=COLUMN); a policy that learns is replayed."
-        ),
+        typer.Option(help="dr, ips or snips; a policy that learns is replayed."),
     ] = "dr",
     model: Annotated[
         str,
         typer.Option(
-            help="Expected rewards for dr and adaptive: logistic or linear (a regression on the arm and --contexts), "
+            help="Expected rewards for dr: logistic or linear (a regression on the arm and --contexts), "
             "a=0.1,b=0.2, or a CSV with columns arm, reward."
         ),
     ] = "",

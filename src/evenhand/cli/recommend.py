@@ -60,7 +60,6 @@ def recommend(
         float | None,
         typer.Option(help="Of 100 trials, what share may ever give a wrong answer of csr; by default 0.05."),
     ] = None,
-    evidence: Annotated[str, typer.Option(help="The intervals behind an answer of csr: exact or normal.")] = "",
     smoothing: Annotated[
         float, typer.Option(help="How many observations the prior of a row of a table counts for, with --edges.")
     ] = 1.0,
@@ -103,7 +102,7 @@ def recommend(
             "MODEL": model, "--edges": edges, "--intervene": intervene, "--sensitive": sensitive, "--outcome": outcome,
             "--candidates": candidates, "--values": values, "--tolerance": tolerance, "--budget": budget,
             "--search": None if search == "csr" else search, "--pooled or --paper": pooled, "--delta": delta,
-            "--evidence": evidence, "--smoothing": None if smoothing == 1.0 else smoothing, "--cut": cut,
+            "--smoothing": None if smoothing == 1.0 else smoothing, "--cut": cut,
             "--slack": slack, "--seed": seed,
         })  # fmt: skip
     else:
@@ -123,7 +122,7 @@ def recommend(
             level = 1.0 - (0.05 if delta is None else delta)
             show_posterior(problem, tolerance or 0.0, level, seed, out, json)
             return
-        wished = {"pooled": pooled, "delta": delta, "evidence": evidence or None, "slack": slack, "costs": costs}
+        wished = {"pooled": pooled, "delta": delta, "slack": slack, "costs": costs}
         running = _search(problem, search, tolerance, budget, wished)
         if trial is not None:
             remember(running, trial, None)
@@ -226,7 +225,7 @@ def _search(problem: Problem, name: str, tolerance: float | None, budget: int | 
 
     settings: dict[str, Any] = {"budget": budget}
     settings |= {option: value for option, value in wished.items() if value is not None}
-    for option in ("delta", "evidence", "slack"):
+    for option in ("delta", "slack"):
         if option in settings and name != "csr":
             raise ArgumentError(wanted(f"--{option}", "with --search csr alone, which tests", name))
     if name != "sris":

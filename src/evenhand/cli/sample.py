@@ -158,8 +158,7 @@ def _classes(world: TablePool, loss: str, *, multiclass: bool, reweighted: bool)
     if loss in ("false_negative", "false_positive"):
         raise ArgumentError(wanted("--loss", f"zero_one or log for {len(labels)} labels", loss))
     if reweighted:
-        mend = "use minimax_reweighting(model=) in Python"
-        raise ArgumentError(wanted("--reweighted", "two labels", len(labels), mend))
+        raise ArgumentError(wanted("--reweighted", "two labels", len(labels)))
     from sklearn.linear_model import LogisticRegression
 
     from evenhand.sampling import EstimatorModel

@@ -7,7 +7,6 @@ if TYPE_CHECKING:
     from evenhand.datasets.adult import adult as load_adult
     from evenhand.datasets.cifar10 import cifar10 as load_cifar10
     from evenhand.datasets.compas import load_compas
-    from evenhand.datasets.compas_two_years import load_compas_two_years
     from evenhand.datasets.diabetes import load_diabetes
     from evenhand.datasets.family_income import load_family_income
     from evenhand.datasets.fashion_mnist import fashion_mnist as load_fashion_mnist
@@ -22,7 +21,6 @@ __all__ = [
     "load_adult",
     "load_cifar10",
     "load_compas",
-    "load_compas_two_years",
     "load_diabetes",
     "load_family_income",
     "load_fashion_mnist",

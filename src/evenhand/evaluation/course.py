@@ -17,7 +17,7 @@ from evenhand.kernels.compose import entry
 __all__ = ["UNEVEN", "Course", "Interval", "Stationary", "look_rounds"]
 
 Interval = tuple[float, float]
-Stationary = Literal["dr", "ips", "snips", "adaptive"]
+Stationary = Literal["dr", "ips", "snips"]
 UNEVEN = 3.0
 """Standard errors from 1 at which a mean is remarked upon."""
 CHUNK = 1 << 15
@@ -82,7 +82,7 @@ class Course:
         start, until = self.rounds, min(until, self.rounds + CHUNK)
         weights, steps, tops = self._weigh(start, until)
         paid = weights * self.logged.rewards[start:until]
-        self._count(weights, paid, steps, self._stakes(start, until))
+        self._count(weights, paid, steps)
         self.rounds = until
         if bounded:
             self.last = weights, paid, steps, self._levels(tops)
@@ -199,25 +199,10 @@ class Course:
             entry(weigh_given)(rows, self.estimates.rewards, self.estimates.of[part], *out)
         return out
 
-    def _stakes(self, start: int, until: int) -> Floats | None:
-        """Return h = (sum_a pi(a)^2 / p(a))^-1/2 of each row, at most 1; None for estimators that weigh rows alike."""
-        if self.estimator != "adaptive":
-            return None
-        logged, rows = self.logged, slice(start, until)
-        assert logged.every is not None
-        chances = logged.every[logged.at[rows]] if logged.fixed else logged.every[rows]
-        mine = self.candidate.probabilities[self.candidate.which[rows]]
-        with np.errstate(divide="ignore"):
-            spread = np.divide(mine**2, chances, out=np.zeros_like(mine), where=mine > 0).sum(axis=1)
-        return np.asarray(spread**-0.5, np.float64)
-
-    def _count(self, weights: Floats, paid: Floats, steps: Floats, stakes: Floats | None) -> None:
+    def _count(self, weights: Floats, paid: Floats, steps: Floats) -> None:
         """Add up w R and w, and the x and y of which the value is sum x / sum y."""
         ones = np.ones(len(weights))
-        if self.estimator == "adaptive":
-            x, y = (steps, ones) if stakes is None else (steps * stakes, stakes)
-        else:
-            x, y = (steps, ones) if self.estimator == "dr" else (paid, weights if self.estimator == "snips" else ones)
+        x, y = (steps, ones) if self.estimator == "dr" else (paid, weights if self.estimator == "snips" else ones)
         self.terms = x, y
         sums = [(a.sum(), b.sum(), (a * a).sum(), (a * b).sum(), (b * b).sum()) for a, b in ((x, y), (paid, weights))]
         self._totals[:10] += np.concatenate(sums)  # BLAS would start threads for this

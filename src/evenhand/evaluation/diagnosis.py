@@ -215,8 +215,6 @@ def notes_on(course: Course, table: pd.DataFrame) -> tuple[str, ...]:
         )
     if course.largest is None and course.identified and course.estimator != "ips":
         notes.append("No largest weight is known before the data, so that the interval is that of ips alone.")
-    elif course.identified and course.estimator == "adaptive":
-        notes.append("The interval is that of dr: of the mean over the rows, all of which count alike.")
     return tuple(notes)
 
 

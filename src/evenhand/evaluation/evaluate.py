@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Estimator", "evaluate"]
 
-Estimator = Literal["dr", "ips", "snips", "adaptive", "replay"]
-ESTIMATORS = ("dr", "ips", "snips", "adaptive", "replay")
+Estimator = Literal["dr", "ips", "snips", "replay"]
+ESTIMATORS = ("dr", "ips", "snips", "replay")
 
 
 def evaluate(
@@ -65,8 +65,7 @@ def evaluate(
     propensity : the column with the chance of the arm in its row, given the past and what was shown; or a dict arm ->
         column, with the chances of all arms. Without it each arm's share of the log is taken for its chance.
     contexts : what was shown: names of columns, or an array (n_rows, d) or (n_rows, n_arms, d).
-    estimator : "dr" (doubly robust), "ips", "snips", "adaptive" (doubly robust, weighted for logs that learners made;
-        needs the chances of all arms) or "replay". A policy that learns is replayed unless another is asked for.
+    estimator : "dr" (doubly robust), "ips", "snips" or "replay". A policy that learns is replayed.
     level : the probability with which the interval holds.
     anytime : whether it holds at every round at once, so that it may be looked at as often as you like; otherwise it is
         for the last row, normal, and needs many rows.
@@ -75,7 +74,7 @@ def evaluate(
         the mean over the rows so far, whatever course the rewards take.
     position : a column with the position in which an arm was shown, where chances depend on it.
     order : a column by which the rows must be in order; they are refused where they are not.
-    model : for "dr" and "adaptive": a classifier or regressor of scikit-learn, or the expected rewards themselves, a
+    model : for "dr": a classifier or regressor of scikit-learn, or the expected rewards themselves, a
         dict arm -> reward or an array (n_rows, n_arms). Without it the means of the rows before are taken. With
         `anytime`, or where the log was made by a learner, a model is trained on earlier rows alone, otherwise on other
         folds.
@@ -136,16 +135,13 @@ def evaluate(
         with ProgressBar("replays", replays * len(named), shown=progress) as bar:
             return compared(*evaluate_learners(named, logged, arm, settings, bar))
     if estimator == "replay":
-        raise ArgumentError(wanted("estimator", "'dr', 'ips', 'snips' or 'adaptive' for a distribution", estimator))
+        raise ArgumentError(wanted("estimator", "'dr', 'ips' or 'snips' for a distribution", estimator))
     _unused("for a distribution, whose value is that of all rows; shorten the log instead", rounds=rounds)
-    if estimator not in ("dr", "adaptive"):
+    if estimator != "dr":
         _unused(f"for {estimator}, which expects no rewards", model=model)
     if not anytime:
         _unused("with anytime=False, as the normal interval bounds no weight", largest_weight=largest_weight)
     check_log(logged, arm)
-    if estimator == "adaptive" and logged.every is None:
-        mend = "name a column for each arm: {'a': 'pa', 'b': 'pb'}, or --propensity a=pa,b=pb"
-        raise ArgumentError(wanted("propensity", "the chances of all arms in every row", propensity, mend))
     courses = _courses(named, logged, estimator, model, largest_weight, anytime, stationary)
     with ProgressBar("rows", len(next(iter(courses.values())).logged.codes), shown=progress) as bar:
         return follow(courses, bar, level=level, anytime=anytime, stationary=stationary and anytime)
@@ -163,7 +159,7 @@ def _courses(
     """Return each distribution ready to be followed through the log, or through the rows that try all of them."""
     candidates = {name: read_candidate(each, logged) for name, each in policies.items()}
     estimates = None
-    if estimator in ("dr", "adaptive"):
+    if estimator == "dr":
         estimates = read_estimates(model, logged, past_alone=anytime or not logged.fixed)
     without = {name: uncovered(logged, candidate) for name, candidate in candidates.items()}
     if stationary and not logged.fixed:

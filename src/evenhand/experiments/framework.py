@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Claim", "Experiment", "Report", "Runner", "Verdict", "catalogue", "experiment", "find"]
 
-HOMES = ("quotas", "groups", "sampling", "similarity", "interventions", "changing", "evaluation")
+HOMES = ("quotas", "groups", "sampling", "similarity", "interventions")
 
 
 @dataclass(frozen=True)

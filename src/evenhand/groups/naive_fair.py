@@ -10,10 +10,8 @@ random arm.
 
 from __future__ import annotations
 
-import copy
-import math
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -26,17 +24,14 @@ from evenhand.groups.selection import any_of
 from evenhand.groups.top_interval import TopInterval
 from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.kernels.arrays import Bools, Floats, Ints, Words
-from evenhand.kernels.compose import OPEN, bind, entry, kernel
+from evenhand.kernels.compose import OPEN, bind, kernel
 from evenhand.kernels.random import below
-from evenhand.learners.adapter import Adapter, reward_range_of, wishes_of
 from evenhand.policy.conversation import untaught
-from evenhand.policy.policy import KernelPolicy, Kernels, Ticket, reason, unknown
+from evenhand.policy.policy import KernelPolicy, Kernels, Ticket, unknown
 from evenhand.registry import register
 from evenhand.rng import Seed, child
 
 __all__ = ["NaiveFair"]
-
-WISH = reason("the wish of its group's own learner", "learner")
 
 
 class NaiveParams(NamedTuple):
@@ -52,12 +47,6 @@ class NaiveState(NamedTuple):
     present: Bools
     """(n_groups,): which groups have an arm in this round."""
     inner: Any
-
-
-class NoInner(NamedTuple):
-    """Stands where the arrays of a compiled inner policy would be."""
-
-    nothing: Floats
 
 
 inner_choose = inner_update = OPEN
@@ -93,21 +82,21 @@ def update(params: NaiveParams, state: NaiveState, contexts: Floats, index: int,
 class NaiveFair(Grouped, KernelPolicy):
     """Draw a group, then let an inner policy decide among its arms.
 
-    Policies of this package are asked once, with the arms of the group alone to choose from, and run compiled. Any
-    other object with `choose` and `update` is copied, one copy a group that knows its group's arms alone.
+    The inner policy is asked once, with the arms of the group alone to choose from.
 
     Parameters
     ----------
     groups : the group of each arm: a list, or a dict arm -> group; several attributes form one, ("F", "under 25").
     group_odds : "equal": each group is equally likely; "size": by its share of the arms.
-    inner : the policy inside the group; None for `TopInterval(groups, delta, noise_scale=..., intercept=...)`.
+    inner : the policy inside the group, one of this package; None for `TopInterval(groups, delta, noise_scale=...,
+        intercept=...)`.
     delta, noise_scale, intercept : settings of that one.
     seed : seed of the groups drawn, and of the inner policy's own choices.
 
     Raises
     ------
     ArgumentError
-        If the odds are neither, or the inner policy has other arms, has decided before, or cannot choose and update.
+        If the odds are neither, or the inner policy has other groups, has decided before, or draws groups itself.
 
     Examples
     --------
@@ -123,7 +112,7 @@ class NaiveFair(Grouped, KernelPolicy):
         groups: Membership,
         group_odds: Literal["equal", "size"] = "equal",
         *,
-        inner: Any = None,
+        inner: Grouped | None = None,
         delta: float = 0.1,
         noise_scale: float = 1.0,
         intercept: bool = False,
@@ -137,11 +126,17 @@ class NaiveFair(Grouped, KernelPolicy):
             raise ArgumentError(wanted("intercept", "False beside inner=", intercept, "give it to the inner policy"))
         if inner is None:
             inner = TopInterval(self.groups, delta, noise_scale=noise_scale, intercept=self.intercept)
-        self._check_inner(inner)
-        self._learner = inner.fresh() if isinstance(inner, KernelPolicy) else copy.deepcopy(inner)
+        if not isinstance(inner, Grouped) or isinstance(inner, NaiveFair):
+            raise ArgumentError(wanted("inner", "a policy of evenhand.groups that does not draw groups itself", inner))
+        untaught("inner", inner, "pass inner.fresh()")
+        if inner.membership != self.membership:
+            raise ArgumentError(wanted("inner", f"one for the groups {self.groups}", inner.groups))
+        self.kernels = Kernels(
+            bind(choose, inner_choose=inner.kernels.choose), bind(update, inner_update=inner.kernels.update), unknown
+        )
+        self._learner = inner.fresh()
         if self.inner is not None:
             self.inner = self._learner
-        self._inside: list[Any] = []
         super().__init__(self.membership.arms, seed)
 
     @property
@@ -150,38 +145,6 @@ class NaiveFair(Grouped, KernelPolicy):
         found: int | None = getattr(self._learner, "horizon", None)
         return found
 
-    @property
-    def compiled(self) -> bool:
-        """Whether the inner policy is one of this package, so that the whole runs compiled."""
-        return isinstance(self._learner, Grouped) and not isinstance(self._learner, NaiveFair)
-
-    def _check_inner(self, inner: Any) -> None:
-        if not (callable(getattr(inner, "choose", None)) and callable(getattr(inner, "update", None))):
-            mend = "wrap it in evenhand.learners.Adapter"
-            raise ArgumentError(wanted("inner", "a policy, or an object with choose() and update()", inner, mend))
-        if isinstance(inner, type):
-            raise ArgumentError(wanted("inner", "a policy, not its class", inner, f"write {inner.__name__}(...)"))
-        untaught("inner", inner, "pass inner.fresh()")
-        if isinstance(inner, NaiveFair):
-            raise ArgumentError(wanted("inner", "a policy that does not draw groups itself", inner))
-        if isinstance(inner, Grouped):
-            if inner.membership != self.membership:
-                raise ArgumentError(wanted("inner", f"one for the groups {self.groups}", inner.groups))
-            self.kernels = Kernels(
-                bind(choose, inner_choose=inner.kernels.choose),
-                bind(update, inner_update=inner.kernels.update),
-                unknown,
-            )
-            return
-        self.kernels = Kernels(choose, update, unknown)
-        for known in ("arms", "known_arms"):
-            if getattr(inner, known, None) is not None:
-                what = "one without arms= yet: each group's copy gets its own"
-                raise ArgumentError(wanted("inner", what, getattr(inner, known)))
-        self.contextual = bool(getattr(inner, "contextual", False))
-        self.features = inner.features if isinstance(inner, Adapter) else None
-        self.reward_range = reward_range_of(inner, self.reward_range)
-
     def _started(self) -> Any:
         learner = self._learner.fresh(seed=child(self.seed, 1))
         learner.begin(self.dimension or 0)
@@ -189,62 +152,11 @@ class NaiveFair(Grouped, KernelPolicy):
 
     def parameters(self) -> NaiveParams:
         codes = np.array(self.membership.codes, np.int64)
-        inner = self._started()._params if self.compiled else NoInner(np.zeros(0))
-        return NaiveParams(codes, self.dimension or 0, self.group_odds == "equal", inner)
+        return NaiveParams(codes, self.dimension or 0, self.group_odds == "equal", self._started()._params)
 
     def memory(self) -> NaiveState:
         present = np.zeros(len(self.membership.names), np.bool_)
-        if self.compiled:
-            return NaiveState(self.stream(), present, self._started()._state)
-        self._inside = [self._copy(code) for code in range(len(present))]
-        return NaiveState(self.stream(), present, NoInner(np.zeros(0)))
-
-    def _copy(self, code: int) -> Any:
-        arms = self.membership.members(self.membership.names[code])
-        if len(arms) == 1:
-            return None
-        if hasattr(self._learner, "fresh"):
-            return self._learner.fresh(arms=arms, seed=child(self.seed, 1, code))
-        return copy.deepcopy(self._learner)
-
-    def _choose(self, shown: Floats) -> tuple[int, int, float]:
-        if self.compiled:
-            return super()._choose(shown)
-        before = self._state.stream.copy()
-        code = int(entry(draw_group)(self._params, self._state, shown))
-        members = [arm for arm, own in enumerate(self.membership.codes) if own == code]
-        inner = self._inside[code]
-        try:
-            contexts, arms = [shown[members]] if self.contextual else [], range(len(members))
-            chosen = 0 if inner is None else wishes_of(inner, contexts, arms, "inner.choose()")[0]
-        except BaseException:
-            self._state.stream[:] = before
-            raise
-        self.round += 1
-        return members[chosen], WISH, math.nan
-
-    def _update(self, shown: Floats, index: int, reward: float, ticket: tuple[int, float]) -> None:
-        if self.compiled:
-            super()._update(shown, index, reward, ticket)
-            return
-        code = self.membership.codes[index]
-        members = [arm for arm, own in enumerate(self.membership.codes) if own == code]
-        if self._inside[code] is not None:
-            self._inside[code].update(*([shown[members]] if self.contextual else []), members.index(index), reward)
-
-    def _checked_contexts(self, contexts: Any = None) -> Floats:
-        if not self.compiled and hasattr(contexts, "groups"):
-            raise ArgumentError(wanted("groups", "None: copies of a foreign policy keep their arms", contexts.groups))
-        return super()._checked_contexts(contexts)
-
-    def snapshot(self) -> dict[str, Any]:
-        return super().snapshot() | ({} if self.compiled else {"inside": self._inside})
-
-    @classmethod
-    def restored(cls, snapshot: dict[str, Any]) -> Self:
-        policy = super().restored(snapshot)
-        policy._inside = snapshot.get("inside", [])
-        return policy
+        return NaiveState(self.stream(), present, self._started()._state)
 
     @classmethod
     def examples(cls) -> Iterator[tuple[NaiveFair, Any]]:

@@ -93,9 +93,8 @@ class Bets:
 
     def estimate(self, contrasts: Sequence[Contrast]) -> Floats:
         """Return estimates (T,) by the tables of all rows, not a number where nothing is known."""
-        every = np.ones(len(self._counts.unknown), bool)
-        tables = PlugIn(self._counts, trusted=every, through_v=self._through_v, blocked=self._through_v)
-        return np.array([tables(one)[0] for one in contrasts])
+        tables = PlugIn(self._counts, through_v=self._through_v)
+        return np.array([tables(one) for one in contrasts])
 
     def _staked(self, contrast: Contrast, limit: float) -> Floats:
         """Return the logarithms of the stakes (16,); those after past deliveries are kept."""

@@ -20,12 +20,13 @@ phase's samples; V2, `reuse`: all so far); the tests and the pooled form are our
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 
-from evenhand.arguments import one_of, real
+from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
+from evenhand.interventions.bets import Bets
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.deliveries import Deliveries
 from evenhand.interventions.ends import ends_of, shown_ends
@@ -37,7 +38,6 @@ from evenhand.interventions.problem import Problem
 from evenhand.interventions.program import Rows
 from evenhand.interventions.report import Ends, Status
 from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, OUTCOME_NEAR, Search
-from evenhand.interventions.shown import Shown
 from evenhand.interventions.verdicts import estimated, shown_fair, shown_unfair, shown_worse
 from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.policy.conversation import locked
@@ -64,19 +64,16 @@ class CSR(Search):
     pooled : plan and estimate by mixture weights, with one fairness row a pair, natural trials counting for gaps.
         False is the paper's form: candidates are dropped by its radii, and `recommend` speaks in its words.
     delta : of 100 such trials at most 100 delta ever give a wrong answer, "certified" or "none_is_fair"; it is not the
-        probability that a given answer is wrong. None: nothing is tested, the pooled form too drops by the paper's
-        radii and speaks in its words.
-    evidence : what an answer rests on. "exact": bets, which keep to `delta` at any number of trials, however they were
-        allocated and whatever the model's tables: none of them enters, see `bets`. "normal": normal intervals at
-        `delta` divided by the number of looks, from the tables of all rows; they lean on more of the graph, no theorem
-        backs them, and they need fewer trials.
+        probability that a given answer is wrong. Answers rest on bets, which keep to it at any number of trials,
+        however these were allocated and whatever the model's tables: none of them enters, see `bets`. None: nothing is
+        tested, the pooled form too drops by the paper's radii and speaks in its words.
     slack : by how much, in the outcome's units, the certified candidate may be below the best fair one. Above 0
         candidates that are nearly as good as each other need not be told apart.
 
     Raises
     ------
     ArgumentError
-        If the tolerance, a cost, `delta`, `evidence` or `slack` is not as wanted, or a phase would have no trial.
+        If the tolerance, a cost, `delta` or `slack` is not as wanted, or a phase would have no trial.
 
     Examples
     --------
@@ -105,11 +102,9 @@ class CSR(Search):
         reuse: bool = True,
         pooled: bool = True,
         delta: float | None = 0.05,
-        evidence: Literal["exact", "normal"] = "exact",
         slack: float = 0.0,
     ) -> None:
         self.delta = None if delta is None else real("delta", delta, above=0, below=1)
-        self.evidence = one_of("evidence", evidence, ("exact", "normal"))
         self.slack = real("slack", slack, low=0)
         self.tested = bool(pooled) and delta is not None
         if self.slack and not self.tested:
@@ -133,11 +128,7 @@ class CSR(Search):
     @locked
     def begin(self) -> None:
         super().begin()
-        self._deliveries = Deliveries(self.problem, self.evidence, len(self._phases))
-
-    def shown(self) -> Shown:
-        """Return what the trials show so far, of a search that tests."""
-        return self._deliveries.shown()
+        self._deliveries = Deliveries(self.problem)
 
     def deliver(self, evidence: Evidence, *, logged: bool) -> None:
         if self.tested:
@@ -150,7 +141,7 @@ class CSR(Search):
             self._judge_by_radius(estimates, radius)
 
     def _judge_by_tests(self) -> None:
-        tests, groups, limit, level = self.shown(), len(self.problem.groups), self.limit, self._level
+        tests, groups, limit, level = self._deliveries.bets, len(self.problem.groups), self.limit, self._level
         self.drop(shown_unfair(tests, groups, limit, level, self.remaining), GAP_HIGH)
         self.certified |= shown_fair(tests, groups, limit, level, self.remaining & ~self.certified)
         for best in np.flatnonzero(self.certified & self.remaining):
@@ -159,7 +150,7 @@ class CSR(Search):
         self._drop_near(tests, level)
         self.over = self._answer() is not None
 
-    def _drop_near(self, tests: Shown, level: float) -> None:
+    def _drop_near(self, tests: Bets, level: float) -> None:
         """Drop all others where a fair candidate is shown to be at most the slack below each that remains."""
         slack = self.slack / self.problem.scale
         for best in np.flatnonzero(self.certified & self.remaining) if slack else ():
@@ -188,7 +179,7 @@ class CSR(Search):
         answer = self._answer()
         if answer is not None:
             return answer
-        outcomes, gaps = estimated(self.shown(), len(self.problem.candidates), len(self.problem.groups))
+        outcomes, gaps = estimated(self._deliveries.bets, len(self.problem.candidates), len(self.problem.groups))
         fair = self.remaining & (np.abs(gaps).max(0) < self.limit)
         return (int(np.where(fair, outcomes, -np.inf).argmax()) if fair.any() else None), "not_shown"
 
@@ -204,9 +195,7 @@ class CSR(Search):
 
     def ends(self, confidence: float | None) -> tuple[Ends, Ends]:
         if self.tested and confidence is None:
-            return shown_ends(self.problem, self.shown(), (self.delta or 0.0) / ends_of(self.problem))
-        if self.tested:
-            return shown_ends(self.problem, self._deliveries.normal(1), (1.0 - (confidence or 0.0)) / 2.0)
+            return shown_ends(self.problem, self._deliveries.bets, (self.delta or 0.0) / ends_of(self.problem))
         return super().ends(confidence)
 
     def notes(self) -> tuple[str, ...]:
@@ -214,7 +203,7 @@ class CSR(Search):
             return super().notes()
         unknown = [str(k) for k, own in zip(self.problem.candidates, self.problem.own, strict=True) if own]
         graph = supposed(self.problem.structure, unknown, through_v=self._deliveries.through_v)
-        return of_tests(self.delta, self.evidence), graph
+        return of_tests(self.delta), graph
 
     def _judge_by_radius(self, estimates: Estimates, radius: float) -> None:
         shown = self.remaining & fair(estimates, self.limit, radius)
@@ -242,6 +231,6 @@ class CSR(Search):
     def examples(cls) -> Iterator[tuple[CSR, Any]]:
         """Yield pairs (search, world) for the checks."""
         for world in SimulatedTrial.examples():
-            yield cls(world.problem, tolerance=0.1, budget=40_000, evidence="normal"), world
+            yield cls(world.problem, tolerance=0.1, budget=40_000), world
             yield cls(world.problem, tolerance=0.1, budget=500), world
             yield cls(world.problem, tolerance=0.1, budget=4000, pooled=False), world

@@ -1,4 +1,4 @@
-"""The deliveries of a search that tests, and what they show by its evidence."""
+"""The deliveries of a search that tests, and the bets on them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ import numpy as np
 from evenhand.interventions.bets import Bets
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.counts import Counts
-from evenhand.interventions.normal import Normal
-from evenhand.interventions.pathways import blocked, through_v_alone
-from evenhand.interventions.plug_in import PlugIn
+from evenhand.interventions.pathways import through_v_alone
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.saved_parts import saved_delivery
-from evenhand.interventions.shown import Delivery, Shown
+from evenhand.interventions.shown import Delivery
 
 __all__ = ["Deliveries"]
 
@@ -25,16 +23,12 @@ class Deliveries:
     Parameters
     ----------
     problem : the problem.
-    evidence : "exact" or "normal".
-    looks : after how many deliveries the search may look, for normal intervals.
     """
 
-    def __init__(self, problem: Problem, evidence: str, looks: int) -> None:
-        self._evidence, self._looks = evidence, looks
+    def __init__(self, problem: Problem) -> None:
         self.through_v = through_v_alone(problem.model, problem.structure)
-        self._blocked = blocked(problem.model, problem.structure)
         self._counts = Counts(problem.cells, problem.own)
-        self._bets = Bets(self._counts, self.through_v)
+        self.bets = Bets(self._counts, self.through_v)
         self.kept: list[Any] = []
         """The deliveries as files keep them."""
 
@@ -48,15 +42,6 @@ class Deliveries:
         """Take in a delivery that a file kept."""
         self._learn(saved_delivery(parts, nothing))
 
-    def shown(self) -> Shown:
-        """Return what the deliveries show."""
-        return self.normal(self._looks) if self._evidence == "normal" else self._bets
-
-    def normal(self, looks: int) -> Normal:
-        """Return normal intervals for a number of looks, by the tables of all rows that were drawn by a known law."""
-        known = ~self._counts.unknown
-        return Normal(PlugIn(self._counts, trusted=known, through_v=self.through_v, blocked=self._blocked), looks)
-
     def _learn(self, delivery: Delivery) -> None:
         self.kept.append(delivery)
-        self._bets.learn(self._counts.dense(delivery.at, delivery.times), delivery.logged)
+        self.bets.learn(self._counts.dense(delivery.at, delivery.times), delivery.logged)

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.interventions.bets import Bets
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.report import Ends
-from evenhand.interventions.shown import Shown, outcome
+from evenhand.interventions.shown import outcome
 from evenhand.interventions.verdicts import estimated, gaps_of
 
 __all__ = ["ends_of", "estimated_ends", "shown_ends"]
@@ -33,7 +34,7 @@ def ends_of(problem: Problem) -> int:
     return len(problem.candidates) * (2 + len(problem.pairs))
 
 
-def shown_ends(problem: Problem, tests: Shown, level: float) -> tuple[Ends, Ends]:
+def shown_ends(problem: Problem, tests: Bets, level: float) -> tuple[Ends, Ends]:
     """Return estimates of outcomes and gaps with the ends of their intervals, each end wrong at this level."""
     k, pairs = len(problem.candidates), list(permutations(range(len(problem.groups)), 2))
     outcomes = [outcome(number) for number in range(k)]

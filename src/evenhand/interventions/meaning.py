@@ -9,18 +9,16 @@ from evenhand.interventions.structure import Structure
 __all__ = ["of_draws", "of_tests", "supposed"]
 
 
-def of_tests(delta: float, evidence: str) -> str:
+def of_tests(delta: float) -> str:
     """Say what the confidence of a search that tests means.
 
-    >>> of_tests(0.05, "exact")[:71]
+    >>> of_tests(0.05)[:71]
     'Confidence 0.95: of 100 such trials at most 5 ever give a wrong answer,'
     """
-    level = f"Confidence {1.0 - delta:g}: of 100 such trials"
-    wrong = f"{100.0 * delta:g}"
-    which = "it is not the probability that this answer is right."
-    if evidence == "normal":
-        return f"{level} about {wrong} give a wrong answer if normal intervals hold: no theorem says so; {which}"
-    return f"{level} at most {wrong} ever give a wrong answer, whatever the model's tables; {which}"
+    return (
+        f"Confidence {1.0 - delta:g}: of 100 such trials at most {100.0 * delta:g} ever give a wrong answer, whatever "
+        "the model's tables; it is not the probability that this answer is right."
+    )
 
 
 def of_draws(draws: int) -> str:

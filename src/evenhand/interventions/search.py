@@ -45,10 +45,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-UNTESTED = (
-    "No confidence is stated: candidates are dropped by the paper's radii. The intervals of the table are normal "
-    "intervals, each by itself, and take the model's tables as exact."
-)
+EACH = "The intervals of the table are normal intervals, each by itself, and take the model's tables as exact."
+UNTESTED = f"No confidence is stated: candidates are dropped by the paper's radii. {EACH}"
 
 
 class Search(Conversation):
@@ -225,8 +223,8 @@ class Search(Conversation):
 
         Parameters
         ----------
-        confidence : the level of the table's normal intervals, each by itself. None: a search that tests gives
-            intervals that all hold together with probability 1 - delta, others 0.95.
+        confidence : the level of the table's normal intervals, each by itself, which take the model's tables as exact.
+            None: a search that tests gives intervals that all hold together with probability 1 - delta, others 0.95.
 
         Raises
         ------
@@ -239,7 +237,8 @@ class Search(Conversation):
         label = None if number is None else self.problem.candidates[number]
         outcomes, gaps = self.ends(confidence)
         found = Recommendation(label, status, report(self.problem, outcomes, gaps, self.verdicts(), self.dropped))
-        found.notes = (*self.notes(), *self.problem.notes)
+        each = (EACH,) if self.tested and confidence is not None else ()
+        found.notes = (*self.notes(), *each, *self.problem.notes)
         if self.tested and status != "not_shown":
             found.confidence = 1.0 - (self.delta or 0.0)
         return found

@@ -1,17 +1,15 @@
-"""Contrasts of candidates, and what evidence shows of them at a stated level."""
+"""Contrasts of candidates: sums of expected outcomes that trials speak of."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Contrast", "Delivery", "Shown", "gap", "lead", "least", "most", "outcome"]
+__all__ = ["Contrast", "Delivery", "gap", "lead", "least", "most", "outcome"]
 
 Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 
 class Delivery(NamedTuple):
@@ -57,19 +55,3 @@ def least(contrast: Contrast) -> float:
 def most(contrast: Contrast) -> float:
     """Return what a contrast is at most, on the scale where outcomes lie in [0, 1]."""
     return float(sum(max(sign, 0) for *_, sign in contrast.terms))
-
-
-class Shown(Protocol):
-    """What trials show of contrasts, on the scale where outcomes lie in [0, 1]."""
-
-    def exceed(self, contrasts: Sequence[Contrast], limit: float, level: float) -> Bools:
-        """Return which contrasts (T,) are shown to be larger than the limit; each is wrong with probability `level`."""
-        ...
-
-    def lower(self, contrasts: Sequence[Contrast], level: float) -> Floats:
-        """Return the largest limits (T,) that the contrasts are shown to exceed."""
-        ...
-
-    def estimate(self, contrasts: Sequence[Contrast]) -> Floats:
-        """Return estimates (T,), not a number where nothing is known."""
-        ...

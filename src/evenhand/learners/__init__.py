@@ -5,34 +5,28 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evenhand.learners.adapter import Adapter
-    from evenhand.learners.discounted_lin_ucb import DiscountedLinUCB
-    from evenhand.learners.discounted_thompson import DiscountedThompson
     from evenhand.learners.discounted_ucb import DiscountedUCB
     from evenhand.learners.epsilon_greedy import EpsilonGreedy
     from evenhand.learners.exp3 import Exp3
-    from evenhand.learners.glr_kl_ucb import GLRKLUCB
     from evenhand.learners.kl_ucb import KLUCB
+    from evenhand.learners.lin_ucb import LinUCB
     from evenhand.learners.moss import MOSS
     from evenhand.learners.river_bandits import from_river
     from evenhand.learners.sklearn_models import from_sklearn
     from evenhand.learners.sliding_window_ucb import SlidingWindowUCB
-    from evenhand.learners.softmax import Softmax
     from evenhand.learners.thompson import Thompson
     from evenhand.learners.ucb1 import UCB1
 
 __all__ = [
-    "GLRKLUCB",
     "KLUCB",
     "MOSS",
     "UCB1",
     "Adapter",
-    "DiscountedLinUCB",
-    "DiscountedThompson",
     "DiscountedUCB",
     "EpsilonGreedy",
     "Exp3",
+    "LinUCB",
     "SlidingWindowUCB",
-    "Softmax",
     "Thompson",
     "from_river",
     "from_sklearn",
@@ -40,16 +34,13 @@ __all__ = [
 
 MODULES = {
     "Adapter": "adapter",
-    "DiscountedLinUCB": "discounted_lin_ucb",
-    "DiscountedThompson": "discounted_thompson",
     "DiscountedUCB": "discounted_ucb",
     "EpsilonGreedy": "epsilon_greedy",
     "Exp3": "exp3",
-    "GLRKLUCB": "glr_kl_ucb",
     "KLUCB": "kl_ucb",
+    "LinUCB": "lin_ucb",
     "MOSS": "moss",
     "SlidingWindowUCB": "sliding_window_ucb",
-    "Softmax": "softmax",
     "Thompson": "thompson",
     "UCB1": "ucb1",
     "from_river": "river_bandits",

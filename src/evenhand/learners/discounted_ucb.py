@@ -35,7 +35,7 @@ FORGOTTEN = 1e-300
 
 
 class DiscountedParams(NamedTuple):
-    gamma: float
+    discount: float
     xi: float
 
 
@@ -60,35 +60,12 @@ def index(params: DiscountedParams, state: DiscountedState, round: int, arm: int
 @kernel
 def update(params: DiscountedParams, state: DiscountedState, contexts: Floats, index: int, reward: float) -> None:
     for i in range(state.pulls.size):
-        state.counts[i] *= params.gamma
-        state.sums[i] *= params.gamma
+        state.counts[i] *= params.discount
+        state.sums[i] *= params.discount
     state.pulls[index] += 1
     state.counts[index] += 1.0
     state.sums[index] += reward
-    state.total[0] = params.gamma * state.total[0] + 1.0
-
-
-def read_discount(gamma: float | None, horizon: int | None, changes: int) -> tuple[float | None, int | None, int]:
-    """Read a discount, or the horizon and the number of changes that decide it.
-
-    Raises
-    ------
-    ArgumentError
-        If one of them cannot be, or gamma is given beside a horizon.
-    """
-    gamma = None if gamma is None else real("gamma", gamma, above=0.0, high=1.0)
-    horizon = None if horizon is None else whole("horizon", horizon, low=1, high=LONGEST)
-    changes = whole("changes", changes, low=1, high=horizon)
-    if gamma is not None and horizon is not None:
-        raise ArgumentError(wanted("gamma", "None beside horizon=, which decides it", gamma))
-    return gamma, horizon, changes
-
-
-def discount(gamma: float | None, horizon: int | None, changes: int) -> float:
-    """Return gamma, or what the horizon asks for: 1 - sqrt(changes / T) / 4."""
-    if horizon is not None:
-        return 1.0 - 0.25 * math.sqrt(changes / horizon)
-    return DISCOUNT if gamma is None else gamma
+    state.total[0] = params.discount * state.total[0] + 1.0
 
 
 @register("learners/discounted-ucb")
@@ -100,8 +77,7 @@ class DiscountedUCB(KernelPolicy):
 
     Parameters
     ----------
-    gamma : the discount in (0, 1]; None for 0.999, or for what the horizon asks for. About 1 / (1 - gamma) rewards
-        count.
+    discount : gamma in (0, 1]; None for 0.999, or for what the horizon asks for. About 1 / (1 - gamma) rewards count.
     xi : how much is explored, above 0. The theorem wants more than 1/2.
     horizon : T, the number of rounds to come: gamma is 1 - sqrt(changes / T) / 4.
     changes : how many times the means change within the horizon.
@@ -111,8 +87,8 @@ class DiscountedUCB(KernelPolicy):
     Raises
     ------
     ArgumentError
-        If gamma is not in (0, 1] or is given beside a horizon, xi is not above 0, horizon or changes are not whole
-        numbers with 1 <= changes <= horizon, there are fewer than two arms, or a label twice.
+        If the discount is not in (0, 1] or is given beside a horizon, xi is not above 0, horizon or changes are not
+        whole numbers with 1 <= changes <= horizon, there are fewer than two arms, or a label twice.
 
     Examples
     --------
@@ -132,7 +108,7 @@ class DiscountedUCB(KernelPolicy):
 
     def __init__(
         self,
-        gamma: float | None = None,
+        discount: float | None = None,
         xi: float = 0.5,
         *,
         horizon: int | None = None,
@@ -140,12 +116,19 @@ class DiscountedUCB(KernelPolicy):
         arms: int | Sequence[Label] | None = None,
         seed: Seed = None,
     ) -> None:
-        self.gamma, self.horizon, self.changes = read_discount(gamma, horizon, changes)
+        self.discount = None if discount is None else real("discount", discount, above=0.0, high=1.0)
+        self.horizon = None if horizon is None else whole("horizon", horizon, low=1, high=LONGEST)
+        self.changes = whole("changes", changes, low=1, high=self.horizon)
+        if discount is not None and horizon is not None:
+            raise ArgumentError(wanted("discount", "None beside horizon=, which decides it", discount))
         self.xi = real("xi", xi, above=0.0)
         super().__init__(arms, seed)
 
     def parameters(self) -> DiscountedParams:
-        return DiscountedParams(discount(self.gamma, self.horizon, self.changes), self.xi)
+        discount = DISCOUNT if self.discount is None else self.discount
+        if self.horizon is not None:
+            discount = 1.0 - 0.25 * math.sqrt(self.changes / self.horizon)
+        return DiscountedParams(discount, self.xi)
 
     def memory(self) -> DiscountedState:
         k = len(self._labels)

@@ -453,8 +453,8 @@ class KernelPolicy(Conversation):
         Examples
         --------
         >>> from evenhand import Encoder
-        >>> from evenhand.learners import DiscountedLinUCB
-        >>> policy = DiscountedLinUCB(arms=["tea", "coffee"]).encode_with(Encoder({"day": ["week", "Sunday"]}))
+        >>> from evenhand.learners import LinUCB
+        >>> policy = LinUCB(arms=["tea", "coffee"]).encode_with(Encoder({"day": ["week", "Sunday"]}))
         >>> policy.ask({"day": "Sunday"}).arm
         'tea'
         """

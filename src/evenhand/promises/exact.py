@@ -11,14 +11,12 @@ __all__ = ["grants_all"]
 def grants_all(promise: Promise) -> bool:
     """Return whether a wish is refused only where no rule that keeps the promise could grant it.
 
-    For sets that overlap, and where a chain of shorter periods stands for windows, the promise is kept and some wishes
-    are refused that could be granted.
+    Where a chain of shorter periods stands for windows, the promise is kept and some wishes are refused that could be
+    granted.
 
     >>> grants_all(Promise({"a": "1/2", "b": "1/4"})), grants_all(Promise({"c": "1/4"}, windows={"a": 3, "b": 4}))
     (True, False)
     """
-    if promise.overlap() is not None:
-        return False
     if not promise.windows:
         return True
     nested = any(len(members) > 1 for members, _ in promise.windows)

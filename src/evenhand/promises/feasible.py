@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 from evenhand.errors import SharesError, figure, wanted
 from evenhand.kernels.deadlines import PATIENCE
 from evenhand.promises.clause import Clause
-from evenhand.promises.overlapping import single_floors
 from evenhand.promises.reading import MOST_TOKENS, Members, overlap, scale_down
 from evenhand.promises.schedules import find_schedule
 from evenhand.promises.windows import safe_states
@@ -150,21 +149,14 @@ def _refuse_together(promise: Any) -> str | None:
     """Return why no rule is known that keeps these clauses together, whatever is on offer; None where one is."""
     sets = [members for members, _ in promise.sets]
     windowed = [members for members, _ in promise.windows]
-    clash = overlap(sets)
-    if clash and (promise.windows or promise.caps or promise.plays > 1):
-        beside = "caps, windows or several plays"
-        return f"shares: {clash[0]} and {clash[1]} overlap; beside {beside}, a set must lie inside another or apart"
-    clash = overlap(windowed) or (overlap([*sets, *windowed]) if promise.windows else None)
-    if clash:
-        return f"windows: {clash[0]} and {clash[1]} overlap; a set must lie inside another or apart from it"
+    for name, named in (("shares", sets), ("windows", [*sets, *windowed])):
+        if clash := overlap(named):
+            return f"{name}: {clash[0]} and {clash[1]} overlap; a set must lie inside another or apart from it"
     floors = any(promise.shares) or any(share for _, share in promise.sets)
     if promise.windows and promise.plays > 1 and (floors or promise.caps):
         other = "shares" if floors else "caps"
         beside = f"{other} with plays={promise.plays}"
         return f"windows: no rule is known that keeps windows beside {beside}; use one play a round"
-    if overlap(sets):
-        single_floors(promise)
-        return None
     return _refuse_rates([clause for clause in promise.clauses if clause.kind != "cap"], promise.plays)
 
 

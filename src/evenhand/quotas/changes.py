@@ -54,7 +54,6 @@ class Changes(Base):
     """What `DeadlineLearn` can do to its promise in mid-run."""
 
     promise: Promise
-    _floors: Promise
     _segments: Segments | None = None
     retired: tuple[Label, ...] = ()
     """The arms that were taken off offer for good."""
@@ -127,13 +126,11 @@ class _Version(NamedTuple):
     """What is promised from now on."""
 
     promise: Promise
-    floors: Promise
-    """The same, or floors of single arms that keep it where its sets overlap."""
     form: Form
     retired: tuple[Label, ...]
 
     def fits(self, standing: Standing, now: int) -> bool:
-        return fits(self.floors, self.form, standing, self.retired, now)
+        return fits(self.promise, self.form, standing, self.retired, now)
 
 
 class _Part(NamedTuple):
@@ -154,10 +151,10 @@ def _version(policy: Any, promise: Promise, retired: Sequence[Label]) -> _Versio
         If none is known.
     """
     settle_offers(among(promise, [arm for arm in promise.arms if arm not in retired]), promise.offers)
-    floors, form = form_for(promise, policy.lottery)
+    form = form_for(promise, policy.lottery)
     plain = form is not COMPOSED and not promise.sets and promise.caps is None and promise.behind is None
     form = RANKED if plain and policy._form is not COMPOSED else COMPOSED
-    return _Version(promise, floors, form, tuple(retired))
+    return _Version(promise, form, tuple(retired))
 
 
 def _retire(policy: Any, label: Label) -> None:
@@ -172,9 +169,6 @@ def _retire(policy: Any, label: Label) -> None:
     if before.plays >= len(policy._live):
         rest = "another arm stays" if before.plays == 1 else f"{before.plays} other arms stay"
         raise ArgumentError(wanted("arm", f"one beside which {rest} on offer", label, "add another arm first"))
-    if before.overlap() is not None and any(arm in members for members, _ in before.sets):
-        mend = "change(shares) to sets without it first"
-        raise ArgumentError(wanted("arm", "one that is in no set of arms, as some of them overlap", label, mend))
     promise = without(before, arm, policy.retired)
     version = _version(policy, promise, (*policy.retired, arm))
     parts = [part._replace(standing=_of(version, part.standing)) for part in _parts(policy)]
@@ -202,11 +196,8 @@ def _add(policy: Any, label: Label, share: Any) -> int:
     place = len(before.arms) if known is None else known
     promise = joined(before, labels[place], part)
     version = _version(policy, promise, [arm for arm in policy.retired if arm != labels[place]])
-    if version.floors is not promise and joined(policy._floors, labels[place], part).shares != version.floors.shares:
-        mend = "use change(shares), from which all floors count anew"
-        raise ArgumentError(wanted("arm", "one that leaves the floors of overlapping sets as they are", label, mend))
     parts, wait = [], 0
-    owed = (version.floors.slacks[place] + 1) / part if part else None
+    owed = (version.promise.slacks[place] + 1) / part if part else None
     for one in _parts(policy):
         standing = _of(version, one.standing)
         if owed is not None:
@@ -243,10 +234,10 @@ def _wait(version: _Version, part: _Part, arm: Label, first: Fraction, least: in
 def _change(policy: Any, shares: Any) -> dict[Any, Any]:
     """Begin a new version; return by how many plays floors were behind that cannot be carried over."""
     version = _version(policy, changed(policy.promise, policy.retired, shares), policy.retired)
-    check_tolerance(version.floors)
+    check_tolerance(version.promise)
     parts, dropped = [], {}
     for part in _parts(policy):
-        begun = fresh(version.floors, version.form, part.now)
+        begun = fresh(version.promise, version.form, part.now)
         lost = _carry(version, begun, _claims(policy, part), part.now)
         parts.append(part._replace(standing=begun))
         if lost:
@@ -259,7 +250,7 @@ def _change(policy: Any, shares: Any) -> dict[Any, Any]:
 def _claims(policy: Any, part: _Part) -> dict[Members, Fraction]:
     """Return by how many plays each floor is behind, by those of its arms that are on offer."""
     found: dict[Members, Fraction] = {}
-    for members, lag in lags(policy._floors, part.standing, part.now).items():
+    for members, lag in lags(policy.promise, part.standing, part.now).items():
         stay = tuple(arm for arm in members if arm not in policy.retired)
         found[stay] = max(lag, found.get(stay, Fraction(0)))
     return {members: lag for members, lag in found.items() if lag and members}
@@ -267,7 +258,7 @@ def _claims(policy: Any, part: _Part) -> dict[Members, Fraction]:
 
 def _carry(version: _Version, begun: Standing, claims: dict[Members, Fraction], now: int) -> dict[Members, Fraction]:
     """Move the floors of a new version by what they were behind, where that can be kept; return the rest."""
-    shares = shares_of(version.floors)
+    shares = shares_of(version.promise)
     names = {frozenset(members): members for members in begun.floors}
     dropped = {}
     for members, lag in sorted(claims.items(), key=lambda one: -one[1]):
@@ -284,7 +275,7 @@ def _carry(version: _Version, begun: Standing, claims: dict[Members, Fraction], 
 
 def _of(version: _Version, standing: Standing) -> Standing:
     """Return what still stands of clauses that go on."""
-    promise, owed = version.floors, shares_of(version.floors)
+    promise, owed = version.promise, shares_of(version.promise)
     capped = {arm for arm, cap in zip(promise.arms, promise.caps or (), strict=False) if cap is not None}
     windowed = dict(promise.windows)
     return Standing(
@@ -302,7 +293,7 @@ def _parts(policy: Any) -> list[_Part]:
     if segments is not None:
         found = list(segments.parts(own, policy.round))
     return [
-        _Part(label, now, stand(policy._floors, policy._form, params, part, rounded))
+        _Part(label, now, stand(policy.promise, policy._form, params, part, rounded))
         for label, now, part, rounded in found
     ]
 
@@ -312,10 +303,10 @@ def _enter(policy: Any, version: _Version, parts: list[_Part], begins: int | str
     before, went_over = policy._state, policy._form is not version.form
     states, roundeds = {}, {}
     for part in parts:
-        _, state, rounded = placed(version.floors, version.form, part.standing, version.retired)
+        _, state, rounded = placed(version.promise, version.form, part.standing, version.retired)
         states[part.segment] = part.now, state
         roundeds[part.segment] = rounded
-    policy.promise, policy._floors, policy._form = version.promise, version.floors, version.form
+    policy.promise, policy._form = version.promise, version.form
     policy.retired = version.retired
     learner = policy._state.learner
     params = policy._params, policy.quota_parameters(policy._params.learner)

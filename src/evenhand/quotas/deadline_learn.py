@@ -91,8 +91,6 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     lottery : f in [0, 1] to draw every decision with known probabilities, each arm with at least f r_i wherever it may
         be played at all; None to force plays instead. See `evenhand.promises.draw`.
     windows : arm -> a, at least once in any a rounds, or arm -> (c, a), at least c times.
-    behind : by how much r_i t - N_i(t) may be above 0, exactly and for each arm, in the place of the tolerance: a dict
-        arm -> number, a list, or one number for all. A tolerance of 0 is 1 - 1/q for a share p/q.
     arms : labels, where `shares` has none.
     seed : seed of the learner's random choices.
 
@@ -150,17 +148,16 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         *,
         lottery: float | None = None,
         windows: Any = None,
-        behind: Any = None,
         arms: int | Sequence[Label] | None = None,
         seed: Seed = None,
     ) -> None:
         said = {"tolerance": tolerance, "plays": plays, "caps": caps, "cap_tolerance": cap_tolerance}
-        promise = self._promised(learner, shares, said | {"windows": windows, "behind": behind}, arms)
+        promise = self._promised(learner, shares, said | {"windows": windows}, arms)
         self.plays = promise.plays
         self.lottery = None if lottery is None else real("lottery", lottery, low=0.0, high=1.0)
-        self._floors, self._form = form_for(promise, self.lottery)
+        self._form = form_for(promise, self.lottery)
         check_tolerance(promise)
-        warn_of_idle_arms(self._floors)
+        warn_of_idle_arms(promise)
         self._set_up(learner, promise, seed)
         if self.plays > 1 and self.compiled and self.learner.kernels.rank is None:
             what = "a learner that ranks the arms, as several are played"
@@ -170,7 +167,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     def rule(self) -> Rule | Ranking:  # type: ignore[override]
         """The kernels of the promise in its present form."""
         rule = self._form.rule
-        return rule if self._form is DEADLINES else rule._replace(pick=pick_for(self._floors))  # type: ignore[call-arg]
+        return rule if self._form is DEADLINES else rule._replace(pick=pick_for(self.promise))  # type: ignore[call-arg]
 
     @property
     def exact(self) -> bool:
@@ -206,7 +203,8 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         lottery, windows = config.pop("lottery", None), config.pop("windows", None)
         drawn = {} if lottery is None else {"lottery": lottery}
         own = {name: config[name] for name in ("learner", "arms", "seed") if name in config}
-        if windows is not None or self._form is COMPOSED or self.promise.offers != settle_offers(self.promise, None):
+        stated = windows is not None or self.promise.behind is not None or self._form is COMPOSED
+        if stated or self.promise.offers != settle_offers(self.promise, None):
             return own | {"shares": self.promise} | drawn
         return config | drawn
 
@@ -278,13 +276,13 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
 
     def quota_parameters(self, learner: Any) -> Any:
         if self._form is COMPOSED:
-            return rule_parameters(self._floors, learner, self.lottery or 0.0)
-        return self._form.parameters(self._floors, learner)
+            return rule_parameters(self.promise, learner, self.lottery or 0.0)
+        return self._form.parameters(self.promise, learner)
 
     def quota_memory(self, learner: Any) -> Any:
         if self.lottery is not None:
-            return rule_state(self._floors, learner, self.stream())
-        return self._form.state(self._floors, learner)
+            return rule_state(self.promise, learner, self.stream())
+        return self._form.state(self.promise, learner)
 
     @property
     @locked
@@ -394,8 +392,8 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
 
     def _go_over(self, form: Form) -> None:
         """Go on by another form of the rule."""
-        before, owners, learner = self._state, owners_of(self._floors, self._form), self._state.learner
-        order, self._form = [owners.index(owner) for owner in owners_of(self._floors, form)], form
+        before, owners, learner = self._state, owners_of(self.promise, self._form), self._state.learner
+        order, self._form = [owners.index(owner) for owner in owners_of(self.promise, form)], form
         self._params, self._state = self.quota_parameters(self._params.learner), self.quota_memory(learner)
         self._state.pulls[:] = before.pulls
         for name in ("whole", "rest"):
@@ -438,7 +436,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         return super().snapshot() | form | retired
 
     def call_work(self) -> int:
-        own = composed_work(self._params, self.plays) if self._form is COMPOSED else look_work(self._floors)
+        own = composed_work(self._params, self.plays) if self._form is COMPOSED else look_work(self.promise)
         return super().call_work() + own
 
     @classmethod

@@ -4,7 +4,6 @@ from evenhand.sampling.bounds import mann_kendall, rademacher_deviation, vc_devi
 from evenhand.sampling.certification import Certification
 from evenhand.sampling.epsilon_greedy import EpsilonGreedySampler, GreedySampler
 from evenhand.sampling.final import Collected
-from evenhand.sampling.forecast import Forecast, forecast
 from evenhand.sampling.labelling.collection import collect, group_errors
 from evenhand.sampling.labelling.label_queue import LabelQueue, Task
 from evenhand.sampling.labelling.label_world import LabelledItems
@@ -13,7 +12,6 @@ from evenhand.sampling.models.estimators import EstimatorModel
 from evenhand.sampling.models.logistic import LogisticModel
 from evenhand.sampling.models.torch_model import TorchModel
 from evenhand.sampling.optimistic import OptimisticSampler
-from evenhand.sampling.pools.file_rows import ImageFolder, MappedRows, ParquetRows, RowReference
 from evenhand.sampling.pools.pools import ArrayPool, label_pairs
 from evenhand.sampling.pools.table_pool import TablePool
 from evenhand.sampling.problem import Draw
@@ -32,18 +30,13 @@ __all__ = [
     "Draw",
     "EpsilonGreedySampler",
     "EstimatorModel",
-    "Forecast",
     "GreedySampler",
-    "ImageFolder",
     "LabelQueue",
     "LabelledItems",
     "LogisticModel",
-    "MappedRows",
     "OptimisticSampler",
-    "ParquetRows",
     "ProportionalSampler",
     "Reweighted",
-    "RowReference",
     "Sampler",
     "SyntheticModel1",
     "SyntheticModel2",
@@ -54,7 +47,6 @@ __all__ = [
     "collect",
     "confidence_sequence",
     "fairness_report",
-    "forecast",
     "group_errors",
     "label_pairs",
     "mann_kendall",

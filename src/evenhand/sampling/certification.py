@@ -34,7 +34,6 @@ from evenhand.registry import name_of, register
 from evenhand.sampling.drawing import Drawing
 from evenhand.sampling.measures import confidence_sequence
 from evenhand.sampling.models.losses import BOUNDED
-from evenhand.sampling.pools.file_rows import fetched
 from evenhand.sampling.pools.labels import checked_labels
 from evenhand.sampling.problem import Draw, Groups, checked_number, checked_rows, checked_whole
 from evenhand.sampling.worlds import SyntheticModel1
@@ -168,7 +167,7 @@ class Certification(Drawing):
         self._high[index] = min(self._high[index], high)
 
     def _checked(self, X: Any, y: Any, count: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        X, y = in_step(("X", fetched(X)), ("y", y))
+        X, y = in_step(("X", X), ("y", y))
         X, columns = in_columns(X, self._columns, "X")
         table = checked_rows(X, None, count, keep=getattr(self.model, "keeps_types", False))
         classes = self.model.classes_.tolist()

@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.data.rows import in_step
-from evenhand.sampling.models.losses import BOUNDED, Loss
-from evenhand.sampling.pools.labels import grouped
+from evenhand.errors import ArgumentError, wanted
+from evenhand.sampling.models.logistic import LogisticModel
+from evenhand.sampling.models.losses import BOUNDED, Loss, checked_loss, row_losses
+from evenhand.sampling.pools.labels import checked_labels, grouped
 from evenhand.sampling.problem import checked_number, checked_whole
-from evenhand.sampling.reweighting_game import game_of
 
 __all__ = ["Reweighted", "minimax_reweighting"]
 
@@ -33,22 +34,22 @@ class Reweighted(NamedTuple):
 
     Attributes
     ----------
-    model : fitted to the groups under `weights`.
+    model : logistic regression, fitted to the groups under `weights`.
     weights : the weights (m,) of the sorted groups: the regulator's average ones, or those of the best round.
     errors : risks (rounds, m) of the learner's models, round by round; the first is the plain fit's. NaN where no row
         of a group counts.
     """
 
-    model: Any
+    model: LogisticModel
     weights: NDArray[np.float64]
     errors: NDArray[np.float64]
 
 
 def minimax_reweighting(
     X: Any, y: Any, *, group: Sequence[Any] | NDArray[Any], C: float = 1.0, rounds: int = 200, step: float = 5.0,
-    loss: Loss | None = None, model: Any = None,
+    loss: Loss = "zero_one",
 ) -> Reweighted:  # fmt: skip
-    """Fit a model whose groups are weighted for the smallest risk of the worst-off group.
+    """Fit logistic regression whose groups are weighted for the smallest risk of the worst-off group.
 
     Round t: fit to weights n lambda_z / n_z a row; then lambda_z is multiplied by exp(step risk_z / sqrt(t)) and
     normalised. Only rows that count in the loss are weighted: n and n_z are numbers of positives for
@@ -58,20 +59,17 @@ def minimax_reweighting(
 
     Parameters
     ----------
-    X, y : features (n, d) and two labels (n,); more labels for a classifier, numbers (n,) for a regressor.
+    X, y : features (n, d) and two labels (n,).
     group : the group (n,) of each row.
     C : inverse strength of the penalty of logistic regression.
     rounds : rounds of the game.
     step : the regulator's step; risks that are not in [0, 1] are divided by the largest one of the plain fit.
-    loss : "zero_one", "log", "false_negative", "false_positive" or a function of (y, prediction); for a regressor
-        "squared", "absolute" or a function. None is "zero_one", and "squared" for a regressor.
-    model : None for logistic regression, or a classifier or regressor of scikit-learn whose `fit` takes
-        `sample_weight`; it is cloned, and a missing `random_state` filled, so that equal rows give equal models.
+    loss : "zero_one", "log", "false_negative", "false_positive" or a function of (y, prediction).
 
     Raises
     ------
     ArgumentError
-        If lengths or row labels differ, there is a single label, a number is out of range, or the model has no weights.
+        If lengths or row labels differ, there are not two labels, or a number is out of range.
 
     Examples
     --------
@@ -82,29 +80,25 @@ def minimax_reweighting(
     >>> fair = minimax_reweighting(means + rng.normal(size=(1000, 2)), y, group=group)
     >>> bool(fair.weights[1] > 0.5)
     True
-    >>> from sklearn.linear_model import Ridge
-    >>> score = means[:, 0] + rng.normal(size=1000)
-    >>> fair = minimax_reweighting(means, score, group=group, model=Ridge(), rounds=50)
-    >>> bool(np.nanmax(fair.errors.min(axis=0)) <= np.nanmax(fair.errors[0]))
-    True
 
     Source: Diana, Gill, Kearns, Kenthapadi, Roth (2021), Algorithm 1.
     """
     checked_whole("rounds", rounds, 1)
     checked_number("step", step, 0.0)
     X, y, group = in_step(("X", X), ("y", y), ("group", group))
-    game = game_of(X, y, grouped(group, "group")[1], C, loss, model)
+    loss = checked_loss(loss)
+    game = _Game(X, y, grouped(group, "group")[1], C, loss)
     weights = game.counts / game.counts.sum()
     average, risks = np.zeros(len(weights)), np.zeros((rounds, len(weights)))
-    best = (np.inf, weights, game.kept())
+    best = (np.inf, weights, game.model.checkpoint())
     scale = 1.0
     for t in range(rounds):
         average += weights / rounds
         risks[t] = game.played(weights)
         worst = float(np.nanmax(risks[t]))
         if worst < best[0]:
-            best = (worst, weights, game.kept())
-        if t == 0 and game.loss not in BOUNDED:
+            best = (worst, weights, game.model.checkpoint())
+        if t == 0 and loss not in BOUNDED:
             scale = float(np.nanmax(np.abs(risks[0]))) or 1.0
         weights = weights * np.exp(step * np.nan_to_num(risks[t] - worst) / scale / np.sqrt(t + 1.0))
         weights /= weights.sum()
@@ -112,3 +106,30 @@ def minimax_reweighting(
         return Reweighted(game.model, average, risks)
     best[2]()
     return Reweighted(game.model, best[1], risks)
+
+
+class _Game:
+    """The learner's side: logistic regression, refitted from where it is, and the groups' risks under the fit."""
+
+    def __init__(self, X: Any, y: Any, index: NDArray[np.int64], C: float, loss: Loss) -> None:
+        labels = checked_labels(y)
+        if len(set(labels)) != 2:
+            raise ArgumentError(wanted("y", "two different labels", sorted(set(labels), key=str)))
+        self.model = LogisticModel(C=C).fit(X, y)
+        self._X = np.ascontiguousarray(X, dtype=np.float64)
+        if len(index) != len(self._X):
+            raise ArgumentError(wanted("group", f"{len(self._X)} groups, one for each row of X", len(index)))
+        self._codes = np.array([self.model.classes.index(label) for label in labels])
+        self._index, self._loss = index, loss
+        _, self._counted = row_losses(loss, self.model, self._X, self._codes, self.model.classes)
+        self.counts = np.bincount(index[self._counted], minlength=int(index.max()) + 1)
+        """Of each group (m,), the rows that count in the loss."""
+
+    def played(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Fit under weights of the groups (m,) and return their risks (m,), NaN where no row counts."""
+        each = weights * self.counts.sum() / np.maximum(self.counts, 1)
+        self.model.fit_codes(self._X, self._codes, np.where(self._counted, each[self._index], 1.0))
+        values, _ = row_losses(self._loss, self.model, self._X, self._codes, self.model.classes)
+        sums = np.bincount(self._index, values * self._counted, len(self.counts))
+        with np.errstate(invalid="ignore"):
+            return np.asarray(sums / self.counts)

@@ -35,9 +35,10 @@ from evenhand.similarity.reading import (
     Ticket,
     read_contexts,
     read_rewards,
+    read_theta,
     read_verdicts,
 )  # fmt: skip
-from evenhand.similarity.robust import Robust, announcement, robust_belief
+from evenhand.similarity.robust import ANNOUNCEMENT, robust_belief
 from evenhand.similarity.rule import ALL, EXPLICIT, FIRST, RuleParams, new_state, resized
 
 __all__ = ["Lipschitz", "OnContradiction", "Silence"]
@@ -60,12 +61,15 @@ class Lipschitz(Conversation):
 
     apart = True
     audited = True
+    known_rewards = False
+    """Whether the weights of the rewards must be given."""
     work = "pairs"
 
     def __init__(
         self,
-        dimension: int,
+        dimension: int | None = None,
         *,
+        theta: ArrayLike | None = None,
         precision: float = 0.02,
         metric: DistanceLearner | None = None,
         select: Select = "one",
@@ -77,18 +81,21 @@ class Lipschitz(Conversation):
         silence: Silence = "acceptable",
         norms: Norms = "refuse",
         on_contradiction: OnContradiction = "refuse",
-        belief: Robust = "posterior",
         seed: Seed = None,
     ) -> None:
         super().__init__()
         one = checked_select(select)
-        self.dimension, self.select = whole("dimension", dimension, low=1), select
+        self.theta = None if theta is None and not self.known_rewards else read_theta(theta)
+        if self.theta is not None and dimension not in (None, self.theta.size):
+            what = f"{self.theta.size}, one for each weight in theta"
+            raise ArgumentError(wanted("dimension", what, dimension, "leave it out"))
+        self.dimension = whole("dimension", dimension, low=1) if self.theta is None else self.theta.size
+        self.select = select
         self.margin, self.precision = yes_or_no("margin", margin), real("precision", precision, above=0, below=1)
         self.delta, self.ridge = real("delta", delta, above=0, below=1), real("ridge", ridge, above=0)
         self.noise_scale = real("noise_scale", noise_scale, above=0)
         self.silence, self.norms = one_of("silence", silence, SILENCES), one_of("norms", norms, ("refuse", "scale"))
         self.on_contradiction = one_of("on_contradiction", on_contradiction, ("robust", "refuse"))
-        self.belief = one_of("belief", belief, ("posterior", "moments"))
         if individuals is not None:
             individuals = whole("individuals", individuals, low=1, high=MOST_INDIVIDUALS)
         if metric is not None and not isinstance(metric, DistanceLearner):
@@ -114,7 +121,7 @@ class Lipschitz(Conversation):
             self.noise_scale,
             learner.shared,
             SILENCES[silence],
-            self.known_weights(),
+            np.zeros(0) if self.theta is None else self.theta,
         )
         self._state = new_state(self.dimension, k, self.ridge, stream(self.seed))
         self.round = 0
@@ -124,10 +131,6 @@ class Lipschitz(Conversation):
         self._exact: DistanceLearner | None = None
         """The learner that the policy began with, once it has gone over to a robust belief."""
         self._adopt(learner)
-
-    def known_weights(self) -> NDArray[np.float64]:
-        """Return the rewards' weights (d,) where they are known, else (0,)."""
-        return np.zeros(0)
 
     # ------------------------------------------------------------------ the conversation
 
@@ -207,7 +210,7 @@ class Lipschitz(Conversation):
             self._kernels.learn_reward(ticket.contexts[i], value, flat(self._state))
         del self._open[number]
         if self._exact is not before:
-            warnings.warn(announcement(self.metric), stacklevel=3)
+            warnings.warn(ANNOUNCEMENT, stacklevel=3)
         else:
             self.metric.warn_if_grown(doublings)
 
@@ -225,7 +228,7 @@ class Lipschitz(Conversation):
         """
         number, gone_over = self.judge(x, y, gap, unfair, auditor=auditor)
         if gone_over:
-            warnings.warn(announcement(self.metric), stacklevel=3)
+            warnings.warn(ANNOUNCEMENT, stacklevel=3)
         return number
 
     @locked
@@ -241,8 +244,7 @@ class Lipschitz(Conversation):
         except VerdictError:
             if not self._yields or (unfair and gap <= EQUAL) or np.array_equal(x, y):
                 raise
-        first, second = (np.array(one, np.float64) for one in (x, y))
-        self._go_over([Verdict(0, first, second, float(gap), bool(unfair), 0, auditor)])
+        self._go_over()
         return self.metric.verdict(x, y, gap, unfair, auditor=auditor), True
 
     @locked
@@ -408,9 +410,9 @@ class Lipschitz(Conversation):
         """Whether a contradiction makes the policy go over to a robust belief."""
         return self.on_contradiction == "robust" and self.metric.error_rate == 0.0
 
-    def _go_over(self, report: list[Verdict]) -> None:
-        """Believe from now on that some verdicts are wrong, as this report shows."""
-        begun, belief = self.metric, robust_belief(self.metric, report, self.belief)
+    def _go_over(self) -> None:
+        """Believe from now on that some verdicts are wrong."""
+        begun, belief = self.metric, robust_belief(self.metric)
         belief._lock = begun._lock
         self._adopt(belief)
         self._exact = begun.fresh()
@@ -434,7 +436,7 @@ class Lipschitz(Conversation):
         if contradicted or opposite:
             self.metric.put_back(before)
             if self._yields:
-                self._go_over(verdicts)
+                self._go_over()
                 self._learn_verdicts(ticket, said, auditor)
                 return
             i, j = next(pair for pair in taken if status[pair] == CONTRADICTED or pair in opposite)
@@ -458,7 +460,7 @@ class Lipschitz(Conversation):
         """
         errs = self.metric.error_rate > 0.0 or self.on_contradiction == "robust"
         unnamed = self.silence == "acceptable" or not (said > 0).any()
-        return errs and self.belief == "posterior" and self.silence != "nothing" and unnamed
+        return errs and self.silence != "nothing" and unnamed
 
     def _kept(self, remembered: Any) -> tuple[Any, ...]:
         (round, _, _), ticket = remembered

@@ -13,18 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
 from evenhand.registry import register
-from evenhand.rng import Seed
-from evenhand.similarity.conversation import Lipschitz, OnContradiction, Silence
+from evenhand.similarity.conversation import Lipschitz
 from evenhand.similarity.ellipsoid import EllipsoidDistance
-from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.oracles import MahalanobisOracle
-from evenhand.similarity.program import Select
-from evenhand.similarity.reading import Norms, read_theta
-from evenhand.similarity.robust import Robust
 from evenhand.similarity.worlds import LinearContexts
 
 __all__ = ["KnownRewardLipschitz", "LipschitzUCB"]
@@ -36,7 +28,9 @@ class LipschitzUCB(Lipschitz):
 
     Parameters
     ----------
-    dimension : d, the numbers that describe an individual.
+    dimension : d, the numbers that describe an individual; with `theta` it is as many as there are weights.
+    theta : the weights of the rewards (d,), where they are known: an individual with context x brings <x, theta>, and
+        only the metric is learned. `delta`, `ridge` and `noise_scale` are of rewards that are learned.
     precision : epsilon; a pair whose distance is known this closely needs no verdict any more.
     metric : a metric learner, copied without what it knows; None for `MomentDistance(precision=precision)`.
     select : "one" individual a round, or "many", each drawn independently.
@@ -51,10 +45,8 @@ class LipschitzUCB(Lipschitz):
         pairs called acceptable teach upward; without any such verdict the policy treats everybody alike).
     norms : what to do with contexts of norm above 1, "refuse" or "scale".
     on_contradiction : what to do with a verdict that no metric agrees with together with those before: "refuse" it, or
-        go over from an exact learner to a "robust" belief that is told every answer again and learns how many are
-        wrong. That is said once, in a warning; intervals are then measured, not certified.
-    belief : that belief: "posterior", a `PosteriorDistance`; or "moments", a `MomentDistance` with an error rate, as
-        policies have that were saved before there was a choice, whose logs keep only the answers that taught.
+        go over from an exact learner to a "robust" belief, a `PosteriorDistance` that is told every answer again and
+        learns how many are wrong. That is said once, in a warning; intervals are then measured, not certified.
     seed : of the draws.
 
     Raises
@@ -82,63 +74,28 @@ class LipschitzUCB(Lipschitz):
 
 
 @register("similarity/known-reward-lipschitz")
-class KnownRewardLipschitz(Lipschitz):
+class KnownRewardLipschitz(LipschitzUCB):
     """Choose with fair probabilities where what each individual brings is known and only the metric is learned.
 
-    Parameters
-    ----------
-    theta : the weights of the rewards (d,): an individual with context x brings <x, theta>.
-    precision, metric, select, margin, individuals, silence, norms : as in `LipschitzUCB`.
-    on_contradiction, belief, seed : as in `LipschitzUCB`.
+    It is `LipschitzUCB(theta=)` under a name of its own, and takes the same arguments.
 
     Raises
     ------
     ArgumentError
-        If an argument is out of range.
+        If `theta` is missing, or an argument is out of range.
 
     Examples
     --------
-    >>> policy = KnownRewardLipschitz([0.9, 0.1], seed=1)
+    >>> policy = KnownRewardLipschitz(theta=[0.9, 0.1], seed=1)
     >>> policy.ask([[1.0, 0.0], [1.0, 0.0]]).probabilities
     array([0.5, 0.5])
 
     Source: Gillen, Jung, Kearns, Roth (2018), Algorithm 1, Theorem 1.
     """
 
-    def __init__(
-        self,
-        theta: ArrayLike,
-        *,
-        precision: float = 0.02,
-        metric: DistanceLearner | None = None,
-        select: Select = "one",
-        margin: bool = True,
-        individuals: int | None = None,
-        silence: Silence = "acceptable",
-        norms: Norms = "refuse",
-        on_contradiction: OnContradiction = "refuse",
-        belief: Robust = "posterior",
-        seed: Seed = None,
-    ) -> None:
-        self.theta = read_theta(theta)
-        super().__init__(
-            self.theta.size,
-            precision=precision,
-            metric=metric,
-            select=select,
-            margin=margin,
-            individuals=individuals,
-            silence=silence,
-            norms=norms,
-            on_contradiction=on_contradiction,
-            belief=belief,
-            seed=seed,
-        )
-
-    def known_weights(self) -> NDArray[np.float64]:
-        return self.theta
+    known_rewards = True
 
     @classmethod
     def examples(cls) -> Iterator[tuple[KnownRewardLipschitz, Any]]:
         world = LinearContexts([0.5, -0.3], MahalanobisOracle([[0.4, 0.1]], seed=3), individuals=3, select="many")
-        yield cls([0.5, -0.3], select="many", seed=1), world
+        yield cls(theta=[0.5, -0.3], select="many", seed=1), world

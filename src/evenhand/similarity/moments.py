@@ -13,13 +13,12 @@ step likelihoods.
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Any
 
-from evenhand.arguments import real, yes_or_no
+from evenhand.arguments import real
 from evenhand.kernels.compose import routine
 from evenhand.registry import register
 from evenhand.rng import Seed
-from evenhand.saving.saved import item
 from evenhand.similarity.learner import DistanceLearner, Structure
 from evenhand.similarity.metric import (
     CONTRADICTED,
@@ -127,9 +126,8 @@ class MomentDistance(DistanceLearner):
     radius : at least the Frobenius norm of A'A; None begins at 2d and doubles when the verdicts contradict every
         metric.
     error_rate : the share of verdicts that may be wrong, at least the true one; 0 trusts all, and then intervals are
-        certified.
-    conservative : assume a rate above `error_rate`, see `cautious_rate`, so that intervals keep holding the truth
-        while they shrink; False assumes the rate itself, as learners did that were saved before this choice existed.
+        certified. The belief assumes a higher one, see `cautious_rate`, so that intervals keep holding the truth while
+        they shrink.
     shared : one learner for all pairs; False keeps one for each pair of places, as in the paper.
     structure : which entries of A'A are learned, see `coordinates`.
     tolerance : how far the true d^2 may be from any Mahalanobis distance.
@@ -165,22 +163,15 @@ class MomentDistance(DistanceLearner):
         tolerance: float = 0.0,
         precision: float = 0.02,
         seed: Seed = 0,
-        conservative: bool = True,
     ) -> None:
         super().__init__(
             radius=radius, shared=shared, structure=structure, tolerance=tolerance, precision=precision, seed=seed
         )
         self.error_rate = real("error_rate", error_rate, low=0, below=0.5)
-        self.conservative = yes_or_no("conservative", conservative)
         self.programs = self.error_rate == 0.0
 
     def assumed(self, error_rate: float) -> float:
-        return cautious_rate(error_rate) if self.conservative else error_rate
-
-    @classmethod
-    def restored(cls, snapshot: dict[str, Any]) -> Self:
-        config = item(snapshot, "config")
-        return super().restored({**snapshot, "config": {"conservative": False, **config}})
+        return cautious_rate(error_rate)
 
     def reach(self, m: int) -> tuple[float, float]:
         return 3.0, 1.0 / math.sqrt(m + 2.0)

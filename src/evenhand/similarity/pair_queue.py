@@ -23,7 +23,6 @@ from evenhand.similarity.lipschitz_ucb import LipschitzUCB
 from evenhand.similarity.moments import MomentDistance
 from evenhand.similarity.pair_task import PairTask, checked_people
 from evenhand.similarity.reading import LARGEST_FEATURE, LARGEST_REWARD
-from evenhand.similarity.robust import Robust
 
 __all__ = ["PairQueue", "PairTask"]
 
@@ -70,7 +69,6 @@ class PairQueue(Conversation):
     individuals : how many people a round shows.
     auditors : how many auditors answer each question.
     errors : the share of answers that may be wrong; 0 trusts all until two contradict each other.
-    belief : what the policy then believes, as in `LipschitzUCB`.
     seed : of the rounds.
 
     Raises
@@ -100,7 +98,6 @@ class PairQueue(Conversation):
         individuals: int = 4,
         auditors: int = 1,
         errors: float = 0.0,
-        belief: Robust = "posterior",
         seed: Seed = None,
     ) -> None:
         super().__init__()
@@ -125,10 +122,8 @@ class PairQueue(Conversation):
             metric=metric,
             silence="nothing",
             on_contradiction="robust",
-            belief=belief,
             seed=child(self.seed, 0),
         )
-        self.belief = self.policy.belief
         self._waiting: list[Question] = []
         self._answers: list[tuple[int, Question, str]] = []
         """What was answered: the verdict's id, the question as it was asked, and who answered."""
@@ -355,7 +350,7 @@ class PairQueue(Conversation):
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the queue that `snapshot` was taken of."""
-        queue = cls(**{"belief": "moments", **saved.item(snapshot, "config")})  # one of before there was a choice
+        queue = cls(**saved.item(snapshot, "config"))
         policy = saved.item(snapshot, "policy")
         if not isinstance(policy, LipschitzUCB) or policy.dimension != queue.policy.dimension:
             raise saved.refused("policy", f"a LipschitzUCB of {queue.policy.dimension} features", policy)

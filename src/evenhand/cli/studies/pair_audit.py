@@ -14,7 +14,7 @@ import typer
 from evenhand import save
 from evenhand.cli.output import say, table
 from evenhand.errors import VerdictError
-from evenhand.similarity.robust import announcement
+from evenhand.similarity.robust import ANNOUNCEMENT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -142,7 +142,7 @@ class Audit:
                     say("If you mean it, give the same answer again: some answers then count as wrong.")
                 return 0
         if trusted and self._policy.metric.error_rate > 0.0:
-            say(announcement(self._policy.metric))
+            say(ANNOUNCEMENT)
         self._given.add(number)
         self._keep()
         if self._policy.metric.doublings > doublings:

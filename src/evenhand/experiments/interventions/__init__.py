@@ -1,6 +1,5 @@
-"""Gao and Feng, "Identifying Best Fair Intervention" (2021): Figures 3, 5 and 6, and Theorem 2; and what the tested
-answers and the fitted models of ours are worth."""
+"""Gao and Feng, "Identifying Best Fair Intervention" (2021): Figures 3, 5 and 6, and Theorem 2."""
 
-from evenhand.experiments.interventions import confidence, constraints, divergence, fitted, hepar, trials
+from evenhand.experiments.interventions import constraints, divergence, hepar
 
-__all__ = ["confidence", "constraints", "divergence", "fitted", "hepar", "trials"]
+__all__ = ["constraints", "divergence", "hepar"]

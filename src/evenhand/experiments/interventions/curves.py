@@ -28,10 +28,8 @@ SEARCHES: dict[str, Callable[..., Search]] = {
     "SRIS-V2": lambda problem, tolerance, budget: SRIS(problem, budget=budget),
     "OneShot": OneShot,
     "CSR pooled": partial(CSR, delta=None),
-    "exact": CSR,
-    "normal": partial(CSR, evidence="normal"),
 }
-"""Searches by the names of the paper, and the tested forms by their evidence, of a problem, `tolerance`, `budget`."""
+"""Searches by the names of the paper, of a problem, `tolerance`, `budget`."""
 MEANINGS = {
     "CSR-V1": "CSR-V1 (no re-use)",
     "CSR-V2": "CSR-V2 (re-use)",
@@ -40,8 +38,6 @@ MEANINGS = {
     "SRIS-V2": "SRIS-V2 (no constraint)",
     "OneShot": "OneShot (no phases)",
     "CSR pooled": "CSR pooled (ours)",
-    "exact": "exact evidence (ours)",
-    "normal": "normal evidence (ours)",
 }
 """What a picture calls them."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Curves", "Images", "Labels", "Synthetic", "Tables", "UniformLabels"]
+__all__ = ["Curves", "Images", "Synthetic", "Tables"]
 
 
 @dataclass(frozen=True)
@@ -24,24 +24,6 @@ class Synthetic:
     rounds: int = 1000
     trials: int = 100
     checkpoints: int = 50
-    seed: int = 2021
-
-
-@dataclass(frozen=True)
-class Labels:
-    """A queue of items: pools, and labels that are told of each."""
-
-    trials: int = 40
-    labels: int = 400
-    seed: int = 2021
-
-
-@dataclass(frozen=True)
-class UniformLabels:
-    """A queue of items against uniform labelling: pools, and the numbers of labels at which they are compared."""
-
-    trials: int = 30
-    labels: tuple[int, ...] = (100, 200, 400, 800)
     seed: int = 2021
 
 

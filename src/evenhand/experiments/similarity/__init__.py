@@ -1,21 +1,5 @@
-"""Experiments for Gillen, Jung, Kearns and Roth (2018), which has none of its own."""
+"""Experiments for Gillen, Jung, Kearns and Roth (2018), which has none of its own: what its theorems say, counted."""
 
-from evenhand.experiments.similarity.auditing import auditors
-from evenhand.experiments.similarity.noise import noise
-from evenhand.experiments.similarity.people import compas, diabetes
-from evenhand.experiments.similarity.regret import baselines, many, regret
-from evenhand.experiments.similarity.violations import adversary, learners, shared, violations
+from evenhand.experiments.similarity.theorems import adversary, many, regret, violations
 
-__all__ = [
-    "adversary",
-    "auditors",
-    "baselines",
-    "compas",
-    "diabetes",
-    "learners",
-    "many",
-    "noise",
-    "regret",
-    "shared",
-    "violations",
-]
+__all__ = ["adversary", "many", "regret", "violations"]

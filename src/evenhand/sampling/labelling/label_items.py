@@ -14,7 +14,6 @@ from evenhand.errors import ArgumentError, UnknownTicketError, wanted
 from evenhand.labels import by_label
 from evenhand.protocol import Label, find_label, label_of, places
 from evenhand.rng import generator
-from evenhand.sampling.pools.file_rows import fetched
 from evenhand.sampling.problem import MOST, checked_rows
 
 __all__ = ["LABELLED", "OPEN", "PURPOSES", "REJECTED", "WAITING", "Items"]
@@ -39,7 +38,7 @@ class Items:
         self.places = places(self.ids)
         groups, content = (_by_id(value, self.ids, name) for name, value in (("groups", groups), ("content", content)))
         _, features, groups, content = in_step(
-            ("ids", ids), ("features", fetched(features)), ("groups", groups), ("content", content), labels=self.ids
+            ("ids", ids), ("features", features), ("groups", groups), ("content", content), labels=self.ids
         )
         self.content = _content(content, len(self.ids))
         self.features = checked_rows(features, None, MOST, keep=True)

@@ -24,7 +24,6 @@ from evenhand.policy.conversation import Conversation, locked, untaught
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed, child, draw_seed
-from evenhand.sampling.forecast import Forecast, forecast
 from evenhand.sampling.labelling.annotations import Annotations
 from evenhand.sampling.labelling.choosing import CHOICES, Choice
 from evenhand.sampling.labelling.label_assignment import Assignment
@@ -397,14 +396,6 @@ class LabelQueue(Conversation):
         checked_whole("n", n, 1)
         parts = checked_whole("folds", folds, 2)
         return doubts_table(self.sampler, self._items, self._assignment.places, parts, child(self.seed, 2)).head(n)
-
-    @locked
-    def forecast(self, labels: int = 100, *, price: float = 0.0) -> Forecast:
-        """Return what so many more labels should bring the worst-off group, and whether they are worth their price.
-
-        See `forecast` of this package.
-        """
-        return forecast(self.sampler, labels, price=price, seed=child(self.seed, 3))
 
     @property
     def risks(self) -> pd.DataFrame:

@@ -12,7 +12,6 @@ from evenhand.data.rows import in_step
 from evenhand.errors import ContextError, wanted
 from evenhand.frames import frame_or_value
 from evenhand.protocol import Label
-from evenhand.sampling.pools.file_rows import fetched
 from evenhand.sampling.pools.labels import Classes
 from evenhand.sampling.pools.rows import Rows
 from evenhand.sampling.problem import checked_rows
@@ -48,7 +47,7 @@ class Examples:
         ContextError, ArgumentError
             If they are anything else.
         """
-        X, y = in_step(("X", frame_or_value(fetched(X), "X")), ("y", y))
+        X, y = in_step(("X", frame_or_value(X, "X")), ("y", y))
         names = [str(name) for name in X.columns] if hasattr(X, "columns") else []
         columns = self.columns or names
         if names:

@@ -21,7 +21,6 @@ from evenhand.labels import by_label
 from evenhand.protocol import Label, find_label, places
 from evenhand.registry import register
 from evenhand.rng import generator
-from evenhand.sampling.pools.file_rows import FileRows
 from evenhand.sampling.pools.labels import checked_labels, grouped
 from evenhand.sampling.problem import Draw, checked_whole, group_index
 
@@ -37,8 +36,7 @@ class ArrayPool:
 
     Parameters
     ----------
-    X : features, a row an example; images may have more axes. `MappedRows`, `ParquetRows` and `ImageFolder` stay on
-        disk, and `respond` returns references to their rows, which samplers and studies take.
+    X : features, a row an example; images may have more axes.
     y : labels (n,).
     group : the group (n,) of each row; a row belongs to one group. Labels and groups that carry the row labels of X are
         matched by them.
@@ -66,7 +64,7 @@ class ArrayPool:
 
     def __init__(self, X: Any, y: Any, *, group: Any, replace: bool = False) -> None:
         X, y, group = in_step(("X", frame_or_value(X, "X")), ("y", y), ("group", group))
-        self.X, self.y = X if isinstance(X, FileRows) else np.asarray(X), _alike(checked_labels(y), "y")
+        self.X, self.y = np.asarray(X), _alike(checked_labels(y), "y")
         self.groups, self.group = grouped(_alike(checked_labels(group, "group"), "group"), "group")
         lengths = (len(self.X) if len(self.X.shape) else 0, len(self.y), len(self.group))
         if not lengths[0] == lengths[1] == lengths[2] > 0:
@@ -149,7 +147,7 @@ class ArrayPool:
         """
         rows = self.rows(group_index(self.groups, ticket), ticket.count)
         self.chosen.extend(rows.tolist())
-        return self.X.take(rows) if isinstance(self.X, FileRows) else self.X[rows], self.y[rows]
+        return self.X[rows], self.y[rows]
 
     def rows(self, z: int, count: int) -> NDArray[np.int64]:
         """Return the next row numbers of a group."""
@@ -216,7 +214,7 @@ def label_pairs(
     """
     images, labels = in_step(("images", frame_or_value(images, "images")), ("labels", labels))
     classes, of_images = grouped(labels, "labels")
-    images = images if isinstance(images, FileRows) else np.asarray(images)
+    images = np.asarray(images)
     if len(images) != len(of_images):
         raise ArgumentError(wanted("labels", f"{len(images)} classes, one for each image", len(of_images)))
     parts: list[tuple[NDArray[np.int64], ...]] = []

@@ -1,4 +1,4 @@
-"""Coverage of every interval, looked at again and again over many streams whose rewards drift.
+"""Logs whose rewards drift, and how often intervals that are looked at again and again miss their running means.
 
 Each log is of three arms. Rewards stay as they are, step up halfway, rise, go up and down, or depend on who comes;
 weights go up to 3.5, to 80, or to 30 with rewards near 0.01; in the last log a learner chose, and rewards step up. The
@@ -8,9 +8,7 @@ finds the truth outside.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -21,36 +19,11 @@ from evenhand.evaluation.comparison import Pair
 from evenhand.evaluation.course import Course, look_rounds
 from evenhand.evaluation.diagnosis import known_weight
 from evenhand.evaluation.logged import Logged
-from evenhand.experiments.framework import Claim, Report, Runner, experiment
 from evenhand.kernels.arrays import Bools, Floats, Ints
-from evenhand.simulation.tasks import run_all
-
-__all__ = ["coverage"]
 
 ERROR = 0.05
 FEWEST = 30
 """Rows before which nobody would look at a normal interval."""
-HOLDS = Claim(
-    "Every interval holds at every look, however rewards drift",
-    "ours",
-    "of 5 % that may be missed, at most 5 % and three standard errors are, for each log and interval",
-    {"streams": 500},
-)
-WALD = Claim(
-    "The normal interval does not, if it is looked at again and again",
-    "ours",
-    "it misses more than three times as often as it says",
-    {"streams": 100},
-)
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How many streams, of how many rows."""
-
-    streams: int
-    rounds: tuple[int, ...]
-    seed: int
 
 
 class World(NamedTuple):
@@ -150,46 +123,6 @@ def _learned(draws: Floats, pays: Bools) -> Floats:
         counts[arm] += 1
         rows.append(chances)
     return np.array(rows)
-
-
-@experiment(
-    "evaluation/coverage",
-    "Intervals at every look",
-    full=Settings(streams=2_000, rounds=(200, 2_000, 20_000), seed=15),
-    quick=Settings(streams=60, rounds=(200,), seed=15),
-    reduced=Settings(streams=500, rounds=(200, 2_000), seed=15),
-)
-def coverage(settings: Settings, runner: Runner) -> Report:
-    """Count the streams that each interval misses."""
-    import pandas as pd
-
-    parts = np.array_split(np.arange(settings.streams), max(1, settings.streams // 50))
-    rows = []
-    for rounds in settings.rounds:
-        for number, name in enumerate(worlds()):
-            seed = settings.seed + 1_000_000 * number
-            work = ((name, [seed + int(one) for one in part], rounds) for part in parts)
-            found = run_all(_looks_of, work, runner.jobs)
-            one = pd.DataFrame([row for part in found for row in part])
-            short = one.groupby("interval", sort=False).agg(missed=("missed", "mean"), width=("width", "median"))
-            rows.append(short.reset_index().assign(log=name, rounds=rounds))
-    table = pd.concat(rows, ignore_index=True)[["log", "rounds", "interval", "missed", "width"]]
-    exact, normal = table[table["interval"] != "normal"], table[table["interval"] == "normal"]
-    worst = exact.sort_values("missed").iloc[-1]
-    limit = ERROR + 3 * math.sqrt(ERROR * (1 - ERROR) / settings.streams)
-    where = f"{worst['interval']}, {worst['log']}, {worst['rounds']} rows"
-    says = f"at most {worst['missed']:.4f} ({where}); up to {limit:.4f} counts"
-    verdicts = [
-        HOLDS.verdict(bool(worst["missed"] <= limit), says, settings),
-        WALD.verdict(
-            bool(normal["missed"].max() > 3 * ERROR), f"up to {normal['missed'].max():.2f} are missed", settings
-        ),
-    ]
-    return Report({"missed": table}, verdicts)
-
-
-def _looks_of(name: str, seeds: list[int], rounds: int) -> list[dict[str, object]]:
-    return [row for seed in seeds for row in looks(worlds()[name], np.random.default_rng(seed), rounds)]
 
 
 def looks(world: World, random: np.random.Generator, rounds: int) -> list[dict[str, object]]:

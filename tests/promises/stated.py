@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.checks.judge import Allowed
 from evenhand.promises.promise import Promise
+from tests.promises.judge import Allowed
 
 __all__ = ["CHANCE", "NEEDLESS", "REASON", "Evidence", "Finding", "judge_chances", "judge_reason"]
 

@@ -1,4 +1,4 @@
-"""D-LinUCB: linear rewards whose coefficients drift, estimated by discounted least squares.
+"""LinUCB: linear rewards, estimated by least squares, which a discount lets follow coefficients that drift.
 
 With contexts x in d dimensions and a ridge lambda, each reward r of a context x that is told makes
 
@@ -12,7 +12,8 @@ w = sum_s gamma^(2s) over the rewards told. The ridge that comes back in every r
 update of the one before: V is factorized anew, d^3 / 6 multiplications a reward.
 
 Source: Y. Russac, C. Vernade, O. Cappé, "Weighted Linear Bandits for Non-Stationary Environments", NeurIPS 2019,
-Algorithm 1 and Theorem 2.
+Algorithm 1 and Theorem 2; without a discount L. Li, W. Chu, J. Langford, R. Schapire, "A Contextual-Bandit Approach to
+Personalized News Article Recommendation", WWW 2010.
 """
 
 from __future__ import annotations
@@ -28,21 +29,21 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.cholesky import factorize, solve
 from evenhand.kernels.compose import kernel
-from evenhand.learners.discounted_ucb import DISCOUNT, LONGEST
+from evenhand.learners.discounted_ucb import LONGEST
 from evenhand.learners.optimism import HIGHEST
 from evenhand.policy.policy import KernelPolicy, Kernels
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
 
-__all__ = ["DiscountedLinUCB"]
+__all__ = ["LinUCB"]
 
 SHORTEST = 0.01
 """The least discount that a horizon asks for, where the coefficients change so much that the rule gives none."""
 
 
 class LinearParams(NamedTuple):
-    gamma: float
+    discount: float
     ridge: float
     bias: float
     """sqrt(lambda) S."""
@@ -106,7 +107,7 @@ def rank(params: LinearParams, state: LinearState, contexts: Floats, round: int,
 
 @kernel
 def update(params: LinearParams, state: LinearState, contexts: Floats, index: int, reward: float) -> None:
-    x, gamma, square = contexts[index], params.gamma, params.gamma * params.gamma
+    x, gamma, square = contexts[index], params.discount, params.discount * params.discount
     for i in range(x.size):
         gram, squared = state.gram[i], state.squared[i]
         for j in range(x.size):
@@ -120,19 +121,19 @@ def update(params: LinearParams, state: LinearState, contexts: Floats, index: in
     solve(state.factor, state.moment, state.coefficients)
 
 
-@register("learners/discounted-lin-ucb")
-class DiscountedLinUCB(KernelPolicy):
-    """Play the arm whose discounted linear prediction plus confidence width is largest; contextual.
+@register("learners/lin-ucb")
+class LinUCB(KernelPolicy):
+    """Play the arm whose linear prediction plus confidence width is largest; contextual.
 
-    The arms share one coefficient vector, which may drift; arms with equal contexts cannot be told apart, and the first
-    of them is played: give each a row that says which arm it is about. The discount goes by rewards, as for
-    `DiscountedUCB`; a reward that comes late is learned with the contexts of its own decision.
+    The arms share one coefficient vector; with a discount it may drift. Arms with equal contexts cannot be told apart,
+    and the first of them is played: give each a row that says which arm it is about. The discount goes by rewards, as
+    for `DiscountedUCB`; a reward that comes late is learned with the contexts of its own decision.
 
     Parameters
     ----------
-    gamma : the discount in (0, 1]; None for 0.999, or for what the horizon asks for.
+    discount : gamma in (0, 1], by which every reward makes older ones count less; 1 forgets nothing.
     noise_scale : sigma, the standard deviation of the reward's noise, above 0.
-    horizon : T, the number of rounds to come: gamma is 1 - (variation / (d T))^(2/3).
+    horizon : T, the number of rounds to come, where coefficients drift: the discount is 1 - (variation / (d T))^(2/3).
     variation : by how much the coefficients move within the horizon, the sum of the lengths of all their steps.
     delta : the confidence bounds hold in every round with probability 1 - delta each, in (0, 1).
     ridge : lambda > 0.
@@ -144,11 +145,11 @@ class DiscountedLinUCB(KernelPolicy):
     Raises
     ------
     ArgumentError
-        If a setting cannot be, gamma is given beside a horizon, there are fewer than two arms, or a label twice.
+        If a setting cannot be, a discount is given beside a horizon, there are fewer than two arms, or a label twice.
 
     Examples
     --------
-    >>> learner = DiscountedLinUCB(0.95, noise_scale=0.1, arms=["tea", "coffee"])
+    >>> learner = LinUCB(0.95, noise_scale=0.1, arms=["tea", "coffee"])
     >>> for t in range(200):
     ...     decision = learner.ask([[1.0, 0.0], [0.0, 1.0]])
     ...     better = "tea" if t < 100 else "coffee"
@@ -165,7 +166,7 @@ class DiscountedLinUCB(KernelPolicy):
 
     def __init__(
         self,
-        gamma: float | None = None,
+        discount: float = 1.0,
         noise_scale: float = 1.0,
         *,
         horizon: int | None = None,
@@ -177,10 +178,10 @@ class DiscountedLinUCB(KernelPolicy):
         arms: int | Sequence[Label] | None = None,
         seed: Seed = None,
     ) -> None:
-        self.gamma = None if gamma is None else real("gamma", gamma, above=0.0, high=1.0)
+        self.discount = real("discount", discount, above=0.0, high=1.0)
         self.horizon = None if horizon is None else whole("horizon", horizon, low=1, high=LONGEST)
-        if gamma is not None and horizon is not None:
-            raise ArgumentError(wanted("gamma", "None beside horizon=, which decides it", gamma))
+        if self.discount != 1.0 and horizon is not None:
+            raise ArgumentError(wanted("discount", "1.0 beside horizon=, which decides it", discount))
         self.noise_scale = real("noise_scale", noise_scale, above=0.0)
         self.variation = real("variation", variation, above=0.0)
         self.delta = real("delta", delta, above=0.0, below=1.0)
@@ -190,12 +191,12 @@ class DiscountedLinUCB(KernelPolicy):
         super().__init__(arms, seed)
 
     def parameters(self) -> LinearParams:
-        d, gamma = self.dimension or 1, DISCOUNT if self.gamma is None else self.gamma
+        d, discount = self.dimension or 1, self.discount
         if self.horizon is not None:
-            gamma = max(SHORTEST, 1.0 - (self.variation / (d * self.horizon)) ** (2.0 / 3.0))
+            discount = max(SHORTEST, 1.0 - (self.variation / (d * self.horizon)) ** (2.0 / 3.0))
         bias = math.sqrt(self.ridge) * self.coefficient_norm
         spread = self.context_norm / self.ridge * self.context_norm / d
-        return LinearParams(gamma, self.ridge, bias, self.noise_scale, -2.0 * math.log(self.delta), spread)
+        return LinearParams(discount, self.ridge, bias, self.noise_scale, -2.0 * math.log(self.delta), spread)
 
     def memory(self) -> LinearState:
         assert self.dimension is not None

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.checks.drawn_promises import Case, drawn_promise
-from evenhand.checks.judge import Books, Game, bits, offers_of
-from evenhand.checks.stated import NEEDLESS, Evidence, Finding, arms_in, judge_chances, judge_reason
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Label
+from tests.promises.drawn_promises import Case, drawn_promise
+from tests.promises.judge import Books, Game, bits, offers_of
+from tests.promises.stated import NEEDLESS, Evidence, Finding, arms_in, judge_chances, judge_reason
 
 __all__ = ["CLAIM", "NOT_PLAYABLE", "PROMISE", "Trial", "Wishes"]
 

@@ -4,8 +4,10 @@ A promise such as N_i(t) >= floor(r_i t) - alpha is to hold whatever the learner
 Of fixed shares all wishes are tried in small cases, one conversation for each way the rule can be driven, and long
 conversations with drawn shares, sums of exactly one and tiny shares among them, where the learner wants what hurts
 most, always the same, or anything. Then come promises with every part, every pair and every triple of
-`evenhand.checks.drawn_promises.PARTS` that the class takes: small ones beside the game of all their states, which says
+`tests.promises.drawn_promises.PARTS` that the class takes: small ones beside the game of all their states, which says
 what could be granted, and long ones. Nothing is taken from the policy but its decisions and what it says of them.
+
+`make check POLICY=quotas/fair-ucb` plays it against a registered policy, after the contract.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import copy
 import inspect
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,17 +26,18 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from evenhand import registry
 from evenhand.arguments import whole
-from evenhand.checks.drawn_promises import PARTS, Case, drawn_case
 from evenhand.checks.play import fresh_copy
-from evenhand.checks.trial import Trial, Wishes
 from evenhand.errors import ArgumentError, ContractError, EvenhandError, wanted
 from evenhand.policy.traits import traits_of
 from evenhand.promises.promise import Promise
 from evenhand.promises.reading import key_of
 from evenhand.rng import Seed, draw_seed
+from tests.promises.drawn_promises import PARTS, Case, drawn_case
+from tests.promises.trial import Trial, Wishes
 
-__all__ = ["PromiseReport", "check_promise"]
+__all__ = ["PromiseReport", "check_promise", "main"]
 
 SMALL = {2: (8, (2, 3, 5, 7)), 3: (6, (3, 4))}
 """For each number of arms: how many rounds are tried exhaustively, and the denominators of the shares."""
@@ -168,7 +172,7 @@ def check_promise(policy_class: Any, *, rounds: int = 2_000, cases: int = 40, se
     ----------
     policy_class : a class, or a function that returns a policy, with a parameter `shares` or `windows`; it is given a
         list of fractions, a dict where sets of arms have shares, and where it has such parameters a `learner`, a
-        `tolerance`, `plays`, `caps`, a `cap_tolerance`, `behind`, a `lottery`, a `horizon`, the `arms` and a `seed`; or
+        `tolerance`, `plays`, `caps`, a `cap_tolerance`, a `lottery`, a `horizon`, the `arms` and a `seed`; or
         with a parameter `promise`, which is an `eh.Promise`. Where the policy keeps its promise "at the horizon", that
         round alone is checked. With an attribute `exact` it says that it refuses a wish only where no rule that keeps
         the promise could grant it. Or a policy, whose own promise is tried with its own learner.
@@ -187,8 +191,8 @@ def check_promise(policy_class: Any, *, rounds: int = 2_000, cases: int = 40, se
 
     Examples
     --------
-    >>> import evenhand as eh
-    >>> eh.check_promise(eh.quotas.DeadlineLearn, cases=5, rounds=300).worst_shortfall
+    >>> from evenhand.quotas import DeadlineLearn
+    >>> check_promise(DeadlineLearn, cases=5, rounds=300).worst_shortfall
     0
     """
     rounds, cases = whole("rounds", rounds, low=1), whole("cases", cases, low=0)
@@ -362,7 +366,6 @@ def _parts(promise: Promise) -> dict[str, Any]:
     """Return a promise as the arguments that make it, but for what may be on offer."""
     alone = dict(zip(promise.arms, promise.shares, strict=True))
     caps = {arm: cap for arm, cap in zip(promise.arms, promise.caps or (), strict=False) if cap is not None}
-    behind = None if promise.behind is None else dict(zip(promise.arms, promise.behind, strict=True))
     return {
         "shares": alone | dict(promise.sets) if promise.sets else list(promise.shares),
         "tolerance": promise.tolerance,
@@ -370,7 +373,6 @@ def _parts(promise: Promise) -> dict[str, Any]:
         "caps": caps or None,
         "cap_tolerance": promise.cap_tolerance,
         "windows": {key_of(members): window for members, window in promise.windows} or None,
-        "behind": behind,
     }
 
 
@@ -438,3 +440,25 @@ def _drawn_adversary(random: np.random.Generator, shares: Shares) -> Adversary:
     if kind == "spiteful":
         return Spiteful()
     return Stubborn(int(random.integers(len(shares)))) if kind == "stubborn" else Fickle(copy.deepcopy(random))
+
+
+def main(name: str, *, rounds: int = 2_000, cases: int = 40) -> int:
+    """Play the game against every registered policy of a name, or beginning of names, that takes shares and keeps them
+    at every round or at a horizon; return 1 where one breaks its promise."""
+    code = 0
+    for entry in registry.entries(prefix=name) if name.endswith("/") else [registry.get(name)]:
+        takes_shares = "shares" in inspect.signature(entry.cls).parameters
+        if not takes_shares or getattr(entry.cls, "kept", None) in (None, "in the long run"):
+            print(f"{entry.name}: no promise of shares to break")
+            continue
+        try:
+            report = check_promise(entry.cls, rounds=rounds, cases=cases)
+            print(f"{entry.name}: its promise held in {report.conversations:,} conversations")
+        except ContractError as error:
+            code = 1
+            print(f"{entry.name}: FAILED: {error}")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

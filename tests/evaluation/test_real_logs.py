@@ -1,0 +1,60 @@
+"""Real logs: Thompson sampling from the random policy's log of Open Bandit, against its own clicks and itself live."""
+
+import pytest
+
+import evenhand as eh
+from evenhand.datasets.open_bandit import fetch_open_bandit
+from evenhand.learners import Thompson
+from evenhand.quotas import DeadlineLearn, LoggedArms
+
+pytestmark = pytest.mark.data
+COLUMNS = {"arm": "item_id", "reward": "click", "propensity": "propensity_score"}
+
+
+@pytest.fixture
+def logs(data_folder, monkeypatch):
+    """The logs of the random policy and of Thompson sampling, of the same week."""
+    monkeypatch.setenv("EVENHAND_DATA", str(data_folder))
+    return fetch_open_bandit("random", "men"), fetch_open_bandit("bts", "men")
+
+
+def test_thompson_sampling_is_evaluated_from_the_random_log(logs):
+    tried, own = logs
+    shares = {
+        position: {item: float((rows["item_id"] == item).mean()) for item in range(34)}
+        for position, rows in own.groupby("position")
+    }
+    found = {
+        name: eh.evaluate(tried, shares, **COLUMNS, position="position", estimator=name)
+        for name in ("ips", "snips", "dr")
+    }
+    truth, error = own["click"].mean(), own["click"].sem()
+    for name, one in found.items():
+        normal = eh.evaluate(tried, shares, **COLUMNS, position="position", estimator=name, anytime=False)
+        wide = 1.96 * (((normal.high - normal.low) / 3.92) ** 2 + error**2) ** 0.5
+        assert abs(one.value - truth) <= wide
+        assert one.low <= truth <= one.high
+    ips = found["ips"]
+    assert ips.value == pytest.approx(0.0057, abs=5e-5)
+    assert ips.effective_rounds == pytest.approx(2869, abs=1)
+    assert [ips.low, ips.high] == pytest.approx([0.0022, 0.0120], abs=1.5e-4)
+    back = eh.evaluate(own, dict.fromkeys(range(34), 1 / 34), **COLUMNS, position="position", estimator="ips")
+    assert back.effective_rounds < len(own) / 10
+    assert back.high - back.low > 5 * (ips.high - ips.low)
+
+
+@pytest.mark.slow
+def test_what_two_per_cent_for_every_item_cost_agrees_with_the_same_policy_run_live(logs):
+    policies = {
+        "free": Thompson(arms=range(34), seed=0),
+        "fair": DeadlineLearn(Thompson(), 0.02, arms=range(34), seed=0),
+    }
+    found = eh.evaluate(logs[0], policies, **COLUMNS, rounds=2000, replays=2)
+    assert found["fair"].audit.kept
+    world = LoggedArms(logs[0], arm="item_id", reward="click")
+    live = eh.simulate(policies, world, rounds=2000, replications=20, seed=1, checkpoints=[2000], jobs=1)
+    earned = live.reward.isel(round=-1).mean("replication") / 2000
+    for name, one in found.evaluations.items():
+        assert one.low < float(earned.sel(policy=name)) < one.high
+    row = found.differences.iloc[0]
+    assert row["low"] < float(earned.sel(policy="fair") - earned.sel(policy="free")) < row["high"]

@@ -1,0 +1,37 @@
+"""The game against promises: what it plays, and what `make check` says of it."""
+
+import pytest
+
+from evenhand.quotas import DeadlineLearn
+from tests import planted
+from tests.promises import promise_game
+from tests.promises.drawn_promises import PARTS
+from tests.promises.promise_game import check_promise, main
+
+
+@pytest.fixture
+def without_fixed_shares(monkeypatch):
+    """Leave out the search over fixed shares."""
+    monkeypatch.setattr(promise_game, "_small_cases", lambda: iter(()))
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(600)
+def test_the_rule_withstands_every_pair_and_triple(without_fixed_shares):
+    report = check_promise(DeadlineLearn, rounds=60, cases=40)
+    assert report.kinds == PARTS[1:]
+    assert report.conversations > 9 * 8 / 2 + 9 * 8 * 7 / 6
+
+
+def test_it_is_played_against_a_registered_policy(without_fixed_shares, capsys):
+    assert main("quotas/fair-ucb", rounds=50, cases=2) == 0
+    assert main("quotas/lfg", rounds=50, cases=2) == 0
+    said = capsys.readouterr().out
+    assert "quotas/fair-ucb: its promise held in 2 conversations" in said
+    assert "quotas/lfg: no promise of shares to break" in said
+
+
+def test_a_broken_promise_is_exit_code_1(scratch_registry, capsys):
+    scratch_registry(planted.LooksAtNoDeadline)
+    assert main("quotas/broken", rounds=50, cases=2) == 1
+    assert "quotas/broken: FAILED: LooksAtNoDeadline breaks its promise in round" in capsys.readouterr().out
