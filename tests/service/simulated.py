@@ -224,7 +224,8 @@ class Service:
             serving = [one for one in self._alive() if one.serving]
             if serving and not self.calm:
                 kind = self.chance.choices([*TROUBLES], [*TROUBLES.values()])[0]
-                instance = self.chance.choice(serving)
+                busy = [instance for instance in serving if instance.waiting()]
+                instance = self.chance.choice(busy or serving)
                 self.log.append(f"{kind} {instance.name}")
                 getattr(self, kind)(instance)
 

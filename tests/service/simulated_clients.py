@@ -13,7 +13,7 @@ READINGS = ["/studies/s", "/studies/s", "/studies/s/audit", "/readyz", "/studies
 ATTEMPTS = 4
 TWICE = 0.08
 """How often a request arrives a second time."""
-BESIDE = 0.2
+BESIDE = 0.3
 """How often a client sends another request at the same time, whose answer it does not wait for."""
 LOST = 0.1
 """How often an answer does not arrive."""

@@ -39,7 +39,7 @@ CLOCKED = (auth.Guard, readiness.Readiness)
 FAULTY = 0.006
 """How often a process is killed or its store fails, at each edge of each transaction."""
 UNREADABLE = 0.004
-SLOW = 0.02
+SLOW = 0.04
 PASSED = 0.3
 """How often others go on at an edge of a transaction."""
 DAY = 86_400_000_000
@@ -167,7 +167,7 @@ class World:
             for kind in CLOCKED:
                 stack.enter_context(patch.dict(kind.__init__.__kwdefaults__, clock=time.monotonic))
             if self.small:
-                stack.enter_context(patch.dict(Writer.__init__.__kwdefaults__, queue=4, most=3))
+                stack.enter_context(patch.dict(Writer.__init__.__kwdefaults__, queue=2, most=2))
             for change in (
                 patch.object(Log, "append", appended),
                 patch.object(Store, "writing", lambda store, *, begin=True: self._writing(writing, store, begin)),

@@ -28,7 +28,7 @@ def clock(monkeypatch):
             self.time += microseconds
 
     clock = Clock()
-    for module in ("study", "log.transaction"):
+    for module in ("creation", "log.state", "log.transaction"):
         monkeypatch.setattr(f"evenhand.studies.{module}.now", lambda: clock.time)
     return clock
 

@@ -31,9 +31,6 @@ class Outsider:
     def writing(self, *, begin=True):
         return self._inner.writing(begin=begin)
 
-    def reached(self):
-        return self._inner.reached()
-
     def names(self):
         return self._inner.names()
 
@@ -42,9 +39,6 @@ class Outsider:
 
     def purge(self, *tables):
         return self._inner.purge(*tables)
-
-    def shrink(self, table):
-        self._inner.shrink(table)
 
     def close(self):
         self._inner.close()

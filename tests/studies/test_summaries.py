@@ -171,7 +171,7 @@ def test_a_summary_that_was_changed_is_not_believed(part):
         "seal": [{"seal": f"{int(row.seal, 16) ^ 1 << bit:064x}"} for bit in range(0, 256, 40)] + [{"seal": "ö"}],
         "sequence": [{"sequence": number} for number in (0, -1, 2**62)],
         "all of another study": [{"seal": foreign.seal, "state": foreign.state, "sequence": foreign.sequence}],
-        "an empty state": [{"state": b""}, {"state": b"", "seal": _seal(study, b"")}],
+        "an empty state": [{"state": b""}, {"state": b"", "seal": _seal(study.log, b"")}],
         "state": [
             {"state": row.state[:at] + bytes([row.state[at] ^ 1]) + row.state[at + 1 :]}
             for at in range(0, len(row.state), len(row.state) // 30)

@@ -56,10 +56,6 @@ class Storage(Protocol):
         """
         ...
 
-    def reached(self) -> AbstractContextManager[None]:
-        """Raise what the database refuses in the block as a StoreError."""
-        ...
-
     def names(self) -> list[str]:
         """Return the names of the studies, oldest first."""
         ...
@@ -70,10 +66,6 @@ class Storage(Protocol):
 
     def purge(self, *tables: Table) -> bool:
         """Clear deleted rows of tables from the disk; return False where readers prevent it."""
-        ...
-
-    def shrink(self, table: Table) -> None:
-        """Give back the space of deleted rows, as far as that can be done now."""
         ...
 
     def close(self) -> None:

@@ -30,7 +30,6 @@ from evenhand.studies.store.schema import KEYS, METADATA, VERSION, VERSIONS
 from evenhand.studies.store.server import BEGIN_WRITING, PATIENCE, execute
 from evenhand.studies.store.statements import read
 from evenhand.studies.store.storage import Storage
-from evenhand.studies.store.turns import wait_turn
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -170,18 +169,6 @@ class Store:
             finally:
                 run("RESET lock_timeout")
         return True
-
-    def shrink(self, table: Table) -> None:
-        """Give the space of rows that were deleted from a table back, as far as that can be done now: a file that is
-        more than half empty is written anew; a server uses the space for new rows."""
-        queue = nullcontext() if self._file is None else wait_turn(self._file, PATIENCE)
-        with suppress(StoreError), self.reached(), self._turn, queue, self._idle.connect() as connection:
-            run = connection.exec_driver_sql
-            if not self.serial:
-                run(f"VACUUM {table.name}")
-            elif 2 * run("PRAGMA freelist_count").scalar_one() > run("PRAGMA page_count").scalar_one():
-                run("VACUUM")
-                run("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         """Close all connections."""
