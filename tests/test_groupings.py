@@ -203,7 +203,6 @@ def test_files_are_audited_with_the_same_doubts(tmp_path):
     [
         ({"shares": {"a": 0.1, "b": 0.1}}, 10),
         ({"shares": {"a": 0.1, "b": 0.1}, "tolerance": 2}, 30),
-        ({"shares": {"a": 0.1, "b": 0.1}, "behind": 2.5}, 26),
         ({"windows": {"b": 7}}, 7),
         ({"windows": {"b": (2, 8)}}, 8),
         ({"shares": {"a": 0, "b": 0}, "caps": {"a": 0.75, "b": 1}}, 4),
@@ -223,7 +222,7 @@ def test_a_log_is_too_short_up_to_the_round_that_can_break_the_promise(promise, 
 
 @pytest.mark.parametrize(
     "promise",
-    [{}, {"caps": {"a": 1}}, {"behind": 3}],
+    [{}, {"caps": {"a": 1}}],
     ids=str,
 )
 @pytest.mark.parametrize("segment", [{}, {"segment": "where"}])

@@ -86,8 +86,6 @@ def _clauses(parts: frozenset[str], random: np.random.Generator, small: bool, li
     if extra:
         inside = sum((shares[arm] for arm in members), Fraction(extra * plays, total))
         shares[members] = min(Fraction(plays), inside)
-    if not parts & {"sets", "caps", "windows", "changes", "slates"} and below(4) == 0:
-        given |= {"behind": {arm: Fraction(1 + below(12), 4) for arm in range(arms)}, "tolerance": 0.0}
     given["shares"] = shares
     capped = [arm for arm in range(arms) if "caps" in parts and below(2)]
     if "caps" in parts:

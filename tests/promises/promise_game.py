@@ -172,7 +172,7 @@ def check_promise(policy_class: Any, *, rounds: int = 2_000, cases: int = 40, se
     ----------
     policy_class : a class, or a function that returns a policy, with a parameter `shares` or `windows`; it is given a
         list of fractions, a dict where sets of arms have shares, and where it has such parameters a `learner`, a
-        `tolerance`, `plays`, `caps`, a `cap_tolerance`, `behind`, a `lottery`, a `horizon`, the `arms` and a `seed`; or
+        `tolerance`, `plays`, `caps`, a `cap_tolerance`, a `lottery`, a `horizon`, the `arms` and a `seed`; or
         with a parameter `promise`, which is an `eh.Promise`. Where the policy keeps its promise "at the horizon", that
         round alone is checked. With an attribute `exact` it says that it refuses a wish only where no rule that keeps
         the promise could grant it. Or a policy, whose own promise is tried with its own learner.
@@ -366,7 +366,6 @@ def _parts(promise: Promise) -> dict[str, Any]:
     """Return a promise as the arguments that make it, but for what may be on offer."""
     alone = dict(zip(promise.arms, promise.shares, strict=True))
     caps = {arm: cap for arm, cap in zip(promise.arms, promise.caps or (), strict=False) if cap is not None}
-    behind = None if promise.behind is None else dict(zip(promise.arms, promise.behind, strict=True))
     return {
         "shares": alone | dict(promise.sets) if promise.sets else list(promise.shares),
         "tolerance": promise.tolerance,
@@ -374,7 +373,6 @@ def _parts(promise: Promise) -> dict[str, Any]:
         "caps": caps or None,
         "cap_tolerance": promise.cap_tolerance,
         "windows": {key_of(members): window for members, window in promise.windows} or None,
-        "behind": behind,
     }
 
 

@@ -30,7 +30,6 @@ KINDS = {
     "cap": {"shares": NOBODY | {"a": "1/4"}, "caps": {"b": "2/5"}, "offers": ["c"]},
     "window": {"shares": NOBODY, "windows": {"a": 5, "b": (2, 11)}, "offers": "all"},
     "set window": {"shares": NOBODY, "windows": {("a", "b"): 4}, "offers": "all"},
-    "exact limit": {"shares": NOBODY | {"a": "1/3", "b": "1/5"}, "behind": {"a": "2/3", "b": "7/5", "c": 0, "d": 0}},
     "slates": {"shares": NOBODY | {("a", "b"): "6/5", "c": "1/5"}, "plays": 2},
     "all": {"shares": NOBODY | {("a", "b"): "1/4"}, "caps": {"d": "2/5"}, "windows": {"c": 9}, "offers": "all"},
 }
@@ -246,13 +245,9 @@ def test_a_notebook_shows_every_clause(promise, lottery):
 
 def test_workers_share_it_or_it_is_refused_by_name(promise, lottery):
     """What two workers decided at the same time keeps every clause in the order in which it came, and in any other."""
-    wider = {} if promise.behind else {"tolerance": 4, "cap_tolerance": 4 if promise.caps else 0}
+    wider = {"tolerance": 4, "cap_tolerance": 4 if promise.caps else 0}
     shared = eh.Promise.from_dict(promise.to_dict() | wider)
     policy = DeadlineLearn(UCB1(), shared, lottery=lottery, seed=1)
-    if promise.behind:
-        with pytest.raises(ArgumentError, match="a tolerance in the place of behind=, for several workers"):
-            Study.create(":memory:", policy, name="one", workers=2)
-        return
     study = Study.create(":memory:", policy, name="one", workers=2)
     workers = [Study.open(study.store, "one", worker=name) for name in ("w1", "w2")]
     rng, log = random.Random(7), []
@@ -318,7 +313,7 @@ def renamed(value):
 
 def test_parts_beside_a_promise_are_refused_by_name():
     promise, log = eh.Promise({"a": 0.5, "b": 0.25}), pd.DataFrame({"arm": list("abab")})
-    for beside in ({"shares": {"a": 0.5}}, {"tolerance": 1}, {"caps": 0.5}, {"windows": {"a": 3}}, {"behind": 1}):
+    for beside in ({"shares": {"a": 0.5}}, {"tolerance": 1}, {"caps": 0.5}, {"windows": {"a": 3}}):
         with pytest.raises(ArgumentError, match=f"{next(iter(beside))}: wanted nothing beside a promise"):
             eh.quotas.audit(log, arm="arm", promise=promise, **beside)
     with pytest.raises(ArgumentError, match=r"promise: wanted an eh\.Promise"):

@@ -10,6 +10,7 @@ import pytest
 from evenhand.errors import ArgumentError, SharesError
 from evenhand.promises.feasible import find_chain
 from evenhand.promises.promise import Clause, Promise
+from evenhand.saving.state import from_bytes, to_bytes
 from tests.naming import named
 
 A = {"a": "3/10", "b": "1/5", "c": 0}
@@ -26,7 +27,6 @@ PROMISES = [
     Promise([0.5, 0.25]),
     Promise({1: 0.5, 2: 0, (1, 2): 0.75}, offers=[2]),
     Promise(A, plays=2, caps={"c": 0.9, "b": 0.7}),
-    Promise({"a": 0.25, "b": 0.5}, behind={"a": "3/4", "b": 1}),
     Promise(windows={("a", "b"): 4, "c": (2, 9)}),
     Promise({"a": 0, "b": 0}, caps={"a": 0.5}, offers=["b"]),
 ]
@@ -179,10 +179,15 @@ REFUSED = [
         {"shares": {("a", "b"): 1.5, "c": 0.1}, "plays": 2, "offers": "any"},
         "more than one of these arms in some rounds",
     ),
-    ({"shares": A, "behind": 1, "caps": {"a": 0.9}}, "behind: wanted None beside caps"),
-    ({"shares": {"a": 0.5, "b": 0.5}, "behind": "1/10"}, "2 plays fall due in the first 1 rounds"),
-    ({"shares": {"a": 0.25, "b": 0.25}, "behind": "1/4", "windows": {"c": 2}}, "behind: wanted numbers that some rule"),
 ]
+
+
+def test_exact_limits_are_a_workers_own_and_no_plain_data_promises_them():
+    limited = Promise(A).exactly({"a": "9/10", "b": "4/5", "c": 0})
+    assert limited != Promise(A)
+    assert from_bytes(to_bytes(limited)) == limited
+    with pytest.raises(SharesError, match=r"promise: wanted the names shares, .*, got 'behind'"):
+        Promise.from_dict(limited.to_dict())
 
 
 @pytest.mark.parametrize(("arguments", "words"), REFUSED, ids=named)

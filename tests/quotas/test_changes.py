@@ -312,7 +312,6 @@ def test_an_offer_is_a_set_of_arms_whatever_holds_it(offer):
 
 def refusals():
     made = lambda **more: DeadlineLearn(UCB1(), {"a": 0.4, "b": 0.3, "c": 0.2}, **more)  # noqa: E731
-    near = lambda: DeadlineLearn(UCB1(), dict.fromkeys("abc", "1/4"), behind=0.5)  # noqa: E731
     gone = made()
     gone.retire("b")
     return [
@@ -346,7 +345,6 @@ def refusals():
         (lambda: made().change(Promise({"a": 0.4, "b": 0.3})), ArgumentError, "a promise of the arms on offer"),
         (lambda: gone.change(Promise({"a": 0.4, "b": 0, "c": 0})), ArgumentError, "a promise of the arms on offer"),
         (lambda: made().change(Promise({"a": 0.4, "b": 0, "c": 0}, plays=2)), ArgumentError, "1 a round, as before"),
-        (lambda: near().change(dict.fromkeys("abc", "1/3")), SharesError, "numbers that some rule can"),
     ]
 
 

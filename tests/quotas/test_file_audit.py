@@ -149,7 +149,6 @@ PROMISED = {
     "sets": {"shares": {"a": 0.5, "b": 0.1, "c": 0, "d": 0, ("a", "b"): "2/3", ("c", "d"): "1/4"}},
     "caps": {"shares": dict.fromkeys(ARMS, 0.1) | {"d": 0}, "caps": {"a": 0.2, "d": 0}, "cap_tolerance": 1},
     "windows": {"windows": {"a": 4, "b": (2, 11), "c": (3, 8)}, "shares": dict.fromkeys(ARMS, 0.1)},
-    "behind": {"shares": dict.fromkeys(ARMS, 0.1) | {"a": 0.6}, "behind": {"a": "2/3", "b": "7/5", "c": 0, "d": 3}},
     "one number": {"shares": 0.25},
     "one cap": {"caps": {"d": 0.3}},
     "a promise": {"promise": Promise({"a": "1/4", "b": 0, "c": 0, "d": 0}, caps={"d": "2/5"}, windows={"c": 9})},

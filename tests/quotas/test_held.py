@@ -24,7 +24,6 @@ MEANS = {"a": 0.3, "b": 0.8, "c": 0.5}
 PROMISES = {
     "shares": {"shares": {"a": "2/5", "b": 0, "c": "2/5"}},
     "all rounds": {"shares": {"a": "1/2", "b": "1/6", "c": "1/3"}, "tolerance": 1.0},
-    "behind": {"shares": {"a": "2/5", "b": 0, "c": "2/5"}, "behind": {"a": 1, "b": 1, "c": 1}},
     "sets": {"shares": {("a", "b"): "1/2", "b": 0, "c": "2/5"}},
     "windows": {"shares": {"a": "1/5", "b": 0, "c": 0}, "windows": {"c": 3}},
 }

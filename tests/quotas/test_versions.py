@@ -48,8 +48,6 @@ def drawn_promise(rng, arms, plays, offers):
             windowed = set() if rng.random() < 0.5 else set(arms)
             windowed |= set(given["windows"])
             given["shares"] = {arm: 0 if arm in windowed else given["shares"][arm] for arm in arms}
-        if rng.random() < 0.15:
-            given |= {"behind": F(rng.randint(2, 6), 4), "tolerance": 0}
         if offers == "list":
             given["offers"] = rng.sample(arms, rng.randint(plays, n))
         elif offers is not None:
@@ -148,7 +146,7 @@ class Run:
             wait = self.policy.add(arm, share)
         except (SharesError, ArgumentError):
             return
-        self.twin.add(arm, share, 0 if self.policy.behind else self.policy.promise.slack, wait)
+        self.twin.add(arm, share, self.policy.promise.slack, wait)
 
     def save(self):
         saved = self.policy.snapshot()

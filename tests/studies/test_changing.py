@@ -168,7 +168,6 @@ def test_open_slates_are_told_by_another_process():
 
 POLICIES = {
     "slates": DeadlineLearn(UCB1(), {"a": 0.5, "b": 0.7, "c": 0.3, "d": 0.1}, plays=2),
-    "exact limits": DeadlineLearn(UCB1(), {"a": "1/2", "b": "1/4"}, behind={"a": 0.75, "b": 1}),
     "caps": DeadlineLearn(UCB1(), {"a": 0.3, "b": 0.0, "c": 0.1}, 1.0, caps={"b": 0.4}),
     "sets": DeadlineLearn(UCB1(), {("a", "b"): "1/2", ("a", "b", "c"): "2/3", "c": 0.1}, arms=list("abcd")),
     "windows": WindowLearn(UCB1(), {"a": 4, "b": (2, 9)}, ["a", "b", "c"]),

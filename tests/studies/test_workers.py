@@ -403,8 +403,6 @@ def test_a_key_that_stands_twice_in_a_batch_is_decided_once_where_the_beginning_
         (lambda: eh.quotas.LFG(SHARES, eta=10.0), "use workers=1"),
         (lambda: eh.quotas.LotteryLearn(eh.learners.UCB1(), SHARES), "with lottery=0.5 draws by lottery"),
         (lambda: eh.quotas.WindowLearn(eh.learners.UCB1(), {"a": 9}, arms=["a", "b"]), "windows="),
-        (lambda: policy(4, {("a", "b"): 0.5, ("b", "c"): 0.4, "c": 0}), "sets of arms that are nested or apart"),
-        (lambda: policy(0.0, behind=1), "a tolerance in the place of behind="),
         (lambda: eh.sampling.UniformSampler({"a": 1, "b": 1}), "a learner, or DeadlineLearn, for several workers"),
     ],
 )

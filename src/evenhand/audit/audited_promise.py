@@ -65,7 +65,6 @@ def read_audited(
     *,
     shares: Any,
     tolerance: Any,
-    behind: Any,
     caps: Any,
     cap_tolerance: Any,
     windows: Any,
@@ -93,9 +92,6 @@ def read_audited(
     if isinstance(shares, (list, tuple, np.ndarray)):
         raise SharesError(wanted("shares", "a dict arm -> share, or one number for every arm", shares))
     entries = None if rounds is None else _entries(shares, rounds)
-    if behind is not None and (shares is None or entries is not None or tolerance):
-        got = "no shares" if shares is None else "shares that change" if entries is not None else "a tolerance"
-        raise SharesError(wanted("behind", "None, or shares that stay as they are and no tolerance beside it", got))
     if entries is not None:
         promise, floors = _read_changes(entries, tolerance, plays, last)
         promise = read_promise(dict(zip(promise.arms, promise.shares, strict=True)), tolerance, **limits)
@@ -106,7 +102,7 @@ def read_audited(
         known = places(singles)
         arms = [*singles, *(kind for kind in kinds if find_label(kind, known) is None)]
         every = None if by_arm else in_natural_order(arms)
-        promise = read_promise(0 if shares is None else shares, tolerance, behind=behind, arms=every, **limits)
+        promise = read_promise(0 if shares is None else shares, tolerance, arms=every, **limits)
         floors = _singles(promise, last)
     return _stated(promise, floors, last)
 

@@ -32,7 +32,6 @@ def audit(
     arm: str,
     shares: Any = None,
     tolerance: float = 0.0,
-    behind: Any = None,
     order: str | None = None,
     caps: Any = None,
     cap_tolerance: float = 0.0,
@@ -60,14 +59,12 @@ def audit(
         share): an arm's rounds and plays count from its latest entry. `from` is a value of the column `order`, or
         without one the number of a round.
     tolerance : alpha >= 0, by how many pulls an arm may be behind.
-    behind : by how much r_i t - N_i(t) may be above 0, exactly and for each arm, in the place of the tolerance: a dict
-        arm -> number, or one number for all; as `DeadlineLearn` takes it.
     order : a column to sort by first, numbers or times (text as in ISO 8601); rows with the same value keep their
         order.
     caps : the most that an arm may have, arm -> cap, or one number for all: N_i(t) <= ceil(c_i t) + cap_tolerance.
     cap_tolerance : by how many pulls an arm may be ahead of its cap.
     windows : arm -> a, at least once in any a consecutive rounds, or arm -> (c, a), at least c times.
-    promise : an `eh.Promise`, in the place of shares, tolerance, behind, caps, cap_tolerance and windows.
+    promise : an `eh.Promise`, in the place of shares, tolerance, caps, cap_tolerance and windows.
     segment : a column; every promise is then checked inside each of its values.
     available : a column with the arms that were on offer, as lists or as text separated by commas; each arm is then
         owed its share of the rounds in which it was.
@@ -95,7 +92,7 @@ def audit(
     "after round 3, the plays of arm 'b' were 1 fewer than the 1 owed in any 3 consecutive rounds"
     """
     if promise is not None:
-        given = {"shares": shares, "tolerance": tolerance or None, "behind": behind, "caps": caps, "windows": windows}
+        given = {"shares": shares, "tolerance": tolerance or None, "caps": caps, "windows": windows}
         _alone(promise, given | {"cap_tolerance": cap_tolerance or None})
     if isinstance(frame, (str, os.PathLike)):
         for name, value in {"order": order, "round": round}.items():
@@ -111,7 +108,6 @@ def audit(
             segment=segment,
             jobs=jobs,
             tolerance=tolerance,
-            behind=behind,
             caps=caps,
             cap_tolerance=cap_tolerance,
             windows=windows,
@@ -125,7 +121,6 @@ def audit(
         rounds,
         shares=shares,
         tolerance=tolerance,
-        behind=behind,
         caps=caps,
         cap_tolerance=cap_tolerance,
         windows=windows,

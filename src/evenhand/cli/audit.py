@@ -36,12 +36,6 @@ def audit(
         str, typer.Option(help="The column with the arm of each decision, or the list of a round's arms.")
     ] = "arm",
     tolerance: Annotated[float, typer.Option(help="By how many plays an arm may be behind its share.")] = 0.0,
-    behind_texts: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--behind", help="By how much an arm may be behind, exactly, instead of --tolerance: 3, or a=3,b=1/2."
-        ),
-    ] = None,
     order: Annotated[str, typer.Option(help="A column to sort by first, such as a timestamp.")] = "",
     cap_texts: Annotated[
         list[str] | None, typer.Option("--cap", help="The most that an arm may have: 0.5, or a=0.5,b=1/3.")
@@ -64,8 +58,8 @@ def audit(
 ) -> None:
     """Check a decision log against promised shares, caps and windows. Exit code 1 when one was broken, 2 when most rows
     lie in segments that are too short to break one."""
-    given = (share_texts, cap_texts, window_texts, behind_texts)
-    shares, cap, window, behind = (",".join(texts or ()) for texts in given)
+    given = (share_texts, cap_texts, window_texts)
+    shares, cap, window = (",".join(texts or ()) for texts in given)
     from evenhand import quotas
     from evenhand.audit.audited_promise import check_named
     from evenhand.cli.output import say_notes
@@ -77,10 +71,9 @@ def audit(
     in_order = bool(order or round or changing is not None)
     frame, kinds = _decisions(log, arm, [name for name in (arm, available, segment) if name], named, in_order)
     caps = named_shares(cap, "--cap") if "=" in cap else cap or None
-    limits = named_shares(behind, "--behind") if "=" in behind else behind or None
     bounds = windows_of(window) if window else None
     stated = None if promise is None else promise_in(promise, kinds)
-    told: dict[str, Any] = {"--shares": named, "--cap": caps, "--behind": limits, "--window": bounds}
+    told: dict[str, Any] = {"--shares": named, "--cap": caps, "--window": bounds}
     told["--promise"] = {arm: 0 for clause in (stated.clauses if stated else ()) for arm in clause.arms}
     check_named(told, kinds, "owed" if shares and named is None else "free")
     finding = quotas.audit(
@@ -88,7 +81,6 @@ def audit(
         arm=arm,
         shares=(shares or None if changing is None else changing) if named is None else _with_every_arm(named, kinds),
         tolerance=tolerance,
-        behind=limits,
         order=order or None,
         caps=caps,
         cap_tolerance=cap_tolerance,

@@ -206,14 +206,12 @@ def _audited(policy: Any, runs: list[Replayed]) -> Audit | None:
     shares, windows = getattr(policy, "shares", None), getattr(policy, "windows", None)
     if shares is None and windows is None:
         return None
-    behind = getattr(policy, "behind", None)
-    tolerance = float(max(behind.values())) if behind else getattr(policy, "tolerance", 0.0)
     found = [
         audit(
             pd.DataFrame({"arm": pd.Series(run.arms)}),
             arm="arm",
             shares=shares,
-            tolerance=tolerance,
+            tolerance=getattr(policy, "tolerance", 0.0),
             caps={arm: cap for arm, cap in (getattr(policy, "caps", None) or {}).items() if cap is not None} or None,
             cap_tolerance=getattr(policy, "cap_tolerance", 0.0),
             windows=windows,

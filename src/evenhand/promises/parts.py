@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -36,7 +36,6 @@ def read_parts(
     cap_tolerance: Any,
     windows: Any,
     plays: Any,
-    behind: Any,
     *,
     arms: int | Sequence[Label] | None,
     audited: bool,
@@ -59,7 +58,7 @@ def read_parts(
         "plays": plays,
         "caps": None if caps is None else _read_caps(caps, labels, audited),
         "cap_tolerance": read_tolerance(cap_tolerance, "cap_tolerance", "use 0.0 for the strict cap"),
-        "behind": None if behind is None else _read_behind(behind, labels, tolerance, sets, caps),
+        "behind": None,
         "sets": sets,
         "windows": _read_windows(windows, labels),
     }
@@ -145,22 +144,3 @@ def _read_windows(windows: Any, labels: tuple[Label, ...]) -> tuple[tuple[Member
     if not given:
         raise SharesError(wanted("windows", what, windows))
     return tuple((members, read_window(window, f"windows[{key_of(members)!r}]")) for members, window in given.items())
-
-
-def _read_behind(
-    behind: Any, labels: tuple[Label, ...], tolerance: Any, sets: Iterable[Any], caps: Any
-) -> tuple[Fraction, ...]:
-    """Return by how much each arm may be behind, exactly."""
-    if caps is not None or sets:
-        raise SharesError(wanted("behind", "None beside caps and shares of sets", behind, "use tolerance= there"))
-    if tolerance:
-        raise ArgumentError(wanted("tolerance", "0 beside behind=, which stands in its place", tolerance))
-    given = (
-        [behind] * len(labels)
-        if in_all(behind)
-        else by_label(behind, "behind", "a number for each arm", labels, refusal=SharesError)
-    )
-    by_arm = given if isinstance(given, dict) else dict(zip(labels, given, strict=False))
-    if len(given) != len(labels) or set(by_arm) != set(labels):
-        raise SharesError(wanted("behind", f"one for each of the arms {list(labels)}", behind))
-    return tuple(read_limit(by_arm[arm], f"behind[{arm!r}]") for arm in labels)

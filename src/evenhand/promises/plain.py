@@ -11,7 +11,7 @@ from evenhand.promises.reading import is_set, key_of
 
 __all__ = ["ARGUMENTS", "TABLES", "arguments_of", "as_data", "as_given"]
 
-ARGUMENTS = ("shares", "tolerance", "caps", "cap_tolerance", "windows", "plays", "behind", "offers")
+ARGUMENTS = ("shares", "tolerance", "caps", "cap_tolerance", "windows", "plays", "offers")
 TABLES = ("shares", "caps", "windows", "behind")
 """Arguments that are tables of arms."""
 

@@ -3,7 +3,7 @@ round, where arms may come and go.
 
 A clause counts on a clock of its own, the rounds A in which one of its arms was on offer, N its plays in them:
 
-    a floor   N >= floor(r A) - a            a = floor(alpha); or r A - N <= b, exactly, with behind=
+    a floor   N >= floor(r A) - a            a = floor(alpha); of a worker r A - N <= b, exactly
     a cap     N <= ceil(c A) + floor(beta)
     a window  N grows by n in any w rounds of the clock
 
@@ -58,7 +58,6 @@ class Promise(Shown):
     cap_tolerance : beta >= 0, by how many plays an arm may be ahead of its cap.
     windows : arm (or tuple of arms) -> w, at least once in any w consecutive rounds, or -> (n, w), at least n times.
     plays : m, how many arms are played in a round, none twice.
-    behind : by how much r A - N may be above 0 for each arm, exactly, in the place of the tolerance.
     offers : what may be on offer in a round: "any" arms, "all" of them always, or a list of arms, of which every offer
         holds as many as are played. None is "any" where the promise can be kept so, else "all".
 
@@ -108,11 +107,9 @@ class Promise(Shown):
         cap_tolerance: Any = 0.0,
         windows: Any = None,
         plays: Any = 1,
-        behind: Any = None,
         offers: Any = None,
     ) -> None:
-        given = {"caps": caps, "cap_tolerance": cap_tolerance, "windows": windows, "plays": plays}
-        made = read_promise(shares, tolerance, **given, behind=behind, offers=offers)
+        made = read_promise(shares, tolerance, caps, cap_tolerance, windows, plays, offers)
         self.__dict__.update(made.__dict__)
 
     @classmethod
@@ -126,6 +123,17 @@ class Promise(Shown):
         """Return the promise with other exact fields, such as the shares of a later version."""
         own = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return self._of(**own | fields)
+
+    def exactly(self, limits: Mapping[Label, Any]) -> Self:
+        """Return a worker's own promise: r A - N of each arm is at most its limit, exactly, in the tolerance's place.
+
+        Raises
+        ------
+        SharesError
+            If no rule can keep it.
+        """
+        made = self.varied(tolerance=0.0, behind=tuple(Fraction(limits[arm]) for arm in self.arms))
+        return made.varied(offers=settle_offers(made, made.offers))
 
     @cached_property
     def clauses(self) -> tuple[Clause, ...]:
@@ -174,7 +182,10 @@ class Promise(Shown):
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the promise that `snapshot` was taken of."""
-        return cls.from_dict(snapshot["promise"])
+        data = dict(snapshot["promise"])
+        limits = data.pop("behind", None)
+        made = cls.from_dict(data)
+        return made if limits is None else made.exactly(as_given("behind", limits))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON, TOML and HTTP, that `from_dict` reads; fractions are text.
@@ -223,7 +234,7 @@ class Promise(Shown):
         """floor(alpha) for each arm, or what stands in its place where it is said exactly by how much the arm may be
         behind: max(0, floor(r_i t - slack_i)) pulls are owed, and r_i t - N_i >= slack_i + 1 breaks the promise.
 
-        >>> Promise([0.5, 0.25], behind={0: 0.5, 1: 3}).slacks
+        >>> Promise([0.5, 0.25]).exactly({0: "1/2", 1: 3}).slacks
         (Fraction(0, 1), Fraction(9, 4))
         """
         if self.behind is None:
@@ -331,8 +342,9 @@ class Promise(Shown):
 def promise_of(data: Mapping[str, Any]) -> Promise:
     """Return the promise that `to_dict` wrote, without asking again whether a rule keeps it: arms may have retired."""
     given = {name: as_given(name, value) for name, value in data.items()}
-    offers = given.pop("offers")
-    return read_promise(**given, audited=True).varied(offers=offers)
+    offers, limits = given.pop("offers"), given.pop("behind", None)
+    made = read_promise(**given, audited=True).varied(offers=offers)
+    return made if limits is None else made.exactly(limits)
 
 
 def read_promise(
@@ -342,7 +354,6 @@ def read_promise(
     cap_tolerance: Any = 0.0,
     windows: Any = None,
     plays: Any = 1,
-    behind: Any = None,
     offers: Any = None,
     arms: int | Sequence[Label] | None = None,
     audited: bool = False,
@@ -351,7 +362,7 @@ def read_promise(
 
     What a log is audited against need not be what a rule is known for, and a cap may be 0.
     """
-    parts = read_parts(shares, tolerance, caps, cap_tolerance, windows, plays, behind, arms=arms, audited=audited)
+    parts = read_parts(shares, tolerance, caps, cap_tolerance, windows, plays, arms=arms, audited=audited)
     made = Promise._of(**parts, offers="all")
     if audited:
         check_sums(made)

@@ -65,8 +65,7 @@ def changed(promise: Promise, retired: Sequence[Label], shares: Any) -> Promise:
         what = "an eh.Promise, as arms were retired and two windows are now of the same arms"
         raise ArgumentError(wanted("shares", what, shares))
     said: dict[str, Any] = {"cap_tolerance": promise.cap_tolerance, "plays": promise.plays, "offers": promise.offers}
-    for name, column in {"caps": now.caps, "behind": now.behind}.items():
-        said[name] = None if column is None else dict(zip(live, column, strict=True))
+    said["caps"] = None if now.caps is None else dict(zip(live, now.caps, strict=True))
     return _over(promise.arms, read_promise(shares, promise.tolerance, **said, windows=windows or None, arms=live))
 
 

@@ -197,7 +197,7 @@ def own_promise(promise: Promise, endowment: Sequence[Fraction]) -> Promise:
     over = {(clause.kind, e - lowest(clause)) for clause, e in given if clause.kind != "window"}
     slack, said = dict(over), arguments_of(promise)
     if len(over) > len(slack) or any(more.denominator > 1 for more in slack.values()):
-        return Promise(**said | {"tolerance": 0.0, "behind": dict(zip(promise.arms, endowment, strict=True))})
+        return Promise(**said | {"tolerance": 0.0}).exactly(dict(zip(promise.arms, endowment, strict=True)))
     said |= {"tolerance": float(slack.get("floor", 0)), "cap_tolerance": float(slack.get("cap", 0))}
     own = {key_of(clause.arms): (1, int(e) + 1) for clause, e in given if clause.kind == "window"}
     return Promise(**said | ({"windows": own} if own else {}))

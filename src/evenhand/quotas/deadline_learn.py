@@ -91,8 +91,6 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     lottery : f in [0, 1] to draw every decision with known probabilities, each arm with at least f r_i wherever it may
         be played at all; None to force plays instead. See `evenhand.promises.draw`.
     windows : arm -> a, at least once in any a rounds, or arm -> (c, a), at least c times.
-    behind : by how much r_i t - N_i(t) may be above 0, exactly and for each arm, in the place of the tolerance: a dict
-        arm -> number, a list, or one number for all. A tolerance of 0 is 1 - 1/q for a share p/q.
     arms : labels, where `shares` has none.
     seed : seed of the learner's random choices.
 
@@ -151,12 +149,11 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         *,
         lottery: float | None = None,
         windows: Any = None,
-        behind: Any = None,
         arms: int | Sequence[Label] | None = None,
         seed: Seed = None,
     ) -> None:
         said = {"tolerance": tolerance, "plays": plays, "caps": caps, "cap_tolerance": cap_tolerance}
-        promise = self._promised(learner, shares, said | {"windows": windows, "behind": behind}, arms)
+        promise = self._promised(learner, shares, said | {"windows": windows}, arms)
         self.plays = promise.plays
         self.lottery = None if lottery is None else real("lottery", lottery, low=0.0, high=1.0)
         self._form = form_for(promise, self.lottery)
@@ -207,7 +204,8 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         lottery, windows = config.pop("lottery", None), config.pop("windows", None)
         drawn = {} if lottery is None else {"lottery": lottery}
         own = {name: config[name] for name in ("learner", "arms", "seed") if name in config}
-        if windows is not None or self._form is COMPOSED or self.promise.offers != settle_offers(self.promise, None):
+        stated = windows is not None or self.promise.behind is not None or self._form is COMPOSED
+        if stated or self.promise.offers != settle_offers(self.promise, None):
             return own | {"shares": self.promise} | drawn
         return config | drawn
 
@@ -216,8 +214,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         nothing."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # they were given for the promise of all
-            none = {"caps": None, "windows": None, "behind": None}
-            return self._made_again(seed=seed, shares=promise, **SILENT, **none)
+            return self._made_again(seed=seed, shares=promise, **SILENT, caps=None, windows=None)
 
     def _must_hold(self, learner: Any) -> bool:
         if self.lottery is not None or not getattr(learner, "own_choices", False):
