@@ -17,7 +17,7 @@ from evenhand.kernels.flatten import flat
 from evenhand.service import auth, sessions, writer
 from evenhand.service.auth import Guard
 from evenhand.service.routes import read_routes
-from evenhand.service.sessions import Session, Sessions
+from evenhand.service.sessions import Session
 from evenhand.service.writer import Writer
 from evenhand.studies import signing
 from evenhand.studies.log import replay, snapshots, transaction
@@ -31,12 +31,41 @@ from tests.service.simulated import run
 from tests.service.simulated_world import process
 
 SEEDS = int(os.environ.get("EVENHAND_SEEDS", "8"))
-OFTEN = ("a_queue_never_empties", "answered_before_it_is_saved")
+OFTEN = (
+    "a_decision_twice_under_one_key",
+    "a_promise_counted_from_a_stale_snapshot",
+    "a_report_overtakes_its_ask",
+    "answered_before_it_is_saved",
+)
 """Found whenever the whole test runs; the others are found at night."""
 MOST = 10_000
 """The most seeds within which a planted bug must be found."""
-FOUND: dict[str, int] = {}
-"""Seeds that found a bug before (2026-11-23): the search begins there, so that it is short until the worlds change."""
+FOUND = {
+    "a_decision_twice_under_one_key": 0,
+    "what_others_decided_does_not_count": 0,
+    "a_queue_never_empties": 1,
+    "an_outage_ends_the_writer": 1,
+    "each_process_signs_for_itself": 1,
+    "a_failed_transaction_leaves_its_trace": 2,
+    "a_promise_counted_from_a_stale_snapshot": 2,
+    "a_report_overtakes_its_ask": 2,
+    "a_stored_view_counts_an_entry_twice": 2,
+    "a_view_shows_what_it_read_first": 2,
+    "outcomes_of_a_group_are_shifted": 2,
+    "all_wait_for_the_one_that_reads_the_keys": 3,
+    "a_wake_up_is_lost": 8,
+    "stopping_drops_the_queue": 8,
+    "a_ticket_that_another_process_closed_is_open": 12,
+    "results_of_a_cancelled_request_go_to_the_next": 14,
+    "answered_before_it_is_saved": 31,
+    "a_group_fails_with_one_of_its_operations": 38,
+    "a_view_is_said_to_be_as_before_by_what_this_process_read": 48,
+    "a_commit_is_lost": 52,
+    "a_group_is_dropped_when_its_store_fails": 54,
+    "stopping_refuses_what_was_accepted": 72,
+    "a_full_queue_takes_one_more": 123,
+}
+"""Seeds that found a bug before (2026-11-27): the search begins there, so that it is short until the worlds change."""
 
 
 def test_seeds_break_nothing():
@@ -223,18 +252,6 @@ def all_wait_for_the_one_that_reads_the_keys():
     return [patch.object(Guard, "_refresh", refresh)]
 
 
-def a_study_is_opened_twice():
-    """Two requests that come together each begin a session, with a writer that is not stopped."""
-
-    def opened(self, name):
-        session = self._sessions.get(name)
-        if session is None:
-            session = self._sessions[name] = sessions.Session(sessions.Study.open(self.store, name))
-        return session
-
-    return [patch.object(Sessions, "open", opened)]
-
-
 def an_outage_ends_the_writer():
     """The thread that writes ends with the first transaction that its store refuses."""
     honest = writer._perform
@@ -382,7 +399,6 @@ PLANTED = [
     a_full_queue_takes_one_more,
     a_wake_up_is_lost,
     all_wait_for_the_one_that_reads_the_keys,
-    a_study_is_opened_twice,
     an_outage_ends_the_writer,
     a_commit_is_lost,
     a_decision_twice_under_one_key,

@@ -86,14 +86,11 @@ class Verification(Shown):
             "decisions": self.decisions,
             "told": self.told,
             "open": self.open,
-            "promise": "none" if self.promise is None else f"{self.promise}: {self._kept()}",
+            "promise": "none" if self.promise is None else f"{self.promise}: {KEPT[self.promise_kept]}",
             "digest": self.digest,
         }
         said = {f"problem {number}": words for number, words in enumerate(self.problems, 1)}
         return Card("Verification", facts | said)
-
-    def _kept(self) -> str:
-        return "unknown" if self.promise_kept is None and self.problems else KEPT[self.promise_kept]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result as plain data: `ok` and every attribute but `mark`."""

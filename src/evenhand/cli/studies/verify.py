@@ -63,9 +63,7 @@ def verify(
             say(f"{what} to the same decisions and states.")
         elif found.ok:
             say(f"The log is whole; {found.replayed} of its {new} entries were replayed, to the same decisions.")
-        if found.promise_kept is None and found.problems and found.promise not in (None, "in the long run"):
-            say("Whether the promise was kept is unknown: see the problems above.")
-        elif found.worst_shortfall is not None:
+        if found.worst_shortfall is not None:
             worst = found.worst_shortfall, found.worst_arm, found.worst_round
             say(promise_sentence(str(found.promise), found.promise_kept, *worst))
         elif found.promise_kept is not None:
