@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evenhand.errors import ArgumentError, TableError, nearest, wanted, why_unreadable
+from evenhand.errors import ArgumentError, TableError, nearest, wanted, wanted_one_of, why_unreadable
 from evenhand.promises.plain import ARGUMENTS
 from evenhand.promises.reading import is_set
-from evenhand.protocol import Label, find_label
+from evenhand.protocol import Label, find_label, places
 
 if TYPE_CHECKING:
     from evenhand.promises.promise import Promise
@@ -28,28 +28,43 @@ def described_promises(path: Path, learner: str = "", arms: Sequence[Label] | in
     Parameters
     ----------
     learner : the learner's name, in the place of the file's.
-    arms : all arms, in the place of the file's.
+    arms : all arms; those that the file lists must be the same.
 
     Raises
     ------
     TableError
         If the file cannot be read.
     ArgumentError
-        If it has a name that is not known, or promises nothing.
+        If it has a name that is not known, promises nothing, or names an arm that there is not.
     """
     from evenhand.cli.reading.policies import describe
+    from evenhand.studies.specification import promise_from
 
     given = _read(path)
     wished = learner or given.pop("learner", "")
     given.pop("learner", None)
     if not isinstance(wished, str):
         raise ArgumentError(wanted(f"{path}: learner", "the name of a learner", wished))
+    own = given.get("arms")
     given |= {} if arms is None else {"arms": arms if isinstance(arms, int) else list(arms)}
+    stated = _stated(given, given.get("arms"), path)
+    if arms is not None:
+        known: Sequence[Label] = range(arms) if isinstance(arms, int) else arms
+        _check_arms(str(path), promise_from(stated, known, str(path)).arms, known)
+        for one, other in ((own, known), (known, own)) if isinstance(own, list) else ():
+            _check_arms(f"{path}: arms", one, other)
     if set(given) <= {"windows", "arms"} and "windows" in given:
         return describe("window-learn", wished) | given
-    stated = _stated(given, given.get("arms"), path)
     beside = {name: value for name, value in given.items() if name in BESIDE}
     return describe("deadline-learn", wished) | beside | {"promise": stated}
+
+
+def _check_arms(where: str, named: Sequence[Label], known: Sequence[Label]) -> None:
+    """Refuse an arm that there is not: what is promised to it could not be kept."""
+    of = places(known)
+    for arm in named:
+        if find_label(arm, of) is None:
+            raise ArgumentError(wanted_one_of(where, known, arm, what="arms among"))
 
 
 def promise_in(path: Path, labels: Sequence[Label]) -> Promise:
@@ -79,7 +94,8 @@ def _stated(given: dict[str, Any], arms: Any, path: Path) -> Any:
         raise ArgumentError(wanted(str(path), what, ", ".join(given) or "nothing"))
     elif "sets" in stated:
         owed = with_sets(stated.get("shares", {}), stated.pop("sets"), "sets")
-        stated["shares"] = [{"arms": list(key) if is_set(key) else [key], "value": owed[key]} for key in owed]
+        named = {key: list(map(str, key)) if is_set(key) else [key] for key in owed}  # the names of tables are text
+        stated["shares"] = [{"arms": named[key], "value": owed[key]} for key in owed]
     return _with_every_arm(stated, arms) if isinstance(stated, dict) else stated
 
 

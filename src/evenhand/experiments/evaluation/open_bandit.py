@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from evenhand.datasets.open_bandit import fetch_open_bandit
 from evenhand.evaluation import Evaluation, evaluate
+from evenhand.evaluation.floors import shares_in
 from evenhand.experiments.framework import Claim, Report, Runner, experiment
 
 if TYPE_CHECKING:
@@ -44,15 +45,6 @@ class Settings:
     campaigns: tuple[str, ...]
 
 
-def by_position(log: pd.DataFrame, items: int) -> dict[int, dict[int, float]]:
-    """Return the share of each item at each position of a log."""
-    found = {}
-    for position, rows in log.groupby("position"):
-        shares = rows["item_id"].value_counts(normalize=True)
-        found[int(cast(int, position))] = {item: float(shares.get(item, 0.0)) for item in range(items)}
-    return found
-
-
 @experiment(
     "evaluation/open-bandit",
     "Thompson sampling from the random log, against its own clicks",
@@ -67,9 +59,9 @@ def open_bandit(settings: Settings, runner: Runner) -> Report:
     figures = {}
     for campaign in settings.campaigns:
         tried, own = fetch_open_bandit("random", cast(Any, campaign)), fetch_open_bandit("bts", cast(Any, campaign))
-        items = int(tried["item_id"].max()) + 1
+        items = sorted(tried["item_id"].unique().tolist())
         truth, error = float(own["click"].mean()), float(own["click"].std() / len(own) ** 0.5)
-        candidate = by_position(own, items)
+        candidate = shares_in(own, "item_id", "position", items)
         found = {name: _value(tried, candidate, name) for name in ("ips", "snips", "dr", "adaptive")}
         for name, one in found.items():
             normal = _value(tried, candidate, name, anytime=False)
@@ -78,7 +70,7 @@ def open_bandit(settings: Settings, runner: Runner) -> Report:
             inside &= one.low <= truth <= one.high
             row = {"campaign": campaign, "estimator": name, "value": one.value, "low": one.low, "high": one.high}
             rows.append(row | {"normal_low": normal.low, "effective_rounds": one.effective_rounds, "truth": truth})
-        uniform = dict.fromkeys(range(items), 1 / items)
+        uniform = dict.fromkeys(items, 1 / len(items))
         other = _value(own, uniform, "ips")
         ips = found["ips"]
         back &= other.effective_rounds < len(own) / 10 and other.high - other.low > 5 * (ips.high - ips.low)
