@@ -134,8 +134,8 @@ def _policies(
 ) -> dict[str, Any]:
     """Return the policies by the words that name them; `columns` are those of the arm, the reward and the position."""
     from evenhand.cli.reading.inputs import shares_of
-    from evenhand.cli.reading.policies import UNDER, policies_of
-    from evenhand.cli.reading.promises import promise_in
+    from evenhand.cli.reading.policies import policies_of
+    from evenhand.cli.reading.promises import UNDER, check_alone, promise_in, with_and_without
     from evenhand.cli.reading.tables import read_table
     from evenhand.errors import ArgumentError, wanted
     from evenhand.evaluation import under_shares
@@ -144,22 +144,25 @@ def _policies(
 
     if not given and not shares and promise is None:
         raise ArgumentError(wanted("--policy", "a policy to evaluate, or --shares or --promise", None))
+    check_alone(promise, shares, tolerance)
     arm, reward, position = columns
     world = LoggedArms(frame, arm=arm, reward=reward)
-    owed = shares_of(shares, world.arms) if shares else None
+    floors = shares_of(shares, world.arms) if shares else None
     found: dict[str, Any] = {}
     for spec in given or (UNDER_SHARES if promise is None else [""]):
-        read = None if spec.startswith("log:") else _distribution(spec)
         if spec.startswith("log:"):
             other = read_table(spec[4:], text=[name for name in (arm, position) if name])
             read = shares_in(other, arm, position or None, world.arms)
-        if read is None:
-            named = policies_of([spec] if spec else [], world, owed, tolerance, len(frame), promise)
+        elif (read := _distribution(spec)) is None:
+            if promise is None:
+                named = policies_of([spec], world, floors, tolerance, len(frame))
+            else:
+                named = with_and_without(promise, [spec], world)
             found |= {name: learner.fresh(seed=seed) for name, learner in named.items()}
             continue
-        found[spec], floors, under = read, owed, " under the shares"
+        found[spec] = read
         if promise is not None:
-            stated, under = promise_in(promise, world.arms), UNDER
+            stated = promise_in(promise, world.arms)
             if any(clause.kind != "floor" or len(clause.arms) > 1 for clause in stated.clauses):
                 what = "shares of single arms alone, for a distribution"
                 raise ArgumentError(wanted(str(promise), what, str(stated)))
@@ -167,7 +170,7 @@ def _policies(
         if floors is not None:
             by_position = isinstance(next(iter(read.values())), dict)
             kept = {k: under_shares(v, floors) for k, v in read.items()} if by_position else under_shares(read, floors)
-            found[spec + under] = kept
+            found[spec + (" under the shares" if promise is None else UNDER)] = kept
     return found
 
 

@@ -72,13 +72,18 @@ def simulate(
     from evenhand.cli.output import folder
     from evenhand.cli.reading.inputs import delay_of, shares_of
     from evenhand.cli.reading.policies import policies_of
+    from evenhand.cli.reading.promises import check_alone, with_and_without
 
+    check_alone(promises, shares, tolerance)
     if data is not None and group:
         played = _grouped(world or means, data, arm, group, reward, features, sensitive)
     else:
         played = _world(world, data, arm, reward, means)
     owed = shares_of(shares, played.arms) if shares else None
-    policies = policies_of(policy or [], played, owed, tolerance, rounds, promises)
+    if promises is None:
+        policies = policies_of(policy or [], played, owed, tolerance, rounds)
+    else:
+        policies = with_and_without(promises, policy or [], played)
     replayed: dict[str, Any] = {} if log is None else _replayed(log)
     rounds = min([rounds, *map(len, replayed.values())])
     history = eh.simulate(
@@ -154,7 +159,7 @@ def _report(
 ) -> None:
     from evenhand.cli.groups import show_bias, write_bias
     from evenhand.cli.output import as_json, say, say_notes, table
-    from evenhand.cli.reading.policies import UNDER
+    from evenhand.cli.reading.promises import UNDER
     from evenhand.metrics.cost import cost_of
     from evenhand.policy.traits import traits_of
     from evenhand.promises.clause import clauses_of
@@ -233,7 +238,7 @@ def _summary(history: xr.Dataset) -> list[dict[str, Any]]:
 
 def _arms(history: xr.Dataset, clauses: list[Clause], most: int = 60) -> tuple[list[str], list[list[Any]]]:
     """Return a table of what each arm and each set of arms is promised, and what it had under each policy."""
-    from evenhand.cli.promised import promised_cells
+    from evenhand.cli.output import promised_cells
     from evenhand.labels import label_texts
 
     last = history.isel(round=-1)

@@ -31,14 +31,11 @@ def shares_in(log: pd.DataFrame, arm: str, position: str | None, arms: Sequence[
     """
     import pandas as pd
 
-    by = column(log, position) if position else np.zeros(len(log))
-    known = places(arms)
-    found: dict[Any, Any] = {}
-    for at, rows in pd.Series(column(log, arm)).groupby(by):
-        shares = rows.value_counts(normalize=True).to_dict()
-        of = {label: find_label(label, known) for label in shares}
-        named = {label if (place := of[label]) is None else arms[place]: share for label, share in shares.items()}
-        found[at] = dict.fromkeys(arms, 0.0) | named
+    by, known = column(log, position) if position else np.zeros(len(log)), places(arms)
+    shares = pd.crosstab(by, column(log, arm), normalize="index")
+    labels = [label if (place := find_label(label, known)) is None else arms[place] for label in shares]
+    rows = zip(shares.index, shares.to_numpy().tolist(), strict=True)
+    found = {at: dict.fromkeys(arms, 0.0) | dict(zip(labels, row, strict=True)) for at, row in rows}
     return found if position else found[0.0]
 
 

@@ -15,7 +15,7 @@ algorithms", AAAI 2016.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from bisect import bisect_left
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -122,20 +122,12 @@ def rounds_of(policy: Any, logged: Logged) -> tuple[int, int]:
     known = _codes(policy, logged)
     counts = counts[[known[arm] for arm in promise.arms]]
 
-    def owed(round: int) -> Floats:
-        return np.asarray(np.maximum(np.floor(shares * round * (1 - 1e-12) - slack), 0))
+    def owed(round: int) -> Any:
+        return np.maximum(np.floor(shares * round * (1 - 1e-12) - slack), 0)
 
-    sure = bisect(range(least, rows + 1), lambda t: bool((t - (owed(t).sum() - owed(t)) <= counts).all()))
-    return sure, bisect(range(sure, rows + 1), lambda t: bool((owed(t) <= counts).all()))
-
-
-def bisect(among: range, holds: Callable[[int], bool]) -> int:
-    """Return the largest of these numbers that holds, of which the first does and none behind one that does not."""
-    low, high = among[0], among[-1]
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle - 1)
-    return low
+    lengths = range(rows + 1)
+    sure = bisect_left(lengths, True, least + 1, key=lambda t: (t - (owed(t).sum() - owed(t)) > counts).any()) - 1
+    return sure, bisect_left(lengths, True, sure + 1, key=lambda t: (owed(t) > counts).any()) - 1
 
 
 def replay(policy: Any, logged: Logged, seed: int, number: int) -> Replayed:

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from evenhand import registry
 from evenhand.errors import ArgumentError, RegistryError, nearest, wanted
 from evenhand.protocol import Label
 
-__all__ = ["UNDER", "describe", "find_policy", "group_settings", "parameters_of", "policies_of", "put"]
-
-RULED = {"shares", "windows"}
-"""Arguments of policies that keep a promise."""
-UNDER = " under the promise"
-"""What the name of a learner ends with where it keeps the promise of a file."""
+__all__ = ["describe", "find_policy", "group_settings", "parameters_of", "policies_of", "put"]
 
 FOR_GROUPS = ("group-fair-top-interval", "top-interval", "interval-chaining", "naive-fair")
 """The policies to compare in a world with groups if none is named."""
@@ -57,24 +51,13 @@ def parameters_of(described: dict[str, Any]) -> Mapping[str, inspect.Parameter]:
 
 
 def policies_of(
-    specs: Sequence[str],
-    world: Any,
-    shares: dict[Label, Any] | None,
-    tolerance: float,
-    horizon: int,
-    promise: Path | None = None,
+    specs: Sequence[str], world: Any, shares: dict[Label, Any] | None, tolerance: float, horizon: int
 ) -> dict[str, Any]:
-    """Return the policies named by `--policy`, for this world; some that fit it where none is named. With a file of
-    promises each learner comes twice, by its name with nothing promised and under the promise; where no learner is
-    named, the file's own does."""
+    """Return the policies named by `--policy`, for this world; some that fit it where none is named."""
     from evenhand.studies.specification import build
 
-    found: dict[str, Any] = {}
-    if promise is None:
-        specs, learners = specs or _default(world, shares, tolerance), []
-    else:
-        learners = [spec for spec in specs if not RULED & {*parameters_of(describe(spec))}] or [""]
-    for spec in [spec for spec in specs if spec not in learners]:
+    found = {}
+    for spec in specs or _default(world, shares, tolerance):
         described = describe(spec)
         takes, learner = parameters_of(described), described.get("learner", {})
         if "shares" in takes:
@@ -94,24 +77,7 @@ def policies_of(
                     raise ArgumentError(wanted("--policy", "one for arms without groups, or --group COLUMN", spec))
                 part |= group_settings(parameters_of(part), world, horizon)
         found[spec] = build(described)
-    for spec in learners:
-        found |= _with_and_without(spec, promise, world, horizon)
     return found
-
-
-def _with_and_without(spec: str, promise: Any, world: Any, horizon: int) -> dict[str, Any]:
-    """Return a learner with nothing promised, and under the promise of a file."""
-    from evenhand.cli.reading.promises import described_promises
-    from evenhand.quotas import DeadlineLearn, Promise
-    from evenhand.studies.specification import build
-
-    described = described_promises(promise, spec, world.arms)
-    learner, name = described["learner"], spec or described["learner"]["policy"].rpartition("/")[2]
-    if "groups" in parameters_of(learner) and hasattr(world, "groups"):
-        learner |= group_settings(parameters_of(learner), world, horizon)
-    kept = build(described)
-    nothing = Promise(dict.fromkeys(kept.arms, 0), plays=getattr(kept, "plays", 1))
-    return {name: DeadlineLearn(build(learner), nothing), name + UNDER: kept}
 
 
 def group_settings(takes: Mapping[str, Any], world: Any, horizon: int) -> dict[str, Any]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["new"]
 
+ALONE = "No other arm is on offer: name more with --arms, or with --arms-from LOG --arm COLUMN."
 BLIND = (
     "This log will not show what another policy would have earned, as arms have no chance in some rounds. To keep that "
     "possible, write lottery = 0.5 beside the promise (--set lottery=0.5 with deadline-learn)."
@@ -138,11 +139,10 @@ def _about(study: Study, known: bool) -> list[str]:
     clauses, arms = clauses_of(statistics.promise, statistics.windows), getattr(policy, "arms", None) or ()
     lines = [f"On offer are {len(arms)} arms: {listed(arms)}."] if arms else []
     if clauses:
-        free = len(arms) - len({arm for clause in clauses for arm in clause.arms})
-        nothing = f"; nothing to {f'the {free} others' if free > 1 else 'the other'}"
-        lines.append(f"Promised: {'; '.join(in_words(clauses))}{nothing if free else ''}.")
-    if clauses and not known:
-        lines.append("No other arm is on offer: name more with --arms, or with --arms-from LOG --arm COLUMN.")
+        others = len(arms) - len({arm for clause in clauses for arm in clause.arms})
+        rest = f"; nothing to {'the other' if others == 1 else f'the {others} others'}" if others else ""
+        lines.append(f"Promised: {'; '.join(in_words(clauses))}{rest}.")
+        lines += [] if known else [ALONE]
     drawn = getattr(policy, "lottery", None) is not None or study.policy_name == "quotas/lottery-learn"
     if not drawn and (clauses or (arms and policy.kernels.probability is certain)):
         lines.append(BLIND)

@@ -172,7 +172,7 @@ def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path]
 
 def _rows(arms: list[dict[str, Any]], clauses: tuple[Clause, ...]) -> list[dict[str, Any]]:
     """Return a row for each arm, and for each set of arms that is promised something, with what it is promised."""
-    from evenhand.cli.promised import promised_cells
+    from evenhand.cli.output import promised_cells
 
     rows = []
     for places, cells in promised_cells(clauses, [row["label"] for row in arms]).items():
