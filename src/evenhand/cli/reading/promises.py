@@ -48,7 +48,7 @@ def described_promises(path: Path, learner: str = "", arms: Sequence[Label] | in
     given.pop("learner", None)
     if not isinstance(wished, str):
         raise ArgumentError(wanted(f"{path}: learner", "the name of a learner", wished))
-    own = given.get("arms")
+    own = list(range(own)) if isinstance(own := given.get("arms"), int) else own
     given |= {} if arms is None else {"arms": arms if isinstance(arms, int) else list(arms)}
     stated = _stated(given, given.get("arms"), path)
     if arms is not None:
