@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from evenhand.cli import app
 
-__all__ = ["NEW", "answer", "asked", "call", "evenhand", "refused"]
+__all__ = ["NEW", "answer", "asked", "call", "cells", "evenhand", "refused"]
 
 NEW = ["-p", "fair-ucb", "--shares", "a=0.2,b=0.3"]
 
@@ -29,6 +29,19 @@ def refused(error, words, *arguments, stdin=None):
     result = call(*arguments, stdin=stdin)
     assert isinstance(result.exception, error), result.output + str(result.exception)
     assert words in str(result.exception)
+
+
+def cells(output):
+    """The rows of the tables that a command prints, lists of texts; a row goes on where the first cell is empty."""
+    rows = []
+    for line in output.splitlines():
+        if line.startswith("│"):
+            row = [cell.strip() for cell in line.strip("│").split("│")]
+            if row[0]:
+                rows.append(row)
+            else:
+                rows[-1] = [" ".join(both).strip() for both in zip(rows[-1], row, strict=True)]
+    return rows
 
 
 def asked(store, *options):

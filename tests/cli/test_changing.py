@@ -7,7 +7,7 @@ import pytest
 
 from evenhand.errors import ArgumentError, RewardError, SharesError, TableError, UnknownArmError
 from evenhand.studies import Study
-from tests.cli.shell import answer, asked, call, refused
+from tests.cli.shell import answer, asked, call, cells, refused
 
 PROMISES = """
 learner = "thompson"
@@ -109,13 +109,15 @@ def test_windows_sets_caps_and_segments_from_a_file(tmp_path):
     made(tmp_path, "arms = ['a', 'b', 'c']\n[windows]\na = 4\nb = [2, 9]\n")
     asked(store, "--count", "30")
     assert "The promise was kept in every window" in answer("show", store)
-    assert "Windows: a 1 in any 4, b 2 in any 9." in answer("show", store)
+    assert [row[-1] for row in cells(answer("show", store))[:3]] == ["1 in 4", "2 in 9", "-"]
     assert "The promise was kept in every window." in answer("verify", store)
     made(tmp_path, "arms = 4\n[[sets]]\narms = [0, 1]\nshare = '1/2'\n[shares]\n2 = 0.1\n", "--name", "sets")
     asked(store, "--study", "sets", "--segment", "mobile")
-    assert "Shares of sets: 0+1 0.5." in answer("show", store, "--study", "sets")
+    shown = cells(answer("show", store, "--study", "sets"))
+    assert [row[3] for row in shown[:5]] == ["-", "-", "0.1", "-", "0.5"]
+    assert shown[4][:3] == ["0 + 1", "1", "1"]
     made(tmp_path, "cap_tolerance = 2\n[shares]\na = 0.5\nb = 0\n[caps]\na = 0.6\n", "--name", "caps")
-    assert "Caps: a 0.6." in answer("show", store, "--study", "caps")
+    assert [row[-1] for row in cells(answer("show", store, "--study", "caps"))] == ["0.6", "-"]
 
 
 @pytest.mark.parametrize(
@@ -148,12 +150,60 @@ def test_a_file_of_promises_stands_alone(tmp_path, file):
     refused(TableError, "no such file", "new", tmp_path / "one.evenhand", "--promises", tmp_path / "none.toml")
 
 
-def test_promises_of_a_file_are_simulated(tmp_path):
-    (tmp_path / "slow.toml").write_text("tolerance = 1\n[shares]\n0 = 0.5\n")
-    options = ("--rounds", "300", "--replications", "2", "--seed", "1", "--jobs", "1", "--json")
-    found = answer("simulate", "quotas/bernoulli-arms", "--promises", tmp_path / "slow.toml", *options)
-    (policy,) = json.loads(found)["policies"]
-    assert (policy["policy"], policy["promise_kept"]) == ("slow", True)
+def test_each_learner_is_simulated_with_the_promise_of_a_file_and_without(tmp_path):
+    (tmp_path / "p.toml").write_text("tolerance = 1\nlearner = 'thompson'\n[shares]\n2 = 0.5\n")
+    options = ("--rounds", "300", "--replications", "3", "--seed", "1", "--jobs", "1")
+    start = ("simulate", "quotas/bernoulli-arms", "--promises", tmp_path / "p.toml", *options)
+    own = json.loads(answer(*start, "--json"))
+    kept = [(policy["policy"], policy["promise_kept"]) for policy in own["policies"]]
+    assert kept == [("thompson", False), ("thompson under the promise", True)]
+    several = json.loads(answer(*start, "-p", "ucb1", "-p", "thompson", "--json"))
+    (ucb1, thompson), (alone,) = several["costs"], own["costs"]
+    assert (ucb1["learner"], ucb1["broken"], ucb1["replications"]) == ("ucb1", 3, 3)
+    assert thompson == alone
+    assert 0.05 < alone["low"] < alone["cost"] < 0.15 < alone["high"]
+    said = answer(*start, "-p", "ucb1")
+    assert "The promise costs ucb1 " in said
+    assert said.rstrip().endswith("Without it the promise would have been broken in 3 of 3 replications.")
+
+
+def test_caps_windows_and_sets_stand_beside_the_shares_of_a_simulation(tmp_path):
+    (tmp_path / "p.toml").write_text("[caps]\n0 = 0.5\n[[sets]]\narms = [1, 2]\nshare = 0.4\n[windows]\n2 = 9\n")
+    options = ("--rounds", "90", "--replications", "2", "--seed", "1", "--jobs", "1")
+    shown = cells(answer("simulate", "quotas/bernoulli-arms", "--promise", tmp_path / "p.toml", *options))
+    rows = [row[:4] for row in shown[-4:]]
+    assert rows == [["0", "-", "0.5", "-"], ["1", "-", "-", "-"], ["2", "-", "-", "1 in 9"], ["1 + 2", "0.4", "-", "-"]]
+
+
+def test_a_learner_alone_plays_as_many_arms_a_round_as_under_the_promise(tmp_path):
+    (tmp_path / "p.toml").write_text("plays = 2\n[shares]\n2 = 0.5\n")
+    options = ("--rounds", "90", "--replications", "2", "--seed", "1", "--jobs", "1", "--json")
+    body = json.loads(answer("simulate", "quotas/bernoulli-arms", "--promise", tmp_path / "p.toml", *options))
+    assert min(policy["reward_a_round"] for policy in body["policies"]) > 0.9
+
+
+@pytest.mark.parametrize("beside", [["--shares", "0.1"], ["--tolerance", "1"]], ids=lambda beside: beside[0])
+def test_shares_beside_a_promise_are_refused_wherever_policies_are_compared(tmp_path, file, beside):
+    (tmp_path / "log.csv").write_text("arm,reward\na,1\nb,0\n")
+    words = "--promise: wanted neither --shares nor --tolerance beside it"
+    refused(ArgumentError, words, "simulate", "quotas/bernoulli-arms", "--promise", file, *beside)
+    refused(ArgumentError, words, "evaluate", tmp_path / "log.csv", "--promise", file, *beside)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[shares]\nx = 0.5\n", "p.toml: wanted arms among [0, 1, 2] (whole numbers), got 'x' (text)"),
+        ("arms = [0, 1]\n[shares]\n1 = 0.5\n", "p.toml: arms: wanted arms among [0, 1], got 2"),
+        ("arms = 4\n[shares]\n1 = 0.5\n", "p.toml: arms: wanted arms among [0, 1, 2], got 3"),
+        ("arms = [0, 1, 2, 3]\n[shares]\n1 = 0.5\n", "p.toml: arms: wanted arms among [0, 1, 2], got 3"),
+    ],
+)
+def test_a_promise_to_arms_that_there_are_not_is_refused_before_anything_is_made(tmp_path, text, words):
+    (tmp_path / "p.toml").write_text(text)
+    refused(ArgumentError, words, "simulate", "quotas/bernoulli-arms", "--promise", tmp_path / "p.toml")
+    refused(ArgumentError, words, "new", tmp_path / "s", "--promise", tmp_path / "p.toml", "--arms", "3")
+    assert not (tmp_path / "s").exists()
 
 
 def test_a_file_that_begins_a_study_audits_a_log(tmp_path):
@@ -177,7 +227,7 @@ def test_offers_and_segments_of_a_log_are_replayed(tmp_path):
     start = ("simulate", "quotas/bernoulli-arms", "--promise", tmp_path / "slow.toml", "--seed", "1", "--jobs", "1")
     options = (*start, "--replications", "2", "--sep", ";")
     body = json.loads(call(*options, "--log", tmp_path / "log.csv", "--json").stdout)
-    assert (body["rounds"], body["policies"][0]["promise_kept"]) == (90, True)
+    assert (body["rounds"], body["policies"][1]["promise_kept"]) == (90, True)
     shown = answer(*options, "--log", tmp_path / "log.csv")
     assert "Share of the rounds on offer by arm" in " ".join(shown.split())
     refused(ArgumentError, "--log: wanted a log with a column available", *options, "--log", tmp_path / "none.csv")

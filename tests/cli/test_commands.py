@@ -15,6 +15,7 @@ import evenhand as eh
 from evenhand import registry
 from evenhand.cli import app, main
 from evenhand.errors import EvenhandError
+from tests.cli.shell import cells
 from tests.naming import named
 
 SMALL = ["--rounds", "300", "--replications", "2", "--seed", "4", "--jobs", "1"]
@@ -102,7 +103,15 @@ def test_an_audit_of_a_broken_promise_is_exit_code_1_with_the_finding(log, share
     assert [row["arm"] for row in body["arms"]] == ["a", "b"]
     said = call("audit", log, "--arm", "item", "--shares", shares)
     assert said.exit_code == 1
-    assert "BROKEN" in said.output
+    words = "The promise was BROKEN in 3 of 24 rounds, from row 22 on, beginning with arm b"
+    assert f"{words}; furthest behind was arm b, by 2 after row 24." in said.output
+    assert cells(said.output) == [
+        ["b", "at least 0.5", "0.4167", "10", "2", "in 3 of 24 rounds, from row 22 on"],
+        ["a", "at least 0.45", "0.5833", "14", "0", "never"],
+    ]
+    some = call("audit", log, "--arm", "item", "--shares", "b=0.4").output
+    assert [row[0] for row in cells(some)] == ["b"]
+    assert "and 1 arm owed nothing." in some
 
 
 def test_an_audit_of_a_promise_that_was_kept_is_exit_code_0(log):
@@ -229,6 +238,11 @@ def test_an_audit_checks_every_promise_that_is_named_where_an_option_is_repeated
     again = call("audit", log, *several, "--window", "a=2", "--window", "b=3", "--json")
     assert json.loads(again.output) == json.loads(once.output)
     assert len(json.loads(once.output)["promises"]) == 7
+    rows = cells(call("audit", log, "--cap", "a=0.5,c=0.1", "--window", "a=2,b=3").output)
+    promised = ["a at most 0.5", "b at least 1 in any 3", "c at most 0.1", "a at least 1 in any 2"]
+    assert [" ".join(row[:2]) for row in rows] == promised
+    broken = ["in 1 of 5 rounds, first at row 4", "in 1 of 5 rounds, from row 5 on", "never", "never"]
+    assert [row[-1] for row in rows] == broken
     nothing_owed = call("audit", log, "--window", "a=3").output
     assert "no arm was ever behind a share" in " ".join(nothing_owed.split())
 
@@ -265,7 +279,7 @@ def test_a_window_that_cannot_be_read_is_refused(text, log):
 
 def test_labels_are_no_markup(tmp_path):
     log = written(tmp_path / "log.csv", "arm\n[/x]\n[bold]\n:smile:\n[/x]\n")
-    result = call("audit", log, "--shares", "[/x]=0.2,[absent]=0.1")
+    result = call("audit", log, "--shares", "[/x]=0.2,[absent]=0.1,[bold]=0.1,:smile:=0.1")
     assert result.exit_code == 0, result.output
     for label in ("[/x]", "[bold]", ":smile:", "arm [absent] is promised"):
         assert label in result.output

@@ -26,6 +26,40 @@ def test_a_new_study_says_what_comes_next(tmp_path):
         assert (study.name, study.log.birth.policy, study.policy.arms) == ("ads", "quotas/fair-ucb", ("a", "b"))
 
 
+def test_a_new_study_says_who_is_on_offer_what_is_promised_and_what_its_log_will_not_show(tmp_path):
+    (tmp_path / "p.toml").write_text("learner = 'thompson'\n[shares]\n3 = 0.1\n10 = 0.1\n")
+    (tmp_path / "log.csv").write_text("item,click\n10,1\n9,0\n3,0\n10,0\n")
+    new = ("new", tmp_path / "s.evenhand", "--promise", tmp_path / "p.toml", "--name")
+    alone = answer(*new, "alone")
+    assert "On offer are 2 arms: 3, 10.\n" in alone
+    assert "Promised: 3, 10 each at least 1/10 of the rounds.\n" in alone
+    assert "No other arm is on offer: name more with --arms, or with --arms-from LOG --arm COLUMN." in alone
+    assert "will not show what another policy would have earned" in alone
+    whole = answer(*new, "whole", "--arms-from", tmp_path / "log.csv", "--arm", "item", "--set", "lottery=0.5")
+    assert "On offer are 3 arms: 3, 9, 10.\n" in whole
+    assert "each at least 1/10 of the rounds; nothing to the other.\n" in whole
+    assert "No other arm" not in whole
+    assert "will not show" not in whole
+    with Study.open(tmp_path / "s.evenhand", "whole") as study:
+        assert study.policy.arms == ("3", "9", "10")
+
+
+@pytest.mark.parametrize(
+    ("options", "blind"),
+    [
+        (["-p", "ucb1", "--arms", "a,b"], True),
+        (["-p", "thompson", "--arms", "a,b"], False),
+        (["-p", "deadline-learn+thompson", "--shares", "a=0.2,b=0"], True),
+        (["-p", "deadline-learn+thompson", "--shares", "a=0.2,b=0", "--set", "lottery=0.5"], False),
+        (["-p", "lottery-learn+ucb1", "--shares", "a=0.2,b=0.2"], False),
+        (["-p", "sampling/optimistic", "--set", 'groups=["u", "v"]'], False),
+    ],
+    ids=named,
+)
+def test_a_log_that_will_not_show_what_others_would_have_earned_is_said_to_be_one(tmp_path, options, blind):
+    assert ("This log will not show" in answer("new", tmp_path / "s", *options)) is blind
+
+
 @pytest.mark.parametrize(
     ("options", "shown"),
     [
@@ -81,6 +115,8 @@ def test_a_learner_that_is_named_goes_before_the_files(tmp_path):
     [
         ([], ArgumentError, "--policy: name a policy, such as fair-ucb, or pass --spec FILE"),
         (["--learner", "ucb1"], ArgumentError, "--learner: wanted a learner beside --policy"),
+        (["-p", "ucb1", "--arms", "a", "--arms-from", "x"], ArgumentError, "--arms: wanted nothing beside --arms-from"),
+        (["-p", "ucb1", "--arms-from", "none.csv"], TableError, "none.csv: no such file"),
         (["-p", "nonsense"], RegistryError, "--policy: no policy is named 'nonsense'"),
         (["-p", "epsilon-greedy"], RegistryError, "may be learners/epsilon-greedy or sampling/epsilon-greedy"),
         (["-p", "fair-ucb+thompson", "--shares", "a=0.1,b=0.1"], ArgumentError, "alone, it takes no learner"),

@@ -74,6 +74,45 @@ def test_shares_alone_ask_what_they_cost(log):
     assert [row["promise_kept"] for row in body["policies"]] == [None, True]
 
 
+def test_the_policy_of_another_log_is_its_shares_at_each_position(log, tmp_path):
+    other = tmp_path / "other.csv"
+    other.write_text("item,place\n2,0\n2,0\n1,0\n0,0\n2,1\n")
+    said = call("evaluate", log, *COLUMNS, "-p", f"log:{other}", "--position", "place")
+    assert "plays each arm as often as that log did, whatever is shown" in " ".join(said.output.split())
+    frame, by_place = pd.read_csv(log), {0: {0: 0.25, 1: 0.25, 2: 0.5}, 1: {0: 0.0, 1: 0.0, 2: 1.0}}
+    for position, policy in (("place", by_place), (None, {0: 0.2, 1: 0.2, 2: 0.6})):
+        options = ["-p", f"log:{other}", "--json", *(["--position", position] if position else [])]
+        found = json.loads(call("evaluate", log, *COLUMNS, *options).output)["policies"][0]
+        own = eh.evaluate(frame, policy, arm="item", reward="click", propensity="p", position=position)
+        assert found["value"] == own.value
+    other.write_text("item,place\n3,0\n")
+    untried = "wanted 0 for an arm that the log never tried"
+    refused(UnknownArmError, untried, "evaluate", log, *COLUMNS, "-p", f"log:{other}")
+
+
+def test_a_promise_in_a_file_is_compared_with_none(log, tmp_path):
+    path = tmp_path / "p.toml"
+    path.write_text("learner = 'thompson'\ntolerance = 1\n[shares]\n0 = 0.2\n")
+    body = json.loads(call("evaluate", log, *COLUMNS, "--promise", path, "--replays", "2", "--json").output)
+    kept = [(row["policy"], row["promise_kept"]) for row in body["policies"]]
+    assert kept == [("thompson", None), ("thompson under the promise", True)]
+    said = " ".join(call("evaluate", log, *COLUMNS, "--promise", path, "--replays", "2").output.split())
+    assert "Promised: 0 at least 1/5 of the rounds (behind by at most 1)." in said
+    weighed = json.loads(call("evaluate", log, *COLUMNS, "-p", "0=0,1=0,2=1", "--promise", path, "--json").output)
+    assert [row["policy"] for row in weighed["policies"]] == ["0=0,1=0,2=1", "0=0,1=0,2=1 under the promise"]
+    path.write_text("[windows]\n0 = 9\n")
+    given = ["-p", "0=0,1=0,2=1", "--promise", path]
+    refused(ArgumentError, "p.toml: wanted shares of single arms alone", "evaluate", log, *COLUMNS, *given)
+
+
+def test_a_replay_that_no_log_could_give_is_refused_before_it_runs(log, monkeypatch):
+    monkeypatch.setattr("evenhand.evaluation.replayed.replay", None)
+    held = int((pd.read_csv(log)["item"] == 0).sum())
+    for shares, most in (("0", 900), ("0=0.5", 2 * held + 2)):
+        given = ["-p", "deadline-learn", "--shares", shares, "--rounds", "901"]
+        refused(ArgumentError, f"rounds: wanted at most {most}, as a replay has", "evaluate", log, *COLUMNS, *given)
+
+
 @pytest.mark.parametrize(
     ("error", "words", "arguments"),
     [

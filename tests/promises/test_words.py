@@ -44,3 +44,11 @@ def test_a_promise_of_offers_says_when_fewer_arms_may_come():
     assert str(promise).endswith("2 plays a round; every offer holds at least 2 of a, b, or only these")
     assert str(Promise(PLAIN, caps={"a": 0.2}, offers=["b", "c"])).endswith("every offer holds at least one of b, c")
     assert str(Promise(windows={"a": (2, 9), "b": 9})).startswith("a at least twice in any 9 rounds; b at least once")
+
+
+def test_what_several_arms_are_promised_alike_is_said_once():
+    promise = Promise(dict.fromkeys(range(34), 0.01) | {(1, 2): 0.1}, tolerance=1)
+    assert str(promise) == (
+        "0, 1, 2, 3, 4, 5, 6, ..., 33 each at least 1/100 of the rounds (behind by at most 1); "
+        "1, 2 together at least 1/10 of the rounds (behind by at most 1)"
+    )

@@ -271,6 +271,9 @@ def test_a_promise_of_one_policy_measures_the_others():
     history = eh.simulate({"fair": FairUCB(SHARES), "free": UCB1()}, WORLD, rounds=2000, seed=1)
     assert float(history.violations.sel(policy="fair").max()) == 0
     assert float(history.violations.sel(policy="free").max()) > 0
+    nothing = DeadlineLearn(UCB1(), dict.fromkeys(SHARES, 0))
+    under = eh.simulate({"fair": FairUCB(SHARES), "nothing": nothing}, WORLD, rounds=2000, seed=1)
+    assert float(under.violations.sel(policy="nothing").max()) > 0
     alone = eh.simulate(UCB1(), WORLD, rounds=50, seed=1)
     assert np.isnan(alone.worst_shortfall).all()
     assert np.isnan(alone.r_regret).all()

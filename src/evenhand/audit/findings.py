@@ -14,7 +14,7 @@ from evenhand.protocol import Label
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Audit", "Breach", "Kind"]
+__all__ = ["Audit", "Breach", "Kind", "when_broken"]
 
 Kind = Literal["floor", "cap", "window"]
 
@@ -53,6 +53,18 @@ class Breach:
         return f"after round {self.round}{inside}, the plays of {who} were {what}"
 
 
+def when_broken(times: int, first: int, rounds: int, unit: str = "row") -> str:
+    """Return in which of so many rounds a promise was broken, in words.
+
+    >>> when_broken(9991, 10, 10_000), when_broken(2, 60, 100), when_broken(0, 0, 100)
+    ('in 9,991 of 10,000 rounds, from row 10 on', 'in 2 of 100 rounds, first at row 60', 'never')
+    """
+    if not times:
+        return "never"
+    since = f"from {unit} {first:,} on" if times == rounds - first + 1 else f"first at {unit} {first:,}"
+    return f"in {times:,} of {rounds:,} rounds, {since}"
+
+
 @dataclass(frozen=True, repr=False)
 class Audit(Shown):
     """The finding of an audit.
@@ -71,7 +83,7 @@ class Audit(Shown):
         `behind_over_segments`, the sum of r_i t - N_i over all segments at the end.
     promises : a row a promise: `promise` (floor, cap or window), `arm` (a tuple for a set), `segment`, `since` (its
         first round), `limit`, `first_broken` (a round, 0 if it held), `broken_by` (the most plays), `worst_round`,
-        `rounds_in_violation`.
+        `rounds_in_violation`, `worst_shortfall` (of a floor).
     timeline : the largest shortfall of any arm now, at up to 1,000 rounds: `round`, `shortfall`.
     promise : the shares and caps that were checked, the latest where they changed.
     windows : the windows that were checked, arm -> (plays, rounds).

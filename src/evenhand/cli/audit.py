@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import glob
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +11,8 @@ import typer
 from evenhand.cli.options import JSON
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from evenhand.audit.apart import ApartAudit
     from evenhand.audit.findings import Audit
 
@@ -68,13 +70,14 @@ def audit(
     from evenhand.cli.output import say_notes
     from evenhand.cli.reading.inputs import changing_shares, named_shares, windows_of
     from evenhand.cli.reading.promises import promise_in
+    from evenhand.cli.reading.tables import read_log
 
     changing: Any = changing_shares(shares)
     named = named_shares(shares) if changing is None and shares else None
     in_order = bool(order or round or changing is not None)
     texts = [name for name in (arm, available, segment) if name]
     if len(logs) == 1:
-        frame, kinds = _decisions(logs[0], arm, texts, named, in_order)
+        frame, kinds = read_log(logs[0], arm, texts, named, whole=in_order)
         given_logs = {"frame": frame}
     else:
         frames, kinds = _written_apart(logs, arm, texts, named)
@@ -102,29 +105,16 @@ def audit(
     if len(logs) > 1:
         _show_apart(finding, logs, out, json)
         raise typer.Exit(0 if finding.kept else 1)
-    several = len(finding.promises) > len(finding.arms) or bool(segment)
+    several, unit = len(finding.promises) > len(finding.arms) or bool(segment), "round" if round or order else "row"
     if out is not None:
         _write(finding, out, several)
     if json:
         _print_json(finding, several)
     else:
-        _say(finding, f"{logs[0]}: {finding.rounds} decisions", several)
+        _say(finding, logs[0], unit, bool(segment), several)
         say_notes(finding)
     if not finding.kept or not finding.enough:
         raise typer.Exit(2 if finding.kept else 1)
-
-
-def _decisions(log: Path, arm: str, texts: list[str], named: Any, in_order: bool) -> tuple[Any, Any]:
-    """Return the log, as a table or the name of files to be read in batches, and the labels of the arms in it."""
-    from evenhand.audit.decision_log import read_plays
-    from evenhand.audit.file_survey import labels_in_files
-    from evenhand.cli.reading.tables import is_large, read_table
-
-    many = glob.has_magic(str(log)) and not log.exists()
-    if many or (not in_order and is_large(log)):
-        return str(log), labels_in_files(str(log), arm, named=named)
-    frame = read_table(log, text=texts)
-    return frame, read_plays(frame, arm, named).kinds
 
 
 def _written_apart(logs: list[Path], arm: str, texts: list[str], named: Any) -> tuple[list[Any], list[Any]]:
@@ -194,31 +184,56 @@ def _print_json(finding: Audit, several: bool) -> None:
     as_json(body | {"arms": finding.arms.to_dict("records")} | promises, finding)
 
 
-def _say(finding: Audit, title: str, several: bool) -> None:
+def _say(finding: Audit, log: Path, unit: str, segments: bool, several: bool) -> None:
+    from evenhand.audit.findings import when_broken
     from evenhand.cli.output import records, say
 
-    said = {"owed": "promised_share", "pulls": "decisions"}
-    worst = finding.arms.sort_values("worst_shortfall", ascending=False).rename(columns=said)
-    records(title, worst.to_dict("records"))
+    rows = finding.promises[(finding.promises["promise"] != "floor") | (finding.promises["limit"] != "0")]
+    title = f"{log}: {finding.rounds:,} decisions"
+    if segments:
+        records(title, finding.arms[["arm", "pulls", "share", "behind_over_segments"]].to_dict("records"))
+    records("Promises" if segments else title, _promised(finding, rows, unit, segments), empty=False)
+    promised = {arm for named in rows["arm"] for arm in (named if isinstance(named, tuple) else (named,))}
+    if free := len(finding.arms) - len(promised):
+        say(f"and {free} {'arm' if free == 1 else 'arms'} owed nothing.")
     owes = dict(zip(finding.promise.arms, finding.promise.shares, strict=True))
     for name in finding.never_seen:
         capped = not owes[name] and name not in finding.windows
         say(f"ATTENTION: arm {name} {'has a cap' if capped else 'is promised a share'} and never appears in the log.")
-    if several:
-        records("Promises", finding.promises.to_dict("records"), empty=False)
     when = "no arm was ever behind a share"
     if finding.worst_round:
-        behind = f"worst shortfall {finding.worst_shortfall:.4g}, arm {finding.worst_arm}"
-        when = f"{behind}, after row {finding.worst_round}"
+        behind = f"by {finding.worst_shortfall:.4g} after {unit} {finding.worst_round:,}"
+        when = f"furthest behind was arm {finding.worst_arm}, {behind}"
     if not finding.enough:
         say(f"Nothing is shown: in most segments no decision could have broken the promise; {when}.")
     elif finding.first_violation is None:
-        say(f"The promise was kept after every row; {when}.")
+        say(f"The promise was kept after every {unit}; {when}.")
     else:
-        row, first = finding.first_violation
-        say(
-            f"The promise was BROKEN after {finding.rounds_in_violation} of {finding.rounds} rows, "
-            f"first after row {row}, to arm {first}; {when}."
-        )
+        first, arm = finding.first_violation
+        words = when_broken(finding.rounds_in_violation, first, finding.rounds, unit)
+        say(f"The promise was BROKEN {words}, beginning with arm {arm}; {when}.")
         if several:
             say(f"First of all, {finding.first_breach}.")
+
+
+def _promised(finding: Audit, rows: pd.DataFrame, unit: str, segments: bool) -> list[dict[str, Any]]:
+    """Return a row for each promise: to whom, how much, what they had of the decisions, and when it was broken."""
+    from evenhand.audit.findings import when_broken
+    from evenhand.cli.output import number
+
+    arms, found = finding.arms.set_index("arm"), []
+    for one in rows.sort_values(["rounds_in_violation", "worst_shortfall"], ascending=False).to_dict("records"):
+        window, cap = one["promise"] == "window", one["promise"] == "cap"
+        named = [*one["arm"]] if isinstance(one["arm"], tuple) else [one["arm"]]
+        mine = arms.loc[named]
+        row = {"arm": " + ".join(map(str, named)), "segment": one["segment"]}
+        row["since"] = one["since"] if one["since"] > 1 and not segments else None
+        limit = one["limit"].replace("in", "in any") if window else number(float(Fraction(one["limit"])))
+        row["promised"] = f"at {'most' if cap else 'least'} {limit}"
+        row["share"] = None if segments or len(named) > 1 else mine["share"].iloc[0]
+        row["decisions"] = None if segments else mine["pulls"].sum()
+        row["behind"] = None if cap else one["broken_by"] if window else one["worst_shortfall"]
+        row["above"] = one["broken_by"] if cap else None
+        row["broken"] = when_broken(one["rounds_in_violation"], one["first_broken"], finding.rounds, unit)
+        found.append(row)
+    return found

@@ -44,6 +44,7 @@ def _say(shown: Programme) -> None:
     """Print who got what, why, and what the promise cost."""
     from evenhand.cli.output import say, table
     from evenhand.experiments.quotas.programme import GUARANTEE
+    from evenhand.metrics.cost import cost_of
 
     places = len(shown.log)
     say(f"Who gets the next of {places} places? 442 patients, six groups, reward = need of the patient in [0, 1].")
@@ -70,12 +71,4 @@ def _say(shown: Programme) -> None:
     held = "after EVERY place" if shown.finding.kept else f"NOT after {shown.finding.rounds_in_violation} places"
     worst = f"no group was ever {shown.finding.worst_shortfall + 0.0005:.3f} places behind"
     say(f"\nThe promise held {held}, as an audit of the log found; {worst}.")
-    reward = (last.reward / places).mean("replication")
-    kept, free = float(reward.sel(policy="with the promise")), float(reward.sel(policy="without"))
-    runs = shown.history.sizes["replication"]
-    say(
-        f"What it cost, over {runs} replications: mean need served {kept:.4f} with the promise, {free:.4f} without: "
-        f"{100 * (1 - kept / free):.1f} % less."
-    )
-    broken = int((last.violations.sel(policy="without") > 0).sum())
-    say(f"Without it the same promise would have been broken in {broken} of {runs} replications.")
+    say(cost_of(shown.history, "with the promise", "without").sentences("Thompson sampling"))

@@ -36,15 +36,16 @@ def evaluate(
         typer.Option(
             "--policy",
             "-p",
-            help="A distribution: a=0.2,b=0.8, or a CSV with columns arm, probability and perhaps position; or a "
-            "policy that learns: fair-ucb, ...; repeat it to compare with the first. With --shares a distribution is "
-            "compared with itself under the shares.",
+            help="A distribution: a=0.2,b=0.8, or a CSV with columns arm, probability and perhaps position, or "
+            "log:FILE for that of another log; or a policy that learns: fair-ucb, ...; repeat it to compare with the "
+            "first. With --shares or --promise a distribution is compared with itself under them.",
         ),
     ] = None,
     shares: Annotated[
         str, typer.Option(help="Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.")
     ] = "",
     tolerance: Annotated[float, typer.Option(help="By how many plays an arm may be behind its share.")] = 0.0,
+    promise: Annotated[Path | None, typer.Option(help="A file as for `new --promise`: with it and without.")] = None,
     estimator: Annotated[
         str,
         typer.Option(help="dr, ips or snips; a policy that learns is replayed."),
@@ -81,7 +82,7 @@ def evaluate(
 ) -> None:
     """Estimate what a policy would have earned from a log of another, with an interval you may look at any time.
 
-    With --shares and no --policy it shows what the promise costs Thompson sampling.
+    With --shares or --promise and no --policy it shows what the promise costs a learner.
     """
     import evenhand as eh
     from evenhand.cli.output import as_json
@@ -89,7 +90,7 @@ def evaluate(
     from evenhand.cli.reading.tables import read_table
 
     frame = read_table(log, text=[name for name in (arm, position) if name])
-    named = _policies(policy or [], shares, tolerance, seed, frame, arm, reward)
+    named = _policies(policy or [], shares, promise, tolerance, seed, frame, arm, reward, position)
     found = eh.evaluate(
         frame,
         named if len(named) > 1 else next(iter(named.values())),
@@ -127,30 +128,47 @@ def evaluate(
 
 
 def _policies(
-    given: list[str], shares: str, tolerance: float, seed: int, frame: pd.DataFrame, arm: str, reward: str
+    given: list[str], shares: str, promise: Path | None, tolerance: float, seed: int, frame: pd.DataFrame, *columns: str
 ) -> dict[str, Any]:
-    """Return the policies by the words that name them."""
+    """Return the policies by the words that name them; `columns` are those of the arm, the reward and the position."""
     from evenhand.cli.reading.inputs import shares_of
     from evenhand.cli.reading.policies import policies_of
+    from evenhand.cli.reading.promises import UNDER, check_alone, promise_in, with_and_without
+    from evenhand.cli.reading.tables import read_table
     from evenhand.errors import ArgumentError, wanted
     from evenhand.evaluation import under_shares
+    from evenhand.evaluation.floors import shares_in
     from evenhand.quotas import LoggedArms
 
-    if not given and not shares:
-        raise ArgumentError(wanted("--policy", "a policy to evaluate, or --shares", None))
+    if not given and not shares and promise is None:
+        raise ArgumentError(wanted("--policy", "a policy to evaluate, or --shares or --promise", None))
+    check_alone(promise, shares, tolerance)
+    arm, reward, position = columns
     world = LoggedArms(frame, arm=arm, reward=reward)
-    owed = shares_of(shares, world.arms) if shares else None
+    floors = shares_of(shares, world.arms) if shares else None
     found: dict[str, Any] = {}
-    for spec in given or UNDER_SHARES:
-        read = _distribution(spec)
-        if read is None:
-            read = policies_of([spec], world, owed, tolerance, len(frame))[spec].fresh(seed=seed)
-        elif owed is not None:
-            by_position = isinstance(next(iter(read.values())), dict)
-            found[spec] = read
-            spec = f"{spec} under the shares"
-            read = {k: under_shares(v, owed) for k, v in read.items()} if by_position else under_shares(read, owed)
+    for spec in given or (UNDER_SHARES if promise is None else [""]):
+        if spec.startswith("log:"):
+            other = read_table(spec[4:], text=[name for name in (arm, position) if name])
+            read = shares_in(other, arm, position or None, world.arms)
+        elif (read := _distribution(spec)) is None:
+            if promise is None:
+                named = policies_of([spec], world, floors, tolerance, len(frame))
+            else:
+                named = with_and_without(promise, [spec], world)
+            found |= {name: learner.fresh(seed=seed) for name, learner in named.items()}
+            continue
         found[spec] = read
+        if promise is not None:
+            stated = promise_in(promise, world.arms)
+            if any(clause.kind != "floor" or len(clause.arms) > 1 for clause in stated.clauses):
+                what = "shares of single arms alone, for a distribution"
+                raise ArgumentError(wanted(str(promise), what, str(stated)))
+            floors = dict(zip(stated.arms, stated.shares, strict=True))
+        if floors is not None:
+            by_position = isinstance(next(iter(read.values())), dict)
+            kept = {k: under_shares(v, floors) for k, v in read.items()} if by_position else under_shares(read, floors)
+            found[spec + (" under the shares" if promise is None else UNDER)] = kept
     return found
 
 
@@ -263,6 +281,10 @@ def _say(
     if len(each) > 1:
         apart: Any = cast("Comparison", found).differences.drop(columns="against").to_dict("records")
         records(f"Differences from {next(iter(each))}", apart)
+    for words in dict.fromkeys(str(one.audit.promise) for one in each.values() if one.audit is not None):
+        say(f"Promised: {words}.")
+    for name in [name for name in each if name.startswith("log:")][:1]:
+        say(f"{name} plays each arm as often as that log did, whatever is shown: what it did by contexts is left out.")
     say_notes(found)
     when = "after every row at once" if first.anytime else "after the last round"
     of = "" if first.estimator == "replay" else ", for the mean over the rows so far"

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,13 +19,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console
 
+    from evenhand.promises.clause import Clause
+    from evenhand.protocol import Label
+
 __all__ = [
-    "answer", "as_json", "cell", "draw", "folder", "line", "number", "picture", "promise_sentence", "records", "say",
-    "say_notes", "table", "visible",
+    "answer", "as_json", "cell", "draw", "folder", "line", "number", "picture", "promise_sentence", "promised_cells",
+    "records", "say", "say_notes", "table", "visible",
 ]  # fmt: skip
 
 CONTROL = re.compile(r"[^\n -~\u00a0-\u200d\u2010-\u2027\u202f-\u2065\u206a-\U0010ffff]")
 """Characters that a terminal obeys, or that turn the order of the text around; a new line is not among them."""
+KINDS = {"floor": "promised", "cap": "cap", "window": "window"}
+"""The columns of what is promised, by the kind of a clause."""
 MOST_NOTES = 10
 """How many notes a terminal shows."""
 
@@ -48,6 +53,27 @@ def records(title: str, rows: Sequence[Mapping[Any, Any]], *, empty: bool = True
     names = [name for name in (rows[0] if rows else ()) if empty or any(row[name] is not None for row in rows)]
     if names:
         table(title, [name.replace("_", " ") for name in names], [[row[name] for name in names] for row in rows])
+
+
+def promised_cells(clauses: Iterable[Clause], arms: Sequence[Label]) -> dict[tuple[int, ...], dict[str, Any]]:
+    """Return what is promised to each arm, by its place, and to each set of arms, by theirs: cells by their columns,
+    which are those of the kinds that are promised.
+
+    >>> from fractions import Fraction
+    >>> from evenhand.promises.clause import Clause
+    >>> promised_cells([Clause("floor", ("b",), Fraction(1, 4)), Clause("floor", ("a", "b"), Fraction(1, 2))], "ab")
+    {(0,): {'promised': None}, (1,): {'promised': 0.25}, (0, 1): {'promised': 0.5}}
+    """
+    from evenhand.protocol import find_label, places
+
+    of, clauses = places(arms), list(clauses)
+    columns = [column for kind, column in KINDS.items() if any(clause.kind == kind for clause in clauses)]
+    cells: dict[tuple[int, ...], dict[str, Any]] = {(place,): dict.fromkeys(columns) for place in range(len(arms))}
+    for clause in clauses:
+        found = tuple(place for arm in clause.arms if (place := find_label(arm, of)) is not None)
+        rate = clause.rate_as_text if isinstance(clause.rate, tuple) else float(clause.rate)
+        cells.setdefault(found, dict.fromkeys(columns))[KINDS[clause.kind]] = rate
+    return cells
 
 
 def answer(body: Any, words: str, json: bool) -> None:

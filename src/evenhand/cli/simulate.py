@@ -15,6 +15,8 @@ from evenhand.errors import MissingExtraError
 if TYPE_CHECKING:
     import xarray as xr
 
+    from evenhand.promises.clause import Clause
+
 __all__ = ["simulate"]
 
 LOSSES = ("regret", "r_regret", "true_regret", "biased_regret", "perceived_regret")
@@ -42,7 +44,7 @@ def simulate(
     promises: Annotated[
         Path | None,
         typer.Option(
-            "--promise", "--promises", help="A file as for `evenhand new --promise`; it becomes one more policy."
+            "--promise", "--promises", help="A file as for `evenhand new --promise`: each learner with it and without."
         ),
     ] = None,
     log: Annotated[
@@ -64,17 +66,18 @@ def simulate(
     from evenhand.cli.output import folder
     from evenhand.cli.reading.inputs import delay_of, shares_of
     from evenhand.cli.reading.policies import policies_of
-    from evenhand.cli.reading.promises import described_promises
-    from evenhand.studies.specification import build
+    from evenhand.cli.reading.promises import check_alone, with_and_without
 
+    check_alone(promises, shares, tolerance)
     if data is not None and group:
         played = _grouped(world or means, data, arm, group, reward, features, sensitive)
     else:
         played = _world(world, data, arm, reward, means)
     owed = shares_of(shares, played.arms) if shares else None
-    policies = {} if promises and not policy else policies_of(policy or [], played, owed, tolerance, rounds)
-    if promises is not None:
-        policies[promises.stem] = build(described_promises(promises, arms=played.arms))
+    if promises is None:
+        policies = policies_of(policy or [], played, owed, tolerance, rounds)
+    else:
+        policies = with_and_without(promises, policy or [], played)
     replayed: dict[str, Any] = {} if log is None else _replayed(log)
     rounds = min([rounds, *map(len, replayed.values())])
     history = eh.simulate(
@@ -94,7 +97,7 @@ def simulate(
         from evenhand.cli.groups import learned_bias
 
         bias = learned_bias(played, rounds, history.attrs["seed"])
-    _report(history, bias, out, json, of_table=hasattr(played, "bias"))
+    _report(history, policies, bias, out, json, of_table=hasattr(played, "bias"))
 
 
 def _replayed(path: Path) -> dict[str, Any]:
@@ -143,20 +146,30 @@ def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> A
     return next(iter(cls.examples()))
 
 
-def _report(history: xr.Dataset, bias: Any, out: Path | None, json: bool, *, of_table: bool) -> None:
+def _report(
+    history: xr.Dataset, policies: dict[str, Any], bias: Any, out: Path | None, json: bool, *, of_table: bool
+) -> None:
     from evenhand.cli.groups import show_bias, write_bias
     from evenhand.cli.output import as_json, say, say_notes, table
+    from evenhand.cli.reading.promises import UNDER
+    from evenhand.metrics.cost import cost_of
+    from evenhand.policy.traits import traits_of
+    from evenhand.promises.clause import clauses_of
 
+    costs = {name: cost_of(history, name + UNDER, name) for name in policies if name + UNDER in policies}
+    every = [traits_of(policy) for policy in policies.values()]
+    clauses = [clause for one in every for clause in clauses_of(one.promise, one.windows)]
     summary = _summary(history)
     written: list[Path] = []
     if out is not None:
-        written = _write(history, summary, out)
+        written = _write(history, clauses, summary, out)
         if bias is not None:
             written += write_bias(bias, out)
         shutil.rmtree(out / "partial", ignore_errors=True)
     if json:
         body = {name: history.attrs[name] for name in ("seed", "rounds", "delay") if name in history.attrs}
         body["policies"] = summary
+        body |= {"costs": [{"learner": name} | cost._asdict() for name, cost in costs.items()]} if costs else {}
         as_json(body if bias is None else body | {"bias": bias.to_dict("records")}, history)
     else:
         runs = f"{history.attrs['rounds']} rounds, {history.sizes['replication']} replications"
@@ -173,16 +186,15 @@ def _report(history: xr.Dataset, bias: Any, out: Path | None, json: bool, *, of_
         ):
             if len(columns) > 1:
                 table(title, [k.replace("_", " ") for k in columns], [[row[k] for k in columns] for row in told])
-        columns, rows = _arms(history)
         which = " on offer" if "offered" in history else ""
-        table(
-            f"Share of the rounds{which} by arm",
-            ["promised share" if name == "owed" else name for name in columns],
-            rows,
-        )
+        table(f"Share of the rounds{which} by arm", *_arms(history, clauses))
         if bias is not None:
             show_bias(bias, of_table)
         say_notes(history)
+        for name, cost in costs.items():
+            say(cost.sentences(name))
+        if costs and history.attrs["world"] == "LoggedArms":
+            say("The interval is of chance in the replications; how well the table shows the rewards is not in it.")
         if written:
             say("written: " + ", ".join(str(path) for path in written))
 
@@ -214,18 +226,25 @@ def _summary(history: xr.Dataset) -> list[dict[str, Any]]:
     return rows
 
 
-def _arms(history: xr.Dataset, most: int = 60) -> tuple[list[str], list[list[Any]]]:
+def _arms(history: xr.Dataset, clauses: list[Clause], most: int = 60) -> tuple[list[str], list[list[Any]]]:
+    """Return a table of what each arm and each set of arms is promised, and what it had under each policy."""
+    from evenhand.cli.output import promised_cells
     from evenhand.labels import label_texts
 
     last = history.isel(round=-1)
-    share = (last.pulls / (last.offered if "offered" in last else float(last["round"]))).mean("replication")
-    names = [str(name) for name in history.policy.values]
-    owing = "share" in history.coords
-    columns = ["arm", *(["owed"] if owing else []), *names]
-    rows = []
-    for arm, text in enumerate(label_texts(history.arm.values.tolist())[:most]):
-        owed = [f"{float(history.share.isel(arm=arm).max()):.4f}"] if owing else []
-        rows.append([text, *owed, *(f"{float(share.isel(arm=arm).sel(policy=name)):.4f}" for name in names)])
+    pulls, rounds = last.pulls.mean("replication"), float(last["round"])
+    on_offer = last.offered.mean("replication") if "offered" in last else None
+    names, texts = [str(name) for name in history.policy.values], label_texts(history.arm.values.tolist())
+    rows: list[list[Any]] = []
+    columns = ["arm"]
+    for places, cells in promised_cells(clauses, history.arm.values.tolist()).items():
+        columns = ["arm", *cells, *names]
+        if len(rows) < most or len(places) > 1:
+            mine = pulls.isel(arm=list(places)).sum("arm")
+            share = mine / rounds if on_offer is None else mine / on_offer.isel(arm=places[0])
+            known = on_offer is None or len(places) == 1
+            shown = [f"{float(share.sel(policy=name)):.4f}" if known else None for name in names]
+            rows.append([" + ".join(texts[place] for place in places), *cells.values(), *shown])
     if history.sizes["arm"] > most:
         rows.append([f"... {history.sizes['arm'] - most} more", *["" for _ in columns[1:]]])
     return columns, rows
@@ -244,7 +263,7 @@ def _write_netcdf(history: xr.Dataset, path: Path) -> list[Path]:
     return [path]
 
 
-def _write(history: xr.Dataset, summary: list[dict[str, Any]], out: Path) -> list[Path]:
+def _write(history: xr.Dataset, clauses: list[Clause], summary: list[dict[str, Any]], out: Path) -> list[Path]:
     import pandas as pd
 
     from evenhand import plots
@@ -253,7 +272,7 @@ def _write(history: xr.Dataset, summary: list[dict[str, Any]], out: Path) -> lis
 
     written = _write_netcdf(history, out / "history.nc")
     write_csv(pd.DataFrame(summary), out / "summary.csv")
-    columns, rows = _arms(history, most=len(history.arm))
+    columns, rows = _arms(history, clauses, most=len(history.arm))
     write_csv(pd.DataFrame(rows, columns=columns), out / "arms.csv")
     written += [out / "summary.csv", out / "arms.csv"]
     drawings: dict[str, Any] = {"shares": plots.plot_shares}

@@ -1,20 +1,42 @@
-"""A distribution under guaranteed shares: what a promise costs in the long run."""
+"""The distribution of a log, and distributions under guaranteed shares: what a promise costs in the long run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evenhand.arguments import as_float
 from evenhand.data.probabilities import summed
+from evenhand.data.tables import column
 from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_of
 from evenhand.labels import by_label
 from evenhand.promises.promise import read_promise
-from evenhand.protocol import Label
+from evenhand.protocol import Label, find_label, places
 
-__all__ = ["under_shares"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["shares_in", "under_shares"]
+
+
+def shares_in(log: pd.DataFrame, arm: str, position: str | None, arms: Sequence[Label]) -> dict[Any, Any]:
+    """Return the share of each arm in a log, of these arms and all others, at each position where a column is named.
+
+    Raises
+    ------
+    TableError
+        If a column is missing or has an empty cell.
+    """
+    import pandas as pd
+
+    by, known = column(log, position) if position else np.zeros(len(log)), places(arms)
+    shares = pd.crosstab(by, column(log, arm), normalize="index")
+    labels = [label if (place := find_label(label, known)) is None else arms[place] for label in shares]
+    rows = zip(shares.index, shares.to_numpy().tolist(), strict=True)
+    found = {at: dict.fromkeys(arms, 0.0) | dict(zip(labels, row, strict=True)) for at, row in rows}
+    return found if position else found[0.0]
 
 
 def under_shares(distribution: Mapping[Label, float], shares: Any) -> dict[Label, float]:

@@ -15,6 +15,7 @@ algorithms", AAAI 2016.
 from __future__ import annotations
 
 import copy
+from bisect import bisect_left
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Label, find_label, places
 from evenhand.rng import generator, stream
 
-__all__ = ["Replayed", "least_chance", "read_learner", "replay", "sure_rounds"]
+__all__ = ["Replayed", "least_chance", "read_learner", "replay", "rounds_of"]
 
 
 LONG = 50_000
@@ -109,24 +110,24 @@ def _code(decision: Any, known: dict[Any, int]) -> int:
     return code
 
 
-def sure_rounds(policy: Any, logged: Logged) -> int:
-    """Return how many rounds every queue replay lasts, whatever the policy learns: the promise of the other arms limits
-    the pulls that one arm can have."""
+def rounds_of(policy: Any, logged: Logged) -> tuple[int, int]:
+    """Return how many rounds every queue replay lasts, and how many one may last, whatever the policy learns: the
+    promise of the other arms limits the pulls that one arm can have, and its own uses up its rows."""
     counts = np.bincount(logged.codes, minlength=len(logged.arms))
-    least = int(counts.min())
+    least, rows = int(counts.min()), int(counts.sum())
     promise = getattr(policy, "promise", None)
     if promise is None or promise.sets or getattr(policy, "kept", "") != "at every round":
-        return least
+        return least, rows
     shares, slack = promise.floats(), np.array(promise.slacks, np.float64)
-    low, high = least, int(counts.sum())
     known = _codes(policy, logged)
     counts = counts[[known[arm] for arm in promise.arms]]
-    while low < high:
-        middle = (low + high + 1) // 2
-        owed = np.maximum(np.floor(shares * middle * (1 - 1e-12) - slack), 0)
-        fits = (middle - (owed.sum() - owed) <= counts).all()
-        low, high = (middle, high) if fits else (low, middle - 1)
-    return low
+
+    def owed(round: int) -> Any:
+        return np.maximum(np.floor(shares * round * (1 - 1e-12) - slack), 0)
+
+    lengths = range(rows + 1)
+    sure = bisect_left(lengths, True, least + 1, key=lambda t: (t - (owed(t).sum() - owed(t)) > counts).any()) - 1
+    return sure, bisect_left(lengths, True, sure + 1, key=lambda t: (owed(t) > counts).any()) - 1
 
 
 def replay(policy: Any, logged: Logged, seed: int, number: int) -> Replayed:

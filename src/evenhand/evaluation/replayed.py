@@ -16,8 +16,10 @@ from evenhand.evaluation.course import Interval, look_rounds
 from evenhand.evaluation.diagnosis import check_log, overlap_of, weights_of
 from evenhand.evaluation.findings import Evaluation
 from evenhand.evaluation.logged import Logged
-from evenhand.evaluation.replay import Replayed, least_chance, read_learner, replay, sure_rounds
+from evenhand.evaluation.replay import Replayed, least_chance, read_learner, replay, rounds_of
 from evenhand.kernels.arrays import Floats, Ints
+from evenhand.policy.traits import traits_of
+from evenhand.promises.clause import clauses_of
 
 if TYPE_CHECKING:
     from evenhand.quotas import Audit
@@ -61,13 +63,17 @@ def evaluate_learners(
     if not logged.counted or logged.contexts is not None:
         check_log(logged, arm)
     logged = _covered(logged, settings.stationary)
-    sure, why = _sure(ready, logged)
+    sure, most, why = _lengths(ready, logged)
     if settings.rounds is None and sure < 2:
         mend = f"{why}; bring a longer log, or name the rounds with rounds="
         if not logged.counted and logged.contexts is None:
             mend += "; leave propensity= out if the log's choices depended on nothing but its own arms and rewards"
         raise TableError(wanted("log", "rows by which a replay is sure to last 2 rounds", f"{sure} sure rounds", mend))
     rounds = sure if settings.rounds is None else whole("rounds", settings.rounds, low=2)
+    if rounds > most:
+        limit = why if logged.contexts is not None or not logged.fixed else "a replay has used up an arm's rows by then"
+        what, mend = f"at most {most}, as {limit}", "ask for fewer, or bring a longer log"
+        raise ArgumentError(wanted("rounds", what, rounds, mend))
     runs: dict[str, list[Replayed]] = {}
     for name, policy in ready.items():
         runs[name] = []
@@ -81,7 +87,8 @@ def evaluate_learners(
         if reached < rounds:
             what, mend = f"at most {reached}, as a replay ends there", "ask for fewer, or bring a longer log"
             raise TableError(wanted("rounds", what, rounds, mend))
-    notes = _notes(logged, settings, rounds, sure, why)
+    reached = min(len(run.rewards) for replays in runs.values() for run in replays)
+    notes = _notes(logged, settings, rounds, sure, most, reached, why)
     found = {name: _evaluation(ready[name], runs[name], logged, rounds, notes, settings) for name in ready}
     error, last = (1 - settings.level) / len(policies), np.array([rounds])
     together = {name: _bounds(_rewards(runs[name], rounds), error, settings.anytime, last)[0] for name in ready}
@@ -105,20 +112,24 @@ def _covered(logged: Logged, stationary: bool) -> Logged:
     return logged.only(~certain if logged.every is None else np.all(logged.every > 0, axis=1))
 
 
-def _sure(policies: Mapping[str, Any], logged: Logged) -> tuple[int, str]:
-    """Return how many rounds every replay is sure to reach, and what limits them."""
+def _lengths(policies: Mapping[str, Any], logged: Logged) -> tuple[int, int, str]:
+    """Return how many rounds every replay is sure to reach, how many one can reach, and what limits them."""
     if logged.fixed and logged.contexts is None:
         counts = np.bincount(logged.codes, minlength=len(logged.arms))
         least = int(counts.argmin())
-        sure = min(sure_rounds(policy, logged) for policy in policies.values())
-        return sure, f"arm {logged.arms[least]!r} has {counts[least]} of {len(logged.codes)} rows"
-    chance = least_chance(logged)  # of a row to be taken: all but one in a thousand replays reach so many rounds
+        found = [rounds_of(policy, logged) for policy in policies.values()]
+        why = f"arm {logged.arms[least]!r} has {counts[least]} of {len(logged.codes)} rows"
+        return min(sure for sure, _ in found), min(most for _, most in found), why
+    chance = least_chance(logged)  # of a row to be taken; all but one in a thousand replays are so long, and so short
     expected = len(logged.codes) * chance
-    sure = int(max(0.0, expected - 3 * expected**0.5))
-    return sure, f"the least chance of an arm, {chance:.3g}, is the share of the rows that a replay can use"
+    spread = 3 * expected**0.5
+    why = f"the least chance of an arm, {chance:.3g}, is the share of the rows that a replay can use"
+    return int(max(0.0, expected - spread)), int(expected + spread), why
 
 
-def _notes(logged: Logged, settings: Settings, rounds: int, sure: int, why: str) -> tuple[str, ...]:
+def _notes(
+    logged: Logged, settings: Settings, rounds: int, sure: int, most: int, reached: int, why: str
+) -> tuple[str, ...]:
     notes = [
         f"The value is the mean of {settings.replays} replays, of the first {rounds} rounds; the interval is of the "
         "mean expected reward of the decisions that were taken in them.",
@@ -142,7 +153,10 @@ def _notes(logged: Logged, settings: Settings, rounds: int, sure: int, why: str)
             "would not, the value is biased towards those that do."
         )
     elif settings.rounds is None:
-        notes.append(f"No more rounds are sure to be reached: {why}. You may ask for another number.")
+        notes.append(
+            f"No more rounds are sure to be reached: {why}. These replays had at least {reached}: with rounds= you may "
+            f"ask for more than {rounds}, and at most for {most}."
+        )
     return tuple(notes)
 
 
@@ -203,19 +217,9 @@ def _audited(policy: Any, runs: list[Replayed]) -> Audit | None:
 
     from evenhand.quotas import audit
 
-    shares, windows = getattr(policy, "shares", None), getattr(policy, "windows", None)
-    if shares is None and windows is None:
+    traits = traits_of(policy)
+    if not clauses_of(traits.promise, traits.windows):
         return None
-    found = [
-        audit(
-            pd.DataFrame({"arm": pd.Series(run.arms)}),
-            arm="arm",
-            shares=shares,
-            tolerance=getattr(policy, "tolerance", 0.0),
-            caps={arm: cap for arm, cap in (getattr(policy, "caps", None) or {}).items() if cap is not None} or None,
-            cap_tolerance=getattr(policy, "cap_tolerance", 0.0),
-            windows=windows,
-        )
-        for run in runs
-    ]
+    promised: Any = {"windows": traits.windows} if traits.promise is None else {"promise": traits.promise}
+    found = [audit(pd.DataFrame({"arm": pd.Series(run.arms)}), arm="arm", **promised) for run in runs]
     return next((one for one in found if not one.kept), found[0])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from evenhand.promises.reading import Members
+from evenhand.promises.reading import Members, is_set
+from evenhand.protocol import Label
 
-__all__ = ["Clause", "Kind", "Window"]
+__all__ = ["Clause", "Kind", "Window", "clauses_of", "in_words", "listed"]
 
 Kind = Literal["floor", "cap", "window"]
 Window = tuple[int, int]
@@ -34,11 +36,47 @@ class Clause(NamedTuple):
         """The share or cap as a fraction, or the window as "1 in 20"."""
         return f"{self.rate[0]} in {self.rate[1]:,}" if isinstance(self.rate, tuple) else str(self.rate)
 
-    def __str__(self) -> str:
-        who = str(self.arms[0]) if len(self.arms) == 1 else f"{', '.join(map(str, self.arms))} together"
+    @property
+    def what(self) -> str:
+        """What is promised, as words that follow whom it is promised to."""
         if isinstance(self.rate, tuple):
             plays, rounds = self.rate
             often = {1: "once", 2: "twice"}.get(plays, f"{plays} times")
-            return f"{who} in every round" if rounds == 1 else f"{who} at least {often} in any {rounds:,} rounds"
+            return "in every round" if rounds == 1 else f"at least {often} in any {rounds:,} rounds"
         slack = f" ({'behind' if self.kind == 'floor' else 'ahead'} by at most {self.slack})" if self.slack else ""
-        return f"{who} at {'least' if self.kind == 'floor' else 'most'} {self.rate} of the rounds{slack}"
+        return f"at {'least' if self.kind == 'floor' else 'most'} {self.rate} of the rounds{slack}"
+
+    def __str__(self) -> str:
+        together = "" if len(self.arms) == 1 else " together"
+        return f"{', '.join(map(str, self.arms))}{together} {self.what}"
+
+
+def clauses_of(promise: Any, windows: Mapping[Any, Window] | None) -> tuple[Clause, ...]:
+    """Return everything that a promise and windows beside it say, each thing once; either may be None."""
+    beside = [Clause("window", arm if is_set(arm) else (arm,), rate) for arm, rate in (windows or {}).items()]
+    return tuple(dict.fromkeys([*(promise.clauses if promise else ()), *beside]))
+
+
+def in_words(clauses: Iterable[Clause]) -> list[str]:
+    """Return what is promised; what several arms are promised alike is said once.
+
+    >>> in_words([Clause("floor", (arm,), Fraction(1, 10)) for arm in "abc"])
+    ['a, b, c each at least 1/10 of the rounds']
+    """
+    alike: dict[str, list[Clause]] = {}
+    for clause in clauses:
+        alike.setdefault(clause.what if len(clause.arms) == 1 else str(clause), []).append(clause)
+    return [
+        str(same[0]) if len(same) == 1 else f"{listed([one.arms[0] for one in same])} each {what}"
+        for what, same in alike.items()
+    ]
+
+
+def listed(labels: Sequence[Label], most: int = 8) -> str:
+    """Return labels in a line, the first and the last of many.
+
+    >>> listed("ab"), listed(range(34))
+    ('a, b', '0, 1, 2, 3, 4, 5, 6, ..., 33')
+    """
+    some = [*labels] if len(labels) <= most else [*labels[: most - 1], "...", labels[-1]]
+    return ", ".join(map(str, some))

@@ -31,7 +31,7 @@ from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.due_times import Pace, Position, pace, position
 from evenhand.labels import by_label
-from evenhand.promises.clause import Clause, Kind, Window
+from evenhand.promises.clause import Clause, Kind, Window, in_words, listed
 from evenhand.promises.feasible import check_sums, settle_offers
 from evenhand.promises.parts import read_parts
 from evenhand.promises.plain import ARGUMENTS, TABLES, arguments_of, as_data, as_given
@@ -160,7 +160,7 @@ class Promise(Shown):
     # ------------------------------------------------------------------ as words, and as data
 
     def __str__(self) -> str:
-        said = [str(clause) for clause in self.clauses] or [f"nothing is owed to {', '.join(map(str, self.arms))}"]
+        said = in_words(self.clauses) or [f"nothing is owed to {listed(self.arms)}"]
         said += [f"{self.plays} plays a round"] if self.plays > 1 else []
         if self.offers == "all":
             said.append("every arm is always on offer")

@@ -18,6 +18,7 @@ from evenhand.kernels.arrays import Ints
 from evenhand.labels import numbered, same_labels
 from evenhand.policy.conversation import untaught
 from evenhand.policy.traits import traits_of
+from evenhand.promises.clause import clauses_of
 from evenhand.rng import Seed, child, draw_seed
 from evenhand.simulation.delay import read_delay
 from evenhand.simulation.fit import check_fit, check_world
@@ -95,8 +96,8 @@ def simulate(
     -------
     xarray.Dataset
         Dimensions `policy`, `replication`, `round` and, where it applies, `arm`. For worlds of arms: `pulls`, `reward`,
-        `regret`, `r_regret`, `shortfall`, `worst_shortfall`, `violations`, `forced`. A policy without a promise of its
-        own is measured against the promise of the others, if they share one. `violations` counts every kind of
+        `regret`, `r_regret`, `shortfall`, `worst_shortfall`, `violations`, `forced`. A policy that promises nothing is
+        measured against the promise of the others, if they share one. `violations` counts every kind of
         promise: a floor of an arm or a set, a cap or a window that is broken at the end of a round counts once. The
         attribute `notes` holds what a reader must know of the world or a policy, where there is anything.
 
@@ -305,7 +306,8 @@ def _checkpoints(checkpoints: int | Sequence[int], spacing: str, rounds: int) ->
 
 def _promises(named: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return for each policy the shares and the windows that it is measured against."""
-    own = {name: (traits_of(policy).promise, traits_of(policy).windows) for name, policy in named.items()}
+    stated = {name: (traits_of(policy).promise, traits_of(policy).windows) for name, policy in named.items()}
+    own = {name: both if clauses_of(*both) else (None, None) for name, both in stated.items()}
     made = [both for both in own.values() if both != (None, None)]
     common = made[0] if made and all(both == made[0] for both in made) else (None, None)
     found = {name: common if both == (None, None) else both for name, both in own.items()}

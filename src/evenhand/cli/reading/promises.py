@@ -7,15 +7,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evenhand.errors import ArgumentError, TableError, nearest, wanted, why_unreadable
+from evenhand.errors import ArgumentError, TableError, nearest, wanted, wanted_one_of, why_unreadable
 from evenhand.promises.plain import ARGUMENTS
 from evenhand.promises.reading import is_set
-from evenhand.protocol import Label, find_label
+from evenhand.protocol import Label, find_label, places
 
 if TYPE_CHECKING:
     from evenhand.promises.promise import Promise
 
-__all__ = ["described_promises", "promise_in"]
+__all__ = ["UNDER", "check_alone", "described_promises", "promise_in", "with_and_without"]
+
+UNDER = " under the promise"
+"""What the name of a learner ends with where it keeps the promise of a file."""
 
 BESIDE = ("learner", "arms", "lottery")
 NAMES = (*BESIDE, "promise", "sets", *ARGUMENTS)
@@ -28,28 +31,65 @@ def described_promises(path: Path, learner: str = "", arms: Sequence[Label] | in
     Parameters
     ----------
     learner : the learner's name, in the place of the file's.
-    arms : all arms, in the place of the file's.
+    arms : all arms; those that the file lists must be the same.
 
     Raises
     ------
     TableError
         If the file cannot be read.
     ArgumentError
-        If it has a name that is not known, or promises nothing.
+        If it has a name that is not known, promises nothing, or names an arm that there is not.
     """
     from evenhand.cli.reading.policies import describe
+    from evenhand.studies.specification import promise_from
 
     given = _read(path)
     wished = learner or given.pop("learner", "")
     given.pop("learner", None)
     if not isinstance(wished, str):
         raise ArgumentError(wanted(f"{path}: learner", "the name of a learner", wished))
+    own = list(range(own)) if isinstance(own := given.get("arms"), int) else own
     given |= {} if arms is None else {"arms": arms if isinstance(arms, int) else list(arms)}
+    stated = _stated(given, given.get("arms"), path)
+    if arms is not None:
+        known: Sequence[Label] = range(arms) if isinstance(arms, int) else arms
+        _check_arms(str(path), promise_from(stated, known, str(path)).arms, known)
+        for one, other in ((own, known), (known, own)) if isinstance(own, list) else ():
+            _check_arms(f"{path}: arms", one, other)
     if set(given) <= {"windows", "arms"} and "windows" in given:
         return describe("window-learn", wished) | given
-    stated = _stated(given, given.get("arms"), path)
     beside = {name: value for name, value in given.items() if name in BESIDE}
     return describe("deadline-learn", wished) | beside | {"promise": stated}
+
+
+def _check_arms(where: str, named: Sequence[Label], known: Sequence[Label]) -> None:
+    """Refuse an arm that there is not: what is promised to it could not be kept."""
+    of = places(known)
+    for arm in named:
+        if find_label(arm, of) is None:
+            raise ArgumentError(wanted_one_of(where, known, arm, what="arms among"))
+
+
+def check_alone(path: Path | None, shares: str, tolerance: float) -> None:
+    """Refuse other shares beside a file of promises."""
+    if path is not None and (shares or tolerance):
+        got = shares or tolerance
+        raise ArgumentError(wanted("--promise", "neither --shares nor --tolerance beside it", got))
+
+
+def with_and_without(path: Path, specs: Sequence[str], world: Any) -> dict[str, Any]:
+    """Return each learner twice, by its name with nothing promised and under the promise in a file; the file's own
+    learner where none is named."""
+    from evenhand.quotas import DeadlineLearn, Promise
+    from evenhand.studies.specification import build
+
+    found: dict[str, Any] = {}
+    for spec in specs or [""]:
+        described = described_promises(path, spec, world.arms)
+        kept, name = build(described), spec or described["learner"]["policy"].rpartition("/")[2]
+        nothing = Promise(dict.fromkeys(kept.arms, 0), plays=getattr(kept, "plays", 1))
+        found |= {name: DeadlineLearn(build(described["learner"]), nothing), name + UNDER: kept}
+    return found
 
 
 def promise_in(path: Path, labels: Sequence[Label]) -> Promise:
@@ -79,7 +119,8 @@ def _stated(given: dict[str, Any], arms: Any, path: Path) -> Any:
         raise ArgumentError(wanted(str(path), what, ", ".join(given) or "nothing"))
     elif "sets" in stated:
         owed = with_sets(stated.get("shares", {}), stated.pop("sets"), "sets")
-        stated["shares"] = [{"arms": list(key) if is_set(key) else [key], "value": owed[key]} for key in owed]
+        named = {key: list(map(str, key)) if is_set(key) else [key] for key in owed}  # the names of tables are text
+        stated["shares"] = [{"arms": named[key], "value": owed[key]} for key in owed]
     return _with_every_arm(stated, arms) if isinstance(stated, dict) else stated
 
 
@@ -107,22 +148,16 @@ def _read(path: Path) -> dict[str, Any]:
 def _with_every_arm(stated: dict[str, Any], arms: Any) -> dict[str, Any]:
     """Return a promise that names all arms in their order, those that are owed nothing too."""
     shares, windows = stated.get("shares", {}), stated.get("windows")
+    rows = [{"arms": [arm], "value": shares[arm]} for arm in shares] if isinstance(shares, dict) else shares
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        return stated
+    if not all(isinstance(row.get("arms"), list) for row in rows):
+        return stated
     labels = [*(range(arms) if isinstance(arms, int) else arms if isinstance(arms, list) else ())]
-    labels += windows if isinstance(windows, dict) else ()
-    if isinstance(shares, dict):
-        names = list(shares)
-        found = ((find_label(arm, names), arm) for arm in labels)
-        named = [str(arm) if place is None else names[place] for place, arm in found]
-        return stated | {"shares": dict.fromkeys(named, 0) | shares}
-    if not isinstance(shares, list) or not all(isinstance(row, dict) for row in shares):
-        return stated
-    listed = [row["arms"] for row in shares if isinstance(row.get("arms"), list)]
-    labels += [arm for members in listed for arm in members]
-    alone = [members[0] if len(members) == 1 else None for members in listed]
-    if len(listed) < len(shares):
-        return stated
-    rows: dict[Any, dict[str, Any]] = {}
+    labels += [*(windows if isinstance(windows, dict) else ()), *(arm for row in rows for arm in row["arms"])]
+    alone = [row["arms"][0] if len(row["arms"]) == 1 else None for row in rows]
+    found: dict[Any, dict[str, Any]] = {}
     for arm in labels:
         place = find_label(arm, alone)
-        rows[str(arm) if place is None else place] = {"arms": [arm], "value": 0} if place is None else shares[place]
-    return stated | {"shares": list((rows | dict(enumerate(shares))).values())}
+        found[str(arm) if place is None else place] = {"arms": [str(arm)], "value": 0} if place is None else rows[place]
+    return stated | {"shares": list((found | dict(enumerate(rows))).values())}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import sys
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ from evenhand.protocol import label_of
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["GIVEN", "checked", "is_large", "is_table", "label_file", "read_table", "read_texts", "text_in"]
+__all__ = ["GIVEN", "checked", "is_large", "is_table", "label_file", "read_log", "read_table", "read_texts", "text_in"]
 
 LARGE = 1 << 26
 """Bytes of a file that is read in batches where a command can."""
@@ -79,6 +80,26 @@ def read_table(path: str | Path, *, text: Container[str] = ()) -> pd.DataFrame:
     """
     with _at_hand(path) as (file, name):
         return _read(file, name, text)
+
+
+def read_log(log: Path, arm: str, texts: Container[str], named: Any = None, *, whole: bool = False) -> tuple[Any, Any]:
+    """Return a log of decisions, as a table or as the name of files to be read in batches, and the labels of its arms.
+
+    Parameters
+    ----------
+    arm : the column with the arm of each decision.
+    texts : columns that a CSV holds as text.
+    named : what names arms, by which labels are read.
+    whole : read a table, however large.
+    """
+    from evenhand.audit.decision_log import read_plays
+    from evenhand.audit.file_survey import labels_in_files
+
+    many = glob.has_magic(str(log)) and not log.exists()
+    if many or (not whole and is_large(log)):
+        return str(log), labels_in_files(str(log), arm, named=named)
+    frame = read_table(log, text=texts)
+    return frame, read_plays(frame, arm, named).kinds
 
 
 def _read(file: Path, name: str, text: Container[str]) -> pd.DataFrame:

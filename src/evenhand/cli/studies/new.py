@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["new"]
 
+ALONE = "No other arm is on offer: name more with --arms, or with --arms-from LOG --arm COLUMN."
+BLIND = (
+    "This log will not show what another policy would have earned, as arms have no chance in some rounds. To keep that "
+    "possible, write lottery = 0.5 beside the promise (--set lottery=0.5 with deadline-learn)."
+)
+
 
 def new(
     store: Annotated[
@@ -28,6 +34,8 @@ def new(
         str, typer.Option(help="Promised share of each arm: a=0.2,b=1/3, or 0.2 with --arms, or a CSV or JSON file.")
     ] = "",
     arms: Annotated[str, typer.Option(help='Labels a,b,c, or the number of arms, or JSON such as ["a,b", 17].')] = "",
+    arms_from: Annotated[Path | None, typer.Option(help="A log whose arms are on offer, those in --arm.")] = None,
+    arm: Annotated[str, typer.Option(help="The column of --arms-from with the arm of each decision.")] = "arm",
     tolerance: Annotated[float | None, typer.Option(help="By how many plays an arm may be behind its share.")] = None,
     learner: Annotated[str, typer.Option(help="The learner under a quota rule; by default UCB1.")] = "",
     groups: Annotated[str, typer.Option(help="Group of each arm: a=men,b=women, or a JSON file or object.")] = "",
@@ -62,12 +70,13 @@ def new(
     from evenhand.studies.log.expiry import read_expiry
     from evenhand.studies.specification import policy_from
 
+    labels = _arms(arms, arms_from, arm)
     described = {} if spec is None else _described(spec)
     if promises is not None:
         if policy or described or shares or tolerance is not None:
             mend = "the file names them: write --learner or --arms beside it"
             raise ArgumentError(wanted("--promise", "without --policy, --spec, --shares and --tolerance", "both", mend))
-        described = described_promises(promises, learner, _arms(arms) if arms else None)
+        described = described_promises(promises, learner, labels)
     if policy:
         named = describe(policy, learner)
         described = named | described | (named if learner or "+" in policy else {"policy": named["policy"]})
@@ -75,7 +84,7 @@ def new(
         raise ArgumentError(wanted("--learner", "a learner beside --policy", learner))
     if not described:
         raise ArgumentError("--policy: name a policy, such as fair-ucb, or pass --spec FILE or --promise FILE")
-    given = {"tolerance": tolerance, "seed": seed} | _labels(arms, shares, groups, sensitive)
+    given = {"tolerance": tolerance, "seed": seed} | _labels(labels, shares, groups, sensitive)
     for option, value in given.items():
         if value is not None:
             put(described, option, value)
@@ -84,6 +93,7 @@ def new(
     made = policy_from(described, bounded=False)
     study = Study.create(store, made, name=name, expire_after=after)
     with study:
+        known = labels is not None or "arms" in described
         policy_name, labels = study.log.birth.policy, list(traits_of(made).labels)
         if json:
             seeded = getattr(made, "seed", None)
@@ -91,9 +101,31 @@ def new(
             return
         other = "" if len(study.store.names()) == 1 else f" --study {study.name}"
         say(f"Created study {study.name!r} ({policy_name}) in {store}")
+        for line in _about(study, made, known):
+            say(line)
         shown = " --contexts FILE" if _sees_contexts(made) else ""
         place = shlex.quote(store)
         say(f"next: evenhand ask {place}{other}{shown}    then: evenhand tell {place}{other} TICKET {_told(made)}")
+
+
+def _about(study: Study, policy: Any, known: bool) -> list[str]:
+    """Return what is on offer, what is promised, and what this log will not show; `known` says that arms are named
+    beside the promise."""
+    from evenhand.policy import certain
+    from evenhand.promises.clause import clauses_of, in_words, listed
+
+    statistics = study.statistics()
+    clauses, arms = clauses_of(statistics.promise, statistics.windows), getattr(policy, "arms", None) or ()
+    lines = [f"On offer are {len(arms)} arms: {listed(arms)}."] if arms else []
+    if clauses:
+        others = len(arms) - len({arm for clause in clauses for arm in clause.arms})
+        rest = f"; nothing to {'the other' if others == 1 else f'the {others} others'}" if others else ""
+        lines.append(f"Promised: {'; '.join(in_words(clauses))}{rest}.")
+        lines += [] if known else [ALONE]
+    drawn = getattr(policy, "lottery", None) is not None or study.log.birth.policy == "quotas/lottery-learn"
+    if not drawn and (clauses or (arms and policy.kernels.probability is certain)):
+        lines.append(BLIND)
+    return lines
 
 
 def _sees_contexts(policy: Any) -> bool:
@@ -139,11 +171,10 @@ def _causal_model(named: str | dict[str, Any]) -> CausalModel:
     return fitted_model(Path(given["data"]), given["edges"], given["smoothing"], given["cut"])
 
 
-def _labels(arms: str, shares: str, groups: str, sensitive: str) -> dict[str, Any]:
+def _labels(labels: Any, shares: str, groups: str, sensitive: str) -> dict[str, Any]:
     """Read what is said about arms, with text as the keys of objects."""
     from evenhand.cli.reading.inputs import named_shares, shares_of
 
-    labels = _arms(arms) if arms else None
     owed: Any = (named_shares(shares) or shares) if shares else None
     if isinstance(owed, dict) and labels is not None:
         every = range(labels) if isinstance(labels, int) else labels
@@ -154,12 +185,16 @@ def _labels(arms: str, shares: str, groups: str, sensitive: str) -> dict[str, An
     return {"arms": labels, "shares": owed, "groups": members, "sensitive": sensitive or None}
 
 
-def _arms(text: str) -> Any:
-    if text.isdigit():
-        return int(text)
+def _arms(text: str, log: Path | None, column: str) -> Any:
+    """Return the labels of the arms, or their number; None where they are not named."""
     from evenhand.cli.reading.inputs import labels_in
+    from evenhand.cli.reading.tables import read_log
 
-    return labels_in(text, "--arms")
+    if log is not None:
+        if text:
+            raise ArgumentError(wanted("--arms", "nothing beside --arms-from, which names the arms", text))
+        return read_log(log, column, [column])[1]
+    return int(text) if text.isdigit() else labels_in(text, "--arms") if text else None
 
 
 def _settings(pairs: list[str]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import typer
 from evenhand.cli.options import JSON, STORE, STUDY
 
 if TYPE_CHECKING:
+    from evenhand.promises.clause import Clause
     from evenhand.studies import Study
     from evenhand.studies.log.log import Record
 
@@ -38,6 +39,7 @@ def show(
     """Show the state of a study: shares and promises, open tickets, learned bias, the last decisions with reasons."""
     from evenhand.cli.output import as_json, folder
     from evenhand.display.html import notes_of
+    from evenhand.promises.clause import clauses_of
     from evenhand.studies import Study
     from evenhand.studies.statistics.state import summarize
 
@@ -45,7 +47,8 @@ def show(
         if decision:
             _one(running, decision, json)
             return
-        found = summarize(running)
+        statistics = running.statistics()
+        found = summarize(running, statistics)
         found["open_tickets"] = running.open_tickets
         found["latest"] = [_row(record) for record in running.log.latest(LATEST)]
         found |= _tables(running.state.bare_copy())
@@ -54,27 +57,29 @@ def show(
     if json:
         as_json(found)
     else:
-        _say(found, written, every=open_)
+        _say(found, clauses_of(statistics.promise, statistics.windows), written, every=open_)
 
 
 def bars(rows: Sequence[dict[str, Any]], blocks: str = "█│", width: int = 48) -> list[str]:
     """Return a bar of its share for each arm, with a mark where its promise ends.
 
-    >>> for line in bars([{"label": "a", "share": 0.7, "promised": 0.2}, {"label": "b", "share": 0.3}], "#|", 28):
+    >>> rows = [{"label": "a", "share": 0.7, "promised": 0.2}, {"label": "b", "share": 0.3, "cap": 0.5}]
+    >>> for line in bars(rows, "#|", 28):
     ...     print(line)
     a  ########|###################  0.7000, promised 0.2000
-    b  ############                  0.3000
+    b  ############        |         0.3000, at most 0.5000
     """
     names = [text if len(text) <= 20 else text[:19] + "~" for text in (str(row["label"]) for row in rows)]
     wide = max(map(len, names))
-    most = max(max(row["share"], row.get("promised") or 0.0) for row in rows)
+    most = max(max(row["share"], row.get("promised") or 0.0, row.get("cap") or 0.0) for row in rows)
     lines = []
     for name, row in zip(names, rows, strict=True):
         bar = [blocks[0] if place < round(row["share"] / most * width) else " " for place in range(width)]
-        told, promised = f"{row['share']:.4f}", row.get("promised")
-        if promised:
-            bar[min(width - 1, round(promised / most * width))] = blocks[1]
-            told += f", promised {promised:.4f}"
+        told = f"{row['share']:.4f}"
+        for name_of_limit, words in (("promised", "promised"), ("cap", "at most")):
+            if limit := row.get(name_of_limit):
+                bar[min(width - 1, round(limit / most * width))] = blocks[1]
+                told += f", {words} {limit:.4f}"
         lines.append(f"{name:<{wide}}  {''.join(bar)}  {told}".rstrip())
     return lines
 
@@ -122,17 +127,17 @@ def _tables(policy: Any) -> dict[str, Any]:
     return found
 
 
-def _say(found: dict[str, Any], written: list[Path], *, every: bool) -> None:
+def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path], *, every: bool) -> None:
     from evenhand.cli.output import number, records, say, table
 
     say(
         f"{found['name']}: {found['policy']}, since {found['created']:%Y-%m-%d %H:%M}; {found['decisions']} decisions, "
         f"{found['told']} told, {found['forgotten']} forgotten, {found['open']} open\n"
     )
-    rows = found["arms"]
+    rows = every_row = _rows(found["arms"], clauses)
     if len(rows) > MOST:
-        rows = sorted(rows, key=lambda row: (-(row["owed"] or 0.0), -row["decisions"]))[:MOST]
-    more = "" if len(rows) == len(found["arms"]) else f" ({len(found['arms']) - len(rows)} more)"
+        rows = sorted(rows, key=lambda row: (row["owed"] is None, -(row["owed"] or 0.0), -row["decisions"]))[:MOST]
+    more = "" if len(rows) == len(every_row) else f" ({len(every_row) - len(rows)} more)"
     said = {"label": "arm", "owed": "behind"}
     named = [{said.get(name, name): value for name, value in row.items()} for row in rows]
     records(f"Decisions{more}", named, empty=False)
@@ -165,6 +170,20 @@ def _say(found: dict[str, Any], written: list[Path], *, every: bool) -> None:
         say("written: " + ", ".join(map(str, written)))
 
 
+def _rows(arms: list[dict[str, Any]], clauses: tuple[Clause, ...]) -> list[dict[str, Any]]:
+    """Return a row for each arm, and for each set of arms that is promised something, with what it is promised."""
+    from evenhand.cli.output import promised_cells
+
+    rows = []
+    for places, cells in promised_cells(clauses, [row["label"] for row in arms]).items():
+        row, mine = arms[places[0]], [arms[place] for place in places]
+        if len(mine) > 1:
+            row = dict.fromkeys(row) | {name: sum(one[name] or 0 for one in mine) for name in ("decisions", "share")}
+            row["label"] = " + ".join(str(one["label"]) for one in mine)
+        rows.append(row | {"promised": None, "owed": row["owed"] if cells.get("promised") else None} | cells)
+    return rows
+
+
 def _sentences(found: dict[str, Any], every: bool) -> list[str]:
     from evenhand.cli.output import promise_sentence
 
@@ -193,12 +212,6 @@ def _beyond_shares(promise: dict[str, Any]) -> list[str]:
         lines.append(f"{promise['plays']} arms are played in a round.")
     told = {
         "At most behind, in pulls": [f"{one['label']} {one['behind']:.4g}" for one in promise.get("behind", ())],
-        "Caps": [f"{one['label']} {one['cap']:.4g}" for one in promise.get("caps", ())],
-        "Shares of sets": [f"{'+'.join(map(str, s['arms']))} {s['share']:.4g}" for s in promise.get("sets", ())],
-        "Windows": [
-            f"{'+'.join(map(str, one.get('arms') or [one['label']]))} {one['plays']} in any {one['rounds']}"
-            for one in promise.get("windows", ())
-        ],
         "Retired": list(map(str, promise.get("retired", ()))),
     }
     lines += [f"{name}: {', '.join(parts)}." for name, parts in told.items() if parts]
