@@ -40,7 +40,7 @@ def test_a_new_study_says_what_comes_next(tmp_path):
         (["-p", "horizon-fair-ucb", "--shares", "a=0.2,b=0.3", "--set", "horizon=1000"], "horizon=1000"),
         (["-p", "fair-ucb", "--shares", "a=0.2,b=0.3", "--tolerance", "2"], "tolerance=2.0"),
         (["-p", "learners/epsilon-greedy", "--arms", "a, b", "--set", "epsilon=0.2"], "EpsilonGreedy(epsilon=0.2"),
-        (["-p", "group-fair-top-interval", "--groups", "a=men,b=women", "--sensitive", "women"], "sensitive='women'"),
+        (["-p", "two-group-top-interval", "--groups", "a=men,b=women", "--sensitive", "women"], "sensitive='women'"),
         (["-p", "top-interval", "--groups", '{"a": 1, "b": 2}'], "groups={'a': 1, 'b': 2}"),
         (
             ["-p", "deadline-learn+top-interval", "--groups", "a=men,b=women", "--shares", "a=0.7,b=0.1"],

@@ -25,10 +25,12 @@ def simulate(
     data: Annotated[
         Path | None, typer.Option(help="Your own table instead: CSV, Parquet, Arrow or JSON lines, or -.")
     ] = None,
-    arm: Annotated[str, typer.Option(help="Column of arms in --data; with --group also several: age,sex.")] = "arm",
+    arm: Annotated[
+        str, typer.Option(help="Column of arms in --data, arm; with --group several, age,sex, or the group alone.")
+    ] = "",
     reward: Annotated[str, typer.Option(help="Column of rewards in --data, in [0, 1] without --group.")] = "reward",
     group: Annotated[str, typer.Option(help="Column of groups in --data; rewards may be biased against one.")] = "",
-    sensitive: Annotated[str, typer.Option(help="The group whose rewards are corrected; by default every group.")] = "",
+    sensitive: Annotated[str, typer.Option(help="The group that is compared with the others: women.")] = "",
     features: Annotated[str, typer.Option(help="Columns of contexts in --data; by default all others.")] = "",
     means: Annotated[str, typer.Option(help="The means of Bernoulli arms: 0.7,0.5,0.4.")] = "",
     policy: Annotated[
@@ -67,6 +69,7 @@ def simulate(
 ) -> None:
     """Simulate policies and show whether their promises held and what these cost."""
     import evenhand as eh
+    from evenhand.cli.groups import learned_bias, say_bias
     from evenhand.cli.output import folder
     from evenhand.cli.reading.inputs import delay_of, shares_of
     from evenhand.cli.reading.policies import policies_of
@@ -74,13 +77,17 @@ def simulate(
     from evenhand.studies.specification import build
 
     if data is not None and group:
-        played = _grouped(world or means, data, arm, group, reward, features, sensitive)
+        played = _grouped(world or means, data, arm or group, group, reward, features, sensitive)
     else:
-        played = _world(world, data, arm, reward, means)
+        played = _world(world, data, arm or "arm", reward, means)
     owed = shares_of(shares, played.arms) if shares else None
     policies = {} if promises and not policy else policies_of(policy or [], played, owed, tolerance, rounds)
     if promises is not None:
         policies[promises.stem] = build(described_promises(promises, arms=played.arms))
+    bias: Any = played.bias() if hasattr(played, "bias") else None
+    of_table = bias is not None
+    if of_table and not json:
+        say_bias(bias, reward)
     replayed: dict[str, Any] = {} if log is None else _replayed(log)
     rounds = min([rounds, *map(len, replayed.values())])
     history = eh.simulate(
@@ -97,12 +104,9 @@ def simulate(
         progress=not json,
         store=None if out is None else folder(out) / "partial",
     )
-    bias = None
-    if hasattr(played, "groups"):
-        from evenhand.cli.groups import learned_bias
-
+    if hasattr(played, "groups") and not of_table:
         bias = learned_bias(played, rounds, history.attrs["seed"])
-    _report(history, bias, out, json, of_table=hasattr(played, "bias"))
+    _report(history, bias, out, json, of_table=of_table)
 
 
 def _replayed(path: Path) -> dict[str, Any]:
@@ -173,6 +177,7 @@ def _report(history: xr.Dataset, bias: Any, out: Path | None, json: bool, *, of_
         if "workers" in history.attrs:
             runs += f", {history.attrs['workers']} workers"
         say(f"seed {history.attrs['seed']}, {runs}\n")
+        say_notes(history)
         held = {None: "none made", True: "yes", False: "NO"}
         told = [{k: held[v] if k == "promise_kept" else v for k, v in row.items()} for row in summary]
         of_groups = [k for k in told[0] if k.startswith("share_of_") or k == "selection_rate_ratio"]
@@ -192,7 +197,6 @@ def _report(history: xr.Dataset, bias: Any, out: Path | None, json: bool, *, of_
         )
         if bias is not None:
             show_bias(bias, of_table)
-        say_notes(history)
         if written:
             say("written: " + ", ".join(str(path) for path in written))
 

@@ -129,6 +129,8 @@ def _say(found: dict[str, Any], written: list[Path], *, every: bool) -> None:
         f"{found['name']}: {found['policy']}, since {found['created']:%Y-%m-%d %H:%M}; {found['decisions']} decisions, "
         f"{found['told']} told, {found['forgotten']} forgotten, {found['open']} open\n"
     )
+    for note in found["notes"]:
+        say(f"- {note}")
     rows = found["arms"]
     if len(rows) > MOST:
         rows = sorted(rows, key=lambda row: (-(row["owed"] or 0.0), -row["decisions"]))[:MOST]
@@ -159,8 +161,6 @@ def _say(found: dict[str, Any], written: list[Path], *, every: bool) -> None:
     if found["reward"] is not None:
         mean, recent, window = found["reward"].values()
         say(f"Mean reward {number(mean)}; of the last {window} told {number(recent)}.")
-    for note in found["notes"]:
-        say(f"- {note}")
     if written:
         say("written: " + ", ".join(map(str, written)))
 
