@@ -9,7 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand.data.features import coded
+import evenhand as eh
+from evenhand.data.encoding import fitted
+from evenhand.data.features import categories
 from evenhand.data.tables import numbers
 from evenhand.errors import TableError
 from tests.naming import named
@@ -17,25 +19,55 @@ from tests.naming import named
 N = 60
 
 
-def read(values):
-    return coded(pd.DataFrame({"c": values}), "c").tolist()
+def coded(values):
+    """Return the names and the numbers of a column of features."""
+    encoder, rows = fitted(pd.DataFrame({"c": values}), ["c"])
+    return encoder.names, rows.T.tolist()
 
 
 def test_numbers_and_truth_values_stay_what_they_are():
     for values in ([3, 1, 2], [3.0, 1.0, 2.0], np.array([3, 1, 2], np.uint8), pd.array([3, 1, 2], dtype="Int64")):
-        assert read(values) == [3.0, 1.0, 2.0]
-    assert read(pd.Series([Decimal("1.5"), 2, 3.0], dtype=object)) == [1.5, 2.0, 3.0]
+        assert coded(values) == (["c"], [[3.0, 1.0, 2.0]])
+    assert coded(pd.Series([Decimal("1.5"), 2, 3.0], dtype=object)) == (["c"], [[1.5, 2.0, 3.0]])
     for kind in (bool, object, "boolean"):
-        assert read(pd.Series([True, False, True], dtype=kind)) == [1.0, 0.0, 1.0]
+        assert coded(pd.Series([True, False, True], dtype=kind)) == (["c"], [[1.0, 0.0, 1.0]])
 
 
-def test_ordered_categories_are_read_in_their_order_and_others_by_first_appearance():
+def test_text_becomes_a_column_of_zeros_and_ones_for_each_category_but_the_first():
     sizes = ["large", "small", "middle", "large"]
-    ordered = pd.Categorical(sizes, categories=["small", "middle", "large"], ordered=True)
-    assert read(ordered) == [2.0, 0.0, 1.0, 2.0]
-    assert read(pd.Categorical(sizes)) == read(sizes) == [0.0, 1.0, 2.0, 0.0]
-    assert read(pd.cut([5.0, 1.0, 9.0], [0, 3, 6, 10])) == [1.0, 0.0, 2.0]
-    assert read(pd.Categorical([7, 5, 7])) == [0.0, 1.0, 0.0]
+    one_hot = ["c_middle", "c_small"], [[0.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 0.0]]
+    assert coded(sizes) == coded(pd.Categorical(sizes)) == coded(pd.Series(sizes, dtype="string")) == one_hot
+    assert coded(pd.Categorical([7, 5, 7])) == (["c_7"], [[1.0, 0.0, 1.0]])
+    assert coded(pd.Series([1, "b", "1"], dtype=object)) == (["c_b"], [[0.0, 1.0, 0.0]])
+
+
+def test_ordered_categories_are_numbers_in_their_order():
+    ordered = pd.Categorical(["l", "s", "m", "l"], categories=["s", "m", "l"], ordered=True)
+    assert coded(ordered) == (["c"], [[2.0, 0.0, 1.0, 2.0]])
+    assert coded(pd.cut([5.0, 1.0, 9.0], [0, 3, 6, 10])) == (["c"], [[1.0, 0.0, 2.0]])
+    assert coded(pd.Categorical([7, 5], categories=[7, 5], ordered=True)) == (["c"], [[0.0, 1.0]])
+
+
+def test_the_same_transformer_reads_other_tables():
+    frame = pd.DataFrame({"job": ["none", "some"], "age": [30, 40], 7: ["x", "y"]})
+    encoder, rows = fitted(frame, ["job", "age", 7])
+    assert encoder.names == ["job_some", "age", "7_y"]
+    assert encoder.transform({"7": "y", "age": 5, "job": "some"}).tolist() == [[1.0, 5.0, 1.0]]
+    assert eh.learners.DiscountedLinUCB(arms=2).encode_with(encoder).feature_names == encoder.names
+    assert rows.tolist() == [[0.0, 30.0, 0.0], [1.0, 40.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"a": ["x", "x"]}, "features: wanted columns with at least two values"),
+        ({"a": ["x", "y"], "a_y": [1, 2]}, "features: wanted columns .* names that differ, got"),
+    ],
+    ids=["one value", "two names alike"],
+)
+def test_columns_that_make_no_features_are_refused(columns, words):
+    with pytest.raises(TableError, match=words):
+        fitted(pd.DataFrame(columns), list(columns))
 
 
 TIMES = [
@@ -64,7 +96,7 @@ TIMES = [
 @pytest.mark.parametrize("values", TIMES, ids=named)
 def test_dates_times_and_durations_are_refused_with_a_mend(values):
     with pytest.raises(TableError, match=r"column 'c': wanted numbers or categories, got .*; turn dates and durations"):
-        read(values)
+        categories(pd.DataFrame({"c": values}), "c")
 
 
 @pytest.mark.parametrize("values", TIMES[:4], ids=named)
@@ -75,7 +107,7 @@ def test_dates_are_no_rewards_either(values):
 
 def test_text_that_only_resembles_a_date_is_a_category():
     for values in (["1.2.3", "1.2.4"], ["2020-21", "2021-22"], ["2020-01-05", "never"], ["12", "30"], ["May", "June"]):
-        assert read(values) == [0.0, 1.0]
+        assert len(coded(values)[0]) == 1
 
 
 @pytest.mark.parametrize(
@@ -94,10 +126,21 @@ def test_text_that_only_resembles_a_date_is_a_category():
 )
 def test_what_is_neither_number_nor_category_is_refused(values, match):
     with pytest.raises(TableError, match=f"column 'c'.*{match}"):
-        read(values)
+        coded(values)
 
 
 def test_an_identifier_may_be_declared_a_category_and_short_tables_may_differ_in_every_row():
-    assert read(pd.Categorical([f"id {row}" for row in range(N)])) == [float(row) for row in range(N)]
-    assert read([f"id {row}" for row in range(50)]) == [float(row) for row in range(50)]
-    assert len(set(read([f"id {row % 30}" for row in range(N)]))) == 30
+    for values in (pd.Categorical([f"id {row}" for row in range(N)]), [f"id {row}" for row in range(50)]):
+        assert np.sum(coded(values)[1]) == len(values) - 1
+    assert len(coded([f"id {row % 30}" for row in range(N)])[0]) == 29
+
+
+def test_categories_of_fewer_than_one_in_a_hundred_rows_share_a_column():
+    names, rows = coded(["often"] * 200 + ["some"] * 95 + ["once", "twice", "twice"])
+    assert names == ["c_some", "c_infrequent"]
+    assert np.sum(rows, axis=1).tolist() == [95.0, 3.0]
+
+
+def test_more_than_a_thousand_categories_are_refused():
+    with pytest.raises(TableError, match="column 'c': wanted at most 1000 categories, got 1001; leave it out"):
+        coded(pd.Categorical([str(row) for row in range(1001)]))

@@ -14,7 +14,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.data.encoding import Encoder
-from evenhand.data.features import coded
+from evenhand.data.features import categories
 from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
 from evenhand.groups.problem import Groups
 from evenhand.interventions import CSR, CausalModel, Problem
@@ -651,7 +651,7 @@ ONE_EACH = {
     "a pool": lambda: list(TablePool(MIXED, group="who", label="y").groups),
     "a queue": lambda: list(LabelQueue(range(200), MIXED[["x"]], groups=MIXED["who"].tolist()).groups),
     "a causal model": lambda: list(CausalModel.fit(MIXED[["who", "y"]], [("who", "y")]).states["who"]),
-    "features": lambda: sorted(set(coded(MIXED, "who") + 1)),
+    "features": lambda: categories(MIXED, "who"),
 }
 
 

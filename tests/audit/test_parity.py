@@ -1,6 +1,7 @@
 """Whether groups have the same mean: a test that may be looked at any time, on a log, a command line and a study."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -123,6 +124,30 @@ def test_a_log_of_which_few_rows_can_be_compared_says_so(tmp_path, groups, enoug
     words = " ".join(done.output.split())
     assert ("Too few rows could be compared" in words) is not enough
     assert ("sorted by group" in words) is noted
+
+
+@pytest.mark.parametrize(("rows", "chances"), [(20, (0.5, 0.5)), (60, (0.05, 0.2)), (600, (0.3, 0.4))])
+def test_one_look_holds_the_difference_as_often_as_it_says(rows, chances):
+    """At least 95 % of 100 tables, less 4 standard deviations: 86. The looks of an open log are wider."""
+    found = [parity_of(log_of(seed, chances, rows)) for seed in range(100)]
+    truth = chances[0] - chances[1]
+    assert sum(one.once_low <= truth <= one.once_high for one in found) >= 86
+    assert all(one.high - one.low > one.once_high - one.once_low for one in found)
+    plain = log_of(0, chances, rows).groupby("group")["reward"].mean()
+    assert found[0].difference == pytest.approx(plain[0] - plain[1])
+    assert found[0].groups["difference"].tolist() == pytest.approx([plain[0] - plain[1], plain[1] - plain[0]])
+
+
+def test_one_look_and_any_number_of_looks_are_told_side_by_side():
+    found = parity_of(log_of(1, (0.5, 0.35), rows=300))
+    assert not found.rejected
+    once = r"The mean of group 0 is 0\.\d+ higher .* One look at this table.*so the groups differ .* "
+    assert re.match(once + "Any number of looks.*so they are not shown to differ", str(found))
+
+
+def test_values_that_are_all_alike_are_no_certainty():
+    found = parity_of(pd.DataFrame({"group": [0, 0, 0, 1, 1, 1], "reward": [1, 1, 1, 0, 0, 0]}))
+    assert (found.difference, found.once_low < 0.5 < found.once_high) == (1.0, True)
 
 
 def test_the_group_that_differs_most_is_named():

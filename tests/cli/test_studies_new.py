@@ -74,7 +74,7 @@ def test_a_log_that_will_not_show_what_others_would_have_earned_is_said_to_be_on
         (["-p", "horizon-fair-ucb", "--shares", "a=0.2,b=0.3", "--set", "horizon=1000"], "horizon=1000"),
         (["-p", "fair-ucb", "--shares", "a=0.2,b=0.3", "--tolerance", "2"], "tolerance=2.0"),
         (["-p", "learners/epsilon-greedy", "--arms", "a, b", "--set", "epsilon=0.2"], "EpsilonGreedy(epsilon=0.2"),
-        (["-p", "group-fair-top-interval", "--groups", "a=men,b=women", "--sensitive", "women"], "sensitive='women'"),
+        (["-p", "two-group-top-interval", "--groups", "a=men,b=women", "--sensitive", "women"], "sensitive='women'"),
         (["-p", "top-interval", "--groups", '{"a": 1, "b": 2}'], "groups={'a': 1, 'b': 2}"),
         (
             ["-p", "deadline-learn+top-interval", "--groups", "a=men,b=women", "--shares", "a=0.7,b=0.1"],

@@ -64,18 +64,20 @@ def test_one_decision_with_all_that_is_known(played):
 
 
 def test_the_learned_bias_is_shown_through_a_quota_as_well(tmp_path):
-    for name, policy in (("plain", "group-fair-top-interval"), ("quota", "deadline-learn+group-fair-top-interval")):
+    for name, policy in (("plain", "two-group-top-interval"), ("quota", "deadline-learn+two-group-top-interval")):
         path = tmp_path / name
         options = ["--shares", "a=0.5,b=0.1"] if name == "quota" else []
         answer("new", path, "-p", policy, "--groups", "a=men,b=women", "--sensitive", "women", *options, "--seed", "1")
         assert json.loads(answer("show", path, "--json"))["bias"] is None
         with Study.open(path) as study:
             for n in range(8):
-                study.tell(study.ask([[1.0, n], [1.0, 2.0 * n]]), 3.0 * n)
+                study.tell(study.ask([{"base": 1.0, "years": n}, {"base": 1.0, "years": 2.0 * n}]), 3.0 * n)
         body = json.loads(answer("show", path, "--json"))
-        assert {row["group"] for row in body["bias"]} == {"women"}
+        assert [(row["group"], row["feature"]) for row in body["bias"]] == [("women", "base"), ("women", "years")]
         assert {row["group"] for row in body["arms"]} == {"men", "women"}
-        assert "Learned bias by feature" in answer("show", path, "--out", tmp_path / "out" / name)
+        said = " ".join(answer("show", path, "--out", tmp_path / "out" / name).split())
+        warning, tables = said.index("both groups' widths are added"), said.index("Decisions")
+        assert warning < tables < said.index("Learned bias by feature")
         assert (tmp_path / "out" / name / "bias.png").is_file()
 
 

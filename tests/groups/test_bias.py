@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import binom
 
+import evenhand as eh
 from evenhand.groups import BiasedLinearArms, GroupFairTopInterval
 
 pytestmark = pytest.mark.slow
@@ -87,7 +91,7 @@ def test_exact_bias_without_noise_and_equal_arms():
 
 def test_pooled_reference_has_the_covariance_of_the_closed_form():
     rng = np.random.default_rng(3)
-    policy = GroupFairTopInterval(["x", "y", "y"], noise_scale=2.0)
+    policy = GroupFairTopInterval(["x", "y", "z"], noise_scale=2.0)
     rows = {0: [], 1: [], 2: []}
     for _ in range(50):
         x, arm = rng.uniform(0, 1, (3, 2)), int(rng.integers(3))
@@ -103,6 +107,66 @@ def test_pooled_reference_has_the_covariance_of_the_closed_form():
     variance = sum(((w * p) ** 2).sum(axis=1) for w, p in zip((2 / 3, -1 / 3, -1 / 3), arms, strict=True))
     table = policy.bias(level=0.6826894921370859, balance="arms", noise="given")
     np.testing.assert_allclose((table["high"] - table["bias"])[:2], 2.0 * np.sqrt(variance), rtol=1e-9)
+
+
+def told(policy, rows=12):
+    random = np.random.default_rng(1)
+    for _ in range(rows):
+        shown = pd.DataFrame(random.uniform(0, 1, (len(policy.arms), 2)), columns=["age", "debt"])
+        policy.tell(policy.ask(shown), random.random())
+    return policy
+
+
+@pytest.mark.parametrize(
+    ("groups", "compared"),
+    [(["x", "y"], ("x", "y")), (["x", "x", "y"], ("y", "x")), (["x", "y", "y"], ("x", "y"))],
+    ids=["as many arms", "fewer in the second", "fewer in the first"],
+)
+def test_two_groups_are_compared_in_one_direction(groups, compared):
+    found = told(GroupFairTopInterval(groups, seed=1)).bias()
+    assert found[["group", "reference"]].drop_duplicates().to_numpy().tolist() == [list(compared)]
+
+
+def wrapped(policy):
+    return eh.quotas.DeadlineLearn(policy, dict.fromkeys(policy.arms, 0.1), seed=1)
+
+
+@pytest.mark.parametrize("around", [lambda policy: policy, wrapped], ids=["alone", "under a quota"])
+def test_features_keep_the_names_of_the_contexts(around, tmp_path):
+    made = around(GroupFairTopInterval(["x", "y"], intercept=True, seed=1))
+    eh.save(told(made), tmp_path / "policy")
+    for policy in (made, eh.load(tmp_path / "policy"), copy.deepcopy(made)):
+        found = getattr(policy, "learner", policy).bias()
+        assert found["feature"].tolist() == ["age", "debt", "intercept"]
+    assert getattr(made, "learner", made).bias(features=["a", "b"])["feature"].tolist() == ["a", "b", "intercept"]
+
+
+def test_a_column_named_intercept_beside_the_intercept_leaves_numbers():
+    policy = GroupFairTopInterval(["x", "y"], intercept=True, seed=1)
+    for age in range(12):
+        policy.tell(policy.ask(pd.DataFrame({"intercept": [age, 1.0], "debt": [1.0, 2.0 * age]})), 1.0)
+    assert policy.bias()["feature"].tolist() == [0, 1, "intercept"]
+
+
+@pytest.mark.parametrize("around", [lambda policy: policy, wrapped], ids=["alone", "under a quota"])
+def test_features_have_the_names_of_the_encoder(around):
+    encoder = eh.Encoder({"job": ["none", "some"], "age": None})
+    policy = around(GroupFairTopInterval(["x", "y"], seed=1).encode_with(encoder))
+    for age in range(12):
+        policy.tell(policy.ask([{"job": "some", "age": age}, {"job": "none", "age": 2 * age}]), 1.0)
+    assert getattr(policy, "learner", policy).bias()["feature"].tolist() == ["job=none", "job=some", "age"]
+
+
+def test_a_policy_that_a_study_copied_says_so():
+    policy = GroupFairTopInterval(["x", "y"], seed=1)
+    study = eh.Study.create(":memory:", policy)
+    decision = study.ask([[1.0], [2.0]])
+    with pytest.raises(eh.errors.UnknownTicketError, match=r"a study has a copy .* tell it to the study"):
+        policy.tell(decision, 1.0)
+    study.tell(decision, 1.0)
+    with pytest.raises(eh.errors.ArgumentError, match=r"a study has a copy of the policy .* read study\.policy"):
+        policy.bias()
+    assert len(study.policy.bias()) == 1
 
 
 def test_undetermined_features_have_no_interval():

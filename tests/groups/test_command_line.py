@@ -49,6 +49,24 @@ def test_own_table(loans, tmp_path):
     assert {"history.nc", "bias.csv", "bias.png", "groups.png", "perceived_regret.png"} <= written
 
 
+def test_the_form_that_lifts_a_group_has_a_name_of_its_own_and_its_warning_stands_before_the_tables(loans):
+    usual = json.loads(run(*loans, "--sensitive", "F", "-p", "group-fair-top-interval", "--json").output)
+    assert usual["policies"][0]["share_of_F"] < 0.65
+    assert not usual["notes"]
+    done = run(*loans, "--sensitive", "F", "-p", "two-group-top-interval")
+    words = " ".join(done.output.split())
+    assert words.index("both groups' widths are added") < words.index("Promises at every round")
+    with_quota = ["-p", "fair-learn+two-group-top-interval", "--shares", "0.1", "--json"]
+    found = json.loads(run(*loans, "--sensitive", "F", *with_quota).output)
+    assert any("widths" in note for note in found["notes"])
+
+
+def test_without_arms_each_group_is_one(loans):
+    without = [part for part in loans if part not in ("--arm", "age_band,sex")]
+    body = json.loads(run(*without, "-p", "top-interval", "--json").output)
+    assert {row["feature"] for row in body["bias"]} == {"age_band_young", "income", "intercept"}
+
+
 def test_own_table_for_people_under_shares(loans):
     done = run(*loans, "--shares", "0.1", "-p", "fair-learn+group-fair-top-interval", "-p", "top-interval")
     assert done.exit_code == 0, done.output
@@ -70,6 +88,7 @@ def test_registered_world():
         (["--features", "height"], "height"),
         (["quotas/bernoulli-arms"], "not both"),
         (["-p", "ucb1+top-interval"], "takes no learner"),
+        (["-p", "two-group-top-interval"], "two-group-top-interval: needs --sensitive GROUP"),
     ],
 )
 def test_refusals(loans, arguments, match):

@@ -11,7 +11,8 @@ import pytest
 from scipy.stats import t
 
 from evenhand.errors import ArgumentError
-from evenhand.groups import TableArms
+from evenhand.groups import TableArms, table_bias
+from evenhand.groups.table_bias import in_words
 from tests.cli.shell import answer
 from tests.naming import spread
 
@@ -51,7 +52,8 @@ def test_a_planted_bias_is_inside_and_found():
         frame = people(seed, kind="linear")
         frame["paid"] += np.where(frame["sex"] == "F", -2.0 + 0.8 * frame["score"], 0.0)
         found = arms_of(frame, sensitive="F").bias().set_index("feature")
-        truth = pd.Series({"income": 0.0, "score": 0.8, "rare": 0.0, "intercept": -2.0})
+        average = -2.0 + 0.8 * frame["score"].mean()
+        truth = pd.Series({"income": 0.0, "score": 0.8, "rare": 0.0, "intercept": average})
         inside.append(bool(((found["low"] <= truth) & (truth <= found["high"])).all()))
         assert found.loc["intercept", "high"] < -0.5
         assert found.loc["score", "low"] > 0.2
@@ -64,7 +66,8 @@ def test_the_numbers_are_those_of_the_definition():
     found = arms_of(frame, sensitive="F", features=["score", "rare"]).bias(level=0.9)
 
     def side(inside):
-        x = np.column_stack([frame.loc[inside, ["score", "rare"]], np.ones(inside.sum())])
+        centred = frame[["score", "rare"]] - frame[["score", "rare"]].mean()
+        x = np.column_stack([centred[inside], np.ones(inside.sum())])
         y = frame.loc[inside, "paid"].to_numpy()
         weights = np.linalg.pinv(x)
         left = np.eye(len(x)) - x @ weights
@@ -77,7 +80,8 @@ def test_the_numbers_are_those_of_the_definition():
         robust = e @ of_rows[0] @ e + f @ of_rows[1] @ f
         unit = (a[j] ** 2).sum() + (c[j] ** 2).sum()
         spread = sum(np.trace(p @ w @ p @ w) for p, w in zip((m, n), of_rows, strict=True))
-        half = t.ppf(1 - 0.1 / 6, unit**2 / spread) * np.sqrt(max(robust, noise * unit))
+        error = 0.1 / 2 if j == 2 else 0.1 / 4
+        half = t.ppf(1 - error / 2, unit**2 / spread) * np.sqrt(max(robust, noise * unit))
         row = found.iloc[j]
         np.testing.assert_allclose([row.bias, row.low, row.high], [b[j] - d[j], b[j] - d[j] - half, b[j] - d[j] + half])
 
@@ -94,9 +98,64 @@ def test_more_than_two_groups_are_each_compared_with_all_others():
     found = arms_of(people(1, groups=("F", "M", "X"))).bias()
     assert found["group"].unique().tolist() == ["F", "M", "X"]
     assert found["reference"].unique().tolist() == ["all others"]
-    without = arms_of(people(1)).bias(intercept=False)
-    assert "intercept" not in set(without["feature"])
-    assert set(map(tuple, without[["group", "reference"]].to_numpy())) == {("F", "M"), ("M", "F")}
+    assert "intercept" not in set(arms_of(people(1)).bias(intercept=False)["feature"])
+
+
+def test_a_category_that_one_group_lacks_is_named():
+    frame = people(1).assign(job=lambda f: np.where((f["sex"] == "M") & (f["rare"] == 1), "carpenter", "baker"))
+    (said,) = in_words(arms_of(frame, features=["score", "job"]).bias(), "paid")
+    assert "the rows of F or of M do not tell the effect of job_carpenter; leave that out" in said
+
+
+def test_bounded_degrees_of_freedom_widen_the_intervals_a_little(monkeypatch):
+    exact = arms_of(people(3, 200)).bias()
+    monkeypatch.setattr(table_bias, "CHEAP", 0)
+    bounded = arms_of(people(3, 200)).bias()
+    ratio = (bounded["high"] - bounded["low"]) / (exact["high"] - exact["low"])
+    assert ((ratio >= 1) & (ratio < 1.2)).all()
+
+
+def test_two_groups_are_compared_in_one_direction_the_smaller_or_the_sensitive_with_the_other():
+    few = people(1).query("sex == 'M' or rare == 1")
+    for sensitive, compared in ((None, ("F", "M")), ("F", ("F", "M")), ("M", ("M", "F"))):
+        found = arms_of(few, sensitive=sensitive).bias()
+        assert set(map(tuple, found[["group", "reference"]].to_numpy())) == {compared}
+
+
+def test_the_intercept_is_for_the_average_person_whatever_the_features_are_measured_from():
+    """With raw features it would be the difference at an age of 0, which is thirty times as uncertain."""
+    frame = people(2).assign(age_now=lambda f: 50 + 2 * f["score"])
+    frame["paid"] -= 0.8 * (frame["sex"] == "F")
+    found, moved = (
+        arms_of(frame.assign(age_now=frame["age_now"] - start), features=["age_now"]).bias().iloc[-1]
+        for start in (0, 1970)
+    )
+    np.testing.assert_allclose(found[["bias", "low", "high"]].tolist(), moved[["bias", "low", "high"]].tolist())
+    assert found["low"] < -0.8 < found["high"] < found["low"] + 1
+
+
+def test_many_features_do_not_widen_the_interval_for_the_average_person():
+    frame = people(4, 4000)
+    many = [f"x{i}" for i in range(20)]
+    frame[many] = np.random.default_rng(5).normal(size=(4000, 20))
+    few, all_ = (arms_of(frame, features=names).bias().iloc[-1] for names in (["score"], ["score", *many]))
+    assert all_["high"] - all_["low"] < 1.1 * (few["high"] - few["low"])
+
+
+@pytest.mark.parametrize(
+    ("gap", "low", "high", "said"),
+    [
+        (-0.26, -0.351, -0.18, "paid is 0.26 lower for F than for M (95% interval: 0.18 to 0.35 lower)."),
+        (0.26, 0.18, 0.351, "paid is 0.26 higher for F than for M (95% interval: 0.18 to 0.35 higher)."),
+        (-0.1, -0.3, 0.1, "0.1 lower for F than for M (95% interval: 0.3 lower to 0.1 higher, so it may be chance)."),
+        (-0.1, -np.inf, np.inf, "cannot be told: the rows of F or of M do not tell the effect of age; leave that out."),
+    ],
+)
+def test_the_answer_is_a_sentence(gap, low, high, said):
+    columns = {"group": "F", "reference": "M", "bias": gap, "low": low, "high": high}
+    found = pd.DataFrame([columns | {"feature": "age"}, columns | {"feature": "intercept"}])
+    (sentence,) = in_words(found, "paid")
+    assert said in sentence
 
 
 @pytest.mark.parametrize(
@@ -123,5 +182,6 @@ def test_simulated_rounds_do_not_narrow_the_intervals_of_a_table(tmp_path):
     assert few == many
     assert all(row["low"] <= 0 <= row["high"] for row in many)
     words = " ".join(answer(*given, "--rounds", 50).split())
+    assert words.index("For the average person of the table, paid is") < words.index("seed 1, 50 rounds")
     assert "simulated rounds do not narrow them" in words
     assert "Learned" not in words

@@ -109,17 +109,17 @@ def frame():
 def test_table_arms_show_rows_of_their_own():
     world = TableArms(frame(), ["age", "sex"], group="sex", reward="paid", sensitive="F")
     assert world.arms == ("o & F", "o & M", "y & F", "y & M")
-    assert world.features == ["job", "debt"]
+    assert world.features == ["job_other", "job_some", "debt"]
     world.reset(1)
     seen = set()
     for _ in range(60):
         (x,) = world.observe()
-        assert x[1:].tolist() == [[1.0, 3.0], [1.0, 2.0], [0.0, 4.0]]
+        assert x[1:].tolist() == [[0.0, 1.0, 3.0], [0.0, 1.0, 2.0], [0.0, 0.0, 4.0]]
         seen.add(tuple(x[0]))
         decision = eh.Decision(1, 1, "o & F", 0, None, "")
         (reward,) = world.respond(decision)
-        assert reward == {1.0: 9.0, 5.0: 5.0}[x[0, 1]]
-    assert seen == {(0.0, 1.0), (2.0, 5.0)}
+        assert reward == {1.0: 9.0, 5.0: 5.0}[x[0, 2]]
+    assert seen == {(0.0, 0.0, 1.0), (1.0, 0.0, 5.0)}
 
 
 def test_perceived_regret_of_table_arms():
@@ -128,7 +128,16 @@ def test_perceived_regret_of_table_arms():
     (x,) = world.observe()
     (reward,) = world.respond(eh.Decision(1, 1, "y & M", 3, None, ""))
     assert reward == 6.0
-    assert world.totals[0] == max({1.0: 9.0, 5.0: 5.0}[x[0, 1]], 8.0) - 6.0
+    assert world.totals[0] == max({1.0: 9.0, 5.0: 5.0}[x[0, 2]], 8.0) - 6.0
+
+
+def test_a_policy_reads_the_applicants_of_today_as_the_world_read_its_table():
+    world = TableArms(frame(), ["age", "sex"], group="sex", reward="paid")
+    policy = TopInterval(world.groups).encode_with(world.encoder)
+    today = pd.DataFrame({"job": ["none", "some", "other", "none"], "debt": [1.0, 2.0, 3.0, 4.0]}, index=world.arms)
+    policy.ask(today)
+    assert policy.feature_names == world.features
+    assert policy.round_shown(today)[1][0] == [[0.0, 0.0, 1.0], [0.0, 1.0, 2.0], [1.0, 0.0, 3.0], [0.0, 0.0, 4.0]]
 
 
 def test_numbers_as_groups_and_one_column_arms():

@@ -1,10 +1,18 @@
-"""Whether groups have the same mean, such as of rewards or of selections: a test that may be looked at any time."""
+"""Whether groups have the same mean, such as of rewards or of selections: a test that may be looked at any time, beside
+the plain difference and its interval for one look at one table.
+
+The interval of one look is that of Welch for two means, after a value of 0 and one of 1 were added on either side: its
+level then holds for few rows and rare events as well, and values that are all alike do not make it a point.
+
+Source: A. Agresti, B. Caffo, "Simple and effective confidence intervals for proportions and differences of proportions
+result from adding two successes and two failures", The American Statistician 54 (2000).
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,14 +47,16 @@ class Parity(Shown):
     rejected : whether the groups are shown to differ by more than the tolerance.
     round : the row, counted from 1, after which that was shown first; 0 if it was not.
     low, high : the interval of the difference between the first group's mean and that of the others, or with more than
-        two groups of the group that differs most.
+        two groups of the group that differs most, for any number of looks.
     group : which group that is.
+    difference, once_low, once_high : the plain difference of its mean, and its interval for one look at one table.
     pairs : how many pairs of rows were compared for it.
     enough : whether the log can say that groups do not differ: False where groups with more than half of the rows have
         intervals as wide as 2/3, a third either way; and where fewer than a tenth of the rows could be compared that
         could be if the groups came in random order, as in a log that is sorted by group.
-    groups : a row a group: `group`, `rows`, `mean`, `pairs`, and the interval of its difference from all others, `low`
-        and `high`; all intervals hold together.
+    groups : a row a group: `group`, `rows`, `mean`, `difference` from the mean of all others, its interval for one
+        look, `once_low` and `once_high`, `pairs`, and that for any number of looks, `low` and `high`; those of all
+        groups hold together.
     level, tolerance : as they were given.
     notes : what to know before the finding is believed.
     """
@@ -57,6 +67,9 @@ class Parity(Shown):
     high: float
     group: Label
     pairs: int
+    difference: float
+    once_low: float
+    once_high: float
     groups: pd.DataFrame
     level: float
     tolerance: float
@@ -64,14 +77,19 @@ class Parity(Shown):
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        gap = (
-            f"the mean of group {self.group!r} less that of the others lies between {self.low:.4g} and {self.high:.4g}"
-        )
+        way, more = "lower" if self.difference < 0 else "higher", f"more than {self.tolerance:g}"
+        apart = self.once_low > self.tolerance or self.once_high < -self.tolerance
+        many = f"so they are not shown to differ by {more}."
         if self.rejected:
-            return f"The groups differ by more than {self.tolerance:g}, first shown after row {self.round}; {gap}."
-        if not self.enough:
-            return f"Too few rows could be compared to say whether the groups differ; {gap}."
-        return f"The groups are not shown to differ by more than {self.tolerance:g}; {gap}."
+            many = f"so they differ by {more}, first shown after row {self.round}."
+        elif not self.enough:
+            many = "which says little. Too few rows could be compared."
+        return (
+            f"The mean of group {self.group!r} is {abs(self.difference):.4g} {way} than that of the others. One look at"
+            f" this table, if its rows are independent: between {self.once_low:.4g} and {self.once_high:.4g}, so the "
+            f"groups {'' if apart else 'are not shown to '}differ by {more}. Any number of looks: between "
+            f"{self.low:.4g} and {self.high:.4g}, {many}"
+        )
 
     def card(self) -> Card:
         facts = {"finding": str(self), "level": self.level, "pairs of rows compared": self.pairs}
@@ -133,7 +151,7 @@ def parity(
     parts = np.split(np.argsort(codes, kind="stable"), np.cumsum(sizes)[:-1])
     gaps = [Gap(within) for _ in (names if len(names) > 2 else names[:1])]
     found = [_pairs(gap, mine, values) for gap, mine in zip(gaps, parts, strict=False)]
-    table = _table(names, sizes, np.bincount(codes, values) / sizes, gaps, 1 - level)
+    table = _table(names, _once(codes, values, (1 - level) / len(gaps)), gaps, 1 - level)
     first = _first(found, tolerance, 1 - level, len(values))
     furthest = int(np.maximum(table["low"], -table["high"])[: len(gaps)].argmax())
     row = table.iloc[furthest]
@@ -147,8 +165,11 @@ def parity(
         least = int(np.where(in_runs, thin, np.inf).argmin())
         notes = (_in_runs(names[least], 2 * int(table["pairs"][least]), usual[least]), *notes)
     enough = first > 0 or (known.enough and bool(thin.max() >= TOO_FEW))
-    low, high, pairs = float(row["low"]), float(row["high"]), gaps[furthest].pairs
-    return Parity(first > 0, first, low, high, names[furthest], pairs, table, level, tolerance, enough, notes)
+    named, pairs = names[furthest], gaps[furthest].pairs
+    low, high, gap, near, far = (float(row[n]) for n in ("low", "high", "difference", "once_low", "once_high"))
+    return Parity(
+        first > 0, first, low, high, named, pairs, gap, near, far, table, level, tolerance, enough=enough, notes=notes
+    )
 
 
 def _in_runs(group: Label, used: int, usual: float) -> str:
@@ -177,7 +198,23 @@ def _pairs(gap: Gap, mine: Ints, values: Floats) -> tuple[Floats, Ints]:
     return np.array(differences), np.array(rows, np.int64)
 
 
-def _table(names: list[Label], sizes: Ints, means: Floats, gaps: list[Gap], error: float) -> pd.DataFrame:
+def _once(codes: Ints, values: Floats, error: float) -> dict[str, Any]:
+    """Return the columns of the table that one look at all rows gives."""
+    from scipy.stats import t
+
+    own = np.array([np.bincount(codes, values**power) for power in (0, 1, 2)])
+    rows, sums, squares = np.array([own, own.sum(axis=1, keepdims=True) - own]).swapaxes(0, 1)
+    means = sums / rows
+    n, middles = rows + 2, (sums + 1) / (rows + 2)
+    variances = ((squares + 1) / n - middles**2) / (n - 1)
+    half = t.ppf(1 - error / 2, variances.sum(axis=0) ** 2 / (variances**2 / (n - 1)).sum(axis=0))
+    half *= np.sqrt(variances.sum(axis=0))
+    middle = middles[0] - middles[1]
+    found = {"rows": rows[0].astype(np.int64), "mean": means[0], "difference": means[0] - means[1]}
+    return found | {"once_low": middle - half, "once_high": middle + half}
+
+
+def _table(names: list[Label], once: dict[str, Any], gaps: list[Gap], error: float) -> pd.DataFrame:
     import pandas as pd
 
     least = least_rows(len(gaps), error)
@@ -186,7 +223,7 @@ def _table(names: list[Label], sizes: Ints, means: Floats, gaps: list[Gap], erro
     if len(gaps) < len(names):
         bounds, pairs = [*bounds, (-bounds[0][1], -bounds[0][0])], pairs * 2
     ends = {"low": [low for low, _ in bounds], "high": [high for _, high in bounds]}
-    return pd.DataFrame({"group": names, "rows": sizes, "mean": means, "pairs": pairs} | ends)
+    return pd.DataFrame({"group": names} | once | {"pairs": pairs} | ends)
 
 
 def _first(found: list[tuple[Floats, Ints]], tolerance: float, error: float, rows: int) -> int:

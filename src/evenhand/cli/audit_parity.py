@@ -1,4 +1,4 @@
-"""`evenhand audit-parity`: whether groups have the same mean, a test that may be looked at any time."""
+"""`evenhand audit-parity`: whether groups have the same mean, in one look or in any number of them."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def audit_parity(
     within: Annotated[int, typer.Option(help="How many rows apart the rows of a pair may lie.")] = 20,
     json: JSON = False,
 ) -> None:
-    """Test whether groups have the same mean, as often as you like. Exit code 1 when they are shown to differ, 2 when
-    too few rows can be compared to say, as of too many groups."""
+    """Test whether groups have the same mean, in one look and in any number of looks. Exit code 1 when any number of
+    looks would show that they differ, 2 when too few rows can be compared for that, as of too many groups."""
     from evenhand.audit import parity
     from evenhand.cli.output import as_json, records, say, say_notes
     from evenhand.cli.reading.tables import read_table
@@ -34,11 +34,14 @@ def audit_parity(
     frame = read_table(log, text=[group])
     found = parity(frame, group=group, value=value, level=level, tolerance=tolerance, within=within)
     if json:
-        names = ("rejected", "round", "low", "high", "group", "pairs", "enough", "level", "tolerance")
-        as_json({name: getattr(found, name) for name in names} | {"groups": found.groups.to_dict("records")}, found)
+        as_json(vars(found) | {"groups": found.groups.to_dict("records")}, found)
     else:
-        records(f"{log}: mean {value} by {group}, less that of all others", found.groups.to_dict("records"))
         say(str(found))
         say_notes(found)
+        rows = found.groups.to_dict("records")
+        for row in rows:
+            for name, low, high in (("one look", "once_low", "once_high"), ("any number of looks", "low", "high")):
+                row[name] = f"{row.pop(low):.3g} to {row.pop(high):.3g}"
+        records(f"{log}: mean {value} by {group}, and its difference from that of all others", rows)
     if found.rejected or not found.enough:
         raise typer.Exit(1 if found.rejected else 2)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["learned_bias", "show_bias", "table_world", "write_bias"]
+__all__ = ["learned_bias", "say_bias", "show_bias", "table_world", "write_bias"]
 
 ENOUGH = 20_000
 """Rounds after which the bias is shown; a conversation from Python takes a second for these."""
@@ -37,13 +37,11 @@ def table_world(frame: pd.DataFrame, arm: str, group: str, reward: str, features
 
 
 def learned_bias(world: Any, rounds: int, seed: int) -> pd.DataFrame:
-    """Return what a table shows of the bias; in a simulated world what GroupFairTopInterval has learned of it after one
-    conversation of at most 20,000 rounds."""
+    """Return what GroupFairTopInterval has learned of the bias in a simulated world after one conversation of at most
+    20,000 rounds."""
     from evenhand.cli.reading.policies import group_settings
-    from evenhand.groups import GroupFairTopInterval, TableArms
+    from evenhand.groups import GroupFairTopInterval
 
-    if isinstance(world, TableArms):
-        return world.bias()
     takes = inspect.signature(GroupFairTopInterval).parameters
     policy = GroupFairTopInterval(**group_settings(takes, world, rounds), seed=seed)
     world.reset(seed)
@@ -53,20 +51,32 @@ def learned_bias(world: Any, rounds: int, seed: int) -> pd.DataFrame:
     return policy.bias(features=getattr(world, "features", None))
 
 
+def say_bias(found: pd.DataFrame, reward: str) -> None:
+    """Say what a table shows of the bias for the average person, and what this supposes."""
+    from evenhand.cli.output import say
+    from evenhand.groups.table_bias import in_words
+
+    for sentence in in_words(found, reward):
+        say(sentence)
+    say(
+        "The intervals hold together, for whoever the rows of the table were drawn from, if rows are independent; "
+        "simulated rounds do not narrow them. "
+        "The difference is bias only as far as the groups are equal on average.\n"
+    )
+
+
 def show_bias(found: pd.DataFrame, of_table: bool) -> None:
     """Print the bias that was learned, or that a table shows."""
-    from evenhand.cli.output import records, say
+    from evenhand.cli.output import records
 
     title = "Learned bias by feature, 95 % intervals (bias plus the difference of the groups' pull-weighted worth)"
+    rows = found.to_dict("records")
     if of_table:
-        title = "Bias in the table by feature: the group's regression less that of the reference, 95 % intervals"
-    records(title, found.to_dict("records"))
-    if of_table:
-        say(
-            "The intervals hold together, for whoever the rows of the table were drawn from, if rows are independent; "
-            "simulated rounds do not narrow them. "
-            "The difference is bias only as far as the groups are equal on average."
-        )
+        title = "Bias in the table per unit of a feature, 95 % intervals; intercept: for the average person"
+        if found["group"].nunique() == 1:
+            title = f"{rows[0]['group']} less {rows[0]['reference']}: {title}"
+            rows = found.drop(columns=["group", "reference"]).to_dict("records")
+    records(title, rows)
 
 
 def write_bias(found: pd.DataFrame, out: Path) -> list[Path]:

@@ -27,10 +27,12 @@ def simulate(
     data: Annotated[
         Path | None, typer.Option(help="Your own table instead: CSV, Parquet, Arrow or JSON lines, or -.")
     ] = None,
-    arm: Annotated[str, typer.Option(help="Column of arms in --data; with --group also several: age,sex.")] = "arm",
+    arm: Annotated[
+        str, typer.Option(help="Column of arms in --data, arm; with --group several, age,sex, or the group alone.")
+    ] = "",
     reward: Annotated[str, typer.Option(help="Column of rewards in --data, in [0, 1] without --group.")] = "reward",
     group: Annotated[str, typer.Option(help="Column of groups in --data; rewards may be biased against one.")] = "",
-    sensitive: Annotated[str, typer.Option(help="The group whose rewards are corrected; by default every group.")] = "",
+    sensitive: Annotated[str, typer.Option(help="The group that is compared with the others: women.")] = "",
     features: Annotated[str, typer.Option(help="Columns of contexts in --data; by default all others.")] = "",
     means: Annotated[str, typer.Option(help="The means of Bernoulli arms: 0.7,0.5,0.4.")] = "",
     policy: Annotated[
@@ -63,6 +65,7 @@ def simulate(
 ) -> None:
     """Simulate policies and show whether their promises held and what these cost."""
     import evenhand as eh
+    from evenhand.cli.groups import learned_bias, say_bias
     from evenhand.cli.output import folder
     from evenhand.cli.reading.inputs import delay_of, shares_of
     from evenhand.cli.reading.policies import policies_of
@@ -70,14 +73,18 @@ def simulate(
 
     check_alone(promises, shares, tolerance)
     if data is not None and group:
-        played = _grouped(world or means, data, arm, group, reward, features, sensitive)
+        played = _grouped(world or means, data, arm or group, group, reward, features, sensitive)
     else:
-        played = _world(world, data, arm, reward, means)
+        played = _world(world, data, arm or "arm", reward, means)
     owed = shares_of(shares, played.arms) if shares else None
     if promises is None:
         policies = policies_of(policy or [], played, owed, tolerance, rounds)
     else:
         policies = with_and_without(promises, policy or [], played)
+    bias: Any = played.bias() if hasattr(played, "bias") else None
+    of_table = bias is not None
+    if of_table and not json:
+        say_bias(bias, reward)
     replayed: dict[str, Any] = {} if log is None else _replayed(log)
     rounds = min([rounds, *map(len, replayed.values())])
     history = eh.simulate(
@@ -92,12 +99,9 @@ def simulate(
         progress=not json,
         store=None if out is None else folder(out) / "partial",
     )
-    bias = None
-    if hasattr(played, "groups"):
-        from evenhand.cli.groups import learned_bias
-
+    if hasattr(played, "groups") and not of_table:
         bias = learned_bias(played, rounds, history.attrs["seed"])
-    _report(history, policies, bias, out, json, of_table=hasattr(played, "bias"))
+    _report(history, policies, bias, out, json, of_table=of_table)
 
 
 def _replayed(path: Path) -> dict[str, Any]:
@@ -176,6 +180,7 @@ def _report(
         if "delay" in history.attrs:
             runs += f", delay {history.attrs['delay']}"
         say(f"seed {history.attrs['seed']}, {runs}\n")
+        say_notes(history)
         held = {None: "none made", True: "yes", False: "NO"}
         told = [{k: held[v] if k == "promise_kept" else v for k, v in row.items()} for row in summary]
         of_groups = [k for k in told[0] if k.startswith("share_of_") or k == "selection_rate_ratio"]
@@ -190,7 +195,6 @@ def _report(
         table(f"Share of the rounds{which} by arm", *_arms(history, clauses))
         if bias is not None:
             show_bias(bias, of_table)
-        say_notes(history)
         for name, cost in costs.items():
             say(cost.sentences(name))
         if costs and history.attrs["world"] == "LoggedArms":

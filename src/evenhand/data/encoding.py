@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from evenhand.arguments import as_floats, one_of
-from evenhand.data.features import factorized
-from evenhand.data.tables import cells, column, holds_times, levels, numbers, places_in
+from evenhand.data.features import MANY, categories
+from evenhand.data.tables import column, numbers, places_in
 from evenhand.errors import ArgumentError, TableError, nearest, wanted, wanted_one_of
 from evenhand.frames import as_pandas, row_frame
 from evenhand.kernels.arrays import Floats
@@ -20,11 +20,11 @@ from evenhand.saving.objects import described, rebuilt
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Encoder", "Transformer", "as_encoder", "encode_hint"]
+__all__ = ["Encoder", "Transformer", "as_encoder", "encode_hint", "fitted"]
 
 Unseen = Literal["refuse", "ignore"]
-MANY = 1000
-"""More categories than this in a column are refused."""
+RARE = 0.01
+"""Categories of a smaller part of the rows share one number, of which a regression can tell something."""
 SHOWN = 3
 """Categories of a column that a refusal shows."""
 
@@ -77,7 +77,7 @@ class Encoder:
         """
         table = as_pandas(frame)
         named = [str(name) for name in table.columns] if columns is None else list(columns)
-        return cls({name: _found(table, name) for name in named}, unseen=unseen)
+        return cls({name: categories(table, name) for name in named}, unseen=unseen)
 
     @property
     def names(self) -> list[str]:
@@ -172,6 +172,14 @@ class Transformer:
             raise ArgumentError(wanted("encoder", what, transformer, "call its fit(frame) first")) from error
         self.transformer = transformer
 
+    @property
+    def names(self) -> list[str] | None:
+        """The name (d,) of each number, "job_some" for a category; None where the transformer does not say."""
+        try:
+            return [str(name).removesuffix("_sklearn") for name in self.transformer.get_feature_names_out()]
+        except (AttributeError, ValueError):
+            return None
+
     def transform(self, frame: Any) -> Floats:
         """Return the numbers (n, d) of a table's rows; a dict column -> value is one row.
 
@@ -200,6 +208,43 @@ class Transformer:
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the encoder that `snapshot` was taken of."""
         return cls(rebuilt(snapshot["transformer"], ("sklearn", "scipy")))
+
+
+def fitted(frame: pd.DataFrame, columns: Sequence[Any]) -> tuple[Transformer, Floats]:
+    """Return a transformer of scikit-learn fitted to columns of a table, and the numbers (n, d) of the table's rows.
+
+    Numbers stay as they are, ordered categories become 0, 1, ..., and others a number 0 or 1 for each but the first,
+    with which the rest are compared; those of fewer than 1 % of the rows share one.
+
+    Raises
+    ------
+    TableError
+        If a column cannot be read, see `categories`, two numbers would have one name, or no column has two values.
+    """
+    import pandas as pd
+    from sklearn.compose import ColumnTransformer
+    from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+
+    read: dict[str, Any] = {}
+    steps: list[tuple[str, Any, list[str]]] = []
+    for name in columns:
+        kinds, step = categories(frame, name), "passthrough"
+        if kinds is None:
+            read[str(name)] = numbers(frame, name)
+        else:
+            at = places_in(column(frame, name), kinds)
+            texts = kinds if len(set(map(type, kinds))) == 1 else list(map(str, kinds))
+            read[str(name)] = np.array(texts, dtype=object)[at]
+            one_hot = OneHotEncoder(categories=[texts], drop="first", sparse_output=False, min_frequency=RARE)
+            step = OrdinalEncoder(categories=[texts]) if getattr(frame[name].dtype, "ordered", False) else one_hot
+        steps.append((str(name), step, [str(name)]))
+    made = ColumnTransformer(steps, verbose_feature_names_out=False)
+    rows = np.asarray(made.fit_transform(pd.DataFrame(read)), np.float64)
+    encoder = Transformer(made)
+    if not encoder.names:
+        what = "columns with at least two values, and with their categories names that differ"
+        raise TableError(wanted("features", what, list(columns)))
+    return encoder, rows
 
 
 def as_encoder(encoder: Any) -> Encoder | Transformer:
@@ -235,14 +280,3 @@ def _categories(name: str, given: Any) -> tuple[Label, ...] | None:
         what = f"1 to {MANY} different categories, texts or whole numbers, or None for numbers"
         raise ArgumentError(wanted(f"columns[{name!r}]", what, given))
     return kinds
-
-
-def _found(table: Any, name: str) -> list[Label] | None:
-    values = cells(table, name)
-    if values.dtype.kind in "iufb":
-        return None
-    if holds_times(values):
-        mend = "turn dates and durations into numbers first"
-        raise TableError(wanted(f"column {name!r}", "numbers or categories", values.iloc[0], mend))
-    factorized(table, name)
-    return levels(table, name)

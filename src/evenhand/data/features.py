@@ -7,19 +7,19 @@ from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenhand.data.tables import cells, column, holds_times, named_alike, numbers
+from evenhand.data.tables import cells, holds_times, levels
 from evenhand.errors import TableError, wanted
-from evenhand.kernels.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["coded", "factorized"]
+__all__ = ["MANY", "categories"]
 
 MOST_CODES = 50
 """How many values text may have in any case; text with more that differs in most rows is taken for an identifier."""
+MANY = 1000
+"""More categories than this in a column are refused."""
 
 _DAYS = (
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}",
@@ -31,49 +31,34 @@ _DAYS = (
 _TIME = re.compile(rf"({'|'.join(_DAYS)})([T ]\d{{1,2}}:\d{{2}}\b.*)?|\d{{1,2}}:\d{{2}}(:\d{{2}}(\.\d+)?)?")
 
 
-def coded(frame: pd.DataFrame, name: str) -> Floats:
-    """Return a column of features as finite numbers (n_rows,).
-
-    Numbers and truth values stay what they are. Ordered categories become 0, 1, ... in their order; text and other
-    categories in the order in which they first appear.
+def categories(frame: pd.DataFrame, name: str) -> list[Any] | None:
+    """Return the categories of a column in natural order, ordered ones in theirs; None for numbers and truth values.
 
     Raises
     ------
     TableError
-        If a cell is empty or not finite, or the column holds dates, times, durations, or text that differs in most
-        rows.
+        If a cell is empty, or the column holds dates, times, durations, text that differs in most rows, or more than
+        1000 categories.
     """
     import pandas as pd
 
     values = cells(frame, name)
-    categories = values.dtype if isinstance(values.dtype, pd.CategoricalDtype) else None
-    if holds_times(values) or (categories is None and all(map(_reads_as_time, values))):
-        mend = "turn dates and durations into numbers first, such as days since the earliest"
+    declared = values.dtype if isinstance(values.dtype, pd.CategoricalDtype) else None
+    if holds_times(values) or (declared is None and all(map(_reads_as_time, values))):
+        mend = "turn dates and durations into numbers, such as days since the earliest, or leave it out of features="
         raise TableError(wanted(f"column {name!r}", "numbers or categories", values.iloc[0], mend))
-    if categories is not None and categories.ordered:
-        return np.asarray(values.cat.codes, dtype=np.float64)
     numeric = pd.api.types.is_numeric_dtype(values.dtype)
-    if categories is None and (numeric or all(isinstance(value, (Number, np.bool_)) for value in values)):
-        return numbers(frame, name)
-    return np.asarray(factorized(frame, name)[0], dtype=np.float64)
-
-
-def factorized(frame: pd.DataFrame, name: str) -> tuple[Ints, NDArray[Any]]:
-    """Return a column of categories as codes (n_rows,) and its different values in the order of first appearance.
-
-    Raises
-    ------
-    TableError
-        If a cell is empty, or the column holds text that differs in most rows.
-    """
-    import pandas as pd
-
-    codes, known = pd.factorize(named_alike(column(frame, name)))
-    categorical = isinstance(frame[name].dtype, pd.CategoricalDtype)
-    if not categorical and len(known) > max(MOST_CODES, len(codes) / 2):
+    if declared is None and (numeric or all(isinstance(value, (Number, np.bool_)) for value in values)):
+        return None
+    found = levels(frame, name) if declared is None or not declared.ordered else list(map(str, declared.categories))
+    if declared is None and len(found) > max(MOST_CODES, len(values) / 2):
         mend = "leave an identifier out of features=; give categories the dtype 'category'"
-        raise TableError(wanted(f"column {name!r}", "text with few values", f"{len(known)} in {len(codes)} rows", mend))
-    return np.asarray(codes, dtype=np.int64), np.asarray(known)
+        got = f"{len(found)} in {len(values)} rows"
+        raise TableError(wanted(f"column {name!r}", "text with few values", got, mend))
+    if len(found) > MANY:
+        mend = "leave it out of features=, or merge rare ones"
+        raise TableError(wanted(f"column {name!r}", f"at most {MANY} categories", len(found), mend))
+    return found
 
 
 def _reads_as_time(value: Any) -> bool:

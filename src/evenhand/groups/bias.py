@@ -19,15 +19,17 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.groups.problem import Groups
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.least_squares import Regressions
+from evenhand.policy.conversation import COPIED
 from evenhand.protocol import Label
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Balance", "estimate", "freedom_of", "named"]
+__all__ = ["INTERCEPT", "Balance", "estimate", "freedom_of", "named"]
 
 Balance = Literal["pulls", "arms"]
 POOLED = "everyone"
+INTERCEPT = "intercept"
 
 
 def variances(fit: Regressions, row: int) -> Floats:
@@ -69,7 +71,7 @@ def named(features: Sequence[str] | None, count: int, intercept: bool) -> list[A
     names: list[Any] = [str(one) for one in features or ()] if listed else list(range(count - intercept))
     if len(names) != count - intercept or not (listed or features is None):
         raise ArgumentError(wanted("features", f"{count - intercept} names, one a feature", features))
-    names += ["intercept"] * intercept
+    names += [INTERCEPT] * intercept
     if len(set(names)) < count:
         raise ArgumentError(wanted("features", "names that differ" + " from 'intercept'" * intercept, features))
     return names
@@ -96,7 +98,7 @@ def estimate(
 
     arms, names = len(membership.arms), membership.names
     if not fit.samples.any():
-        raise ArgumentError("bias: nothing has been told yet; tell some rewards first")
+        raise ArgumentError(f"bias: nothing has been told yet; tell some rewards first; {COPIED}: read study.policy")
     own = None if reference is None else membership.code(reference, "reference")
 
     def regression(group: int | None) -> tuple[Floats, Floats]:
@@ -122,16 +124,6 @@ def estimate(
         half = np.full(len(gap), math.inf)
         if math.isfinite(width):
             half[np.isfinite(total)] = width * np.sqrt(total[np.isfinite(total)])
-        tables.append(
-            pd.DataFrame(
-                {
-                    "group": name,
-                    "reference": POOLED if own is None else names[own],
-                    "feature": features,
-                    "bias": gap,
-                    "low": gap - half,
-                    "high": gap + half,
-                }
-            )
-        )
+        columns = {"group": name, "reference": POOLED if own is None else names[own], "feature": features}
+        tables.append(pd.DataFrame(columns | {"bias": gap, "low": gap - half, "high": gap + half}))
     return pd.concat(tables, ignore_index=True)

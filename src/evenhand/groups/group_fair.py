@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evenhand.arguments import one_of, real
 from evenhand.errors import ArgumentError, wanted
-from evenhand.groups.bias import Balance, estimate, freedom_of, named
+from evenhand.groups.bias import INTERCEPT, Balance, estimate, freedom_of, named
 from evenhand.groups.interval_policy import ColdStart, IntervalPolicy, Preset
-from evenhand.groups.problem import Membership
+from evenhand.groups.problem import Membership, one_of_two
 from evenhand.groups.selection import CHAIN_WITHIN, TOP
 from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.policy.conversation import locked
@@ -196,13 +196,14 @@ class GroupFairTopInterval(IntervalPolicy):
 
         Parameters
         ----------
-        reference : the group to compare with; None for the policy's own, or everyone pooled where it has none.
+        reference : the group to compare with; None for the policy's own. Where it has none, that is of two groups the
+            one with more arms, or the second, and of more groups everyone pooled.
         balance : "pulls" or "arms", see above.
         level : the level at which each interval holds.
         noise : the noise's standard deviation where it is known, or "given" for the policy's `noise_scale`. None:
             estimated from the residuals of the arms' own regressions, with Student's quantiles; intervals are
             (-inf, inf) until some arm has more samples than coefficients. "estimated" refuses to answer before that.
-        features : names of the d features; None for 0 .. d-1.
+        features : names of the d features; None for those of the contexts or of the encoder, or 0 .. d-1.
 
         Returns
         -------
@@ -214,11 +215,16 @@ class GroupFairTopInterval(IntervalPolicy):
         ArgumentError
             If an argument cannot be, or nothing has been told yet.
         """
-        chosen = self.reference if reference is None else reference
+        chosen, groups = self.reference if reference is None else reference, self.membership.names
+        if chosen is None and len(groups) == 2:
+            chosen = groups[1 - one_of_two(self.membership.sizes())]
         real("level", level, low=0, below=1)
         one_of("balance", balance, ("pulls", "arms"))
         fit = self._state.fit
         sigma = self._noise(noise)
+        own = self.feature_names or []
+        if features is None and own and not (self.intercept and INTERCEPT in own):
+            features = own
         names = named(features, fit.coefficients.shape[1], self.intercept)
         return estimate(fit, self.membership, chosen, balance=balance, level=level, sigma=sigma, features=names)
 

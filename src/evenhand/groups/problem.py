@@ -25,7 +25,7 @@ from evenhand.labels import as_given, combined_label, combined_labels
 from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Decision, Label, arm_labels, as_label, find_label, places
 
-__all__ = ["Grouped", "Groups", "Membership", "group_label"]
+__all__ = ["Grouped", "Groups", "Membership", "group_label", "one_of_two"]
 
 MOST_MEMORY = 2**33
 """How many bytes the regressions of a policy may take."""
@@ -165,6 +165,12 @@ class Groups:
     def as_dict(self) -> dict[Label, Label]:
         """Return the membership as a dict arm -> group."""
         return {arm: self.names[code] for arm, code in zip(self.arms, self.codes, strict=True)}
+
+
+def one_of_two(sizes: Any, sensitive: int | None = None) -> int:
+    """Return which of two groups is compared with the other, so that a difference is told in one direction: the
+    sensitive one, or the smaller, or the first."""
+    return int(np.argmin(sizes)) if sensitive is None else sensitive
 
 
 class Shown(NamedTuple):

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import real
-from evenhand.data.features import coded
+from evenhand.data.encoding import fitted
 from evenhand.data.groupings import Grouping
 from evenhand.data.tables import column, in_natural_order, named_alike, numbers, places_in
 from evenhand.errors import ArgumentError, TableError, wanted
 from evenhand.frames import as_pandas
 from evenhand.groups.bias import named
-from evenhand.groups.problem import Groups
+from evenhand.groups.problem import Groups, one_of_two
 from evenhand.groups.table_bias import bias_of_table
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
@@ -88,13 +88,15 @@ class TableArms(KernelWorld):
     arm : names of the columns whose values make an arm; one arm for each combination that occurs.
     group : the column, or columns, of the group; all rows of an arm must be of one group.
     reward : the column of rewards, finite numbers on any scale.
-    features : columns shown as context; None for all others. Categories become integers: ordered ones by their order,
-        text and other categories by first appearance. Dates, durations and identifiers are refused.
-    sensitive : the group that rewards are suspected to be biased against, kept for those who build policies.
+    features : columns shown as context; None for all others. Text and categories become columns of zeros and ones, one
+        for each category but the first; ordered categories 0, 1, ... Dates, durations and identifiers are refused.
+    sensitive : the group that rewards are suspected to be biased against, and that `bias` compares with the other.
     noise : standard deviation of noise added to each reward.
 
     Attributes
     ----------
+    features : the names of the contexts' columns (d,).
+    encoder : what turns these columns of other tables into contexts, for a policy's `encode_with`.
     enough : whether the groups with rows enough to say anything hold half of the rows.
     notes : which groups have too few, where they hold more; a column of measurements makes too many groups.
 
@@ -145,8 +147,8 @@ class TableArms(KernelWorld):
         if reward in shown:
             mend = "no context may hold what is predicted; leave it out"
             raise TableError(wanted("features", "columns other than the reward's", reward, mend))
-        self.features = [str(name) for name in shown]
-        table = np.column_stack([coded(frame, name) for name in shown])
+        self.encoder, table = fitted(frame, shown)
+        self.features = self.encoder.names or []
         arms = in_natural_order(cells)
         codes = places_in(np.array(cells, dtype=object), arms)
         groups: dict[Label, Label] = {}
@@ -180,22 +182,25 @@ class TableArms(KernelWorld):
 
         What is estimated is the difference between the group's regression of the reward on the features and that of all
         other rows: the bias PLUS the difference of what the groups are truly worth. It is the bias only where groups
-        are equal on average. The intervals are for whoever the rows were drawn from. Rounds that are resampled from the
-        table know no more than its rows do, so that the intervals of a policy's own `bias()` would be too narrow here.
-        Rows are taken to be independent: one row for each person.
+        are equal on average. Features are centred, so that the intercept is the difference for somebody with the
+        average of every feature; half of the error that `level` allows is the intercepts'. The intervals are for
+        whoever the rows were drawn from. Rounds that are resampled from the table know no more than its rows do, so
+        that the intervals of a policy's own `bias()` would be too narrow here. Rows are taken to be independent: one
+        row for each person.
 
         Parameters
         ----------
         level : the probability with which all intervals hold together, for many rows.
-        intercept : whether the regressions have a constant part; without one, groups whose features differ seem to
-            differ in their rewards too.
+        intercept : whether the regressions have a constant part; without one features are not centred, and groups whose
+            features differ seem to differ in their rewards too.
 
         Returns
         -------
         pandas.DataFrame
-            Columns group, reference, feature, bias, low, high; a row for each feature, and the feature "intercept", of
-            the sensitive group, or of every group where none is named or there are more than two. What the rows do not
-            determine has the interval (-inf, inf).
+            Columns group, reference, feature, bias, low, high, and deviation, the feature's standard deviation; a row
+            for each feature, and the feature "intercept", of the sensitive group, or where none is named of the one
+            with fewer rows; of every group where there are more than two. What the rows do not determine has the
+            interval (-inf, inf).
 
         Raises
         ------
@@ -210,21 +215,23 @@ class TableArms(KernelWorld):
         >>> frame["repaid"] = frame["debt"] - 0.5 * (frame["sex"] == "F") + random.normal(0, 0.1, 400)
         >>> world = TableArms(frame, "sex", group="sex", reward="repaid", sensitive="F")
         >>> world.bias().round(2)[["feature", "bias", "low", "high"]].values.tolist()
-        [['debt', 0.0, -0.08, 0.08], ['intercept', -0.51, -0.55, -0.46]]
+        [['debt', 0.0, -0.08, 0.08], ['intercept', -0.51, -0.53, -0.48]]
         """
         real("level", level, above=0, below=1)
         names, rows = self.membership.names, self.table
         if len(names) < 2:
             raise ArgumentError(wanted("group", "a column with at least two groups", list(names)))
         features = named(self.features, rows.shape[1] + intercept, intercept)
+        scale = rows.std(axis=0)
         if intercept:
-            rows = np.column_stack([rows, np.ones(len(rows))])
+            rows, scale = np.column_stack([rows - rows.mean(axis=0), np.ones(len(rows))]), np.append(scale, 1.0)
         codes = np.repeat(np.array(self.membership.codes), self.counts)
-        every = self.sensitive is None or len(names) > 2
-        compared = range(len(names)) if every else [names.index(self.sensitive)]
-        return bias_of_table(
+        own = None if self.sensitive is None else names.index(self.sensitive)
+        compared = range(len(names)) if len(names) > 2 else [one_of_two(np.bincount(codes), own)]
+        table = bias_of_table(
             rows, self.rewards, codes, self.membership, compared=compared, level=level, features=features
         )
+        return table.assign(deviation=np.tile(scale, len(compared)))
 
     def parameters(self) -> TableParams:
         first = np.concatenate([[0], np.cumsum(self.counts)[:-1]]).astype(np.int64)
@@ -237,15 +244,8 @@ class TableArms(KernelWorld):
     def examples(cls) -> Iterator[TableArms]:
         import pandas as pd
 
-        frame = pd.DataFrame(
-            {
-                "age": ["old", "young"] * 6,
-                "sex": ["F", "F", "M", "M"] * 3,
-                "job": ["none", "some", "some"] * 4,
-                "debt": np.arange(12) * 1000.0,
-                "repaid": np.arange(12)[::-1] * 500.0,
-            }
-        )
+        frame = pd.DataFrame({"age": ["old", "young"] * 6, "sex": [*"FFMM"] * 3, "debt": range(0, 12000, 1000)})
+        frame = frame.assign(job=["none", "some", "some"] * 4, repaid=6000 - frame["debt"] / 2)
         yield cls(frame, ["age", "sex"], group="sex", reward="repaid", sensitive="F", noise=1.0)
 
 

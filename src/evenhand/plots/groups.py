@@ -24,7 +24,8 @@ LABEL = 30
 
 
 def plot_bias(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
-    """Draw the bias of each group, feature by feature, with its confidence interval.
+    """Draw the bias of each group, feature by feature, with its confidence interval; where the table holds them, by
+    standard deviations of the features, so that features with other units compare.
 
     Parameters
     ----------
@@ -33,26 +34,28 @@ def plot_bias(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     columns = ("group", "feature", "bias", "low", "high", "reference")
     table = checked_table("table", table, columns, "what the policy's bias() returns")
     axes = axes_of(ax)
+    unit = "standard deviation" if "deviation" in table else "unit"
     groups, features = list(dict.fromkeys(table["group"])), list(dict.fromkeys(table["feature"]))
     with style():
         undetermined = False
         for i, (group, (text, look)) in enumerate(zip(groups, looks(label_texts(groups)).items(), strict=True)):
             own = table[[label == group for label in table["group"]]]
+            scale = own.get("deviation", 1.0)
             at = np.array([features.index(f) for f in own["feature"]]) + 0.25 * (i - (len(groups) - 1) / 2)
-            known = np.isfinite(own["low"].to_numpy())
-            low, high = (own["bias"] - own["low"]).where(known, 0.0), (own["high"] - own["bias"]).where(known, 0.0)
+            known, middle = np.isfinite(own["low"].to_numpy()), own["bias"] * scale
+            ends = [(abs(own[end] - own["bias"]) * scale).where(known, 0.0) for end in ("low", "high")]
             marks = {"color": look["color"], "marker": look["marker"], "label": plain(text, LABEL)}
-            axes.errorbar(own["bias"], at, xerr=[low, high], linestyle="none", capsize=3, markersize=5, **marks)
+            axes.errorbar(middle, at, xerr=ends, linestyle="none", capsize=3, markersize=5, **marks)
             if not known.all():
                 once = None if undetermined else "not determined yet"
-                axes.plot(own["bias"][~known], at[~known], "x", color="black", label=once)
+                axes.plot(middle[~known], at[~known], "x", color="black", label=once)
                 undetermined = True
         axes.axvline(0.0, **DASHED)
         axes.set_yticks(range(len(features)), [plain(feature, LABEL) for feature in features])
         axes.set_ylim(len(features) - 0.5, -0.5)
         axes.grid(axis="y", visible=False)
         reference = ", ".join(plain(r, LABEL) for r in dict.fromkeys(table["reference"]))
-        return finish(axes, f"Bias, compared with {reference}", "reward per unit of the feature", "feature")
+        return finish(axes, f"Bias, compared with {reference}", f"reward per {unit} of the feature", "feature")
 
 
 def plot_group_share(history: xr.Dataset, *, ax: Axes | None = None) -> Axes:

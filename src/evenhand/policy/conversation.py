@@ -24,8 +24,10 @@ from evenhand.parameters import Parameters, untaught
 from evenhand.protocol import Decision
 from evenhand.saving.saved import item, packed, refused, unpacked, whole
 
-__all__ = ["Configured", "Conversation", "Lock", "locked", "untaught"]
+__all__ = ["COPIED", "Configured", "Conversation", "Lock", "locked", "untaught"]
 
+COPIED = "a study has a copy of the policy that it was created with"
+"""What refusals say of a policy that is not told what its copy is told."""
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
@@ -155,7 +157,8 @@ class Conversation(Configured):
         if found is None:
             if 1 <= number < self._next:
                 raise ClosedTicketError(f"ticket {number} was told or forgotten before; nothing has changed")
-            raise UnknownTicketError(f"ticket {number} was never handed out; the last one was {self._next - 1}")
+            last = f"the last one was {self._next - 1}; {COPIED}: tell it to the study"
+            raise UnknownTicketError(f"ticket {number} was never handed out; {last}")
         if handed and not all(map(_agrees, self._said(given), found[0])):
             raise foreign
         return number, found

@@ -36,7 +36,7 @@ from evenhand.kernels.flatten import flat, names, packer
 from evenhand.labels import by_label, listed
 from evenhand.policy.arms_table import arms_table
 from evenhand.policy.chances import WAITING, Deferred, copied
-from evenhand.policy.conversation import Conversation, locked
+from evenhand.policy.conversation import COPIED, Conversation, locked
 from evenhand.policy.kernel_set import Kernels, Ticket, certain, drawn, unknown, without_ticket
 from evenhand.policy.reasons import CODE_BITS, CODES, FORCED, REASONS, is_forced, reason
 from evenhand.policy.traits import traits_of
@@ -84,7 +84,8 @@ class _Later:
             return policy.__dict__[self.name]
         lacks = "arms yet; give it arms=10 or arms=[labels], or pass it to FairLearn or simulate"
         if policy.arms is not None:
-            lacks = "contexts' dimension yet; ask(contexts) first, or call begin(dimension)"
+            first = "ask(contexts) first, or call begin(dimension)"
+            lacks = f"contexts' dimension yet; {first}; {COPIED}: read study.policy"
         raise ArgumentError(f"{type(policy).__name__} does not know its {lacks}")
 
 
@@ -425,7 +426,7 @@ class KernelPolicy(Conversation):
         rows = rows_of(frame, arms, seen, arm, reward, probability, pays=self.reward_range, largest=LARGEST)
         if columns:
             self.begin(seen.shape[1])
-            self._columns = self._columns or (columns if encoder is None else None)
+            self._name_columns(self._columns or (columns if encoder is None else None))
         self._told = True
         for index, paid, chance, shown in rows:
             self._update(shown, index, paid, (self.round, chance))
@@ -434,6 +435,11 @@ class KernelPolicy(Conversation):
     def context_columns(self) -> list[str] | None:
         """The names of the contexts' columns, in the policy's order; None with an encoder, or where none are known."""
         return self._columns if self.encoder is None else None
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """The name (d,) of each number of a context: its column's, or the encoder's; None where none are known."""
+        return self._columns if self.encoder is None else self.encoder.names
 
     @locked
     def encode_with(self, encoder: Any) -> Self:
@@ -625,7 +631,7 @@ class KernelPolicy(Conversation):
             fill(mine, theirs, f"state.{name}")
             if name.endswith("pulls") and mine.min(initial=0) < 0:
                 raise refused(f"state.{name}", "counts from 0", mine.tolist())
-        policy._columns = column_names(snapshot)
+        policy._name_columns(column_names(snapshot))
         policy._resume(item(snapshot, "tickets"))
         handed_out = policy._next - 1
         if handed_out > policy.round:
@@ -808,8 +814,12 @@ class KernelPolicy(Conversation):
         )
         if self.dimension is None:
             self.begin(shown.shape[1])
-        self._columns = columns
+        if columns is not self._columns:
+            self._name_columns(columns)
         return shown
+
+    def _name_columns(self, columns: list[str] | None) -> None:
+        self._columns = columns
 
     @property
     def _numbers(self) -> int | None:

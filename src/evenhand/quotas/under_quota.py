@@ -487,7 +487,13 @@ class UnderQuota(Base):
         if self.compiled:
             self.learner = self.learner.fresh(arms=self.arms, seed=child(self.seed, 1))
             self.learner.begin(self.dimension or 0)
+            self.learner.encoder = self.encoder
         super()._begin()
+
+    def _name_columns(self, columns: list[str] | None) -> None:
+        super()._name_columns(columns)
+        if self.compiled:
+            self.learner._name_columns(columns)
 
     def distribution(self, why: int) -> Floats | None:
         """Return the distribution of the decision just taken, None where none is known; where wishes are held, what was

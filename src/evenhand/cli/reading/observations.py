@@ -85,8 +85,7 @@ def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
                 raise UnknownArmError(wanted_label(f"{name}, column 'arm'", what, arms, label))
         order.sort(key=at.__getitem__)
     ordered = features.iloc[order].reset_index(drop=True)
-    named = getattr(policy, "encoder", None) or getattr(policy, "context_columns", None)
-    return ordered if named else ordered.to_numpy(np.float64).tolist()
+    return ordered if hasattr(policy, "encoder") else ordered.to_numpy(np.float64).tolist()
 
 
 def groups_of(text: str, study: Study) -> dict[Label, Any] | list[Any]:

@@ -10,10 +10,12 @@ from evenhand import registry
 from evenhand.errors import ArgumentError, RegistryError, nearest, wanted
 from evenhand.protocol import Label
 
-__all__ = ["describe", "find_policy", "group_settings", "parameters_of", "policies_of", "put"]
+__all__ = ["TWO_GROUPS", "describe", "find_policy", "group_settings", "lifted", "parameters_of", "policies_of", "put"]
 
 FOR_GROUPS = ("group-fair-top-interval", "top-interval", "interval-chaining", "naive-fair")
 """The policies to compare in a world with groups if none is named."""
+TWO_GROUPS = "two-group-top-interval"
+"""The form of GroupFairTopInterval that lifts the sensitive one of two groups, which is had by this name alone."""
 
 
 def describe(policy: str, learner: str = "") -> dict[str, Any]:
@@ -76,6 +78,8 @@ def policies_of(
                 if not hasattr(world, "groups"):
                     raise ArgumentError(wanted("--policy", "one for arms without groups, or --group COLUMN", spec))
                 part |= group_settings(parameters_of(part), world, horizon)
+                if TWO_GROUPS in spec.split("+") and "sensitive" in parameters_of(part):
+                    part["sensitive"] = lifted(TWO_GROUPS, getattr(world, "sensitive", None))
         found[spec] = build(described)
     return found
 
@@ -83,9 +87,26 @@ def policies_of(
 def group_settings(takes: Mapping[str, Any], world: Any, horizon: int) -> dict[str, Any]:
     """Return the settings for a world with groups, of those that a policy takes."""
     offered: dict[str, Any] = {"groups": world.groups, "horizon": horizon, "cold_start": "minimum_norm"}
-    if len(set(world.groups.values())) == 2 and getattr(world, "sensitive", None) is not None:
-        offered["sensitive"] = world.sensitive
+    if hasattr(world, "bias"):
+        offered |= {"intercept": True, "noise_scale": float(world.rewards.std()) or 1.0}
     return {name: value for name, value in offered.items() if name in takes}
+
+
+def lifted(policy: str, sensitive: Any) -> Any:
+    """Return the group that a policy is to lift, which takes its explicit name; None for other policies.
+
+    Raises
+    ------
+    ArgumentError
+        If a group is given to another policy, or none to this one.
+    """
+    two = TWO_GROUPS in policy.split("+")
+    if two == (sensitive is None):
+        if two:
+            raise ArgumentError(f"--policy {TWO_GROUPS}: needs --sensitive GROUP, the one of two groups that it lifts")
+        mend = "leave --sensitive out: every group is corrected then, and none lifted"
+        raise ArgumentError(wanted("--policy", f"{TWO_GROUPS} beside --sensitive", policy, mend))
+    return sensitive
 
 
 def _default(world: Any, shares: dict[Label, Any] | None, tolerance: float) -> Sequence[str]:
@@ -109,7 +130,7 @@ def find_policy(name: str, option: str = "--policy") -> registry.Entry:
     RegistryError
         If there is none, or several have that last part.
     """
-    known = registry.entries("policy")
+    known, name = registry.entries("policy"), "groups/group-fair-top-interval" if name == TWO_GROUPS else name
     matches = [e for e in known if e.name == name] or [e for e in known if e.name.endswith("/" + name)]
     if len(matches) > 1 and option == "--learner":
         matches = [e for e in matches if e.name.startswith("learners/")] or matches

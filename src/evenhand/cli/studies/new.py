@@ -39,7 +39,7 @@ def new(
     tolerance: Annotated[float | None, typer.Option(help="By how many plays an arm may be behind its share.")] = None,
     learner: Annotated[str, typer.Option(help="The learner under a quota rule; by default UCB1.")] = "",
     groups: Annotated[str, typer.Option(help="Group of each arm: a=men,b=women, or a JSON file or object.")] = "",
-    sensitive: Annotated[str, typer.Option(help="The group whose rewards are corrected; by default every group.")] = "",
+    sensitive: Annotated[str, typer.Option(help="The group that two-group-top-interval lifts.")] = "",
     seed: Annotated[int | None, typer.Option(help="The seed; by default drawn at random.")] = None,
     name: Annotated[str | None, typer.Option(help="The study's name; by default the file's name.")] = None,
     expire_after: Annotated[
@@ -63,7 +63,7 @@ def new(
 ) -> None:
     """Create a study: a policy in a store, where every decision and reward is saved."""
     from evenhand.cli.output import as_json, say
-    from evenhand.cli.reading.policies import describe, put
+    from evenhand.cli.reading.policies import describe, lifted, put
     from evenhand.cli.reading.promises import described_promises
     from evenhand.policy.traits import traits_of
     from evenhand.studies import Study
@@ -84,7 +84,8 @@ def new(
         raise ArgumentError(wanted("--learner", "a learner beside --policy", learner))
     if not described:
         raise ArgumentError("--policy: name a policy, such as fair-ucb, or pass --spec FILE or --promise FILE")
-    given = {"tolerance": tolerance, "seed": seed} | _labels(labels, shares, groups, sensitive)
+    given = {"tolerance": tolerance, "seed": seed} | _labels(labels, shares, groups)
+    given["sensitive"] = lifted(f"{policy}+{learner}".rstrip("+"), sensitive or None)
     for option, value in given.items():
         if value is not None:
             put(described, option, value)
@@ -171,7 +172,7 @@ def _causal_model(named: str | dict[str, Any]) -> CausalModel:
     return fitted_model(Path(given["data"]), given["edges"], given["smoothing"], given["cut"])
 
 
-def _labels(labels: Any, shares: str, groups: str, sensitive: str) -> dict[str, Any]:
+def _labels(labels: Any, shares: str, groups: str) -> dict[str, Any]:
     """Read what is said about arms, with text as the keys of objects."""
     from evenhand.cli.reading.inputs import named_shares, shares_of
 
@@ -182,7 +183,7 @@ def _labels(labels: Any, shares: str, groups: str, sensitive: str) -> dict[str, 
     members = named_shares(groups, "--groups") if groups else None
     if groups and members is None:
         raise ArgumentError(wanted("--groups", "ARM=GROUP,ARM=GROUP, or a JSON file or object", groups))
-    return {"arms": labels, "shares": owed, "groups": members, "sensitive": sensitive or None}
+    return {"arms": labels, "shares": owed, "groups": members}
 
 
 def _arms(text: str, log: Path | None, column: str) -> Any:

@@ -134,6 +134,8 @@ def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path]
         f"{found['name']}: {found['policy']}, since {found['created']:%Y-%m-%d %H:%M}; {found['decisions']} decisions, "
         f"{found['told']} told, {found['forgotten']} forgotten, {found['open']} open\n"
     )
+    for note in found["notes"]:
+        say(f"- {note}")
     rows = every_row = _rows(found["arms"], clauses)
     if len(rows) > MOST:
         rows = sorted(rows, key=lambda row: (row["owed"] is None, -(row["owed"] or 0.0), -row["decisions"]))[:MOST]
@@ -164,8 +166,6 @@ def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path]
     if found["reward"] is not None:
         mean, recent, window = found["reward"].values()
         say(f"Mean reward {number(mean)}; of the last {window} told {number(recent)}.")
-    for note in found["notes"]:
-        say(f"- {note}")
     if written:
         say("written: " + ", ".join(map(str, written)))
 

@@ -1,12 +1,13 @@
 """Figure 3: COMPAS and family income, where only the perceived regret exists.
 
-The gap to TopInterval is the price of fairness. Features are shown as they are, many of them constant or collinear
-inside an arm, so least squares takes the solution of smallest norm from the first sample on in both readings.
+The gap to TopInterval is the price of fairness. Features are shown as in the authors' program, text as integers by
+first appearance and the rest as it is; many are constant or collinear inside an arm, so least squares takes the
+solution of smallest norm from the first sample on in both readings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def world_of(data: str, noise: float = 1.0) -> TableArms:
         from evenhand.datasets.compas import COMPAS_FEATURES, load_compas
 
         return TableArms(
-            load_compas(),
+            _numbered(load_compas(), COMPAS_FEATURES),
             ["age_cat", "race"],
             group="race",
             reward="v_decile_score",
@@ -59,14 +60,24 @@ def world_of(data: str, noise: float = 1.0) -> TableArms:
         )
     from evenhand.datasets.family_income import load_family_income
 
+    households = load_family_income().drop(columns="Household Head Age")
+    arm = ["age_band", "Household Head Sex"]
     return TableArms(
-        load_family_income().drop(columns="Household Head Age"),
-        ["age_band", "Household Head Sex"],
+        _numbered(households, households.columns.drop(arm)),
+        arm,
         group="Household Head Sex",
         reward="Total Household Income",
         sensitive="Male",
         noise=noise,
     )
+
+
+def _numbered(frame: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
+    """Return the frame with text in these columns as integers by first appearance, as the paper has it."""
+    import pandas as pd
+
+    texts = [name for name in columns if not pd.api.types.is_numeric_dtype(frame[name])]
+    return frame.assign(**{name: pd.factorize(frame[name])[0] for name in texts})
 
 
 @experiment(
