@@ -39,6 +39,7 @@ COMMANDS = {
     "leave": "studies.workers:leave",
     "simulate": "simulate",
     "sample": "sample",
+    "certify": "certify",
     "label": "studies.label",
     "audit": "audit",
     "evaluate": "evaluate",
@@ -62,7 +63,7 @@ Software that decides fairly while it learns.
   audit-pairs   which people are alike, so that they are treated alike
   recommend     which candidate is the best of those that are fair to all groups
 
-Before you decide   simulate, evaluate, label
+Before you decide   simulate, evaluate, label, certify
 From day to day     ask, tell, forget, show, export; add, retire, change
 Was it kept?        audit, verify
 Stores, service     studies, serve, keys, snapshot, erase
