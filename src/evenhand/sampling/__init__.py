@@ -7,7 +7,6 @@ from evenhand.sampling.final import Collected
 from evenhand.sampling.forecast import Forecast, forecast
 from evenhand.sampling.labelling.collection import collect, group_errors
 from evenhand.sampling.labelling.label_queue import LabelQueue, Task
-from evenhand.sampling.labelling.label_world import LabelledItems
 from evenhand.sampling.measures import confidence_sequence, fairness_report
 from evenhand.sampling.models.estimators import EstimatorModel
 from evenhand.sampling.models.logistic import LogisticModel
@@ -36,7 +35,6 @@ __all__ = [
     "GreedySampler",
     "ImageFolder",
     "LabelQueue",
-    "LabelledItems",
     "LogisticModel",
     "MappedRows",
     "OptimisticSampler",

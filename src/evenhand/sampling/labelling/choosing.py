@@ -1,4 +1,4 @@
-"""Which item of a group to label next: any, the one that the model is least sure of, or the one unlike all before."""
+"""Which item of a group to label next: any, or the one that the model is least sure of."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CHOICES", "Choice", "Spread", "most_uncertain"]
+__all__ = ["CHOICES", "Choice", "most_uncertain"]
 
-Choice = Literal["uncertainty", "uniform", "diverse"]
-CHOICES = ("uncertainty", "uniform", "diverse")
+Choice = Literal["uncertainty", "uniform"]
+CHOICES = ("uncertainty", "uniform")
 
 
 def most_uncertain(model: Any, X: NDArray[Any]) -> int:
@@ -21,27 +21,3 @@ def most_uncertain(model: Any, X: NDArray[Any]) -> int:
     if model.constant is not None:
         return 0
     return int(np.argmin(np.asarray(model.predict_proba(X)).max(axis=1)))
-
-
-class Spread:
-    """Farthest-first traversal: the next row is the one with the greatest distance to the rows chosen before.
-
-    Distances are Euclidean, of features (n, d) divided by their standard deviation over the whole pool.
-
-    Source: Gonzalez, "Clustering to minimize the maximum intercluster distance", 1985.
-    """
-
-    def __init__(self, features: NDArray[Any]) -> None:
-        flat = features.reshape(len(features), -1).astype(np.float64)
-        deviation = flat.std(axis=0)
-        self._scaled = flat / np.where(deviation > 0, deviation, 1.0)
-        self._nearest = np.full(len(flat), np.inf)
-
-    def note(self, position: int, group: NDArray[np.int64]) -> None:
-        """Note that an item was chosen; `group` holds the positions of its group."""
-        away = ((self._scaled[group] - self._scaled[position]) ** 2).sum(axis=1)
-        self._nearest[group] = np.minimum(self._nearest[group], away)
-
-    def farthest(self, positions: NDArray[np.int64]) -> int:
-        """Return the index into `positions` of the item that is farthest from those noted, the first of several."""
-        return int(np.argmax(self._nearest[positions]))

@@ -10,7 +10,7 @@ import numpy as np
 from evenhand.errors import ArgumentError, ExhaustedError, wanted
 from evenhand.labels import order_of
 from evenhand.protocol import Label
-from evenhand.sampling.labelling.choosing import Choice, Spread, most_uncertain
+from evenhand.sampling.labelling.choosing import Choice, most_uncertain
 from evenhand.sampling.labelling.label_items import LABELLED, OPEN, PURPOSES, REJECTED, WAITING, Items
 from evenhand.sampling.sampler import Sampler
 from evenhand.saving.saved import fill, item
@@ -35,7 +35,6 @@ class Assignment:
         self.slots: list[tuple[int, str]] = []
         self.places = np.full((len(items.ids), 2), -1, np.int64)
         self._group = dict(zip(sampler.groups, order_of(items.groups, sampler.groups) or (), strict=True))
-        self._spread = Spread(items.features) if choice == "diverse" else None
 
     def next_item(self) -> tuple[int, str]:
         """Return the item that fills the next row of a draw, and why; it is open from now on.
@@ -73,8 +72,6 @@ class Assignment:
                 self.sampler.retire(label, f"no item of {label!r} is left to train with")
         position, why = self._chosen(waiting, label, purpose)
         self.items.state[position], self.places[position, 0] = OPEN, draw
-        if self._spread is not None and purpose == "training":
-            self._spread.note(position, self.items.orders[group])
         return position, why
 
     def settle(self, position: int, label: Label) -> None:
@@ -126,8 +123,6 @@ class Assignment:
                 most_uncertain(self.sampler.model, self.items.features[waiting]),
                 "the model is least sure of it",
             )
-        elif self._spread is not None:
-            index, why = self._spread.farthest(waiting), "it is farthest from those chosen before"
         else:
             index, why = 0, "the next one in random order"
         return int(waiting[index]), f"trains {label!r}: {why}"
@@ -141,9 +136,6 @@ class Assignment:
         fill(self.items.state, item(snapshot, "state"), "state")
         fill(self.places, item(snapshot, "row"), "row")
         self.slots = [(draw, purpose) for draw, purpose in item(snapshot, "slots")]
-        if self._spread is not None:
-            for position in np.flatnonzero((self.items.state != WAITING) & ~self.items.validates).tolist():
-                self._spread.note(position, self.items.orders[self.items.group[position]])
 
 
 class Rehearsal(Assignment):
