@@ -283,7 +283,7 @@ def test_two_people_who_label_every_item_are_known_by_the_names_of_their_tool(pa
         (["--annotator-of", "7="], "--annotator-of: wanted each user once with a name, such as 7=ann,8=bob, got '7='"),
         (["--annotator-of", "7"], "--annotator-of: wanted each user once with a name"),
         (["--annotator-of", "7=ann,7=bob"], "--annotator-of: wanted each user once with a name"),
-        (["--annotator", "ann,bob"], "--annotator: wanted one name for the labels of a file, got 'ann,bob'; name"),
+        (["--annotator", "ann,bob"], "--annotator: wanted one name for the labels of a file, or --annotator-of"),
         (["--annotator", "ann", "--annotator-of", "7=bob"], "--annotator: wanted one name for the labels of a file"),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,10 +18,7 @@ __all__ = ["certify"]
 def certify(
     folder: Annotated[Path, typer.Argument(help="The folder that evenhand sample wrote.")],
     threshold: Annotated[float, typer.Option("--at-most", help="The limit of every group's risk, such as 0.25.")],
-    fresh: Annotated[
-        Path | None,
-        typer.Option(help="A table of labelled rows that are not from the pool; by default what the pool has left."),
-    ] = None,
+    fresh: Annotated[Path | None, typer.Option(help="Labelled rows in a table; else what the pool has left.")] = None,
     delta: Annotated[float, typer.Option(help="The probability with which the verdict may be wrong.")] = 0.05,
     empty: EMPTY = "refuse",
     json: JSON = False,
@@ -80,12 +77,12 @@ def _rows_in(path: Path, pool: TablePool, empty: str) -> ArrayPool:
 
 def _in_words(check: Certification) -> str:
     """Return the verdict as a sentence."""
-    groups: dict[str, Any] = dict(iter(check.risks.groupby("verdict")))
+    risks = check.risks
+    few = risks.index[risks["verdict"] == "not_shown"]
     limit, sure = f"{check.threshold:g}", f"with {1 - check.delta:g} confidence, for rows like these"
     if check.verdict == "certified":
         return f"Certified: in every group the risk is at most {limit}, {sure}."
     if check.verdict == "refuted":
-        worst = groups["refuted"].iloc[0]
+        worst = risks[risks["verdict"] == "refuted"].iloc[0]
         return f"Refuted: the risk of {worst.name} is above {limit} ({worst.low:.3f} to {worst.high:.3f}), {sure}."
-    few = ", ".join(map(str, groups["not_shown"].index))
-    return f"Not shown: too few rows to tell whether the risk is at most {limit} for {few}."
+    return f"Not shown: too few rows to tell whether the risk is at most {limit} for {', '.join(map(str, few))}."

@@ -28,9 +28,7 @@ def sample(
     ],
     group: Annotated[str, typer.Option(help="The column of groups, or several: sex,race.")],
     budget: Annotated[float, typer.Option(help="The number of labels to buy, or their total cost with --costs.")],
-    label: Annotated[
-        str, typer.Option(help="The column of labels; for a pool without labels: evenhand label.", show_default=False)
-    ] = "",
+    label: Annotated[str, typer.Option(help="The column of labels; a pool without labels: evenhand label.")] = "",
     scheme: Annotated[
         str, typer.Option(help="optimistic, epsilon-greedy, greedy, uniform or proportional.")
     ] = "optimistic",
@@ -55,7 +53,6 @@ def sample(
     from evenhand.cli.reading.inputs import named_shares, names_of
     from evenhand.cli.worst_off import compared, say_compared
     from evenhand.data.csv_files import write_csv
-    from evenhand.display.html import notes_of
     from evenhand.plots.sampling import plot_collection
     from evenhand.sampling import TablePool
     from evenhand.saving.state import save
@@ -70,7 +67,7 @@ def sample(
     options |= {"seed": seed} | _classes(world, loss, multiclass=multiclass, reweighted=reweighted)
     sampler = _sampler(scheme, world, options, trend)
     folder(out)
-    for note in notes_of(sampler):
+    for note in sampler.notes:
         typer.echo(f"Before it is spent: {note}", err=True)
     world.reset(sampler.seed)
     history = _run(sampler, world, budget, quiet=json)
@@ -113,8 +110,8 @@ def labelled_rows(
     from evenhand.protocol import labels_of_texts
 
     frame = read_table(path, text=[name for name in (*groups, label) if name not in (features or ())])
-    begin = f"evenhand label {path} --id COLUMN --group {','.join(groups)} --features COLUMN,COLUMN --labels A,B"
-    mend = f"if nothing is labelled yet, begin with: {begin} --tasks next.csv"
+    more = f"--id COLUMN --group {','.join(groups)} --features COLUMN,COLUMN --labels A,B --tasks next.csv"
+    mend = f"if nothing is labelled yet, begin with: evenhand label {path} {more}"
     if not label or (label in frame.columns and frame[[label]].isna().all(axis=None)):
         why = f"every cell is empty; {mend}" if label else mend
         raise ArgumentError(wanted(option, "a column with labels", label or None, why))

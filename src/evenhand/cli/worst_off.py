@@ -39,15 +39,16 @@ def say_compared(found: dict[str, Any], title: str, out: Path) -> None:
 
     records(title, found["fresh"])
     worst, other = found["worst_off"], found["uniform"]["worst_off"]
+    certify = f"Certify a limit of yours: evenhand certify {shlex.quote(str(out))} --at-most"
     if worst is None or other is None:
         say("The pool has too few rows left to judge the model by: certify it on fresh rows before you rely on it.")
-        say(f"Certify a limit of yours: evenhand certify {shlex.quote(str(out))} --at-most 0.2 --fresh FILE")
+        say(f"{certify} 0.2 --fresh FILE")
         return
     one, two = (
         f"{each['group']}, {found['risk']} {each['risk']:.3f} ({each['low']:.3f} to {each['high']:.3f})"
         for each in (worst, other)
     )
-    among = " of the groups that can be judged" if worst["notes"] else ""
+    among = " of the groups that can be judged" * bool(worst["notes"])
     say(f"Worst off{among}: {one} on {worst['rows']:,} rows that were not drawn.")
     say(f"After one uniform draw of {found['uniform']['rows']:,} rows: {two}.")
     if max(worst["low"], other["low"]) <= min(worst["high"], other["high"]):
@@ -55,8 +56,7 @@ def say_compared(found: dict[str, Any], title: str, out: Path) -> None:
     say("With 95 % confidence the intervals of all groups hold at once, for new rows like those of the pool.")
     for note in worst["notes"]:
         say(f"- {note}")
-    limit = math.ceil(100 * worst["limit"]) / 100
-    say(f"Certify a limit of yours: evenhand certify {shlex.quote(str(out))} --at-most {limit:g}")
+    say(f"{certify} {math.ceil(100 * worst['limit']) / 100:g}")
 
 
 def _worst(risks: pd.DataFrame) -> dict[str, Any] | None:

@@ -21,8 +21,6 @@ from evenhand.sampling.pools.pools import ArrayPool
 from evenhand.sampling.reweighting import minimax_reweighting
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from evenhand.sampling.sampler import Sampler
 
 __all__ = ["Collected", "final_classifier", "fresh_risks", "named_columns", "uniform_draw"]
@@ -93,8 +91,8 @@ def final_classifier(trainer: Trainer, final_refit: bool, reweighted: bool) -> A
         raise
 
 
-def fresh_risks(model: Any, pool: ArrayPool, drawn: Any, loss: Loss = "zero_one") -> pd.DataFrame:
-    """Return by group `rows`, `risk`, `low` and `high` of a model on the rows of a pool that were not drawn; with 95 %
+def fresh_risks(model: Any, pool: ArrayPool, drawn: Any, loss: Loss = "zero_one") -> Any:
+    """Return a data frame by group: `rows`, `risk`, `low` and `high` of a model on the rows of a pool that were not drawn; with 95 %
     confidence all intervals hold at once. A loss that is not in [0, 1] is replaced by the 0-1 loss.
     """
     bounded = loss if isinstance(loss, str) and loss in BOUNDED else "zero_one"
@@ -106,8 +104,7 @@ def fresh_risks(model: Any, pool: ArrayPool, drawn: Any, loss: Loss = "zero_one"
         rows = np.flatnonzero(left & (pool.group == pool.groups.index(draw.group)))
         check.tell(draw, pool.X[rows], pool.y[rows])
         check.retire(draw.group)
-    risks: pd.DataFrame = check.risks
-    return risks.drop(columns="verdict")
+    return check.risks.drop(columns="verdict")
 
 
 def uniform_draw(

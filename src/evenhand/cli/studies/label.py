@@ -57,6 +57,8 @@ def label(
     Begin and go on with the same command: the queue is kept in --state. To label in a browser, serve the queue as a
     study.
     """
+    import pandas as pd
+
     from evenhand.cli.output import as_json, records, say, say_notes
     from evenhand.cli.reading.empty_cells import without_empty_cells
     from evenhand.cli.reading.inputs import labels_in, names_of
@@ -76,8 +78,8 @@ def label(
         raise ArgumentError(wanted("--labels", "at least two labels", labels))
     users = _users(annotator_of)
     if read is not None and len(names) + bool(users) > 1:
-        mend = "name users by --annotator-of 1=ann,2=bob"
-        raise ArgumentError(wanted("--annotator", "one name for the labels of a file", annotator, mend))
+        what = "one name for the labels of a file, or --annotator-of 1=ann,2=bob"
+        raise ArgumentError(wanted("--annotator", what, annotator))
     frame, written = read_as_written(table, text=[name for name in (id, *groups) if name not in columns])
     frame = without_empty_cells(frame, [id, *groups], columns, empty)
     content = _content(written.loc[frame.index], shown)
@@ -104,7 +106,8 @@ def label(
         words = f"{done['told']} labels read, {done['rejected']} items rejected, {done['left']} left open"
         words += f", {done['repeated']} told before" if "repeated" in done else ""
     if out is not None:
-        write_csv(_labelled(queue), out)
+        parts = {"training": queue.training, "validation": queue.validation}
+        write_csv(pd.concat([part.assign(purpose=name) for name, part in parts.items()]), out)
     if json:
         risks = queue.risks.reset_index().to_dict("records")
         as_json({**done, "groups": risks, "progress": queue.progress.reset_index().to_dict("records")}, queue)
@@ -198,10 +201,3 @@ def _users(text: str | None) -> dict[str, str]:
     if not all(user and name for user, name in names.items()) or len(names) < len(pairs):
         raise ArgumentError(wanted("--annotator-of", "each user once with a name, such as 7=ann,8=bob", text))
     return names
-
-
-def _labelled(queue: LabelQueue) -> pd.DataFrame:
-    import pandas as pd
-
-    parts = {"training": queue.training, "validation": queue.validation}
-    return pd.concat([part.assign(purpose=name) for name, part in parts.items()], ignore_index=True)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, ExhaustedError, wanted
 from evenhand.labels import order_of
 from evenhand.protocol import Label
-from evenhand.sampling.labelling.choosing import Choice, most_uncertain
 from evenhand.sampling.labelling.label_items import LABELLED, OPEN, PURPOSES, REJECTED, WAITING, Items
 from evenhand.sampling.sampler import Sampler
 from evenhand.saving.saved import fill, item
 
-__all__ = ["Assignment", "Rehearsal"]
+__all__ = ["CHOICES", "Assignment", "Choice", "Rehearsal"]
 
+Choice = Literal["uncertainty", "uniform"]
+CHOICES = ("uncertainty", "uniform")
 START = 10
 """Training items of each group that come at random before the model's uncertainty counts: a model that has not met a
 label cannot be unsure about it, and would never ask for such items.
@@ -119,10 +121,8 @@ class Assignment:
             return int(waiting[0]), f"validates {label!r}: the next one in random order"
         started = self.sampler.training.by_group[self.sampler.groups.index(label)] >= START
         if self._choice == "uncertainty" and started:
-            index, why = (
-                most_uncertain(self.sampler.model, self.items.features[waiting]),
-                "the model is least sure of it",
-            )
+            index = _most_uncertain(self.sampler.model, self.items.features[waiting])
+            why = "the model is least sure of it"
         else:
             index, why = 0, "the next one in random order"
         return int(waiting[index]), f"trains {label!r}: {why}"
@@ -150,3 +150,13 @@ class Rehearsal(Assignment):
 
     def _vacate(self, position: int, state: int) -> None:
         self.items.state[position] = state
+
+
+def _most_uncertain(model: Any, X: NDArray[Any]) -> int:
+    """Return the row whose most probable label is least probable, the first of several such rows.
+
+    While the model has seen fewer than two labels it is sure of every row alike, and the first one is returned.
+    """
+    if model.constant is not None:
+        return 0
+    return int(np.argmin(np.asarray(model.predict_proba(X)).max(axis=1)))

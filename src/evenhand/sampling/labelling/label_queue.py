@@ -26,8 +26,7 @@ from evenhand.registry import register
 from evenhand.rng import Seed, child, draw_seed
 from evenhand.sampling.forecast import Forecast, forecast
 from evenhand.sampling.labelling.annotations import Annotations
-from evenhand.sampling.labelling.choosing import CHOICES, Choice
-from evenhand.sampling.labelling.label_assignment import Assignment
+from evenhand.sampling.labelling.label_assignment import CHOICES, Assignment, Choice
 from evenhand.sampling.labelling.label_files import LabelFile, write_tasks
 from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED, Items
 from evenhand.sampling.labelling.label_reading import tell_file
