@@ -92,8 +92,8 @@ def final_classifier(trainer: Trainer, final_refit: bool, reweighted: bool) -> A
 
 
 def fresh_risks(model: Any, pool: ArrayPool, drawn: Any, loss: Loss = "zero_one") -> Any:
-    """Return a data frame by group: `rows`, `risk`, `low` and `high` of a model on the rows of a pool that were not drawn; with 95 %
-    confidence all intervals hold at once. A loss that is not in [0, 1] is replaced by the 0-1 loss.
+    """Return a data frame by group: `rows`, `risk`, `low` and `high` of a model on the rows of a pool that were not
+    drawn; with 95 % confidence all intervals hold at once. A loss that is not in [0, 1] is replaced by the 0-1 loss.
     """
     bounded = loss if isinstance(loss, str) and loss in BOUNDED else "zero_one"
     check = Certification(pool.groups, model, threshold=1.0, batch=len(pool.y), loss=bounded)
