@@ -178,5 +178,5 @@ def test_every_command_prints_the_notes_of_what_it_found(command, files, monkeyp
     assert words.exit_code in (0, 1), words.output
     assert NOTE in " ".join(words.output.split())
     plain = call(command, *arguments, "--json")
-    body = json.loads(plain.output)
+    body = json.loads(plain.stdout)
     assert any(NOTE in note for note in body["notes"]), body.keys()

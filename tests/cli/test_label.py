@@ -196,10 +196,10 @@ OTHER = {
     "features": (["--features", "age,bmi,s6"], "--features age,bmi,s6: holds other values than when"),
     "fewer features": (["--features", "age,bmi"], "--features age,bmi: holds other values than when"),
     "order": (["--features", "bmi,age,s5"], "--features bmi,age,s5: holds other values than when"),
-    "groups": (["--group", "site"], "column 'site': holds other groups than when"),
+    "groups": (["--group", "site"], "--group site: holds other groups than when"),
     "shown": (["--show", "age"], "--show age: holds other values than when"),
     "annotators": (["--annotators", "1"], "--annotators: wanted 2 as in labels.evenhand, got 1; repeat what"),
-    "choice": (["--choice", "uniform"], "--choice: wanted 'diverse' as in labels.evenhand, got 'uniform'; repeat"),
+    "choice": (["--choice", "uncertainty"], "--choice: wanted 'uniform' as in labels.evenhand, got 'uncertainty'"),
     "seed": (["--seed", "2"], "--seed: wanted 1 as in labels.evenhand, got 2; repeat what the state was begun with"),
 }
 
@@ -207,7 +207,7 @@ OTHER = {
 @pytest.fixture
 def begun(patients):
     pd.read_csv("patients.csv").assign(site=["x", "y"] * 221).to_csv("patients.csv", index=False)
-    labelled(1, "low", "--seed", 1, "--annotators", 2, "--choice", "diverse", "--annotator", "ann")
+    labelled(1, "low", "--seed", 1, "--annotators", 2, "--choice", "uniform", "--annotator", "ann")
     return pathlib.Path("labels.evenhand").read_bytes()
 
 
@@ -227,11 +227,11 @@ def test_a_queue_is_not_resumed_with_other_values_of_a_feature(begun):
     assert "--features age,bmi,s5: holds other values than when labels.evenhand was begun" in str(refused.exception)
 
 
-@pytest.mark.parametrize("more", [[], ["--annotators", "2", "--choice", "diverse", "--seed", "1"]])
+@pytest.mark.parametrize("more", [[], ["--annotators", "2", "--choice", "uniform", "--seed", "1"]])
 def test_a_queue_is_resumed_with_its_own_settings(begun, more):
     assert labelled(1, "low", *more, "--annotator", "bob").exit_code == 0
     queue = eh.load("labels.evenhand")
-    assert (queue.annotators, queue.choice, queue.seed, len(queue.annotations)) == (2, "diverse", 1, 2)
+    assert (queue.annotators, queue.choice, queue.seed, len(queue.annotations)) == (2, "uniform", 1, 2)
 
 
 WORKED = ("patients.csv", *OPTIONS, "--annotators", 2)
@@ -268,21 +268,90 @@ def test_what_is_left_of_a_pool_is_written(patients):
     assert sorted(pd.read_csv("t.csv")["id"]) == sorted(written)
 
 
-def test_everybody_has_tasks_of_their_own_and_names_of_a_tool_are_theirs(patients):
+def test_two_people_who_label_every_item_are_known_by_the_names_of_their_tool(patients):
     for who in ("ann", "bob"):
         call(*WORKED, "--seed", 1, "--items", 3, "--annotator", who, "--tasks", f"{who}.json")
     assert pathlib.Path("ann.json").read_text() == pathlib.Path("bob.json").read_text()
     label_studio("ann.json", 7, 8)
-    before = pathlib.Path("labels.evenhand").read_bytes()
-    refused = str(call(*WORKED, "--read", "export.json").exception)
-    assert "export.json, row 1, item 'p" in refused
-    assert "ann, bob was asked for it, not 7" in refused
-    assert "nothing was told" in refused
-    assert pathlib.Path("labels.evenhand").read_bytes() == before
-    unnamed = call(*WORKED, "--read", "export.json", "--annotator", "7=")
-    assert "wanted a name, or the names of users" in str(unnamed.exception)
-    assert "6 labels read" in call(*WORKED, "--read", "export.json", "--annotator", "7=ann, 8=bob").output
+    assert "6 labels read" in call(*WORKED, "--read", "export.json", "--annotator-of", "7=ann, 8=bob").output
     assert set(eh.load("labels.evenhand").annotations["annotator"]) == {"ann", "bob"}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--annotator-of", "7="], "--annotator-of: wanted each user once with a name, such as 7=ann,8=bob, got '7='"),
+        (["--annotator-of", "7"], "--annotator-of: wanted each user once with a name"),
+        (["--annotator-of", "7=ann,7=bob"], "--annotator-of: wanted each user once with a name"),
+        (["--annotator", "ann,bob"], "--annotator: wanted one name for the labels of a file, or --annotator-of"),
+        (["--annotator", "ann", "--annotator-of", "7=bob"], "--annotator: wanted one name for the labels of a file"),
+    ],
+)
+def test_names_that_cannot_be_meant_are_refused(patients, options, words):
+    call(*WORKED, "--seed", 1, "--items", 3, "--tasks", "t.json")
+    label_studio("t.json", 7, 8)
+    before = pathlib.Path("labels.evenhand").read_bytes()
+    assert words in str(call(*WORKED, "--read", "export.json", *options).exception)
+    assert pathlib.Path("labels.evenhand").read_bytes() == before
+
+
+ALONE = ("patients.csv", *OPTIONS)
+
+
+def test_each_name_gets_items_of_its_own_in_one_file_for_everybody(patients):
+    both = call(*ALONE, "--seed", 1, "--items", 3, "--annotator", "ann,bob", "--tasks", "t.csv")
+    assert "6 items are in t.csv" in both.output
+    tasks = pd.read_csv("t.csv")
+    assert tasks["id"].is_unique
+    assert tasks["annotator"].tolist() == ["ann"] * 3 + ["bob"] * 3
+    call(*ALONE, "--items", 3, "--annotator", "bob", "--tasks", "bob.csv")
+    pd.testing.assert_frame_equal(pd.read_csv("bob.csv"), tasks.tail(3).reset_index(drop=True))
+    tasks.assign(label="low").to_csv("labels.csv", index=False)
+    assert "6 labels read, 0 items rejected, 0 left open" in call(*ALONE, "--read", "labels.csv").output
+    assert sorted(eh.load("labels.evenhand").annotations["annotator"]) == ["ann"] * 3 + ["bob"] * 3
+
+
+def test_whoever_answered_is_read(patients):
+    call(*ALONE, "--seed", 1, "--items", 2, "--annotator", "ann,bob", "--tasks", "t.json")
+    label_studio("t.json", 8)
+    assert "4 labels read, 0 items rejected" in call(*ALONE, "--read", "export.json").output
+    queue = eh.load("labels.evenhand")
+    assert set(queue.annotations["annotator"]) == {"8"}
+    assert queue.open_items() == []
+
+
+def test_people_see_cells_as_they_are_written(patients):
+    frame = pd.read_csv("patients.csv", dtype=str).assign(age=lambda f: f["age"] + "0")
+    frame.loc[0, "s5"] = None
+    frame.to_csv("patients.csv", index=False)
+    call(*ALONE, "--seed", 1, "--items", 442, "--tasks", "t.csv", "--empty", "fill")
+    shown = pd.read_csv("t.csv").set_index("id")["text"]
+    for number in (0, 1):
+        row = frame.iloc[number]
+        cells = f"age {row['age']}, bmi {row['bmi']}, s5 {row['s5'] if number else 'empty'}"
+        assert shown.get(row["patient"], f"patient {row['patient']}, {cells}") == f"patient {row['patient']}, {cells}"
+    assert any(" 59.00," in text for text in shown)
+
+
+def test_groups_may_be_several_columns(patients):
+    frame = pd.read_csv("patients.csv").assign(site=["x", "y"] * 221)
+    frame.to_csv("patients.csv", index=False)
+    options = ["patients.csv", "--id", "patient", "--features", "age,bmi", "--labels", "low,high", "--seed", 1]
+    assert call(*options, "--group", "sex,site", "--items", 8, "--tasks", "t.csv").exit_code == 0
+    assert set(pd.read_csv("t.csv")["group"]) == {"f & x", "f & y", "m & x", "m & y"}
+    other = str(call(*options, "--group", "sex", "--tasks", "t.csv").exception)
+    assert "--group sex: holds other groups than when" in other
+    many = str(call(*options, "--group", "sex,age,bmi", "--tasks", "t.csv", "--state", "other").exception)
+    assert many.startswith("--group: wanted groups with rows to train and to validate, got ")
+    twice = str(call(*options, "--group", "sex,sex", "--tasks", "t.csv", "--state", "other").exception)
+    assert "it is in group already" in twice
+
+
+def test_one_big_batch_is_said_to_be_uniform(patients):
+    big = call(*ALONE, "--seed", 1, "--items", 100, "--tasks", "t.csv").output
+    assert "- 100 rows were chosen at once without a label, which is nearly a uniform draw; ask for fewer" in big
+    small = call(*ALONE, "--seed", 1, "--items", 20, "--tasks", "t.csv", "--state", "other").output
+    assert "chosen at once" not in small
 
 
 def test_a_refused_table_names_the_file_the_row_and_the_item(patients):

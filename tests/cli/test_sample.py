@@ -13,13 +13,13 @@ from tests.cli.shell import answer, call, refused
 N = 120
 RNG = np.random.default_rng(0)
 POOL = pd.DataFrame({"x": RNG.random(N), "y": RNG.integers(0, 2, N), "g": ["a"] * 60 + ["b"] * 60})
-FILES = ["history.csv", "mixture.csv", "model.evenhand", "rows.csv", "sample.png", "sampler.evenhand"]
+FILES = ["history.csv", "mixture.csv", "model.evenhand", "pool.evenhand", "rows.csv", "sample.png", "sampler.evenhand"]
 
 
 def sampled(tmp_path, frame, *options, budget=40):
     frame.to_csv(tmp_path / "pool.csv", index=False)
     usual = ["--group", "g", "--label", "y", "--budget", budget, "--seed", 1, "--out", tmp_path / "out", "--json"]
-    return json.loads(answer("sample", tmp_path / "pool.csv", *usual, *options))
+    return json.loads(call("sample", tmp_path / "pool.csv", *usual, *options).stdout)
 
 
 def written(tmp_path):
@@ -135,7 +135,7 @@ def test_many_groups_are_drawn_and_noted_in_few_lines(tmp_path):
     POOL.assign(g=[f"g {max(i - N // 2, 0) // 3}" for i in range(N)]).to_csv(tmp_path / "pool.csv", index=False)
     usual = ["--group", "g", "--label", "y", "--budget", 100, "--seed", 1, "--out", tmp_path / "out"]
     said = answer("sample", tmp_path / "pool.csv", *usual)
-    assert sum(line.startswith("- ") for line in said.splitlines()) == 11
+    assert sum(line.startswith("- ") for line in said.splitlines()) == 12  # one of them on the groups that are judged
     assert "more notes; --json lists them all" in said
 
 
@@ -163,6 +163,131 @@ def test_options_for_two_labels_are_refused_for_more(tmp_path, options, words):
     POOL.assign(y=np.arange(N) % 7).to_csv(tmp_path / "pool.csv", index=False)
     usual = ["--group", "g", "--label", "y", "--budget", 40, "--out", tmp_path / "out"]
     refused(ArgumentError, words, "sample", tmp_path / "pool.csv", *usual, *options)
+
+
+UNLABELLED = "if nothing is labelled yet, begin with: evenhand label"
+
+
+@pytest.mark.parametrize(
+    ("frame", "options", "words"),
+    [
+        (POOL.drop(columns="y"), ["--label", "y"], "--label: wanted one of the columns ['x', 'g'], got 'y'; if noth"),
+        (POOL.assign(y=None), ["--label", "y"], "--label: wanted a column with labels, got 'y'; every cell is empty;"),
+        (POOL, [], "--label: wanted a column with labels, got nothing; if nothing"),
+    ],
+)
+def test_a_pool_without_labels_is_sent_to_label(tmp_path, frame, options, words):
+    frame.to_csv(tmp_path / "pool.csv", index=False)
+    result = call("sample", tmp_path / "pool.csv", "--group", "g", "--budget", 40, *options, "--out", tmp_path / "out")
+    assert isinstance(result.exception, ArgumentError)
+    assert words in str(result.exception)
+    assert f"{UNLABELLED} {tmp_path / 'pool.csv'} --id COLUMN --group g --features" in str(result.exception)
+
+
+def test_a_budget_too_small_is_said_before_it_is_spent(tmp_path):
+    POOL.to_csv(tmp_path / "pool.csv", index=False)
+    usual = ["sample", tmp_path / "pool.csv", "--group", "g", "--label", "y", "--out", tmp_path / "out", "--seed", 1]
+    refused(ArgumentError, "--budget: wanted enough for a draw of 2 rows of each of the 2", *usual, "--budget", 3)
+    assert not (tmp_path / "out").exists()
+    said = call(*usual, "--budget", 20)
+    assert "Before it is spent: the budget pays for fewer than 6 validation rows in each of the 2 groups" in said.stderr
+    assert "as many of each group: they are one uniform draw" in call(*usual, "--budget", 80, "--batch", 20).stderr
+    assert "Before it is spent" not in call(*usual, "--budget", 40).stderr
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory):
+    """A folder with a pool whose group b is noise, later rows alike, and what was collected of the pool."""
+    folder, draws = tmp_path_factory.mktemp("people"), np.random.default_rng(5)
+    for name, rows in (("pool", 1500), ("later", 900)):
+        x, g = draws.normal(size=rows), draws.choice(["a", "b"], rows)
+        y = np.where(np.where(g == "a", x, draws.normal(size=rows)) > 0, "yes", "no")
+        pd.DataFrame({"x": x, "g": g, "y": y}).to_csv(folder / f"{name}.csv", index=False)
+    usual = ["--group", "g", "--label", "y", "--budget", 100, "--seed", 1, "--out", folder / "out"]
+    (folder / "said.txt").write_text(call("sample", folder / "pool.csv", *usual).stdout)
+    (folder / "said.json").write_text(call("sample", folder / "pool.csv", *usual, "--json").stdout)
+    return folder
+
+
+def test_the_answer_ends_with_the_worst_off_group_a_uniform_draw_and_the_command_that_certifies(people):
+    *_, worst, uniform, overlap, holds, certifies = (people / "said.txt").read_text().splitlines()
+    body = json.loads((people / "said.json").read_text())
+    found, other = body["worst_off"], body["uniform"]["worst_off"]
+    assert (found["group"], other["group"], body["uniform"]["rows"]) == ("b", "b", 100)
+    assert found["low"] < 0.5 < found["high"]
+    interval = f"{found['risk']:.3f} ({found['low']:.3f} to {found['high']:.3f})"
+    assert worst == f"Worst off: b, error rate {interval} on {found['rows']} rows that were not drawn."
+    assert uniform == f"After one uniform draw of 100 rows: b, error rate {other['risk']:.3f} " + (
+        f"({other['low']:.3f} to {other['high']:.3f})."
+    )
+    assert overlap == "The intervals overlap: neither draw is shown to serve the worst-off group better."
+    assert "95 % confidence" in holds
+    limit = np.ceil(100 * found["limit"]) / 100
+    assert certifies == f"Certify a limit of yours: evenhand certify {people / 'out'} --at-most {limit:g}"
+    assert sum(row["fresh_rows"] for row in body["fresh"]) == 1400
+    assert call("certify", people / "out", "--at-most", limit).exit_code == 0
+
+
+def test_where_a_pool_is_used_up_the_model_is_not_judged(tmp_path):
+    body = sampled(tmp_path, POOL, budget=120)
+    assert body["worst_off"] is None
+    said = answer("sample", tmp_path / "pool.csv", "--group", "g", "--label", "y", "--budget", 120, "--out", tmp_path)
+    assert "The pool has too few rows left to judge the model by: certify it on fresh rows" in said
+    assert "--at-most 0.2 --fresh FILE" in said
+
+
+def test_groups_with_too_few_rows_left_are_named_beside_the_worst_off(tmp_path):
+    frame = pd.concat([POOL] * 3).assign(g=["few"] * 20 + ["a"] * 170 + ["b"] * 170)
+    usual = ["--group", "g", "--label", "y", "--budget", 100, "--scheme", "uniform", "--seed", 1, "--out", tmp_path]
+    frame.to_csv(tmp_path / "pool.csv", index=False)
+    said = answer("sample", tmp_path / "pool.csv", *usual)
+    assert "Worst off of the groups that can be judged: " in said
+    assert "have too few rows left to be judged ('few')." in said
+
+
+@pytest.mark.parametrize(
+    ("limit", "code", "words"),
+    [
+        (0.6, 0, "Certified: in every group the risk is at most 0.6, with 0.95 confidence, for rows like these."),
+        (0.3, 1, "Refuted: the risk of b is above 0.3 (0."),
+        (0.48, 1, "Not shown: too few rows to tell whether the risk is at most 0.48 for b."),
+    ],
+)
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_limit_is_certified_refuted_or_not_shown(people, limit, code, words, fresh):
+    more = ["--fresh", people / "later.csv"] if fresh else []
+    result = call("certify", people / "out", "--at-most", limit, *more)
+    assert (result.exit_code, words in result.stdout) == (code, True), result.output
+
+
+def test_certifying_reads_later_rows_as_the_pool_was_read(people):
+    body = json.loads(answer("certify", people / "out", "--at-most", 0.6, "--fresh", people / "later.csv", "--json"))
+    assert (body["verdict"], body["at_most"], body["notes"]) == ("certified", 0.6, [])
+    later = pd.read_csv(people / "later.csv").query("g == 'a'")
+    later.to_csv(people / "a.csv", index=False)
+    only = call("certify", people / "out", "--at-most", 0.6, "--fresh", people / "a.csv", "--json")
+    groups = {row["group"]: row for row in json.loads(only.stdout)["groups"]}
+    assert (groups["a"]["verdict"], groups["b"]["verdict"], groups["b"]["rows"]) == ("certified", "not_shown", 0)
+    assert any("no fresh row of 'b' is left" in note for note in json.loads(only.stdout)["notes"])
+
+
+@pytest.mark.parametrize(
+    ("folder", "options", "words"),
+    [
+        ("nowhere", ["--at-most", 0.3], "wanted the folder that `evenhand sample` wrote, its --out, got"),
+        ("out", ["--at-most", 1.5], "--at-most: wanted a number in [0, 1], got 1.5"),
+        ("out", ["--at-most", 0.3, "--fresh", "pool.csv"], "--fresh: wanted rows that the collection has not seen"),
+        ("out", ["--at-most", 0.3, "--fresh", "out/rows.csv"], "leave --fresh out to use what the pool has left"),
+        ("out", ["--at-most", 0.3, "--fresh", "other.csv"], "wanted groups among ['a', 'b'], got 'c'"),
+        ("out", ["--at-most", 0.3, "--fresh", "none.csv"], "--fresh none.csv: wanted one of the columns ['x', 'g']"),
+    ],
+)
+def test_what_certifies_nothing_is_refused(people, folder, options, words, monkeypatch):
+    monkeypatch.chdir(people)
+    pd.read_csv("later.csv").assign(g="c").to_csv("other.csv", index=False)
+    pd.read_csv("later.csv").drop(columns="y").to_csv("none.csv", index=False)
+    result = call("certify", folder, *options)
+    assert words in str(result.exception), result.output
 
 
 def test_numbers_are_no_labels(tmp_path):

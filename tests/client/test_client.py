@@ -37,8 +37,9 @@ from evenhand.errors import (
     UnknownStudyError,
     UnknownTicketError,
 )
-from evenhand.sampling import LabelledItems, LabelQueue, OptimisticSampler
+from evenhand.sampling import LabelQueue, OptimisticSampler
 from evenhand.studies import Study
+from tests.sampling.labelled_items import LabelledItems
 
 POLICY = {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "shares": {"a": 0.2, "b": 0.3}, "seed": 1}
 

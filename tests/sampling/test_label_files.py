@@ -22,7 +22,7 @@ def as_csv(path, rows):
 
 
 def as_lines(path, rows):
-    path.write_text("\n".join(json.dumps({"id": one, "label": label, "answer": "accept"}) for one, label, _ in rows))
+    path.write_text("\n".join(json.dumps({"id": one, "label": label}) for one, label, _ in rows))
 
 
 def as_label_studio(path, rows):
@@ -53,9 +53,6 @@ def test_rejected_and_empty_labels(tmp_path):
     path.write_text(f"id,label,rejected\n{one},,true\n{two},,\n{three},1,\n")
     assert queue.read_labels(path) == {"told": 1, "rejected": 1, "left": 1}
     assert queue.progress.sum()["rejected"] == 1
-    lines = tmp_path / "labels.jsonl"
-    lines.write_text(json.dumps({"id": two, "answer": "ignore"}) + "\n" + json.dumps({"id": two, "answer": "reject"}))
-    assert queue.read_labels(lines) == {"told": 0, "rejected": 1, "left": 1}
 
 
 def test_an_item_that_one_of_two_annotators_rejects_is_rejected(tmp_path):
@@ -108,7 +105,7 @@ def test_labels_come_as_a_data_frame(convert):
         ("labels.jsonl", "{", "cannot be read as JSON: .* line 1"),
         ("labels.jsonl", "[1]", "row 1: wanted an object"),
         ("labels.jsonl", "{}", "line 1: wanted an id"),
-        ("labels.jsonl", '{"id": "OPEN", "answer": "maybe"}', "accept, reject or ignore"),
+        ("labels.jsonl", '{"id": "OPEN", "label": 1, "answer": "reject"}', "wanted a label, or rejected"),
         ("labels.json", '{"tasks": [{}]}', "line 1: wanted an id"),
         ("labels.json", '[{"data": {}}]', "data with an id"),
         ("labels.csv", "id,label\nOPEN,1,0\n", "more cells than the header"),

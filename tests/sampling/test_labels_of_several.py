@@ -203,13 +203,18 @@ def test_a_label_outside_the_classes_and_several_choices_are_named(tasks, tmp_pa
     assert told(queue) == []
 
 
-def test_items_of_people_who_were_asked_by_name_are_not_for_others(tmp_path):
+def test_whoever_answers_takes_the_place_of_one_who_was_asked(tmp_path):
     queue = made()
     (one,) = queue.ask(1, annotator="ann")
     assert queue.ask(1, annotator="bob") == [one]
     queue.write_tasks(tmp_path / "next.json")
     export = exported(tmp_path / "export.json", tmp_path / "next.json", {one: [("low", 7)]})
-    with pytest.raises(errors.UnknownTicketError, match=f"row 1, item '{one}': ann, bob was asked for it, not 7"):
+    assert queue.read_labels(export)["told"] == 1
+    assert queue.open_items(annotator="ann") == []
+    assert queue.open_items(annotator="bob") == [one]
+    queue.write_tasks(tmp_path / "next.json")
+    export = exported(tmp_path / "export.json", tmp_path / "next.json", {one: [("low", 8), ("low", "ann")]})
+    with pytest.raises(errors.ClosedTicketError, match=f"row 1, item '{one}': it is labelled already, by 7 and 8"):
         queue.read_labels(export)
 
 

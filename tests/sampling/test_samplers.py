@@ -297,6 +297,46 @@ def test_budget_and_costs():
     assert cheap.ask().group == "v"
 
 
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"budget": 23.0}, "fewer than 6 validation rows in each of the 2 groups, and fewer say nothing"),
+        ({"budget": 24.0}, None),
+        ({"budget": 71.0, "costs": [1.0, 2.0]}, None),
+        ({"budget": 35.0, "costs": [1.0, 2.0]}, "take 36, or merge groups"),
+        ({"budget": 59.0, "batch": 10}, "pays only for draws of 20 rows, as many of each group: they are"),
+        ({"budget": 60.0, "batch": 10}, None),
+        ({"budget": 59.0, "warmup": 2, "batch": 6, "forced": None}, "as many of each group"),
+    ],
+)
+def test_a_budget_that_is_too_small_is_said_before_it_is_spent(settings, words):
+    (*notes,) = OptimisticSampler(["u", "v"], seed=0, **settings).notes
+    assert [words in note for note in notes] == ([True] if words else [])
+
+
+def test_a_uniform_scheme_is_not_told_that_it_is_uniform():
+    assert UniformSampler(["u", "v"], budget=40.0, batch=10, seed=0).notes == []
+
+
+def test_draws_that_no_label_guides_are_said_to_be_uniform():
+    sampler, world = OptimisticSampler(["u", "v"], seed=0), begun()
+    draws = [sampler.ask() for _ in range(20)]
+    (note,) = sampler.notes
+    assert note.startswith("40 rows were chosen at once without a label, which is nearly a uniform draw; ask for")
+    for draw in draws:
+        sampler.tell(draw, *world.respond(draw))
+    assert sampler.notes == []
+    for _ in range(20):
+        sampler.ask()
+    assert sampler.notes == ["40 rows were chosen at once after 40 labels; ask for fewer at a time"]
+
+
+def test_groups_are_nearly_alike_as_long_as_no_label_is_known():
+    sampler = OptimisticSampler(["u", "v"], seed=0)
+    chosen = [sampler.ask().group for _ in range(400)]
+    assert abs(chosen.count("u") - 200) < 3 * 10  # three standard deviations of a fair coin
+
+
 def test_forgetting_gives_the_cost_back():
     sampler = OptimisticSampler(["u", "v"], budget=4.0, seed=0)
     sampler.forget(sampler.ask())
@@ -386,7 +426,7 @@ def test_bad_tickets_are_refused():
         ({"costs": {"u": -1.0, "v": 1.0}}, ArgumentError, r"costs\['u'\]: wanted a finite number >= 0"),
         ({"costs": {"u": 1.0}}, ArgumentError, "costs: wanted a number for each group"),
         ({"costs": {"u": 1.0, "v": 1.0, "w": 1.0}}, UnknownArmError, "costs: wanted one of the groups"),
-        ({"budget": 3.0, "batch": 2}, ArgumentError, "budget: wanted enough for one draw, at least 4"),
+        ({"budget": 7.0, "batch": 2}, ArgumentError, "budget: wanted enough for a draw of 4 rows of each of the 2 gr"),
         ({"exploration": -0.1}, ArgumentError, "exploration: wanted a finite number >= 0"),
         ({"batch": 0}, ArgumentError, "batch: wanted a whole number >= 1"),
         ({"forced": 2.0}, ArgumentError, "forced: wanted a number in"),

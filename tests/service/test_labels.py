@@ -2,9 +2,10 @@
 
 import pytest
 
-from evenhand.sampling import LabelledItems, LabelQueue, OptimisticSampler
+from evenhand.sampling import LabelQueue, OptimisticSampler
 from evenhand.studies import Store, Study
 from evenhand.studies.keys import add_key
+from tests.sampling.labelled_items import LabelledItems
 
 WORLD = LabelledItems(items=60, seed=1)
 TRUE = dict(zip(WORLD.ids, WORLD.labels.tolist(), strict=True))

@@ -36,6 +36,7 @@ COMMANDS = {
     "erase": "studies.stores:erase",
     "simulate": "simulate",
     "sample": "sample",
+    "certify": "certify",
     "label": "studies.label",
     "audit": "audit",
     "evaluate": "evaluate",
@@ -59,7 +60,7 @@ Software that decides fairly while it learns.
   audit-pairs   which people are alike, so that they are treated alike
   recommend     which candidate is the best of those that are fair to all groups
 
-Before you decide   simulate, evaluate, label
+Before you decide   simulate, evaluate, label, certify
 From day to day     ask, tell, forget, show, export; add, retire, change
 Was it kept?        audit, verify
 Stores, service     studies, serve, keys, snapshot, erase

@@ -10,9 +10,13 @@ import typer
 from evenhand.cli.options import EMPTY, JSON
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
     from evenhand.sampling import Collected, Sampler, TablePool
 
-__all__ = ["sample"]
+__all__ = ["labelled_rows", "sample"]
 
 MOST_LABELS = 100
 """More labels than this are numbers to predict, and no classes."""
@@ -23,8 +27,8 @@ def sample(
         Path, typer.Argument(help="The pool, one example per row: CSV, Parquet, Arrow or JSON lines, or -.")
     ],
     group: Annotated[str, typer.Option(help="The column of groups, or several: sex,race.")],
-    label: Annotated[str, typer.Option(help="The column of labels.")],
     budget: Annotated[float, typer.Option(help="The number of labels to buy, or their total cost with --costs.")],
+    label: Annotated[str, typer.Option(help="The column of labels; a pool without labels: evenhand label.")] = "",
     scheme: Annotated[
         str, typer.Option(help="optimistic, epsilon-greedy, greedy, uniform or proportional.")
     ] = "optimistic",
@@ -45,35 +49,26 @@ def sample(
     """Choose training rows from a pool so that the risk of the worst-off group is low."""
     from functools import partial
 
-    from evenhand.cli.output import as_json, draw, folder, records, say, say_notes
-    from evenhand.cli.reading.empty_cells import without_empty_cells
+    from evenhand.cli.output import as_json, draw, folder, say, say_notes
     from evenhand.cli.reading.inputs import named_shares, names_of
-    from evenhand.cli.reading.tables import read_table
+    from evenhand.cli.worst_off import compared, say_compared
     from evenhand.data.csv_files import write_csv
-    from evenhand.data.tables import NUMBER, column, numbers
     from evenhand.plots.sampling import plot_collection
-    from evenhand.protocol import labels_of_texts
     from evenhand.sampling import TablePool
     from evenhand.saving.state import save
 
     columns, groups = names_of(features) or None, names_of(group)
-    frame = read_table(pool, text=[name for name in (*groups, label) if name not in (columns or ())])
-    needed = [*groups, label]
-    others = columns or [name for name in frame.columns if name not in needed]
-    frame = without_empty_cells(frame, needed, others, empty)
-    if list(frame.columns).count(label) == 1:
-        labels = labels_of_texts(column(frame, label).tolist())
-        # a column of decimals is one of numbers: its fractions are refused as labels, below
-        measured = all(NUMBER.fullmatch(str(one)) for one in labels) and any("." in str(one) for one in labels)
-        frame[label] = numbers(frame, label) if measured else labels
+    frame = labelled_rows(pool, groups, label, columns, empty)
     world = TablePool(frame, group=groups, label=label, features=columns)
-    _checked_groups(world)
+    world.grouping.refuse("group")
     prices = named_shares(costs, "--costs") if costs else None
     paid = None if prices is None else {name: _price(name, value) for name, value in prices.items()}
     options: dict[str, Any] = {"batch": batch, "loss": loss, "costs": paid, "budget": budget}
     options |= {"seed": seed} | _classes(world, loss, multiclass=multiclass, reweighted=reweighted)
     sampler = _sampler(scheme, world, options, trend)
     folder(out)
+    for note in sampler.notes:
+        typer.echo(f"Before it is spent: {note}", err=True)
     world.reset(sampler.seed)
     history = _run(sampler, world, budget, quiet=json)
     finished: Collected = sampler.finish(reweighted=reweighted)
@@ -83,18 +78,53 @@ def sample(
     write_csv(frame.iloc[world.chosen].reset_index(names="row", allow_duplicates=True), out / "rows.csv")
     write_csv(risks, out / "mixture.csv")
     write_csv(history, out / "history.csv")
-    save(sampler, out / "sampler.evenhand")
-    save(finished.model, out / "model.evenhand")
+    for name, part in (("sampler", sampler), ("model", finished.model), ("pool", world)):
+        save(part, out / f"{name}.evenhand")
     draw(out, "sample", partial(plot_collection, history), width=9.5, height=3.6, columns=2)
+    found = compared(sampler, finished, world, reweighted=reweighted)
     if json:
         body = {"rounds": finished.rounds, "labels": finished.labels, "cost": finished.cost, "seed": sampler.seed}
-        as_json(body | {"groups": risks.to_dict("records"), "folder": str(out)}, finished)
+        as_json(body | {"groups": risks.to_dict("records"), **found, "folder": str(out)}, finished)
         return
-    title = f"{finished.rounds} rounds, {finished.labels} labels, seed {sampler.seed}"
-    records(title, risks.to_dict("records"))
     say_notes(finished)
-    say("The risks are those of the rows that chose the data: certify on fresh rows before relying on them.")
-    say(f"Rows, mixture, history, sampler, final model and picture are in {out}")
+    say(f"Rows, mixture, history, pool, sampler, final model and picture are in {out}")
+    say_compared(found, f"{finished.rounds} rounds, {finished.labels} labels, seed {sampler.seed}", out)
+
+
+def labelled_rows(
+    path: str | Path, groups: Sequence[str], label: str, features: Sequence[str] | None, empty: str,
+    option: str = "--label",
+) -> pd.DataFrame:  # fmt: skip
+    """Return the rows of a table that have a label, with the labels as `TablePool` reads them; `option` is what a
+    refusal of the column names.
+
+    Raises
+    ------
+    ArgumentError, TableError
+        If nothing is labelled, or the table cannot be read.
+    """
+    from evenhand.cli.reading.empty_cells import without_empty_cells
+    from evenhand.cli.reading.tables import read_table
+    from evenhand.data.tables import NUMBER, column, numbers
+    from evenhand.errors import ArgumentError, wanted, wanted_one_of
+    from evenhand.protocol import labels_of_texts
+
+    frame = read_table(path, text=[name for name in (*groups, label) if name not in (features or ())])
+    more = f"--id COLUMN --group {','.join(groups)} --features COLUMN,COLUMN --labels A,B --tasks next.csv"
+    mend = f"if nothing is labelled yet, begin with: evenhand label {path} {more}"
+    if not label or (label in frame.columns and frame[[label]].isna().all(axis=None)):
+        why = f"every cell is empty; {mend}" if label else mend
+        raise ArgumentError(wanted(option, "a column with labels", label or None, why))
+    if label not in frame.columns:
+        raise ArgumentError(wanted_one_of(option, list(frame.columns), label, what="one of the columns", mend=mend))
+    others = features or [name for name in frame.columns if name not in (*groups, label)]
+    frame = without_empty_cells(frame, [*groups, label], others, empty)
+    if list(frame.columns).count(label) == 1:
+        labels = labels_of_texts(column(frame, label).tolist())
+        # a column of decimals is one of numbers: its fractions are refused as labels
+        measured = all(NUMBER.fullmatch(str(one)) for one in labels) and any("." in str(one) for one in labels)
+        frame[label] = numbers(frame, label) if measured else labels
+    return frame
 
 
 def _sampler(scheme: str, world: TablePool, options: dict[str, Any], trend: float) -> Sampler:
@@ -130,16 +160,6 @@ def _run(sampler: Sampler, world: TablePool, budget: float, *, quiet: bool) -> A
 
         every = max(1, int(budget / (2 * sampler.batch) / 100))
         return collect(sampler, world, rounds=len(world.y) + 1, checkpoints=range(1, len(world.y), every), watch=watch)
-
-
-def _checked_groups(world: TablePool) -> None:
-    """Refuse a column that makes too many groups, such as one that identifies rows."""
-    from evenhand.data.groupings import MERGE
-    from evenhand.errors import ArgumentError
-
-    if not world.enough:
-        got = f"{len(world.sizes):,} groups in {world.sizes.sum():,} rows"
-        raise ArgumentError(f"--group: wanted groups with rows to train and to validate, got {got}; {MERGE}")
 
 
 def _classes(world: TablePool, loss: str, *, multiclass: bool, reweighted: bool) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from evenhand.errors import ArgumentError
 from evenhand.kernels.arrays import Bools, Ints
 
 __all__ = ["MERGE", "Grouping", "least_rows"]
@@ -61,6 +62,18 @@ class Grouping(NamedTuple):
     def enough(self) -> bool:
         """Whether the groups that can be judged hold half of the rows."""
         return bool(2 * self.sizes[self.judged].sum() >= self.sizes.sum())
+
+    def refuse(self, name: str) -> None:
+        """Refuse a column that makes too many groups, such as one that identifies rows; `name` is what was given.
+
+        Raises
+        ------
+        ArgumentError
+            If the groups that can be judged hold less than half of the rows.
+        """
+        if not self.enough:
+            got = f"{len(self.sizes):,} groups in {self.sizes.sum():,} rows"
+            raise ArgumentError(f"{name}: wanted groups with rows to train and to validate, got {got}; {MERGE}")
 
     def note(self, what: str, why: str) -> tuple[str, ...]:
         """Return which groups cannot be judged and why, nothing where all can; `what` are they, and `why` a verb."""

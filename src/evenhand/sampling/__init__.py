@@ -6,7 +6,6 @@ from evenhand.sampling.epsilon_greedy import EpsilonGreedySampler, GreedySampler
 from evenhand.sampling.final import Collected
 from evenhand.sampling.labelling.collection import collect, group_errors
 from evenhand.sampling.labelling.label_queue import LabelQueue, Task
-from evenhand.sampling.labelling.label_world import LabelledItems
 from evenhand.sampling.measures import confidence_sequence, fairness_report
 from evenhand.sampling.models.estimators import EstimatorModel
 from evenhand.sampling.models.logistic import LogisticModel
@@ -32,7 +31,6 @@ __all__ = [
     "EstimatorModel",
     "GreedySampler",
     "LabelQueue",
-    "LabelledItems",
     "LogisticModel",
     "OptimisticSampler",
     "ProportionalSampler",

@@ -1,21 +1,32 @@
-"""The last step of a collection: one training on everything that was labelled."""
+"""The last step of a collection: one training on everything that was labelled, and how its model does on other rows."""
 
 from __future__ import annotations
 
 import copy
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, wanted
+from evenhand.rng import generator
+from evenhand.sampling.certification import Certification
 from evenhand.sampling.models.classifier import Classifier
 from evenhand.sampling.models.logistic import LogisticModel
+from evenhand.sampling.models.losses import BOUNDED, Loss
 from evenhand.sampling.models.models import raise_named
 from evenhand.sampling.models.trainer import Trainer
+from evenhand.sampling.pools.examples import Told
+from evenhand.sampling.pools.pools import ArrayPool
 from evenhand.sampling.reweighting import minimax_reweighting
 
-__all__ = ["Collected", "final_classifier", "named_columns"]
+if TYPE_CHECKING:
+    from evenhand.sampling.sampler import Sampler
+
+__all__ = ["Collected", "final_classifier", "fresh_risks", "named_columns", "uniform_draw"]
+
+STREAM = 2
+"""The stream of a sampler's seed that draws uniformly."""
 
 
 class _Collected(NamedTuple):
@@ -78,3 +89,33 @@ def final_classifier(trainer: Trainer, final_refit: bool, reweighted: bool) -> A
     except Exception as error:
         raise_named(model, error)
         raise
+
+
+def fresh_risks(model: Any, pool: ArrayPool, drawn: Any, loss: Loss = "zero_one") -> Any:
+    """Return a data frame by group: `rows`, `risk`, `low` and `high` of a model on the rows of a pool that were not
+    drawn; with 95 % confidence all intervals hold at once. A loss that is not in [0, 1] is replaced by the 0-1 loss.
+    """
+    bounded = loss if isinstance(loss, str) and loss in BOUNDED else "zero_one"
+    check = Certification(pool.groups, model, threshold=1.0, batch=len(pool.y), loss=bounded)
+    left = np.ones(len(pool.y), np.bool_)
+    left[drawn] = False
+    for _ in pool.groups:
+        draw = check.ask()
+        rows = np.flatnonzero(left & (pool.group == pool.groups.index(draw.group)))
+        check.tell(draw, pool.X[rows], pool.y[rows])
+        check.retire(draw.group)
+    return check.risks.drop(columns="verdict")
+
+
+def uniform_draw(
+    sampler: Sampler, pool: ArrayPool, cost: float, *, reweighted: bool = False
+) -> tuple[Any, NDArray[np.int64]]:
+    """Return the final model of rows that are drawn from the whole pool alike until they cost as much, and the rows."""
+    order = generator(sampler.seed, STREAM).permutation(len(pool.y))
+    prices = np.array([1.0 if sampler.costs is None else sampler.costs[group] for group in pool.groups])
+    rows = order[: np.searchsorted(prices[pool.group[order]].cumsum(), cost * (1 + 1e-12), side="right")]
+    trainer = Trainer(sampler.groups, sampler.model.fresh(), sampler.loss, sampler.known_classes, None, sampler.seed)
+    for z in range(len(pool.groups)):
+        own = rows[pool.group[rows] == z]
+        trainer.examples.add(Told(pool.X[own], pool.y[own].tolist(), [], len(own)), z)
+    return final_classifier(trainer, True, reweighted), rows

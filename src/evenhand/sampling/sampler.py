@@ -9,12 +9,14 @@ training samples goes before all others.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.data.groupings import least_rows
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ExhaustedError, UnknownArmError, wanted, wanted_one_of
 from evenhand.kernels import sampling
@@ -47,6 +49,8 @@ class Sampler(Drawing):
     """
 
     apart = True
+    in_turn = False
+    """Whether the groups come in turn whatever their risks are."""
     _kin = "sampler"
 
     def __init__(
@@ -71,9 +75,10 @@ class Sampler(Drawing):
         self.loss, self.validation_rows = self._trainer.loss, self._trainer.validation_rows
         self._stream = stream(self.seed, 0)
         self._cost = np.ones(m) if self.costs is None else np.array(list(self.costs.values()))
-        least = 2 * self.batch * float(self._cost.min())
+        least = 2 * self.batch * float(self._cost.sum())
         if self.budget is not None and self.budget < least:
-            raise ArgumentError(wanted("budget", f"enough for one draw, at least {least:g}", self.budget))
+            what = f"enough for a draw of {2 * self.batch} rows of each of the {m} groups, at least {least:g}"
+            raise ArgumentError(wanted("budget", what, self.budget))
         self._first_rounds = self.warmup or (SAFE_START if self.forced is None else 1)
         self.round, self.rounds, self.labels, self.spent = 0, 0, 0, 0.0
         self._draws = np.zeros(m, np.int64)
@@ -358,12 +363,13 @@ class Sampler(Drawing):
     @property
     @locked
     def notes(self) -> list[str]:
-        """What a careful user should know: dry pools, a model that waits for a second label or cannot be saved, a risk
-        still unknown.
+        """What a careful user should know: a budget that is too small, draws made without labels, dry pools, a model
+        that waits for a second label or cannot be saved, a risk still unknown.
         """
         why = self._unsavable()
         return (
-            self._notes
+            self._too_few()
+            + self._notes
             + self._trainer.notes(~self._open_mask)
             + ([f"this sampler cannot be saved: {why}"] if why else [])
         )
@@ -463,6 +469,21 @@ class Sampler(Drawing):
         if functions:
             return f"{functions[0]}: a function cannot be saved; use what evenhand names"
         return str(getattr(self._trainer.model, "unsavable", ""))
+
+    def _too_few(self) -> list[str]:
+        """Return what the budget is too small for, and whether draws were asked for before labels came back."""
+        m, count, once = len(self.groups), 2 * self.batch, float(self._cost.sum())
+        budget, needed, notes = self.budget or math.inf, least_rows(m), []
+        if budget < 2 * needed * once:
+            why = f"fewer than {needed} validation rows in each of the {m} groups, and fewer say nothing of a group"
+            notes.append(f"the budget pays for {why}: take {2 * needed * once:g}, or merge groups")
+        if not self.in_turn and budget < count * (self._first_rounds * once + float(self._cost.min())):
+            why = f"draws of {count} rows, as many of each group: they are one uniform draw"
+            notes.append(f"the budget pays only for {why}; choose a smaller batch")
+        if not self.in_turn and len(self._open) >= max(self.rounds, SAFE_START * m):
+            why = f"after {self.labels} labels" if self.labels else "without a label, which is nearly a uniform draw"
+            notes.append(f"{count * len(self._open)} rows were chosen at once {why}; ask for fewer at a time")
+        return notes
 
     def _rows_of(self, index: int) -> int:
         return int(self._trainer.examples.by_group()[index])

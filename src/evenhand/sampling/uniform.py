@@ -46,6 +46,8 @@ class UniformSampler(Sampler):
     Source: Shekhar, Fields, Ghavamzadeh, Javidi (2021), Section 5.
     """
 
+    in_turn = True
+
     def __init__(
         self, groups: Groups, model: Any = None, *, batch: int = 1, loss: Loss = "zero_one", costs: Costs = None,
         budget: float | None = None, classes: Sequence[Label] | None = None, validation_rows: int | None = None,

@@ -8,9 +8,10 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
-from evenhand.sampling import LabelledItems, LabelQueue, OptimisticSampler
+from evenhand.sampling import LabelQueue, OptimisticSampler
 from evenhand.studies import Store, Study
 from evenhand.studies.keys import add_key
+from tests.sampling.labelled_items import LabelledItems
 from tests.service.conftest import Served
 
 WORLD = LabelledItems(items=40, seed=1)

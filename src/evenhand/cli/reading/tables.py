@@ -25,7 +25,10 @@ from evenhand.protocol import label_of
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["GIVEN", "checked", "is_large", "is_table", "label_file", "read_log", "read_table", "read_texts", "text_in"]
+__all__ = [
+    "GIVEN", "checked", "is_large", "is_table", "label_file", "read_as_written", "read_log", "read_table", "read_texts",
+    "text_in",
+]  # fmt: skip
 
 LARGE = 1 << 26
 """Bytes of a file that is read in batches where a command can."""
@@ -100,6 +103,12 @@ def read_log(log: Path, arm: str, texts: Container[str], named: Any = None, *, w
         return str(log), labels_in_files(str(log), arm, named=named)
     frame = read_table(log, text=texts)
     return frame, read_plays(frame, arm, named).kinds
+
+
+def read_as_written(path: str | Path, *, text: Container[str] = ()) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the table as `read_table` does, and the same cells as they are written, an empty one as an empty text."""
+    with _at_hand(path) as (file, name):
+        return _read(file, name, text), _texts(files.read_table(file, text=EVERY, given=GIVEN.get()))
 
 
 def _read(file: Path, name: str, text: Container[str]) -> pd.DataFrame:

@@ -22,23 +22,26 @@ MEND = "repeat what the state was begun with, or begin another --state"
 def label(
     table: Annotated[Path, typer.Argument(help="The items, one per row: CSV, Parquet, Arrow or JSON lines.")],
     id: Annotated[str, typer.Option("--id", help="The column of ids, each once.")],
-    group: Annotated[str, typer.Option(help="The column of groups.")],
+    group: Annotated[str, typer.Option(help="The column of groups, or several: sex,race.")],
     features: Annotated[str, typer.Option(help="The columns that the model learns from: age,hours.")],
     labels: Annotated[str, typer.Option(help="All labels: cat,dog.")],
     show: Annotated[str, typer.Option(help="The columns that people see; by default the id and the features.")] = "",
     state: Annotated[Path, typer.Option(help="File that keeps the queue.")] = Path("labels.evenhand"),
     annotator: Annotated[
         str | None,
-        typer.Option(help="Your name, where several people label; with --read also who a tool's users are: 7=ann."),
+        typer.Option(help="Who gets --tasks, or labelled --read: ann. With ann,bob each gets items of their own."),
+    ] = None,
+    annotator_of: Annotated[
+        str | None, typer.Option(help="With --read: who the users of the labelling tool are: 1=ann,2=bob.")
     ] = None,
     annotators: Annotated[
         int | None, typer.Option(help="How many people label each item; 1, or as in --state.")
     ] = None,
     choice: Annotated[
         str | None,
-        typer.Option(help="Which items train: uncertainty, uniform or diverse; uncertainty, or as in --state."),
+        typer.Option(help="Which items train: uncertainty or uniform; uncertainty, or as in --state."),
     ] = None,
-    items: Annotated[int, typer.Option(help="How many items to write.", min=1)] = 20,
+    items: Annotated[int, typer.Option(help="How many items to write, for each name.", min=1)] = 20,
     tasks: Annotated[Path | None, typer.Option(help="Write the next items to this .csv, .jsonl or .json file.")] = None,
     read: Annotated[
         Path | None,
@@ -54,10 +57,12 @@ def label(
     Begin and go on with the same command: the queue is kept in --state. To label in a browser, serve the queue as a
     study.
     """
+    import pandas as pd
+
     from evenhand.cli.output import as_json, records, say, say_notes
     from evenhand.cli.reading.empty_cells import without_empty_cells
     from evenhand.cli.reading.inputs import labels_in, names_of
-    from evenhand.cli.reading.tables import GIVEN, label_file, read_table
+    from evenhand.cli.reading.tables import GIVEN, label_file, read_as_written
     from evenhand.data.csv_files import write_csv
     from evenhand.errors import ArgumentError, ExhaustedError, wanted
     from evenhand.protocol import labels_of_texts
@@ -67,35 +72,42 @@ def label(
         what = "one of them: a file to write items to, or a file of labels"
         mend = "docs/labels.md shows both; `evenhand serve` has a page at /label for people in a browser"
         raise ArgumentError(wanted("--tasks, --read", what, None, mend))
-    shown = names_of(show) or [id, *names_of(features)]
-    columns, allowed = names_of(features), labels_of_texts(labels_in(labels, "--labels"))
+    columns, groups, names = names_of(features), names_of(group), names_of(annotator or "")
+    shown, allowed = names_of(show) or [id, *columns], labels_of_texts(labels_in(labels, "--labels"))
     if len(set(allowed)) < 2:
         raise ArgumentError(wanted("--labels", "at least two labels", labels))
-    frame = read_table(table, text=[name for name in (id, group) if name not in columns])
-    frame = without_empty_cells(frame, [id, group], columns, empty)
-    queue = _queue(frame, id, group, columns, allowed, shown, state, choice, annotators, seed)
+    users = _users(annotator_of)
+    if read is not None and len(names) + bool(users) > 1:
+        what = "one name for the labels of a file, or --annotator-of 1=ann,2=bob"
+        raise ArgumentError(wanted("--annotator", what, annotator))
+    frame, written = read_as_written(table, text=[name for name in (id, *groups) if name not in columns])
+    frame = without_empty_cells(frame, [id, *groups], columns, empty)
+    content = _content(written.loc[frame.index], shown)
+    queue = _queue(frame, id, groups, columns, allowed, shown, content, state, choice, annotators, seed)
     done: dict[str, int] = {}
     words = ""
     if tasks is not None:
-        while (missing := items - len(queue.open_items(annotator=annotator))) > 0:
-            try:
-                queue.ask(missing, annotator=annotator)
-            except ExhaustedError:
-                if missing == items:
-                    raise
-                break
+        for who in names or (None,):
+            while (missing := items - len(queue.open_items(annotator=who))) > 0:
+                try:
+                    queue.ask(missing, annotator=who)
+                except ExhaustedError:
+                    if not queue.open_items():
+                        raise
+                    break
         save(queue, state)
-        done = {"tasks": queue.write_tasks(tasks, annotator=annotator)}
+        done = {"tasks": queue.write_tasks(tasks, annotator=names[0] if len(names) == 1 else None)}
         words = f"{done['tasks']} items are in {tasks}; when they are labelled: --read FILE"
     elif read is not None:
         with label_file(read) as (given, name):
             encoding = GIVEN.get().encoding
-            done = queue.read_labels(given, annotator=_names(annotator), name=name, encoding=encoding)
+            done = queue.read_labels(given, annotator=users or annotator, name=name, encoding=encoding)
         save(queue, state)
         words = f"{done['told']} labels read, {done['rejected']} items rejected, {done['left']} left open"
         words += f", {done['repeated']} told before" if "repeated" in done else ""
     if out is not None:
-        write_csv(_labelled(queue), out)
+        parts = {"training": queue.training, "validation": queue.validation}
+        write_csv(pd.concat([part.assign(purpose=name) for name, part in parts.items()]), out)
     if json:
         risks = queue.risks.reset_index().to_dict("records")
         as_json({**done, "groups": risks, "progress": queue.progress.reset_index().to_dict("records")}, queue)
@@ -108,27 +120,32 @@ def label(
 
 
 def _queue(
-    frame: pd.DataFrame, id: str, group: str, features: list[str], labels: list[Any], shown: list[str], state: Path,
-    choice: Any, annotators: int | None, seed: int | None,
+    frame: pd.DataFrame, id: str, group: list[str], features: list[str], labels: list[Any], shown: list[str],
+    content: list[str], state: Path, choice: Any, annotators: int | None, seed: int | None,
 ) -> LabelQueue:  # fmt: skip
     """Return the queue in a file, which must be of these items and settings, or a new one."""
     import numpy as np
+    from sklearn.linear_model import LogisticRegression
 
+    from evenhand.data.groupings import Grouping
     from evenhand.data.tables import column
-    from evenhand.sampling import LabelQueue, OptimisticSampler
+    from evenhand.sampling import EstimatorModel, LabelQueue, OptimisticSampler
     from evenhand.sampling.pools.table_features import TableFeatures
+    from evenhand.sampling.pools.table_pool import groups_in
     from evenhand.saving.state_file import remember
 
-    ids, groups = ([str(one) for one in column(frame, name)] for name in (id, group))
-    rows, content = TableFeatures(frame, features).transform(frame), _content(frame, shown)
+    ids, groups = [str(one) for one in column(frame, id)], [str(one) for one in groups_in(frame, group)]
+    named, sizes = np.unique(groups, return_counts=True)
+    Grouping.of_rows(named.tolist(), sizes).refuse("group")
+    rows = TableFeatures(frame, features).transform(frame)
     if state.exists():
         queue = _resumed(state, labels, {"choice": choice, "annotators": annotators, "seed": seed})
-        _same(f"column {id!r}", "ids", list(queue.ids) == ids, state)
-        _same(f"column {group!r}", "groups", queue.config()["groups"] == groups, state)
+        _same(f"--id {id}", "ids", list(queue.ids) == ids, state)
+        _same(f"--group {','.join(group)}", "groups", queue.config()["groups"] == groups, state)
         _same(f"--features {','.join(features)}", "values", bool(np.array_equal(queue.features, rows)), state)
         _same(f"--show {','.join(shown)}", "values", queue.content in (None, content), state)
         return queue
-    model = None if len(labels) == 2 else _logistic()
+    model = None if len(labels) == 2 else EstimatorModel(LogisticRegression(max_iter=1000))
     sampler = OptimisticSampler(sorted(set(groups)), model, classes=labels, seed=seed)
     begun = LabelQueue(
         ids, rows, groups=groups, sampler=sampler, choice="uncertainty" if choice is None else choice,
@@ -163,11 +180,11 @@ def _same(name: str, what: str, same: bool, state: Path) -> None:
         raise TableError(f"{name}: holds other {what} than when {state} was begun; {MEND}")
 
 
-def _content(frame: pd.DataFrame, shown: list[str]) -> list[str]:
-    """Return what is shown of each item as a text: one column as it is, several by name."""
+def _content(written: pd.DataFrame, shown: list[str]) -> list[str]:
+    """Return what is shown of each item as a text: one column as it is, several by name; cells as they are written."""
     from evenhand.data.tables import column
 
-    cells = [[str(cell) for cell in column(frame, name)] for name in shown]
+    cells = [[cell or "empty" for cell in column(written, name)] for name in shown]
     if len(shown) == 1:
         return cells[0]
     return [
@@ -175,28 +192,12 @@ def _content(frame: pd.DataFrame, shown: list[str]) -> list[str]:
     ]
 
 
-def _logistic() -> Any:
-    from sklearn.linear_model import LogisticRegression
-
-    from evenhand.sampling import EstimatorModel
-
-    return EstimatorModel(LogisticRegression(max_iter=1000))
-
-
-def _names(annotator: str | None) -> str | dict[str, str] | None:
-    """Return the name of the annotator, or the names of a tool's users in a text such as 7=ann,8=bob."""
+def _users(text: str | None) -> dict[str, str]:
+    """Return the annotators by the names of a tool's users, of a text such as 7=ann,8=bob."""
     from evenhand.errors import ArgumentError, wanted
 
-    if annotator is None or "=" not in annotator:
-        return annotator
-    names = {user.strip(): name.strip() for user, _, name in (pair.rpartition("=") for pair in annotator.split(","))}
-    if not all(user and name for user, name in names.items()):
-        raise ArgumentError(wanted("--annotator", "a name, or the names of users such as 7=ann,8=bob", annotator))
+    pairs = [pair.rpartition("=") for pair in text.split(",")] if text is not None else []
+    names = {user.strip(): name.strip() for user, _, name in pairs}
+    if not all(user and name for user, name in names.items()) or len(names) < len(pairs):
+        raise ArgumentError(wanted("--annotator-of", "each user once with a name, such as 7=ann,8=bob", text))
     return names
-
-
-def _labelled(queue: LabelQueue) -> pd.DataFrame:
-    import pandas as pd
-
-    parts = {"training": queue.training, "validation": queue.validation}
-    return pd.concat([part.assign(purpose=name) for name, part in parts.items()], ignore_index=True)

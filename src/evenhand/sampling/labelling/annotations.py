@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from itertools import combinations, permutations
+from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,18 +14,7 @@ from evenhand.saving.saved import refused
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Annotations", "flip_rate"]
-
-
-def flip_rate(disagreement: float) -> float:
-    """Return the share rho of wrong labels at which two annotators, each wrong independently, disagree so often.
-
-    They disagree with probability a = 2 rho (1 - rho), hence rho = (1 - sqrt(1 - 2a)) / 2; 1/2 where a >= 1/2.
-
-    >>> flip_rate(0.32)
-    0.2
-    """
-    return round((1.0 - math.sqrt(max(0.0, 1.0 - 2.0 * disagreement))) / 2.0, 12)
+__all__ = ["Annotations"]
 
 
 class Annotations:
@@ -83,16 +71,6 @@ class Annotations:
         """Forget all labels of an item."""
         self.given.pop(position, None)
         self.more.pop(position, None)
-
-    def doubles(self) -> list[tuple[int, Label, Label]]:
-        """Return each item's pairs of labels among those that every item gets: an item is chosen for the others because
-        annotators differed or its label was in doubt, and they would overstate how often people differ.
-        """
-        return [
-            (position, one, other)
-            for position, said in self.given.items()
-            for (_, one), (_, other) in combinations(said[: self._needed], 2)
-        ]
 
     def agreement(self) -> pd.DataFrame:
         """Return the share of equal labels for each two annotators; NaN where no item has labels of both."""

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, ExhaustedError, wanted
 from evenhand.labels import order_of
 from evenhand.protocol import Label
-from evenhand.sampling.labelling.choosing import Choice, Spread, most_uncertain
 from evenhand.sampling.labelling.label_items import LABELLED, OPEN, PURPOSES, REJECTED, WAITING, Items
 from evenhand.sampling.sampler import Sampler
 from evenhand.saving.saved import fill, item
 
-__all__ = ["Assignment", "Rehearsal"]
+__all__ = ["CHOICES", "Assignment", "Choice", "Rehearsal"]
 
+Choice = Literal["uncertainty", "uniform"]
+CHOICES = ("uncertainty", "uniform")
 START = 10
 """Training items of each group that come at random before the model's uncertainty counts: a model that has not met a
 label cannot be unsure about it, and would never ask for such items.
@@ -35,7 +37,6 @@ class Assignment:
         self.slots: list[tuple[int, str]] = []
         self.places = np.full((len(items.ids), 2), -1, np.int64)
         self._group = dict(zip(sampler.groups, order_of(items.groups, sampler.groups) or (), strict=True))
-        self._spread = Spread(items.features) if choice == "diverse" else None
 
     def next_item(self) -> tuple[int, str]:
         """Return the item that fills the next row of a draw, and why; it is open from now on.
@@ -73,8 +74,6 @@ class Assignment:
                 self.sampler.retire(label, f"no item of {label!r} is left to train with")
         position, why = self._chosen(waiting, label, purpose)
         self.items.state[position], self.places[position, 0] = OPEN, draw
-        if self._spread is not None and purpose == "training":
-            self._spread.note(position, self.items.orders[group])
         return position, why
 
     def settle(self, position: int, label: Label) -> None:
@@ -122,12 +121,8 @@ class Assignment:
             return int(waiting[0]), f"validates {label!r}: the next one in random order"
         started = self.sampler.training.by_group[self.sampler.groups.index(label)] >= START
         if self._choice == "uncertainty" and started:
-            index, why = (
-                most_uncertain(self.sampler.model, self.items.features[waiting]),
-                "the model is least sure of it",
-            )
-        elif self._spread is not None:
-            index, why = self._spread.farthest(waiting), "it is farthest from those chosen before"
+            index = _most_uncertain(self.sampler.model, self.items.features[waiting])
+            why = "the model is least sure of it"
         else:
             index, why = 0, "the next one in random order"
         return int(waiting[index]), f"trains {label!r}: {why}"
@@ -141,9 +136,6 @@ class Assignment:
         fill(self.items.state, item(snapshot, "state"), "state")
         fill(self.places, item(snapshot, "row"), "row")
         self.slots = [(draw, purpose) for draw, purpose in item(snapshot, "slots")]
-        if self._spread is not None:
-            for position in np.flatnonzero((self.items.state != WAITING) & ~self.items.validates).tolist():
-                self._spread.note(position, self.items.orders[self.items.group[position]])
 
 
 class Rehearsal(Assignment):
@@ -158,3 +150,13 @@ class Rehearsal(Assignment):
 
     def _vacate(self, position: int, state: int) -> None:
         self.items.state[position] = state
+
+
+def _most_uncertain(model: Any, X: NDArray[Any]) -> int:
+    """Return the row whose most probable label is least probable, the first of several such rows.
+
+    While the model has seen fewer than two labels it is sure of every row alike, and the first one is returned.
+    """
+    if model.constant is not None:
+        return 0
+    return int(np.argmin(np.asarray(model.predict_proba(X)).max(axis=1)))

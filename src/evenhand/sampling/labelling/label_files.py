@@ -1,4 +1,4 @@
-"""Items and labels in files: tables, JSON lines as Prodigy and Doccano have them, Label Studio's JSON."""
+"""Items and labels in files: tables, JSON lines as Doccano has them, Label Studio's JSON."""
 
 from __future__ import annotations
 
@@ -27,13 +27,18 @@ class LabelFile(NamedTuple):
     encoding: str | None = None
 
 
-def write_tasks(path: Path, tasks: list[tuple[Label, Label, str]]) -> int:
-    """Write (id, group, text) of the items to a file, and return how many they are."""
+def write_tasks(path: Path, asked: list[tuple[Label, Label, str, str | None]]) -> int:
+    """Write (id, group, text) of the items to a file, and to a table also who is asked, where these have names; return
+    how many items they are.
+    """
+    tasks = list(dict.fromkeys(task[:3] for task in asked))
     match path.suffix:
         case ".csv":
             import pandas as pd
 
-            write_csv(pd.DataFrame(tasks, columns=["id", "group", "text"], dtype=object), path)
+            rows = pd.DataFrame(asked, columns=["id", "group", "text", "annotator"], dtype=object)
+            unnamed = rows["annotator"].isna().all()
+            write_csv(rows.drop(columns="annotator").drop_duplicates() if unnamed else rows, path)
         case ".jsonl":
             lines = [{"id": one, "text": text, "meta": {"group": group}} for one, group, text in tasks]
             path.write_text("".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines), encoding="utf-8")

@@ -8,7 +8,7 @@ chosen, so that the risks the sampler looks at are those of the group and not th
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,16 +25,13 @@ from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed, child, draw_seed
 from evenhand.sampling.labelling.annotations import Annotations
-from evenhand.sampling.labelling.choosing import CHOICES, Choice
-from evenhand.sampling.labelling.label_assignment import Assignment
+from evenhand.sampling.labelling.label_assignment import CHOICES, Assignment, Choice
 from evenhand.sampling.labelling.label_files import LabelFile, write_tasks
 from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED, Items
 from evenhand.sampling.labelling.label_reading import tell_file
 from evenhand.sampling.labelling.label_report import (
     annotations_table,
-    doubts_table,
     labelled_table,
-    noise_table,
     progress_table,
 )  # fmt: skip
 from evenhand.sampling.labelling.label_task import Task
@@ -65,8 +62,7 @@ class LabelQueue(Conversation):
     groups : the group of each item (n,), or a dict or Series id -> group.
     sampler : any sampler of these groups that has not learned yet; None for `OptimisticSampler`.
     choice : which item of the group trains: the one that the model is least sure of ("uncertainty", after ten at
-        random), one at random ("uniform"), or the one farthest from those chosen before ("diverse"). Validation items
-        always come at random.
+        random), or one at random ("uniform"). Validation items always come at random.
     annotators : how many people label each item; the label that most of them gave counts, and a tie asks one more.
     content : what people see of each item, a text or the path of a picture, or a dict or Series id -> text; by default
         the id.
@@ -129,7 +125,7 @@ class LabelQueue(Conversation):
         if order_of(self.groups, sampler.groups) is None:
             raise ArgumentError(wanted("sampler", f"one of the groups {list(self.groups)}", list(sampler.groups)))
         if self.choice == "uncertainty" and getattr(sampler.model, "certain", False):
-            mend = "use choice='uniform' or 'diverse'"
+            mend = "use choice='uniform'"
             raise ArgumentError(wanted("sampler", "a model that predicts probabilities", sampler.model, mend))
         return untaught("sampler", sampler, "pass sampler.fresh()").fresh(seed=sampler.seed)
 
@@ -236,7 +232,7 @@ class LabelQueue(Conversation):
 
     @locked
     def ask_again(self, ids: Sequence[Label]) -> None:
-        """Have items that are labelled, such as those of `doubts`, labelled once more; the next `ask` hands them out.
+        """Have labelled items labelled once more; the next `ask` hands them out.
 
         Each of them needs one more label than it has, and a tie asks another one.
 
@@ -259,17 +255,18 @@ class LabelQueue(Conversation):
     def write_tasks(self, path: str | Path, *, annotator: str | None = None) -> int:
         """Write the open items to a file for a labelling tool, all or one annotator's; return how many they are.
 
-        A CSV file has the columns `id`, `group`, `text`; JSON lines (`.jsonl`) are `{"id", "text", "meta"}`, as
-        Prodigy and Doccano read them; a JSON file (`.json`) is a list of `{"data"}`, as Label Studio does.
+        A CSV file has the columns `id`, `group`, `text`, and `annotator` where people with names were asked, with a row
+        for each; JSON lines (`.jsonl`) are `{"id", "text", "meta"}`, as Doccano reads them; a JSON file (`.json`) is a
+        list of `{"data"}`, as Label Studio does.
 
         Raises
         ------
         ArgumentError
             If the file's name ends otherwise.
         """
-        positions = [self._items.position(one) for one in self.open_items(annotator=annotator)]
         texts = self.content or [str(one) for one in self.ids]
-        return write_tasks(Path(path), [(self.ids[p], self._group(p), texts[p]) for p in positions])
+        asked = [(p, who) for _, p, who in self._open.values() if annotator in (None, who)]
+        return write_tasks(Path(path), [(self.ids[p], self._group(p), texts[p], who) for p, who in asked])
 
     @locked
     def read_labels(
@@ -284,11 +281,11 @@ class LabelQueue(Conversation):
 
         A CSV file, or a data frame in place of the path, has the columns `id`, `label`, and `annotator` if several
         people labelled; an empty label leaves the item open, and a column `rejected` may be true. An item that one of
-        them rejects is rejected. JSON lines hold `{"id", "label", "answer"}` as Prodigy writes them, or `{"id",
-        "label"}` as Doccano does; a JSON file is Label Studio's export with one choice an annotation.
+        them rejects is rejected. JSON lines hold `{"id", "label"}` as Doccano writes them; a JSON file is Label
+        Studio's export with one choice an annotation.
 
-        An item takes the labels of as many people as it needs. What was told before and is told again changes nothing
-        and is counted as "repeated", so that an export may hold everything so far.
+        An item takes the labels of as many people as it needs, whoever was asked for it. What was told before and is
+        told again changes nothing and is counted as "repeated", so that an export may hold everything so far.
 
         Parameters
         ----------
@@ -304,7 +301,7 @@ class LabelQueue(Conversation):
         ------
         ArgumentError, UnknownTicketError, ClosedTicketError
             If the file has another form, or holds a label that cannot be told: of an item that is not open, of somebody
-            who was not asked or labelled it otherwise before, or outside the classes. Every such label is named with
+            who labelled it otherwise before, or outside the classes. Every such label is named with
             its place, and nothing is told. So are users with one name, and names of users who are not in the file while
             others there have none.
         """
@@ -370,32 +367,6 @@ class LabelQueue(Conversation):
         """The share of equal labels for each two annotators; NaN where no item has labels of both."""
         return self._annotations.agreement()
 
-    @property
-    @locked
-    def noise(self) -> pd.DataFrame:
-        """How often two labels of one item differ in each group, and the share of wrong labels that explains it.
-
-        Columns `pairs` (there are none with one annotator an item), `disagreement` and `flip_rate`; with flip rate
-        rho and two classes, a 0-1 risk L that was measured on such labels is about (L - rho) / (1 - 2 rho) on true
-        ones, in column `corrected_risk`.
-        """
-        return noise_table(self.sampler, self._items, self._annotations)
-
-    @locked
-    def doubts(self, n: int = 20, *, folds: int = 5) -> pd.DataFrame:
-        """Return the labelled items whose labels the model finds least likely, when it learns from the others alone.
-
-        Up to `n` rows with `id`, `group`, `label`, `likely` (the label that cross-validation over `folds` parts finds
-        most probable, another one) and `probability` of the label that was told, least first; see `ask_again`.
-
-        Raises
-        ------
-        ArgumentError
-            If the model gives no probabilities, or fewer items than folds are labelled.
-        """
-        checked_whole("n", n, 1)
-        parts = checked_whole("folds", folds, 2)
-        return doubts_table(self.sampler, self._items, self._assignment.places, parts, child(self.seed, 2)).head(n)
 
     @property
     def risks(self) -> pd.DataFrame:
@@ -433,6 +404,12 @@ class LabelQueue(Conversation):
         if position in self._again and self._lacks(position) <= 0:
             self._again.remove(position)
         return number, said
+
+    def _pass_on(self, position: int, annotator: str) -> None:
+        """Give the first open ticket of an item to somebody else, who answers in place of the one that was asked."""
+        number = next(number for number, (_, at, _) in self._open.items() if at == position)
+        said, *_ = self._open[number]
+        self._open[number] = (said, position, annotator)
 
     def _new(self) -> tuple[int, str]:
         position, why = self._assignment.next_item()
@@ -565,17 +542,6 @@ class LabelQueue(Conversation):
         queue._annotations.restore(item(snapshot, "annotations"), len(queue.ids))
         queue._users.restore(item(snapshot, "users"))
         return queue
-
-    @classmethod
-    def examples(cls) -> Iterator[tuple[Self, Any]]:
-        """Yield queues and worlds to try them on."""
-        from evenhand.sampling.labelling.label_world import LabelledItems
-
-        world = LabelledItems(items=3000, seed=0)
-        pool: dict[str, Any] = {"ids": world.ids, "features": world.features, "groups": world.groups}
-        yield cls(**pool, seed=1), world
-        yield cls(**pool, choice="uniform", annotators=2, seed=2), world
-        yield cls(**pool, choice="diverse", seed=3), world
 
 
 def _name(annotator: Any) -> str | None:

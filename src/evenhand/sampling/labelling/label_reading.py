@@ -128,9 +128,12 @@ def _tell(queue: Any, row: Row) -> str:
         if again and row.who is not None:
             mend = "name the users, 1=ann,2=bob, if these are two people; `correct` changes a label"
             raise ContradictionError(f"{row.who} labelled it {again[-1]!r} before, not {label!r}; {mend}")
-    waits = state in (OPEN, LABELLED) and queue._lacks(position) > 0
-    if waits and row.who is not None and not {row.who, None}.intersection(queue._holders(position)):
-        queue._hand_to(position, row.who)  # somebody who was not asked has labelled an item that needs another label
+    holders = queue._holders(position)
+    if state in (OPEN, LABELLED) and row.who is not None and not {row.who, None}.intersection(holders):
+        if queue._lacks(position) > 0:  # somebody who was not asked has labelled an item that needs another label
+            queue._hand_to(position, row.who)
+        elif holders:  # or one that somebody else was asked for
+            queue._pass_on(position, row.who)
     queue.tell(row.item, row.label, annotator=row.who)
     return "rejected" if row.label is None else "told"
 

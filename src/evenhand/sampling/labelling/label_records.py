@@ -17,7 +17,7 @@ OWN = "evenhand_id"
 """The field of an item's id that no tool writes a number of its own into."""
 LABELS = ("label", "labels")
 CANCELLED = ("was_cancelled", "skipped")
-ANSWERS = (*LABELS, "accept", "answer", "rejected", *CANCELLED)
+ANSWERS = (*LABELS, "rejected", *CANCELLED)
 """The fields of a flat record that say something of its item."""
 MARKS = {"": False, "0": False, "0.0": False, "false": False, "no": False} | dict.fromkeys(
     ("1", "1.0", "true", "yes"), True
@@ -91,22 +91,16 @@ def _of_task(task: dict[str, Any], place: str) -> Iterator[Said]:
 
 
 def _of_record(record: dict[str, Any], place: str) -> Said:
-    """Return what a flat record says: a row of a table, or a line of Prodigy, Doccano or Label Studio's JSON-MIN."""
+    """Return what a flat record says: a row of a table, or a line of Doccano or Label Studio's JSON-MIN."""
     given = OWN if record.get(OWN) not in (None, "") else "id"
     if given not in record:
         raise TableError(wanted(place, "an id", record))
     item, where = record[given], f"{place}, item {record[given]!r}"
-    answer = record.get("answer", "accept")
-    if answer not in ("accept", "reject", "ignore"):
-        raise TableError(wanted(where, "accept, reject or ignore", answer))
-    label: Any = LEFT_OPEN
-    if _marked(record, ("rejected", *CANCELLED), where) or answer == "reject":
-        label = None
-    elif answer == "accept":
-        accepted = record.get("accept")
-        found = accepted if accepted is not None else record.get("label", record.get("labels"))
-        label = _one(found, where, "one label")
-    users = names_of(record.get("annotator", record.get("_annotator_id")))
+    if record.get("answer", "accept") != "accept":  # of Prodigy, which writes the label of a rejected item as well
+        raise TableError(wanted(where, "a label, or rejected", {"answer": record["answer"]}))
+    rejected = _marked(record, ("rejected", *CANCELLED), where)
+    label = None if rejected else _one(record.get("label", record.get("labels")), where, "one label")
+    users = names_of(record.get("annotator"))
     return Said(place, item, label, users, record.get("text"), given == OWN or "annotation_id" not in record)
 
 

@@ -82,15 +82,16 @@ class ArrayPool:
     @property
     def enough(self) -> bool:
         """Whether the groups with rows enough to say anything hold half of the rows."""
-        return self._grouping.enough
+        return self.grouping.enough
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Which groups have too few rows."""
-        return self._grouping.note(self._grouped, "have too few rows to train and to validate")
+        return self.grouping.note(self._grouped, "have too few rows to train and to validate")
 
     @property
-    def _grouping(self) -> Grouping:
+    def grouping(self) -> Grouping:
+        """The groups with their rows, and which have enough."""
         return Grouping.of_rows(self.groups, self.sizes)
 
     @property

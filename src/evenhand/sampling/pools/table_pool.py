@@ -19,7 +19,7 @@ from evenhand.sampling.pools.table_features import TableFeatures
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TablePool"]
+__all__ = ["TablePool", "groups_in"]
 
 
 @register("sampling/table-pool", kind="world")
@@ -76,18 +76,7 @@ class TablePool(ArrayPool):
 
     def groups_of(self, frame: pd.DataFrame) -> NDArray[Any]:
         """Return the group (n,) of each row of a frame."""
-        frame = as_pandas(frame)
-        columns = [named_alike(column(frame, name)).tolist() for name in self.group_columns]
-        values = [cell if len(cell) > 1 else cell[0] for cell in zip(*columns, strict=True)]
-        names = {cell: combined_label(cell) for cell in values}
-        read: dict[str, Any] = {}
-        for cell, name in names.items():
-            if read.setdefault(str(name), cell) != cell:
-                got = f"{read[str(name)]!r} and {cell!r}"
-                raise TableError(
-                    wanted(f"columns {self.group_columns}", "groups that read differently", got, "rename one")
-                )
-        return np.array([names[cell] for cell in values])
+        return groups_in(as_pandas(frame), self.group_columns)
 
     @property
     def _grouped(self) -> str:
@@ -140,6 +129,26 @@ class TablePool(ArrayPool):
         rng = np.random.default_rng(0)
         frame = pd.DataFrame({"group": rng.choice(["u", "v"], 80), "x": rng.random(80), "y": rng.integers(0, 2, 80)})
         yield cls(frame, group="group", label="y")
+
+
+def groups_in(frame: pd.DataFrame, names: Sequence[str]) -> NDArray[Any]:
+    """Return the group (n,) of each row: its label in a column, or in several ("White & Male").
+
+    Raises
+    ------
+    TableError
+        If a column is missing or named twice, a cell is empty, or two groups read alike.
+    """
+    _once("group", list(names), {})
+    columns = [named_alike(column(frame, name)).tolist() for name in names]
+    values = [cell if len(cell) > 1 else cell[0] for cell in zip(*columns, strict=True)]
+    known = {cell: combined_label(cell) for cell in values}
+    read: dict[str, Any] = {}
+    for cell, name in known.items():
+        if read.setdefault(str(name), cell) != cell:
+            got = f"{read[str(name)]!r} and {cell!r}"
+            raise TableError(wanted(f"columns {list(names)}", "groups that read differently", got, "rename one"))
+    return np.array([known[cell] for cell in values])
 
 
 def _once(name: str, columns: list[str], taken: dict[str, str]) -> None:
