@@ -44,6 +44,7 @@ COMMANDS = {
     "evaluate": "evaluate",
     "recommend": "recommend",
     "audit-pairs": "studies.audit_pairs",
+    "choose": "choose",
     "audit-parity": "audit_parity",
     "reproduce": "reproduce",
     "list": "listing:list_all",
@@ -63,7 +64,7 @@ Software that decides fairly while it learns.
   recommend     which candidate is the best of those that are fair to all groups
 
 Before you decide   simulate, evaluate, label
-From day to day     ask, tell, forget, show, export; add, retire, change
+From day to day     ask, tell, forget, show, export, choose; add, retire, change
 Was it kept?        audit, verify
 Stores, service     studies, serve, keys, snapshot, erase
 Several processes   workers, join, leave

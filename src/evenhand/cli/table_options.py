@@ -12,7 +12,7 @@ import typer
 __all__ = ["TABLE_COMMANDS", "with_table_options"]
 
 TABLE_COMMANDS = (
-    *("simulate", "sample", "label", "audit", "evaluate", "recommend", "audit-pairs", "audit-parity"),
+    *("simulate", "sample", "label", "audit", "evaluate", "recommend", "audit-pairs", "choose", "audit-parity"),
     *("new", "ask", "tell", "change"),
 )
 """The commands that read tables."""

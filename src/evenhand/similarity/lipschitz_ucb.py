@@ -23,7 +23,7 @@ from evenhand.similarity.ellipsoid import EllipsoidDistance
 from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.oracles import MahalanobisOracle
 from evenhand.similarity.program import Select
-from evenhand.similarity.reading import Norms, read_theta
+from evenhand.similarity.reading import read_theta
 from evenhand.similarity.robust import Robust
 from evenhand.similarity.worlds import LinearContexts
 
@@ -49,7 +49,9 @@ class LipschitzUCB(Lipschitz):
     silence : what it means that the auditor does not name a pair: "acceptable" (the paper), "acceptable unless another
         is named" (an auditor who names one pair whenever there is one), or "nothing" (flags come now and then: only
         pairs called acceptable teach upward; without any such verdict the policy treats everybody alike).
-    norms : what to do with contexts of norm above 1, "refuse" or "scale".
+    scale : one scale for everybody, `Scale.of(pool)` or `Scale(centre, unit)`; None takes contexts as they are. All
+        that people are described by, in `ask`, `verdict` and `distances`, is then as in the pool. Rewards are linear in
+        the scaled features; a column of ones gives them a level of their own.
     on_contradiction : what to do with a verdict that no metric agrees with together with those before: "refuse" it, or
         go over from an exact learner to a "robust" belief that is told every answer again and learns how many are
         wrong. That is said once, in a warning; intervals are then measured, not certified.
@@ -88,7 +90,7 @@ class KnownRewardLipschitz(Lipschitz):
     Parameters
     ----------
     theta : the weights of the rewards (d,): an individual with context x brings <x, theta>.
-    precision, metric, select, margin, individuals, silence, norms : as in `LipschitzUCB`.
+    precision, metric, select, margin, individuals, silence : as in `LipschitzUCB`.
     on_contradiction, belief, seed : as in `LipschitzUCB`.
 
     Raises
@@ -115,7 +117,6 @@ class KnownRewardLipschitz(Lipschitz):
         margin: bool = True,
         individuals: int | None = None,
         silence: Silence = "acceptable",
-        norms: Norms = "refuse",
         on_contradiction: OnContradiction = "refuse",
         belief: Robust = "posterior",
         seed: Seed = None,
@@ -129,7 +130,6 @@ class KnownRewardLipschitz(Lipschitz):
             margin=margin,
             individuals=individuals,
             silence=silence,
-            norms=norms,
             on_contradiction=on_contradiction,
             belief=belief,
             seed=seed,

@@ -107,10 +107,11 @@ def _row(record: Record) -> dict[str, Any]:
 
 
 def _tables(policy: Any) -> dict[str, Any]:
-    """Return what a sampler or a search has found so far."""
+    """Return what a sampler or a search has found so far, and the scale on which people are compared."""
     from evenhand.display.html import notes_of
 
-    found: dict[str, Any] = {}
+    scale = getattr(policy, "scale", None)
+    found: dict[str, Any] = {} if scale is None else {"scale": str(scale)}
     if hasattr(policy, "risks"):
         found["risks"] = policy.risks.reset_index().to_dict("records")
     if hasattr(policy, "recommend"):
@@ -159,6 +160,8 @@ def _say(found: dict[str, Any], written: list[Path], *, every: bool) -> None:
     if found["reward"] is not None:
         mean, recent, window = found["reward"].values()
         say(f"Mean reward {number(mean)}; of the last {window} told {number(recent)}.")
+    if "scale" in found:
+        say(f"People are compared on one scale: {found['scale']}.")
     for note in found["notes"]:
         say(f"- {note}")
     if written:

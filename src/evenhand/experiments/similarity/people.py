@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.experiments.framework import Claim, Report, Runner, experiment
-from evenhand.similarity import EllipsoidDistance, LipschitzUCB, MahalanobisOracle, TableIndividuals
+from evenhand.similarity import EllipsoidDistance, LipschitzUCB, MahalanobisOracle, Scale, TableIndividuals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,8 +57,9 @@ def watch(frame: pd.DataFrame, settings: People) -> Report:
         frame, features=settings.features, reward=settings.reward, oracle=oracle, individuals=settings.individuals
     )
     learner = EllipsoidDistance(precision=settings.precision, structure="diagonal")
+    room = Scale([0.0] * d, [2.0**0.5] * d)  # a twin's one new value lengthens a row of length 1 to sqrt 2 at most
     policy = LipschitzUCB(
-        d, precision=settings.precision, metric=learner, noise_scale=0.1, norms="scale", seed=settings.seed
+        d, precision=settings.precision, metric=learner, noise_scale=0.1, scale=room, seed=settings.seed
     )
     world.reset(settings.seed)
     values = np.unique(world.rows[:, place])
