@@ -1,6 +1,7 @@
-"""A person audits at the terminal."""
+"""A person audits at the terminal, and from a file."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,53 +10,65 @@ from typer.testing import CliRunner
 
 import evenhand as eh
 from evenhand.cli import app
+from evenhand.similarity import PairQueue
 from tests.cli.sessions import Session
 
 RUN = CliRunner()
 
 
 @pytest.fixture
-def people(tmp_path):
+def people(tmp_path, monkeypatch):
     file = tmp_path / "people.csv"
     frame = pd.DataFrame({"age": [30, 40, 50, 35, 61], "income": [1.0, 2.0, 4.0, 3.0, 0.5], "repaid": [0, 1, 1, 0, 1]})
     frame["owed"] = 1 - frame.repaid
     frame.to_csv(file, index=False)
+    monkeypatch.chdir(tmp_path)
     return [str(file), "--features", "age, income", "--reward", "repaid", "--seed", "3"]
 
 
+def answers(file="pairs.evenhand"):
+    """Return what a state holds: the answers in their order."""
+    return eh.load(file).answers
+
+
 @pytest.mark.compiled
-def test_verdicts_are_taken_kept_and_taken_up_again(people, tmp_path):
-    state = tmp_path / "policy.eh"
-    first = RUN.invoke(
-        app, ["audit-pairs", *people, "--rounds", "6", "--state", str(state)], input="a\nu\nwhat\n\n" + "a\n" * 40
-    )
+def test_answers_are_taken_kept_and_gone_on_with(people):
+    first = audit(people, ["a", "u", "what", "", *["a"] * 5, "q"])
     assert first.exit_code == 0, first.output
-    assert "[u]nfair" in first.output
-    assert "Please answer" in first.output
-    assert "probability" in first.output
-    assert "repaid" not in first.output.replace("--reward repaid", "")
-    policy = eh.load(state)
-    given = len(policy.metric.verdicts)
-    assert given > 2
-    assert {v.unfair for v in policy.metric.verdicts} == {True, False}
-    second = RUN.invoke(app, ["audit-pairs", *people, "--rounds", "20", "--state", str(state)], input="q\n")
+    for words in ("[u]nfair", "Please answer", "u if that is unfair", "about 33 answers. pairs.evenhand has 0;"):
+        assert words in first.output
+    assert "repaid" not in first.output
+    assert "evenhand choose TABLE --state pairs.evenhand" in first.output
+    given = answers()
+    assert len(given) == 7
+    assert set(given.answer) == {"unfair", "acceptable"}
+    second = audit(people, ["q"])
     assert second.exit_code == 0, second.output
-    assert "0 verdicts given" in second.output
-    assert eh.load(state).round > 6
+    assert "pairs.evenhand has 7;" in second.output
+    assert answers().equals(given)
 
 
-def test_unsure_teaches_nothing(people):
-    done = RUN.invoke(app, ["audit-pairs", *people, "--rounds", "4"], input="\n" * 40)
+def test_unsure_teaches_nothing_and_a_session_ends_after_so_many_questions(people):
+    done = audit(people, [""] * 4, "--questions", 4)
     assert done.exit_code == 0, done.output
-    assert "0 verdicts given, 0 in the log" in done.output
+    assert "0 answers are kept in pairs.evenhand" in done.output
+    assert "question 4" in done.output
 
 
-def test_a_foreign_state_is_refused(people, tmp_path):
-    state = tmp_path / "other.eh"
-    eh.save(eh.quotas.FairUCB([0.2, 0.2]), state)
-    refused = RUN.invoke(app, ["audit-pairs", *people, "--state", str(state)])
-    assert refused.exit_code != 0
-    assert "--state: wanted a LipschitzUCB for 2 features" in str(refused.exception)
+def test_a_session_ends_where_no_answer_teaches_anything(people):
+    frame = pd.read_csv(people[0])
+    frame.assign(age=30, income=1.0).to_csv(people[0], index=False)
+    done = audit(people, [])
+    assert done.exit_code == 0, done.output
+    assert "No further answer would teach anything about these people." in done.output
+
+
+def test_a_foreign_state_is_refused(people):
+    queue = PairQueue([[1], [2]], [0, 1], individuals=2)
+    for other in (eh.quotas.FairUCB([0.2, 0.2]), eh.similarity.LipschitzUCB(2), queue):
+        eh.save(other, "other.eh")
+        refused = audit(people, [], "--state", "other.eh")
+        assert "--state: wanted a file that audit-pairs began" in str(refused.exception)
 
 
 STATE = ("centre", "factor", "radius", "counts", "doublings", "thin", "tally", "stream")
@@ -66,42 +79,31 @@ def audit(people, answers, *more):
     return RUN.invoke(app, ["audit-pairs", *people, *map(str, more)], input="".join(f"{one}\n" for one in answers))
 
 
-def test_quitting_in_mid_round_keeps_the_answers(people, tmp_path):
-    state = tmp_path / "policy.eh"
-    done = audit(people, ["a", "q"], "--state", state)
-    assert done.exit_code == 0, done.output
-    assert "1 verdict given, 1 in the log" in done.output
-    (verdict,) = eh.load(state).metric.verdicts
-    assert not verdict.unfair
+def test_quitting_and_interrupting_keep_the_answers(people, tmp_path):
+    for given, code, name in ((["a", "q"], 0, "one.eh"), (["a"], 130, "other.eh")):
+        done = audit(people, given, "--state", name)
+        assert done.exit_code == code, done.output
+        assert "1 answer is kept in" in done.output
+        assert answers(name).answer.tolist() == ["acceptable"]
+        assert eh.load(name).open_tickets == []
 
 
-def test_an_interrupt_in_mid_round_keeps_the_answers(people, tmp_path):
-    state = tmp_path / "policy.eh"
-    done = audit(people, ["u", "a"], "--state", state)
-    assert done.exit_code == 130
-    assert "2 verdicts given" in done.output
-    policy = eh.load(state)
-    assert [v.unfair for v in policy.metric.verdicts] == [True, False]
-    assert policy.open_tickets == []
-
-
-def test_every_answer_is_on_disk_before_the_next_question(people, tmp_path, monkeypatch):
-    state, seen = tmp_path / "policy.eh", []
+def test_every_answer_is_on_disk_before_the_next_question(people, monkeypatch):
+    seen = []
 
     def prompt(*text, **options):
-        seen.append(len(eh.load(state).metric.verdicts))
+        seen.append(len(answers()))
         if len(seen) == 4:
             raise MemoryError("as if the machine had stopped")
         return "a"
 
     monkeypatch.setattr("typer.prompt", prompt)
-    stopped = audit(people, [], "--state", state)
+    stopped = audit(people, [])
     assert isinstance(stopped.exception, MemoryError)
     assert seen == [0, 1, 2, 3]
     monkeypatch.undo()
-    again = audit(people, ["l", "q"], "--state", state)
+    again = audit(people, ["l", "q"], "--state", Path(people[0]).with_name("pairs.evenhand"))
     assert again.exit_code == 0, again.output
-    assert "0 verdicts given, 3 in the log" in again.output
     assert again.output.count("acceptable │") == 3
 
 
@@ -115,7 +117,7 @@ def without(people, option):
     [
         ("--features", "income,age", "--features: wanted 'age,income' as in .*, got 'income,age'"),
         ("--features", "age", "--features: wanted 'age,income' as in .*, got 'age'"),
-        ("--features", "age,height", "--features: wanted 'age,income' as in .*, got 'age,height'"),
+        ("--features", "age,owed", "--features: wanted 'age,income' as in .*, got 'age,owed'"),
         ("--reward", "owed", "--reward: wanted 'repaid' as in .*, got 'owed'"),
         ("--errors", "0.2", "--errors: wanted 0.1 as in .*, got 0.2"),
         ("--errors", "0", "--errors: wanted 0.1 as in .*, got 0.0"),
@@ -124,7 +126,7 @@ def without(people, option):
     ],
 )
 def test_a_state_goes_on_with_the_settings_that_it_was_begun_with_alone(people, tmp_path, option, value, says):
-    state = tmp_path / "policy.eh"
+    state = tmp_path / "pairs.eh"
     assert audit(people, ["a", "q"], "--errors", "0.1", "--state", state).exit_code == 0
     before = state.read_bytes()
     given = without(people, option) if option in people else people
@@ -140,11 +142,8 @@ def test_settings_that_are_not_repeated_are_those_of_the_state(people, tmp_path)
     assert first.exit_code == 0, first.output
     again = audit(without(people, "--seed"), ["a", "q"], "--state", state)
     assert again.exit_code == 0, again.output
-    policy = eh.load(state)
-    assert policy.metric.error_rate == 0.1
-    assert policy.notes["audit-pairs"]["seed"] == 3
-    header = again.output.splitlines()[2]
-    assert re.findall(r"\d+", header) == ["0", "1", "2"]
+    queue = eh.load(state)
+    assert (queue.policy.metric.error_rate, queue.seed, queue.individuals) == (0.1, 3, 3)
 
 
 @pytest.mark.parametrize("column", ["age", "repaid"])
@@ -158,44 +157,16 @@ def test_a_table_that_has_changed_is_refused_by_its_column(people, tmp_path, col
     assert f"column '{column}': holds other values than when" in str(refused.exception)
 
 
-def test_a_state_of_another_kind_is_refused(people, tmp_path):
-    state = tmp_path / "policy.eh"
-    for other in (
-        eh.similarity.LipschitzUCB(2, seed=1),
-        eh.similarity.LipschitzUCB(2, silence="nothing", select="many"),
-    ):
-        eh.save(other, state)
-        refused = audit(people, ["q"], "--state", state)
-        assert "--state: wanted a policy that audit-pairs began" in str(refused.exception)
-    eh.save(eh.similarity.LipschitzUCB(3, silence="nothing"), state)
-    assert "a LipschitzUCB for 2 features" in str(audit(people, ["q"], "--state", state).exception)
-
-
-def test_a_state_from_before_settings_were_kept_goes_on(people, tmp_path):
-    state = tmp_path / "policy.eh"
-    learner = eh.similarity.MomentDistance(error_rate=0.1)
-    begun = eh.similarity.LipschitzUCB(2, metric=learner, silence="nothing", seed=3)
-    begun.metric.verdict([0.5, 0.1], [0.1, 0.3], 0.2, unfair=False)
-    begun.ask([[0.5, 0.1], [0.1, 0.3]])
-    eh.save(begun, state)
-    assert "--errors: wanted 0.1" in str(audit(people, ["q"], "--errors", "0", "--state", state).exception)
-    done = audit(people, ["l", "a", "q"], "--state", state)
-    assert done.exit_code == 0, done.output
-    assert "not in this table" in done.output
-    assert "1 verdict given, 2 in the log" in done.output
-    assert eh.load(state).notes["audit-pairs"]["errors"] == 0.1
-
-
 @pytest.mark.parametrize("errors", ["0", "0.1"])
 @pytest.mark.parametrize("slip", ["u", "a"])
 def test_a_withdrawn_answer_is_as_if_it_had_never_been_given(people, tmp_path, errors, slip):
     one, other = tmp_path / "one.eh", tmp_path / "other.eh"
-    rest = ["", "u", "", "a", "", "", "a", "", "a", "q"]
+    rest = ["u", "a", "a", "a", "q"]
     done = audit(people, ["a", slip, "w", *rest], "--errors", errors, "--state", one)
     assert done.exit_code == 0, done.output
     assert "Answer 2 is withdrawn." in done.output
     assert audit(people, ["a", *rest], "--errors", errors, "--state", other).exit_code == 0
-    mine, theirs = eh.load(one), eh.load(other)
+    mine, theirs = eh.load(one).policy, eh.load(other).policy
     told = [[(v.gap, v.unfair) for v in policy.metric.verdicts] for policy in (mine, theirs)]
     assert told[0] == told[1]
     assert len(told[0]) > 2
@@ -204,60 +175,99 @@ def test_a_withdrawn_answer_is_as_if_it_had_never_been_given(people, tmp_path, e
 
 
 def test_an_earlier_answer_is_withdrawn_by_its_number_and_asked_about_again(people):
-    done = audit(people, ["w", "u", "a", "withdraw 1", "l", "a", "w 1", "w x", "q"])
+    done = audit(people, ["w", "u", "a", "withdraw 1", "l", "w 1", "w x", *[""] * 6, "q"])
     assert done.exit_code == 0, done.output
     assert "There is no answer to withdraw." in done.output
-    asked = re.findall(r"(\d and \d) differ", done.output)
-    assert asked[0] == asked[1] == asked[4]
-    assert asked[2] not in asked[:2]
+    asked = re.findall(r"row \d+ ┃ row \d+", done.output)
+    assert asked[0] in asked[3:]
     assert "Answer 1 is withdrawn." in done.output
-    assert done.output.count("No answer has this number") == 2
-    assert "2 verdicts given, 2 in the log" in done.output
+    assert done.output.count("No answer of yours has this number") == 2
+    assert answers().number.tolist() == [2]
 
 
-def test_answers_that_cannot_hold_together_are_named_and_the_wrong_one_can_be_withdrawn(people):
-    given = [*without(people, "--seed"), "--seed", "2"]
-    done = audit(given, ["u", "u", "a", "w 1", "a", "a", "q"])
-    assert done.exit_code == 0, done.output
-    (_, refused) = done.output.split("This answer was not taken: it cannot hold together with these.")
-    named = re.findall(r"│ +(\d+) │ (unfair|acceptable) +│ 0\.333 │ age 61, income 0.5", refused)
-    assert named == [("1", "unfair")]
-    asked = re.findall(r"(\d and \d) differ", done.output)
-    assert asked[4] == asked[0]
-    assert asked[2] == asked[3] == asked[5]
-    assert "Answer 1 is withdrawn." in refused
-    assert "contradict" not in refused
-    careless = audit(given, ["u", "u", "a", "q"])
-    assert "These answers contradict others that you gave; withdraw what is wrong." in careless.output
+def test_answers_that_are_probably_wrong_are_named_at_the_end(people, judged):
+    assert audit(people, [], "--read", judged("1,2,unfair"), "--gap", 0.1).exit_code == 0
+    read = audit(people, [], "--read", judged(*["1,2,acceptable"] * 6), "--gap", 0.4)
+    assert read.exit_code == 0, read.output
+    assert "no metric agrees with all verdicts, so some are wrong" in read.output
+    done = audit(people, ["q"])
+    (_, suspect) = done.output.split("These answers are probably wrong; withdraw those that are.")
+    assert re.findall(r"│ +(\d+) │ age 30.*│ +0.1 │ (unfair|acceptable) +│", suspect) == [("1", "unfair")]
 
 
 def test_two_people_at_two_terminals_lose_no_answer(people, tmp_path):
-    """The second one to read the state begins a round of their own; the first is refused by name at the next answer."""
+    """Whoever answers first is kept; the other is refused by name at the next answer."""
     state = tmp_path / "policy.eh"
     ann = Session("audit-pairs", *people, "--state", state)
     ann.until("[q]uit: ")
     bob = Session("audit-pairs", *people, "--state", state)
     bob.until("[q]uit: ")
+    bob.say("u")
+    bob.until("[q]uit: ")
     ann.say("a")
     code, errors = ann.end()
     assert code == 2
     assert "policy.eh: it has changed since it was read, so another session has saved to it" in errors
-    bob.say("u")
-    bob.until("[q]uit: ")
     bob.say("q")
     assert bob.end() == (0, "")
-    assert [verdict.unfair for verdict in eh.load(state).metric.verdicts] == [True]
+    assert [verdict.unfair for verdict in eh.load(state).policy.metric.verdicts] == [True]
 
 
 def test_two_people_who_begin_at_once_lose_no_answer(people, tmp_path, monkeypatch):
-    state, ask = tmp_path / "policy.eh", eh.similarity.LipschitzUCB.ask
+    state, ask = tmp_path / "policy.eh", PairQueue.ask
 
     def asked_later(policy, *given, **named):
-        monkeypatch.setattr(eh.similarity.LipschitzUCB, "ask", ask)
+        monkeypatch.setattr(PairQueue, "ask", ask)
         audit(people, ["u", "q"], "--state", state)
         return ask(policy, *given, **named)
 
-    monkeypatch.setattr(eh.similarity.LipschitzUCB, "ask", asked_later)
+    monkeypatch.setattr(PairQueue, "ask", asked_later)
     refused = audit(people, ["a", "q"], "--state", state)
-    assert "policy.eh: it was not there at the start, so another session has saved to it" in str(refused.exception)
-    assert [verdict.unfair for verdict in eh.load(state).metric.verdicts] == [True]
+    assert "policy.eh: it has changed since it was read, so another session has saved to it" in str(refused.exception)
+    assert [verdict.unfair for verdict in eh.load(state).policy.metric.verdicts] == [True]
+
+
+# ---------------------------------------------------------------------- answers in a file
+
+
+@pytest.fixture
+def judged(tmp_path):
+    def write(*rows):
+        (tmp_path / "judged.csv").write_text("\n".join(["one,other,answer", *rows]) + "\n")
+        return "judged.csv"
+
+    return write
+
+
+def test_answers_without_a_gap_are_read_with_the_one_that_is_assumed(people, judged):
+    done = audit(people, [], "--read", judged("1,2,unfair", "5,1,acceptable"), "--gap", 0.2, "--auditor", "ann")
+    assert done.exit_code == 0, done.output
+    assert "2 answers read, 2 kept in pairs.evenhand." in done.output
+    kept = answers()
+    assert kept[["one", "other", "gap", "answer", "auditor"]].to_numpy().tolist() == [
+        [0, 1, 0.2, "unfair", "ann"], [0, 4, 0.2, "acceptable", "ann"],
+    ]  # fmt: skip
+    queue = eh.load("pairs.evenhand")
+    assert queue.policy.metric.bounds(queue._rows[0], queue._rows[1])[2] == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(
+    ("row", "more", "says"),
+    [
+        ("1,2,unfair", [], "--gap: wanted a number beside --read, and only there, got nothing; 0.2 asks whether"),
+        ("1,2,unfair", ["--gap", 0], "--gap: wanted a number > 0"),
+        ("1,2,fair", ["--gap", 0.2], "judged.csv: column 'answer', row 2: wanted unfair or acceptable, got 'fair'"),
+        ("0,2,unfair", ["--gap", 0.2], "column 'one', row 2: wanted a row of the people, from 1 to 5, got 0"),
+        ("1,6,unfair", ["--gap", 0.2], "column 'other', row 2: wanted a row of the people, from 1 to 5, got 6"),
+        ("3,3,acceptable", ["--gap", 0.2], "judged.csv: row 2: "),
+    ],
+)
+def test_an_answer_in_a_file_that_cannot_be_is_refused_and_none_is_taken(people, judged, row, more, says):
+    refused = audit(people, [], "--read", judged("1,2,unfair", row), *more)
+    assert refused.exit_code != 0
+    assert re.search(says, str(refused.exception)), refused.exception
+    assert not Path("pairs.evenhand").exists()
+
+
+def test_a_gap_without_a_file_is_refused(people):
+    assert "--gap: wanted a number beside --read, and only there" in str(audit(people, [], "--gap", 0.2).exception)

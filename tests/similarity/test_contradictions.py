@@ -37,7 +37,7 @@ def equal_up_to_rounding():
     for seed in range(200):
         angles = np.random.default_rng(seed).uniform(0, 2 * np.pi, size=3)
         people = np.column_stack([np.cos(angles), np.sin(angles)])
-        gaps = LipschitzUCB(2, norms="scale", seed=1).ask(people).probabilities
+        gaps = LipschitzUCB(2, seed=1).ask(people).probabilities
         gaps = np.abs(gaps[:, None] - gaps[None, :])
         for i, j in np.argwhere((gaps > 0) & (gaps < 1e-12)):
             if i < j:
@@ -50,7 +50,7 @@ def test_a_flag_on_equal_treatment_up_to_rounding_is_refused_and_certifies_nothi
     found = list(equal_up_to_rounding())
     assert len(found) > 5
     for people, pair in found[:5]:
-        policy = LipschitzUCB(2, metric=make(), norms="scale", seed=1)
+        policy = LipschitzUCB(2, metric=make(), seed=1)
         decision = policy.ask(people)
         before = to_bytes(policy)
         with pytest.raises(VerdictError, match=r"violations: wanted pairs that were treated differently.*rounding"):
@@ -229,7 +229,7 @@ def test_what_was_refused_is_no_part_of_the_state():
 
 
 def test_verdicts_of_one_report_that_clash_are_said_to():
-    policy = LipschitzUCB(2, silence="nothing", metric=MomentDistance(radius=2.0), norms="scale", seed=1)
+    policy = LipschitzUCB(2, silence="nothing", metric=MomentDistance(radius=2.0), seed=1)
     people = [[1.0, 0.0], [0.0, 0.0], [1.0, 1e-6], [0.0, 1e-6]]
     policy.metric.verdict(people[0], people[1], 0.9, unfair=False)
     decision = policy.ask(people)

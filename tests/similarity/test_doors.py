@@ -17,6 +17,7 @@ from evenhand.similarity import (
     MomentDistance,
     Panel,
     ProjectedVolumeDistance,
+    Scale,
     TableIndividuals,
     fair_distribution,
     regret_bound,
@@ -67,7 +68,6 @@ POLICY = {
     "margin": [*FLAG, None],
     "individuals": [*WHOLE, 0, 10**9],
     "silence": [*WORD, None],
-    "norms": [*WORD, None],
     "seed": SEED,
 }
 WORLD = {
@@ -87,7 +87,7 @@ CONSTRUCTORS = {
         LipschitzUCB,
         {"dimension": 2},
         {**POLICY, "dimension": [*WHOLE, None, 0, 10**12], "delta": [*NUMBER, None, 0, 1], "ridge": [*NUMBER, None, 0]}
-        | {"noise_scale": [*NUMBER, None, 0]},
+        | {"noise_scale": [*NUMBER, None, 0], "scale": [*WORD, A, Scale([0.0], [1.0])]},
     ),
     "known rewards": (KnownRewardLipschitz, {"theta": [0.5, 0.1]}, {**POLICY, "theta": [*ROW, None, [1e300]]}),
     "oracle": (
@@ -308,7 +308,7 @@ def test_numbers_of_other_kinds_are_taken():
 
 
 def test_numbers_that_are_very_small_or_scaled_stay_finite():
-    policy = LipschitzUCB(2, norms="scale", seed=1)
+    policy = LipschitzUCB(2, scale=Scale([0.0, 0.0], [5e69, 5e69]), seed=1)
     big = policy.ask([[3e69, 4e69], [1e-200, 0.0]]).probabilities
     assert np.isfinite(big).all()
     one = MomentDistance(radius=1e70)

@@ -33,7 +33,6 @@ def test_each_question_goes_to_two_auditors_and_to_none_twice():
     by_pair = table.groupby(["one", "other", "gap"])["auditor"].apply(list)
     assert len(by_pair) == 6
     assert all(sorted(who) == ["ann", "bob"] for who in by_pair)
-    assert asked.agreement.loc["ann", "bob"] == 1.0
     assert asked.policy.metric.guarantee == "certified"
     mine, theirs = asked.ask(annotator="ann"), asked.ask(annotator="bob")
     assert mine.item != theirs.item
@@ -45,7 +44,6 @@ def test_an_answer_that_contradicts_does_not_end_the_audit():
     assert "measured, not certified" in asked.ask().reason
     assert set(asked.error_rates) == {"ann", "bob"}
     assert asked.answers["wrong"].between(0, 1).all()
-    assert asked.agreement.loc["ann", "bob"] == pytest.approx(7 / 8)
     assert len(asked.answers) == 16
 
 

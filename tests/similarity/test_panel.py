@@ -1,4 +1,4 @@
-"""Several auditors: how often each errs is learned from all answers, and who contradicts whom is said."""
+"""Several auditors: how often each errs is learned from all answers, and what one says can be withdrawn."""
 
 import numpy as np
 import pytest
@@ -30,22 +30,6 @@ def test_rates_of_wrong_answers_are_learned_even_where_most_auditors_are_poor():
         assert all(abs(found[name] - rates[name]) < 0.2 for name in rates), found
         assert found["a"] < 0.15
         assert found["c"] == max(found.values())
-
-
-def test_agreement_and_opposites_are_counted():
-    learner = MomentDistance(radius=1.0, error_rate=0.1)
-    for n, (gap, said) in enumerate([(0.3, "uua"), (0.5, "uuu"), (0.2, "aua")]):
-        for name, word in zip("abc", said, strict=True):
-            learner.verdict([0.5, 0.1 * n], [0.0, 0.0], gap, word == "u", auditor=name)
-    agreement = learner.agreement
-    assert agreement.loc["a", "b"] == agreement.loc["b", "a"] == pytest.approx(2 / 3)
-    assert agreement.loc["b", "c"] == pytest.approx(1 / 3)
-    assert agreement.loc["a", "a"] == 1.0
-    against = learner.opposites
-    assert against[["one", "other"]].to_numpy().tolist() == [["a", "c"], ["b", "c"], ["b", "a"], ["b", "c"]]
-    assert against[["unfair", "acceptable"]].to_numpy().tolist() == [[1, 3], [2, 3], [8, 7], [8, 9]]
-    assert MomentDistance().agreement.empty
-    assert MomentDistance().error_rates == {}
 
 
 def test_what_is_learned_of_auditors_is_saved_and_a_withdrawn_answer_leaves_nothing():
@@ -86,7 +70,6 @@ def test_a_learned_panel_follows_its_good_member_against_two_poor_ones():
             panel(x, p)
     assert wrong["learned"] < wrong["most"] / 2, wrong
     assert panel.error_rates["a"] < 0.1 < panel.error_rates["b"]
-    assert list(panel.agreement) == ["a", "b", "c"]
     assert panel.suspects()[0].wrong > 0.5
     panel.withdraw(panel.suspects()[0].id)
     assert len(panel.suspects()) == 269
@@ -97,9 +80,8 @@ def test_bad_panels_are_refused_by_name():
         Panel([len], rule="guess")
     with pytest.raises(ArgumentError, match="auditors: wanted a name for each"):
         Panel({" ": len})
-    for ask in ("error_rates", "agreement", "opposites"):
-        with pytest.raises(ArgumentError, match="rule: wanted 'learned'"):
-            getattr(Panel([len]), ask)
+    with pytest.raises(ArgumentError, match="rule: wanted 'learned'"):
+        _ = Panel([len]).error_rates
     panel = Panel([MahalanobisOracle(A)], rule="learned")
     with pytest.raises(ArgumentError, match="contexts: wanted"):
         Panel([lambda x, p: []], rule="learned")([[0.0, 1.0]], [0.5, 0.2])

@@ -295,12 +295,6 @@ def test_the_same_people_every_round_do_not_leave_the_policy_stuck_at_treating_a
     assert ((low <= true + 1e-9) & (true <= high + 1e-9)).all()
 
 
-def test_contexts_are_scaled_where_the_user_wants_it():
-    big = LipschitzUCB(2, norms="scale", seed=1).ask([[3.0, 4.0], [0.1, 0.0]])
-    same = LipschitzUCB(2, seed=1).ask([[0.6, 0.8], [0.1, 0.0]])
-    assert np.array_equal(big.probabilities, same.probabilities)
-
-
 def test_the_number_of_individuals_may_change_from_round_to_round():
     policy = LipschitzUCB(2, seed=1)
     decisions = [policy.ask(np.full((k, 2), 0.1) * np.arange(1, k + 1)[:, None] / k) for k in (2, 5, 1, 3)]
@@ -312,7 +306,7 @@ def test_the_number_of_individuals_may_change_from_round_to_round():
 @pytest.mark.parametrize(
     ("contexts", "says"),
     [
-        ([[3.0, 4.0], [0.1, 0.0]], "norms of at most 1, got '5 for individual 0'"),
+        ([[3.0, 4.0], [0.1, 0.0]], r"norms of at most 1, got '5 for individual 0'; put everybody on one scale, Scale"),
         ([[np.nan, 0.0]], "finite numbers, got 'nan for individual 0, feature 0'"),
         ([[1.0]], "a row an individual"),
         ([1.0, 0.0], "a row an individual"),
@@ -369,7 +363,6 @@ TABLE = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [0.0, 1.0, 0.5], "r": [0, 1, 1]
         (lambda: LipschitzUCB(2, delta=1.0), "delta: wanted"),
         (lambda: LipschitzUCB(2, ridge=-1), "ridge: wanted"),
         (lambda: LipschitzUCB(2, select="two"), "select: wanted"),
-        (lambda: LipschitzUCB(2, norms="ignore"), "norms: wanted"),
         (lambda: LipschitzUCB(2, silence="gold"), "silence: wanted"),
         (lambda: LipschitzUCB(2, metric=A), "metric: wanted"),
         (lambda: LipschitzUCB(2, metric=EllipsoidDistance(shared=False)), "individuals: wanted"),

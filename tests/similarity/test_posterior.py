@@ -176,7 +176,7 @@ def kept(policy):
 
 
 def test_the_log_keeps_every_answer_also_those_that_teach_nothing():
-    policy = LipschitzUCB(2, on_contradiction="robust", norms="scale", seed=1)
+    policy = LipschitzUCB(2, on_contradiction="robust", seed=1)
     oracle, draws, given, wrong = MahalanobisOracle(TURNED), np.random.default_rng(1), [], 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -206,7 +206,7 @@ def test_the_log_keeps_every_answer_also_those_that_teach_nothing():
 
 
 def test_where_every_verdict_is_trusted_nothing_idle_is_kept():
-    policy, draws = LipschitzUCB(2, norms="scale", seed=1), np.random.default_rng(1)
+    policy, draws = LipschitzUCB(2, seed=1), np.random.default_rng(1)
     for _ in range(20):
         people = draws.uniform(-0.6, 0.6, (4, 2))
         decision = policy.ask(people)
@@ -286,7 +286,7 @@ def test_with_a_most_liars_who_agree_are_allowed_for():
 
 
 def test_the_caution_stands_wherever_intervals_are_read():
-    policy = LipschitzUCB(2, metric=PosteriorDistance(radius=2.0, seed=1), silence="nothing", norms="scale", seed=1)
+    policy = LipschitzUCB(2, metric=PosteriorDistance(radius=2.0, seed=1), silence="nothing", seed=1)
     told(policy.metric, 250, 1, 0.05, biased)
     with pytest.warns(UserWarning, match="fit no metric"):
         low, _, high = policy.distances([[0.3, 0.1], [0.0, 0.0]])

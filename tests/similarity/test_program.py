@@ -100,13 +100,12 @@ def test_the_fallback_gives_the_same_optimum_and_prices():
     rng = np.random.default_rng(8)
     for n in range(60):
         a, c = instance(rng, "general", 2 + n % 6)
-        for select, one in (("one", True), ("many", False)):
+        for select, budget in (("one", 1.0), ("many", np.inf)):
             mine = fair_distribution(a, c, select=select, details=True)
-            other = program._by_highs(a, c, one, True)
+            other = program._by_highs(a, c, budget, np.ones(a.size))
             assert other.value == pytest.approx(mine.value, abs=1e-9)
             assert np.abs(other.probabilities - mine.probabilities).max() < 1e-7
             assert np.abs(other.prices - mine.prices).max() < 1e-7
-            assert np.array_equal(program._by_highs(a, c, one, False), other.probabilities)
 
 
 def test_equal_individuals_get_exactly_equal_probabilities():
@@ -162,3 +161,24 @@ def test_small_cases_by_hand(rewards, distances, select, expected):
 def test_refusals(rewards, distances, select, says):
     with pytest.raises(ArgumentError, match=says):
         fair_distribution(rewards, distances, select=select)
+
+
+def test_places_for_groups_of_alike_people_are_shared_out_as_by_highs_for_every_person():
+    rng = np.random.default_rng(9)
+    for n in range(60):
+        k, places = 2 + n % 5, float(1 + n % 4)
+        a, c = instance(rng, ("general", "tied rewards", "zeros")[n % 3], k)
+        sizes = rng.integers(1, 4, k).astype(float)
+        member = np.repeat(np.arange(k), sizes.astype(int))
+        mine = program.solved(a, c, places, sizes)
+        apart = program._by_highs(a[member], c[np.ix_(member, member)], places, np.ones(member.size))
+        assert mine.value == pytest.approx(apart.value, abs=1e-9)
+        assert mine.value == pytest.approx(program._by_highs(a, c, places, sizes).value, abs=1e-9)
+        assert sizes @ mine.probabilities <= places + 1e-9
+        assert mine.probabilities.max() <= 1 + 1e-12
+        assert (np.abs(mine.probabilities[:, None] - mine.probabilities) <= c + 1e-9 + np.eye(k)).all()
+
+
+def test_places_that_earn_the_same_are_shared_alike():
+    told = program.solved(np.ones(2), np.full((2, 2), np.inf), 3.0, np.array([4.0, 2.0]))
+    np.testing.assert_allclose(told.probabilities, 0.5)

@@ -60,9 +60,7 @@ def test_suspects_follow_the_formula():
 
 
 def test_a_report_that_contradicts_is_learned_by_the_robust_belief():
-    policy = LipschitzUCB(
-        2, metric=MomentDistance(radius=2.0), silence="nothing", on_contradiction="robust", norms="scale", seed=1
-    )
+    policy = LipschitzUCB(2, metric=MomentDistance(radius=2.0), silence="nothing", on_contradiction="robust", seed=1)
     people = [X, ORIGIN, ORIGIN]
     policy.metric.verdict([-1.0, 0.0], ORIGIN, 0.9, unfair=False)
     decision = policy.ask(people)

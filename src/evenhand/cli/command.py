@@ -42,6 +42,7 @@ COMMANDS = {
     "evaluate": "evaluate",
     "recommend": "recommend",
     "audit-pairs": "studies.audit_pairs",
+    "choose": "choose",
     "audit-parity": "audit_parity",
     "reproduce": "reproduce",
     "list": "listing:list_all",
@@ -61,7 +62,7 @@ Software that decides fairly while it learns.
   recommend     which candidate is the best of those that are fair to all groups
 
 Before you decide   simulate, evaluate, label, certify
-From day to day     ask, tell, forget, show, export; add, retire, change
+From day to day     ask, tell, forget, show, export, choose; add, retire, change
 Was it kept?        audit, verify
 Stores, service     studies, serve, keys, snapshot, erase
 evenhand itself     demo, list, check, reproduce

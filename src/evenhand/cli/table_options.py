@@ -12,8 +12,8 @@ import typer
 __all__ = ["TABLE_COMMANDS", "with_table_options"]
 
 TABLE_COMMANDS = (
-    *("simulate", "sample", "certify", "label", "audit", "evaluate", "recommend", "audit-pairs", "audit-parity"),
-    *("new", "ask", "tell", "change"),
+    *("simulate", "sample", "certify", "label", "audit", "evaluate", "recommend", "audit-pairs", "choose"),
+    *("audit-parity", "new", "ask", "tell", "change"),
 )
 """The commands that read tables."""
 TABLES = "Tables"

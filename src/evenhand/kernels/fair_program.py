@@ -1,6 +1,8 @@
 """The fair program, solved exactly by a parametric climb over its constraint tree.
 
-    maximise  sum_i a_i p_i   subject to  |p_i - p_j| <= c_ij,  0 <= p_i <= 1  and, for one choice,  sum_i p_i <= 1.
+    maximise  sum_i w_i a_i p_i   subject to  |p_i - p_j| <= c_ij,  0 <= p_i <= 1  and  sum_i w_i p_i <= budget.
+
+The budget is 1 for one choice and infinite for many; a weight w_i is how many alike people i stands for, mostly 1.
 
 All constraints but the last are differences, if a *floor* with p = 0 counts as one more individual. At a price b of
 the budget the optimum is the highest point that pays: as b falls from max a to 0 it only rises. A basis is a tree of
@@ -8,9 +10,9 @@ tight constraints rooted at the floor. The tree falls apart first at the subtree
 hangs on a constraint which holds it down; that subtree rises until a new constraint holds it, and so on until the
 budget is spent or nothing pays any more. A step costs O(k^2).
 
-Where a price is zero the optimum is not unique; `nearest_to_uniform` then minimises sum_i (p_i - 1/k)^2 over the
-optimal face by an active-set method over the same kind of tree. Both are capped in their steps: ties could make them
-cycle.
+Where a price is zero the optimum is not unique; `nearest_to_uniform` then minimises sum_i w_i (p_i - q)^2 over the
+optimal face, q being the same chance for all, by an active-set method over the same kind of tree. Both are capped in
+their steps: ties could make them cycle.
 """
 
 from __future__ import annotations
@@ -50,34 +52,36 @@ class Tree(NamedTuple):
     """(k,): the point before a move."""
     rigid: NDArray[np.int64]
     """(k,): 1 where the constraint to the parent has a price and stays tight."""
+    weights: NDArray[np.float64]
+    """(k,): how many people each node stands for; no scratch, but read."""
 
 
 def tree(k: int) -> Tree:
     """Return scratch for k individuals."""
     return Tree(
         np.zeros(k, np.int64), np.zeros(k, np.int64), np.zeros(k), np.zeros(k),
-        np.zeros(k, np.int64), np.zeros(k), np.zeros(k), np.zeros(k, np.int64),
+        np.zeros(k, np.int64), np.zeros(k), np.zeros(k), np.zeros(k, np.int64), np.ones(k),
     )  # fmt: skip
 
 
 @routine
-def solve(rewards: Any, distances: Any, one: Any, p: Any, tree: Any) -> Any:
+def solve(rewards: Any, distances: Any, budget: Any, p: Any, tree: Any) -> Any:
     """Write the optimum closest to uniform to `p`; return (steps or CAPPED, the price of the budget)."""
-    steps, price = climb(rewards, distances, one, p, tree)
+    steps, price = climb(rewards, distances, budget, p, tree)
     if steps != CAPPED and mark_rigid(rewards, price, tree):
-        nearest_to_uniform(distances, one, price > 0.0, p, tree)
+        nearest_to_uniform(distances, budget, price > 0.0, p, tree)
     return steps, price
 
 
 @routine
-def climb(rewards: Any, distances: Any, one: Any, p: Any, tree: Any) -> Any:
+def climb(rewards: Any, distances: Any, budget: Any, p: Any, tree: Any) -> Any:
     """Write an optimal vertex to `p` and its basis to `tree`; return (steps or CAPPED, the price of the budget)."""
     k = rewards.size
     for i in range(k):
         p[i] = 0.0
         tree.parent[i] = k
         tree.upper[i] = 0
-    left = 1.0
+    left = budget
     for step in range(40 * k + 40):
         total(rewards, 0.0, tree)
         best, price = -1, 0.0
@@ -90,12 +94,10 @@ def climb(rewards: Any, distances: Any, one: Any, p: Any, tree: Any) -> Any:
             return step, 0.0
         tree.parent[best] = -1
         colour(tree)
-        rise, above, below = np.inf, -1, k
-        if one:
-            rise = left / tree.sizes[best]
+        rise, above, below = left / tree.sizes[best], -1, k
         for i in range(k):
             if tree.root[i] == best:
-                if not one and 1.0 - p[i] < rise:
+                if budget > 1.0 and 1.0 - p[i] < rise:
                     rise, above, below = 1.0 - p[i], i, k
                 for j in range(k):
                     if tree.root[j] != best and distances[i, j] - p[i] + p[j] < rise:
@@ -113,7 +115,7 @@ def climb(rewards: Any, distances: Any, one: Any, p: Any, tree: Any) -> Any:
 
 @kernel
 def total(values: Any, offset: Any, tree: Any) -> Any:
-    """Sum values - offset and count nodes over every subtree."""
+    """Sum values - offset and count people over every subtree."""
     k = values.size
     for i in range(k):
         tree.sums[i] = 0.0
@@ -121,8 +123,8 @@ def total(values: Any, offset: Any, tree: Any) -> Any:
     for i in range(k):
         node = i
         while 0 <= node < k:
-            tree.sums[node] += values[i] - offset
-            tree.sizes[node] += 1.0
+            tree.sums[node] += tree.weights[i] * (values[i] - offset)
+            tree.sizes[node] += tree.weights[i]
             node = tree.parent[node]
 
 
@@ -176,41 +178,45 @@ def mark_rigid(rewards: Any, price: Any, tree: Any) -> Any:
 
 
 @routine
-def nearest_to_uniform(distances: Any, one: Any, spent: Any, p: Any, tree: Any) -> Any:
-    """Move `p` to the point of the optimal face with the least sum_i (p_i - 1/k)^2; `spent` holds the mass at 1."""
+def nearest_to_uniform(distances: Any, budget: Any, spent: Any, p: Any, tree: Any) -> Any:
+    """Move `p` to the point of the optimal face that is closest to uniform; `spent` holds the mass at the budget."""
     k = p.size
     for i in range(k):
         if tree.parent[i] >= 0 and tree.rigid[i] == 0:
             tree.parent[i] = -1
         tree.start[i] = p[i]
-    approach(distances, one, one and spent, p, tree)
-    if one and not spent:
+    bounded = budget < np.inf
+    approach(distances, budget, bounded and spent, p, tree)
+    if bounded and not spent:
         mass, before = 0.0, 0.0
         for i in range(k):
-            mass += p[i]
-            before += tree.start[i]
-        if mass > 1.0:
+            mass += tree.weights[i] * p[i]
+            before += tree.weights[i] * tree.start[i]
+        if mass > budget:
             for i in range(k):
-                p[i] = tree.start[i] + (p[i] - tree.start[i]) * (1.0 - before) / (mass - before)
+                p[i] = tree.start[i] + (p[i] - tree.start[i]) * (budget - before) / (mass - before)
                 if tree.parent[i] >= 0 and tree.rigid[i] == 0:
                     tree.parent[i] = -1
-            approach(distances, one, True, p, tree)
+            approach(distances, budget, True, p, tree)
 
 
 @routine
-def approach(distances: Any, one: Any, fixed_mass: Any, p: Any, tree: Any) -> Any:
+def approach(distances: Any, budget: Any, fixed_mass: Any, p: Any, tree: Any) -> Any:
     k = p.size
-    target = 1.0 / k
+    people = 0.0
+    for i in range(k):
+        people += tree.weights[i]
+    target = (budget if budget < np.inf else 1.0) / people
     for _ in range(40 * k + 40):
         colour(tree)
-        price = aim(target, fixed_mass, p, tree)
+        price = aim(target, budget, fixed_mass, p, tree)
         part, above, below = 1.0, -1, -1
         for i in range(k):
             speed = tree.shift[i]
             if tree.root[i] != k:
                 if speed < -1e-14 and p[i] < part * -speed:
                     part, above, below = p[i] / -speed, k, i
-                if not one and speed > 1e-14 and 1.0 - p[i] < part * speed:
+                if budget > 1.0 and speed > 1e-14 and 1.0 - p[i] < part * speed:
                     part, above, below = (1.0 - p[i]) / speed, i, k
             for j in range(k):
                 closing = speed - tree.shift[j]
@@ -233,25 +239,25 @@ def approach(distances: Any, one: Any, fixed_mass: Any, p: Any, tree: Any) -> An
 
 
 @kernel
-def aim(target: Any, fixed_mass: Any, p: Any, tree: Any) -> Any:
+def aim(target: Any, budget: Any, fixed_mass: Any, p: Any, tree: Any) -> Any:
     """Write each component's move to its own optimum to `tree.shift`; return the price of the mass."""
     k = p.size
     mass, wish, free = 0.0, 0.0, 0.0
     for i in range(k):
-        mass += p[i]
+        mass += tree.weights[i] * p[i]
         if tree.root[i] != k:
-            wish += target - p[i]
-            free += 1.0
+            wish += tree.weights[i] * (target - p[i])
+            free += tree.weights[i]
     price = 0.0
     if fixed_mass and free > 0.0:
-        price = (wish - (1.0 - mass)) / free
+        price = (wish - (budget - mass)) / free
     for i in range(k):
         tree.sums[i] = 0.0
         tree.sizes[i] = 0.0
     for i in range(k):
         if tree.root[i] != k:
-            tree.sums[tree.root[i]] += target - p[i]
-            tree.sizes[tree.root[i]] += 1.0
+            tree.sums[tree.root[i]] += tree.weights[i] * (target - p[i])
+            tree.sizes[tree.root[i]] += tree.weights[i]
     for i in range(k):
         tree.shift[i] = 0.0
         if tree.root[i] != k:

@@ -149,6 +149,8 @@ def _member(name: str) -> zipfile.ZipInfo:
 def from_bytes(data: bytes, source: str = "state") -> Any:
     """Return the policy from the contents of a saved file."""
     try:
+        if not data.startswith(b"PK"):  # a store whose last pages hold a saved policy ends like an archive
+            raise zipfile.BadZipFile("it does not begin like one")
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             body = json.loads(archive.read(_MANIFEST))
             if not isinstance(body, dict) or not isinstance(body.get("format"), int) or "$object" not in body["object"]:

@@ -16,6 +16,7 @@ from evenhand.similarity.panel import Panel
 from evenhand.similarity.posterior import PosteriorDistance
 from evenhand.similarity.program import FairProgram, fair_distribution
 from evenhand.similarity.projected_volume import ProjectedVolumeDistance
+from evenhand.similarity.scale import Scale
 from evenhand.similarity.worlds import LinearContexts, TableIndividuals
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Panel",
     "PosteriorDistance",
     "ProjectedVolumeDistance",
+    "Scale",
     "TableIndividuals",
     "fair_distribution",
     "fit_metric",

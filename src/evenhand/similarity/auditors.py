@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import permutations
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +20,9 @@ from evenhand.saving.saved import refused
 from evenhand.similarity.metric import EQUAL
 from evenhand.similarity.verdicts import Verdict
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 __all__ = [
-    "UNKNOWN", "Suspect", "agreement", "checked_auditor", "checked_rates", "heard", "is_due", "learned_rates",
-    "opposites", "ranked", "suspects",
+    "UNKNOWN", "Suspect", "checked_auditor", "checked_rates", "heard", "is_due", "learned_rates",
+    "ranked", "suspects",
 ]  # fmt: skip
 
 WRONG, RIGHT = 2.0, 6.0
@@ -165,33 +161,3 @@ def _chance(learner: Belief, verdict: Verdict) -> float:
     rate = learner.error_rate if verdict.auditor is None else learner.rates.get(verdict.auditor, UNKNOWN)
     wrong = rate * (1.0 - right)
     return wrong / (wrong + (1.0 - rate) * right)
-
-
-def agreement(verdicts: Sequence[Verdict]) -> pd.DataFrame:
-    """Return the share of same answers of each two auditors to the same question, a row and a column an auditor."""
-    import pandas as pd
-
-    answers: dict[Any, dict[str, bool]] = {}
-    for verdict in signed(verdicts):
-        people = tuple(sorted((tuple(verdict.x), tuple(verdict.y))))
-        question = people, round(verdict.gap / EQUAL), verdict.pair
-        answers.setdefault(question, {})[str(verdict.auditor)] = verdict.unfair
-    names = list(dict.fromkeys(name for said in answers.values() for name in said))
-    table = pd.DataFrame(np.nan, index=names, columns=names)
-    for one in names:
-        for other in names:
-            same = [said[one] == said[other] for said in answers.values() if one in said and other in said]
-            table.loc[one, other] = np.mean(same) if same else np.nan
-    return table
-
-
-def opposites(verdicts: Sequence[Verdict]) -> pd.DataFrame:
-    """Return the pairs of verdicts of two auditors on the same individuals that cannot both hold."""
-    import pandas as pd
-
-    rows = [
-        (one.auditor, other.auditor, one.id, other.id)
-        for one, other in permutations(signed(verdicts), 2)
-        if one.unfair and one.auditor != other.auditor and one.reverses(other)
-    ]
-    return pd.DataFrame(rows, columns=["one", "other", "unfair", "acceptable"])

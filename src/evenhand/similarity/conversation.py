@@ -30,7 +30,6 @@ from evenhand.similarity.posterior import PosteriorDistance
 from evenhand.similarity.program import Select, checked_select
 from evenhand.similarity.reading import (
     MOST_INDIVIDUALS,
-    Norms,
     Pairs,
     Ticket,
     read_contexts,
@@ -40,6 +39,7 @@ from evenhand.similarity.reading import (
 )  # fmt: skip
 from evenhand.similarity.robust import ANNOUNCEMENT, robust_belief
 from evenhand.similarity.rule import ALL, EXPLICIT, FIRST, RuleParams, new_state, resized
+from evenhand.similarity.scale import Scale, checked_scale
 
 __all__ = ["Lipschitz", "OnContradiction", "Silence"]
 
@@ -79,7 +79,7 @@ class Lipschitz(Conversation):
         noise_scale: float = 1.0,
         individuals: int | None = None,
         silence: Silence = "acceptable",
-        norms: Norms = "refuse",
+        scale: Scale | None = None,
         on_contradiction: OnContradiction = "refuse",
         seed: Seed = None,
     ) -> None:
@@ -94,7 +94,8 @@ class Lipschitz(Conversation):
         self.margin, self.precision = yes_or_no("margin", margin), real("precision", precision, above=0, below=1)
         self.delta, self.ridge = real("delta", delta, above=0, below=1), real("ridge", ridge, above=0)
         self.noise_scale = real("noise_scale", noise_scale, above=0)
-        self.silence, self.norms = one_of("silence", silence, SILENCES), one_of("norms", norms, ("refuse", "scale"))
+        self.silence = one_of("silence", silence, SILENCES)
+        self.scale = checked_scale(scale, self.dimension)
         self.on_contradiction = one_of("on_contradiction", on_contradiction, ("robust", "refuse"))
         if individuals is not None:
             individuals = whole("individuals", individuals, low=1, high=MOST_INDIVIDUALS)
@@ -126,7 +127,7 @@ class Lipschitz(Conversation):
         self._state = new_state(self.dimension, k, self.ridge, stream(self.seed))
         self.round = 0
         self.notes: dict[str, Any] = {}
-        self._columns: list[str] | None = None
+        self._columns = None if self.scale is None else self.scale.features
         """The columns of the contexts in their order, where these came as data frames."""
         self._exact: DistanceLearner | None = None
         """The learner that the policy began with, once it has gone over to a robust belief."""
@@ -136,7 +137,7 @@ class Lipschitz(Conversation):
 
     @locked
     def ask(self, contexts: ArrayLike) -> Decision:
-        """Decide about the individuals of a round, contexts (k, d) with norms of at most 1.
+        """Decide about the individuals of a round, contexts (k, d) with norms of at most 1 on the policy's scale.
 
         The decision's `index` is the position of whoever was drawn, -1 for nobody; its `arm` is the same, or with
         `select="many"` the tuple of all positions drawn.
@@ -144,8 +145,8 @@ class Lipschitz(Conversation):
         Raises
         ------
         ContextError
-            If contexts have another shape, are not finite, or have a norm above 1 and `norms` is "refuse", or there are
-            more pairs than the metric learner takes in a round.
+            If contexts have another shape, are not finite, or have a norm above 1 on the scale, or there are more
+            pairs than the metric learner takes in a round.
         """
         shown, columns = self._read(contexts)
         k = len(shown)
@@ -239,6 +240,8 @@ class Lipschitz(Conversation):
         x, y = in_step(("x", x), ("y", y))
         if self._columns is not None:
             x, y = (in_order(person, [self._columns], name) for name, person in (("x", x), ("y", y)))
+        if self.scale is not None:
+            x, y = self.scale([np.asarray(x), np.asarray(y)])
         try:
             return self.metric.verdict(x, y, gap, unfair, auditor=auditor), False
         except VerdictError:
@@ -335,7 +338,8 @@ class Lipschitz(Conversation):
     def _facts(self) -> dict[str, Any]:
         caveat = self.metric.caveat()
         facts = {"metric": self.metric, "rounds": self.round, "verdicts of auditors": len(self.metric.verdicts)}
-        return facts | ({"caveat": caveat} if caveat else {})
+        scale = {} if self.scale is None else {"scale": str(self.scale)}
+        return facts | scale | ({"caveat": caveat} if caveat else {})
 
     # ------------------------------------------------------------------ copies and files
 
@@ -494,7 +498,7 @@ class Lipschitz(Conversation):
     def _read(self, contexts: Any) -> tuple[NDArray[np.float64], list[str] | None]:
         """Return contexts (k, d), and the order of their columns: of data frames that of the first one."""
         table, columns = in_columns(frame_or_value(contexts, "contexts"), self._columns, "contexts")
-        return read_contexts(table, self.dimension, self.individuals, self.norms), columns
+        return read_contexts(table, self.dimension, self.individuals, self.scale), columns
 
     def _pairs(self, k: int) -> list[tuple[int, int, int]]:
         """Return all pairs (i, j) of k individuals, each with the number of its learner."""

@@ -184,7 +184,7 @@ def measure(world: Any, truth: Any, p: Any) -> None:
                 above_zero += 1
                 if gap > d + world.precision:
                     pairs += 1
-    solve(world.rewards, world.distances, world.selects_one, world.best, world.tree)
+    solve(world.rewards, world.distances, 1.0 if world.selects_one else np.inf, world.best, world.tree)
     for i in range(k):
         regret += (world.best[i] - p[i]) * world.rewards[i]
     world.totals[REGRET] += regret

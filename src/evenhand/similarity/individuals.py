@@ -211,6 +211,7 @@ class Individuals:
         world.reset(world_seed)
         trace = np.zeros((len(checkpoints), len(SCORES)))
         whole = isinstance(policy, Lipschitz) and policy.on_contradiction == "refuse" and not policy.metric.stepped
+        whole = whole and policy.scale is None
         if compiled and whole and world.oracle is world.truth:
             world._play(policy, trace, checkpoints, stop)
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,13 +21,11 @@ from evenhand.similarity import metric
 from evenhand.similarity.auditors import (
     UNKNOWN,
     Suspect,
-    agreement,
     checked_auditor,
     checked_rates,
     heard,
     is_due,
     learned_rates,
-    opposites,
     suspects,
 )
 from evenhand.similarity.contradictions import clashing, disputed
@@ -37,9 +35,6 @@ from evenhand.similarity.metric_state import MetricState, empty_state, grown, re
 from evenhand.similarity.reading import LARGEST_FEATURE
 from evenhand.similarity.structure import Structure, checked_structure, coordinates, count
 from evenhand.similarity.verdicts import Verdict, VerdictLog, growth, refusal
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["DistanceLearner", "Structure", "Verdict", "coordinates"]
 
@@ -242,21 +237,6 @@ class DistanceLearner(Configured):
         """The share of wrong verdicts of each named auditor, estimated from what all of them said; {} where all are
         trusted."""
         return learned_rates(self, self.verdicts)
-
-    @property
-    @locked
-    def agreement(self) -> pd.DataFrame:
-        """The share of same answers of each two auditors to the same question; NaN where there was none."""
-        return agreement(self.verdicts)
-
-    @property
-    @locked
-    def opposites(self) -> pd.DataFrame:
-        """Who contradicts whom: verdicts of two auditors on the same two individuals that cannot both hold.
-
-        Columns `one`, `other`, and the ids `unfair` and `acceptable` of what the first and the second of them said.
-        """
-        return opposites(self.verdicts)
 
     @property
     def guarantee(self) -> str:

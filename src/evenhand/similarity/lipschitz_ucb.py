@@ -43,7 +43,9 @@ class LipschitzUCB(Lipschitz):
     silence : what it means that the auditor does not name a pair: "acceptable" (the paper), "acceptable unless another
         is named" (an auditor who names one pair whenever there is one), or "nothing" (flags come now and then: only
         pairs called acceptable teach upward; without any such verdict the policy treats everybody alike).
-    norms : what to do with contexts of norm above 1, "refuse" or "scale".
+    scale : one scale for everybody, `Scale.of(pool)` or `Scale(centre, unit)`; None takes contexts as they are. All
+        that people are described by, in `ask`, `verdict` and `distances`, is then as in the pool. Rewards are linear in
+        the scaled features; a column of ones gives them a level of their own.
     on_contradiction : what to do with a verdict that no metric agrees with together with those before: "refuse" it, or
         go over from an exact learner to a "robust" belief, a `PosteriorDistance` that is told every answer again and
         learns how many are wrong. That is said once, in a warning; intervals are then measured, not certified.

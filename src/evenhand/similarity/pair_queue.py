@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
@@ -19,10 +18,12 @@ from evenhand.registry import register
 from evenhand.rng import Seed, child, draw_seed, generator
 from evenhand.saving import saved
 from evenhand.similarity.auditors import checked_auditor
+from evenhand.similarity.chances import Chances, fair_chances
 from evenhand.similarity.lipschitz_ucb import LipschitzUCB
 from evenhand.similarity.moments import MomentDistance
 from evenhand.similarity.pair_task import PairTask, checked_people
 from evenhand.similarity.reading import LARGEST_FEATURE, LARGEST_REWARD
+from evenhand.similarity.scale import Scale, checked_scale
 
 __all__ = ["PairQueue", "PairTask"]
 
@@ -43,14 +44,6 @@ class Question(NamedTuple):
     answered: tuple[str, ...] = ()
 
 
-def _is_number(text: str, value: float) -> bool:
-    """Return whether a text is this number, as far as it shows digits."""
-    try:
-        return math.isclose(float(text), value, rel_tol=1e-4)
-    except ValueError:
-        return False
-
-
 @register("similarity/pair-queue", kind="part")
 class PairQueue(Conversation):
     """Ask auditors about pairs of people whom a fair policy treats differently, and learn from each answer at once.
@@ -61,7 +54,7 @@ class PairQueue(Conversation):
 
     Parameters
     ----------
-    features : what describes each person (n, d); centred and scaled, so that the longest row has length 1.
+    features : what describes each person (n, d), a data frame where they have names.
     rewards : what each person brings (n,); rewards and people that carry the row labels of the features are matched by
         them.
     people : what is shown of each person, a data frame or a dict a person, each with the same names; by default the
@@ -69,6 +62,7 @@ class PairQueue(Conversation):
     individuals : how many people a round shows.
     auditors : how many auditors answer each question.
     errors : the share of answers that may be wrong; 0 trusts all until two contradict each other.
+    scale : one scale for everybody; None for that of the features, `Scale.of(features)`.
     seed : of the rounds.
 
     Raises
@@ -98,6 +92,7 @@ class PairQueue(Conversation):
         individuals: int = 4,
         auditors: int = 1,
         errors: float = 0.0,
+        scale: Scale | None = None,
         seed: Seed = None,
     ) -> None:
         super().__init__()
@@ -113,9 +108,8 @@ class PairQueue(Conversation):
         self.auditors = whole("auditors", auditors, low=1)
         self.errors = real("errors", errors, low=0, below=0.5)
         self.seed = draw_seed(seed)
-        spread = self.features.std(axis=0)
-        rows = (self.features - self.features.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
-        self._rows = rows / max(float(np.sqrt(np.square(rows).sum(axis=1)).max()), 1e-300)
+        self.scale = checked_scale(scale, d) or Scale.of(features)
+        self._rows = self.scale(self.features)
         metric = MomentDistance(error_rate=self.errors)
         self.policy = LipschitzUCB(
             d,
@@ -205,6 +199,22 @@ class PairQueue(Conversation):
 
     # ------------------------------------------------------------------ what is known so far
 
+    @locked
+    def judge(self, one: int, other: int, gap: float, unfair: bool, *, auditor: str | None = None) -> int:
+        """Record an answer to no question of the queue: that a difference `gap` in the chances of two people, rows from
+        0, would be unfair or acceptable; return its number.
+
+        Raises
+        ------
+        ArgumentError, VerdictError
+            If there are no such two people, or the answer is none that a metric could agree with.
+        """
+        last = len(self._rows) - 1
+        one, other = whole("one", one, low=0, high=last), whole("other", other, low=0, high=last)
+        told, _ = self.policy.judge(self._rows[one], self._rows[other], gap, unfair, auditor=checked_auditor(auditor))
+        self._answers.append((told, Question(min(one, other), max(one, other), float(gap)), auditor or ""))
+        return told
+
     @property
     @locked
     def answers(self) -> Any:
@@ -222,30 +232,60 @@ class PairQueue(Conversation):
         ]
         return pd.DataFrame(rows, columns=["number", "one", "other", "gap", "answer", "auditor", "wrong"])
 
+    @locked
+    def chances(self, people: Any = None, rewards: ArrayLike | None = None, *, places: int = 1) -> Chances:
+        """Return everybody's chance of a place: the chances with the highest mean reward under which no two people are
+        treated more differently than the answers so far allow.
+
+        Parameters
+        ----------
+        people : who is to be chosen from (n, d), features as the queue's own, in the same units; of a data frame the
+            columns of the features. None for the queue's people.
+        rewards : what each of them brings (n,); None for the queue's own, or for other people a linear prediction.
+        places : how many are chosen.
+
+        Raises
+        ------
+        ArgumentError, TableError
+            If the features or rewards are no finite numbers, there are fewer people than places, or more than 2,000 who
+            differ from one another.
+
+        Examples
+        --------
+        >>> queue = PairQueue([[30], [40], [50]], [0, 1, 1], individuals=2, seed=1)
+        >>> queue.chances(places=2).chances.round(2).tolist()  # nothing is known of distances: all are treated alike
+        [0.67, 0.67, 0.67]
+        """
+        people, rewards = in_step(("people", people), ("rewards", rewards))
+        rows, gains, notes = self._rows, self.rewards, [f"{why}." for why in (self.caveat,) if why]
+        if people is not None:
+            rows = self.scale(people)
+            if far := int((np.square(rows).sum(axis=1) > 1.0 + 1e-9).sum()):
+                notes.append(f"{far} of these people lie beyond those of the audit: their distances are extrapolated.")
+        if rewards is not None:
+            what = f"{len(rows)} numbers, one a person"
+            gains = array("rewards", rewards, what, dimensions=1, largest=LARGEST_REWARD)
+            if gains.size != len(rows):
+                raise ArgumentError(wanted("rewards", what, gains.size))
+        elif people is not None:
+            known, asked = (np.insert(one, 0, 1.0, axis=1) for one in (self._rows, rows))
+            gains = asked @ np.linalg.lstsq(known, self.rewards, rcond=None)[0]
+            notes.append("Rewards are predicted from the people of the audit, linear in the features.")
+        places = whole("places", places, low=1, high=len(rows))
+        return fair_chances(self.policy.metric, rows, gains, places, notes)
+
     @property
     def error_rates(self) -> dict[str, float]:
         """The share of wrong answers of each named auditor; {} as long as all are trusted."""
         return self.policy.metric.error_rates
 
     @property
-    def agreement(self) -> Any:
-        """The share of same answers of each two auditors to the same question; NaN where there was none."""
-        return self.policy.metric.agreement
-
-    @property
     @locked
     def caveat(self) -> str | None:
         """Why no distance is known although answers were given, in words; None where distances are known."""
-        return self.policy.metric.caveat(self._names)
+        return self.policy.metric.caveat(self.scale.features or ())
 
     # ------------------------------------------------------------------ inside
-
-    @property
-    def _names(self) -> list[str]:
-        """The names of the features, where people are shown by them and by nothing else."""
-        shown, values = self.people[0], self.features[0]
-        same = len(shown) == len(values) and all(map(_is_number, shown.values(), values))
-        return list(shown) if same else []
 
     def _sought(self, who: str) -> Question:
         """Return a question as `_most_telling` does, after as many decisions as it takes."""
@@ -363,7 +403,8 @@ class PairQueue(Conversation):
         return queue
 
     def _facts(self) -> dict[str, Any]:
-        facts = {"people": len(self._rows), "questions": self.round, "answers": len(self._answers)}
+        counts = {"people": len(self._rows), "questions": self.round, "answers": len(self._answers)}
+        facts: dict[str, Any] = counts | {"scale": str(self.scale)}
         return facts | ({"caveat": self.caveat} if self.caveat else {})
 
     def __repr__(self) -> str:

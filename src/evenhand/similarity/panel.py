@@ -21,7 +21,7 @@ from evenhand.similarity.oracles import Auditor, Pair
 from evenhand.similarity.reading import LARGEST_FEATURE, read_pairs
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 __all__ = ["Panel"]
 
@@ -135,28 +135,6 @@ class Panel(Shown):
             If the rule is not "learned".
         """
         return dict.fromkeys(self.names, UNKNOWN) | self._learned.error_rates
-
-    @property
-    def agreement(self) -> pd.DataFrame:
-        """The share of same answers of each two auditors to the same question; NaN where there was none.
-
-        Raises
-        ------
-        ArgumentError
-            If the rule is not "learned".
-        """
-        return self._learned.agreement.reindex(index=self.names, columns=self.names)
-
-    @property
-    def opposites(self) -> pd.DataFrame:
-        """Who contradicts whom, see `opposites` of a metric learner.
-
-        Raises
-        ------
-        ArgumentError
-            If the rule is not "learned".
-        """
-        return self._learned.opposites
 
     def suspects(self) -> list[Suspect]:
         """Return each answer with the probability that it is wrong, the likeliest first.

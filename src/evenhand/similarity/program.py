@@ -22,7 +22,7 @@ from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.fair_program import CAPPED, Tree, prices, solve, tree
 from evenhand.similarity.gradual import gradual
 
-__all__ = ["FairProgram", "Select", "checked_select", "fair_distribution"]
+__all__ = ["FairProgram", "Select", "checked_select", "fair_distribution", "solved"]
 
 Select = Literal["one", "many"]
 
@@ -51,7 +51,7 @@ class FairProgram(NamedTuple):
 
 
 @kernel
-def _solve(rewards: Any, distances: Any, one: Any, p: Any, tree: Any) -> Any:
+def _solve(rewards: Any, distances: Any, budget: Any, p: Any, tree: Any) -> Any:
     k = rewards.size
     for i in range(k):
         if not abs(rewards[i]) <= LARGEST:
@@ -61,7 +61,7 @@ def _solve(rewards: Any, distances: Any, one: Any, p: Any, tree: Any) -> Any:
                 return -3, 0.0
             if abs(distances[i, j] - distances[j, i]) > 1e-9 * min(distances[i, j], distances[j, i]) + 1e-12:
                 return -4, 0.0
-    return solve(rewards, distances, one, p, tree)
+    return solve(rewards, distances, budget, p, tree)
 
 
 @kernel
@@ -127,7 +127,7 @@ def fair_distribution(
     Source: Gillen, Jung, Kearns, Roth (2018), Section 2 and Appendix A. The climb agrees with HiGHS to 1e-12; should
     it ever pass its step cap, HiGHS solves the program instead.
     """
-    one, details = checked_select(select), yes_or_no("details", details)
+    budget, details = 1.0 if checked_select(select) else math.inf, yes_or_no("details", details)
     rewards, distances = _in_order(rewards, distances)
     a = _read("rewards", rewards, "a list of at least one number", 1)
     k = a.size
@@ -135,19 +135,37 @@ def fair_distribution(
     c = _read("distances", distances, table, 2)
     if c.shape != (k, k):
         raise ArgumentError(wanted("distances", table, f"an array of shape {c.shape}"))
+    if details:
+        return solved(a, c, budget, np.ones(k))
+    p, _, scratch = _climbed(a, c, budget, 1.0)
+    return _by_highs(a, c, budget, np.ones(k)).probabilities if scratch is None else p
+
+
+def solved(a: NDArray[np.float64], c: NDArray[np.float64], budget: float, weights: NDArray[np.float64]) -> FairProgram:
+    """Return the solved program of rewards (k,) and distances (k, k) under sum_i weights_i p_i <= budget, where each i
+    stands for `weights_i` people who are alike.
+
+    Raises
+    ------
+    ArgumentError
+        If the numbers are not what `fair_distribution` wants.
+    """
+    p, price, scratch = _climbed(a, c, budget, weights)
+    return _by_highs(a, c, budget, weights) if scratch is None else _described(a, p, price, scratch)
+
+
+def _climbed(a: Any, c: Any, budget: float, weights: Any) -> tuple[NDArray[np.float64], float, Tree | None]:
+    """Return the optimum, the price of the budget and the tree; no tree where the climb passed its step cap."""
+    k = a.size
     scratch = _scratch.trees.get(k)
     if scratch is None:
         scratch = _scratch.trees[k] = tree(k)
+    scratch.weights[:] = weights
     p = np.empty(k)
-    steps, price = _solve_entry(a, c, one, p, scratch)
-    if steps < 0:
-        if steps == CAPPED:
-            return _by_highs(a, c, one, details)
+    steps, price = _solve_entry(a, c, budget, p, scratch)
+    if steps < 0 and steps != CAPPED:
         _refuse(steps, a, c)
-    if not details:
-        return p
-    _prices_entry(a, price, scratch)
-    return _described(a, p, price, scratch)
+    return p, price, None if steps == CAPPED else scratch
 
 
 def _in_order(rewards: Any, distances: Any) -> tuple[Any, Any]:
@@ -187,6 +205,7 @@ def _refuse(status: int, a: NDArray[np.float64], c: NDArray[np.float64]) -> None
 
 def _described(a: NDArray[np.float64], p: NDArray[np.float64], price: float, scratch: Tree) -> FairProgram:
     k = a.size
+    _prices_entry(a, price, scratch)
     table, tight = np.zeros((k, k)), []
     for node, parent in enumerate(scratch.parent):
         if 0 <= parent < k:
@@ -194,10 +213,12 @@ def _described(a: NDArray[np.float64], p: NDArray[np.float64], price: float, scr
             table[pair] = max(scratch.sums[node], 0.0)
             tight.append(pair)
     tight.sort(key=lambda pair: -table[pair])
-    return FairProgram(p, float(a @ p), price, table, tight)
+    return FairProgram(p, float((a * scratch.weights) @ p), price, table, tight)
 
 
-def _by_highs(a: NDArray[np.float64], c: NDArray[np.float64], one: bool, details: bool) -> Any:
+def _by_highs(
+    a: NDArray[np.float64], c: NDArray[np.float64], budget: float, weights: NDArray[np.float64]
+) -> FairProgram:
     from scipy.optimize import linprog
 
     k = a.size
@@ -205,15 +226,14 @@ def _by_highs(a: NDArray[np.float64], c: NDArray[np.float64], one: bool, details
     rows = np.zeros((len(pairs) + 1, k))
     for row, (i, j) in zip(rows, pairs, strict=False):
         row[i], row[j] = 1.0, -1.0
-    rows[-1] = 1.0
-    limits = np.array([c[pair] for pair in pairs] + [1.0 if one else float(k)])
-    found = linprog(-a, A_ub=rows, b_ub=limits, bounds=(0.0, 1.0), method="highs-ds")
+    rows[-1] = weights
+    limits = np.array([c[pair] for pair in pairs] + [min(budget, float(weights.sum()))])
+    found = linprog(-a * weights, A_ub=rows, b_ub=limits, bounds=(0.0, 1.0), method="highs-ds")
     p = np.clip(found.x, 0.0, 1.0)
-    if not details:
-        return p
     table, duals = np.zeros((k, k)), -found.ineqlin.marginals
     for pair, dual in zip(pairs, duals, strict=False):
         table[pair] = dual
     tight = [pair for pair in pairs if p[pair[0]] - p[pair[1]] >= c[pair] - 1e-9]
     tight.sort(key=lambda pair: -table[pair])
-    return FairProgram(p, float(a @ p), float(duals[-1]) if one else 0.0, table, tight)
+    price = float(duals[-1]) if math.isfinite(budget) else 0.0
+    return FairProgram(p, float((a * weights) @ p), price, table, tight)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,12 +14,11 @@ from evenhand.labels import in_order
 from evenhand.similarity.metric import EQUAL
 
 __all__ = [
-    "LARGEST_FEATURE", "LARGEST_REWARD", "MOST_INDIVIDUALS", "Norms", "Pairs", "Ticket", "read_contexts", "read_pairs",
+    "LARGEST_FEATURE", "LARGEST_REWARD", "MOST_INDIVIDUALS", "Pairs", "Ticket", "read_contexts", "read_pairs",
     "read_rewards", "read_theta", "read_verdicts",
 ]  # fmt: skip
 
 Pairs = Iterable[tuple[int, int]]
-Norms = Literal["refuse", "scale"]
 
 LARGEST_REWARD = 1e9
 """The largest size of a reward: beside larger ones the widths of confidence bounds, at most 1, vanish in rounding."""
@@ -64,8 +63,13 @@ def read_theta(theta: Any) -> NDArray[np.float64]:
     return array("theta", theta, "finite numbers (d,)", dimensions=1, largest=LARGEST_REWARD)
 
 
-def read_contexts(contexts: ArrayLike, dimension: int, individuals: int | None, norms: Norms) -> NDArray[np.float64]:
-    """Return contexts (k, d) with norms of at most 1, scaled to that where `norms` says so."""
+def read_contexts(
+    contexts: ArrayLike,
+    dimension: int,
+    individuals: int | None,
+    scale: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None,
+) -> NDArray[np.float64]:
+    """Return contexts (k, d) on the scale that there is, with norms of at most 1."""
     shape = f"numbers of shape (k, {dimension}), a row an individual"
     shown = array("contexts", contexts, shape, dimensions=2, infinite=True, refusal=ContextError)
     if shown.shape[1] != dimension:
@@ -79,15 +83,15 @@ def read_contexts(contexts: ArrayLike, dimension: int, individuals: int | None, 
         i, a = bad[0]
         finite = f"finite numbers of at most {LARGEST_FEATURE:g}" if np.isfinite(shown[i, a]) else "finite numbers"
         raise ContextError(wanted("contexts", finite, f"{shown[i, a]} for individual {i}, feature {a}"))
+    shown = shown if scale is None else scale(shown)
     lengths = np.sqrt((shown * shown).sum(axis=1))
-    if lengths.max() > 1.0 + 1e-9:
-        if norms == "refuse":
-            worst = int(lengths.argmax())
-            mend = 'scale the features, or pass norms="scale"'
-            raise ContextError(
-                wanted("contexts", "norms of at most 1", f"{lengths[worst]:.4g} for individual {worst}", mend)
-            )
-        shown /= np.maximum(lengths, 1.0)[:, None]
+    if not lengths.max() <= 1.0 + 1e-9:
+        what = "norms of at most 1"
+        mend = "put everybody on one scale, Scale.of(pool): pass it as scale=, or show scale(contexts)"
+        if scale is not None:
+            what, mend = f"{what} on the policy's scale", "learn it from a pool that holds such people: Scale.of(pool)"
+        worst = int(lengths.argmax())
+        raise ContextError(wanted("contexts", what, f"{lengths[worst]:.4g} for individual {worst}", mend))
     return shown
 
 

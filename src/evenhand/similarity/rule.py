@@ -157,7 +157,7 @@ def decide(params: Any, state: Any, metric: Any, contexts: Any, round: Any) -> A
     """Write the round's distribution to `state.p`. A template over `learn`."""
     k = contexts.shape[0]
     precision = params.precision
-    one = params.one
+    budget = 1.0 if params.one else np.inf
     expect(params, state, contexts, round)
     for i in range(k):
         for j in range(i + 1, k):
@@ -174,7 +174,7 @@ def decide(params: Any, state: Any, metric: Any, contexts: Any, round: Any) -> A
             set_limit(params, state, metric, i, j, low, guess, high)
     price = 0.0
     for _ in range(PASSES):
-        steps, price = solve(state.rewards, state.allowed, one, state.p, state.tree)
+        steps, price = solve(state.rewards, state.allowed, budget, state.p, state.tree)
         state.steps[0] += max(steps, 0)
         if steps < 0:
             state.steps[1] += 1

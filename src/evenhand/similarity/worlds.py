@@ -20,6 +20,7 @@ from evenhand.similarity.individuals import Individuals
 from evenhand.similarity.oracles import Auditor, MahalanobisOracle
 from evenhand.similarity.program import Select
 from evenhand.similarity.reading import LARGEST_FEATURE, LARGEST_REWARD, read_theta
+from evenhand.similarity.scale import Scale
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,7 +119,7 @@ class LinearContexts(Individuals):
 class TableIndividuals(Individuals):
     """Real individuals: k random rows of a table a round, with replacement.
 
-    Features are centred and scaled so that the longest row has length 1; rewards are the table's, plus noise if
+    Features are on the scale of the table, `Scale.of`; rewards are the table's, plus noise if
     wanted. Regret is measured against the best fair distribution for the rows' own rewards, which no linear rule may
     reach.
 
@@ -165,10 +166,9 @@ class TableIndividuals(Individuals):
         frame = as_pandas(frame)
         super().__init__(oracle, individuals, select, precision, noise, truth)
         raw = feature_columns(frame, names, -LARGEST_FEATURE, LARGEST_FEATURE)
-        spread = raw.std(axis=0)
-        rows = (raw - raw.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
         self.features, self.reward = names, reward
-        self.rows = rows / max(float(np.sqrt((rows * rows).sum(axis=1)).max()), 1e-300)
+        self.scale = Scale.of(raw)
+        self.rows = self.scale(raw)
         self.rewards = numbers(frame, reward, -LARGEST_REWARD, LARGEST_REWARD)
         if self.truth.A.shape[1] != len(self.features):
             raise ArgumentError(

@@ -27,7 +27,7 @@ from evenhand.studies.limits import check_encoded, check_sizes
 
 __all__ = ["build", "policy_from", "promise_from", "with_sets"]
 
-OBJECTS = {"learner": "policy", "inner": "policy", "metric": "part", "model": "part"}
+OBJECTS = {"learner": "policy", "inner": "policy", "metric": "part", "model": "part", "scale": "part"}
 """Arguments that take an object, and its kind."""
 FROM_PYTHON = {
     "learners/adapter": "it wraps an object of another library",

@@ -80,6 +80,7 @@ def test_a_key_is_the_label_that_reads_as_it(annotator):
 def test_items_are_labelled_rejected_and_left_by_keys(annotator):
     annotator.begin()
     first = annotator.item()
+    annotator.sees("You see one item at a time; choose the label that fits it.")
     annotator.press("1")
     second = annotator.item()
     annotator.press("r")
@@ -114,7 +115,7 @@ def test_without_a_key_the_page_asks_for_one_and_a_refusal_is_said(annotator):
     annotator.driver.execute_script("sessionStorage.clear()")
     annotator.driver.get("about:blank")
     annotator.driver.get(f"{annotator.served.url}/label")
-    annotator.sees("Study")
+    annotator.sees("You see one item at a time; choose the label that fits it.")
     for name, value in (("study", "labels"), ("key", "eh_wrong")):
         annotator.driver.find_element(By.NAME, name).send_keys(value)
     annotator.driver.find_element(By.CSS_SELECTOR, "form button").click()

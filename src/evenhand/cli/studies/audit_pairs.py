@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,28 +12,41 @@ from evenhand.cli.options import JSON
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evenhand.similarity import LipschitzUCB
+    from evenhand.similarity import PairQueue
 
-__all__ = ["audit_pairs"]
+__all__ = ["REWARD", "STATE", "audit_pairs"]
 
-NOTES = "audit-pairs"
-"""Where the policy's notes hold the settings that its state was begun with."""
-
+STATE = Path("pairs.evenhand")
+REWARD = "reward"
+"""Where the notes of a queue's policy hold the name of the column of rewards."""
 DEFAULTS = {"individuals": 4, "errors": 0.0, "seed": 0}
+MEND = "repeat what the state was begun with, or begin another --state"
 
 
 def audit_pairs(
     table: Annotated[Path, typer.Argument(help="The individuals, one per row: CSV, Parquet, Arrow or JSON lines.")],
     features: Annotated[str, typer.Option(help="Columns that describe an individual, separated by commas.")],
     reward: Annotated[str, typer.Option(help="The column with the reward of each individual.")],
-    individuals: Annotated[int | None, typer.Option(help="Individuals in a round; 4, or as in --state.")] = None,
-    rounds: Annotated[int, typer.Option(help="How many rounds to show.", min=1)] = 10,
-    questions: Annotated[int, typer.Option(help="The most pairs to ask about in a round.", min=1)] = 3,
+    individuals: Annotated[
+        int | None, typer.Option(help="How many people compete in a round, whose pairs are shown; 4, or as in --state.")
+    ] = None,
+    questions: Annotated[
+        int | None, typer.Option(help="Stop after so many questions; by default when nothing is left to ask.", min=1)
+    ] = None,
     errors: Annotated[
         float | None, typer.Option(help="The share of your answers that may be wrong; 0, or as in --state.")
     ] = None,
     state: Annotated[
-        Path | None, typer.Option(help="File that keeps the policy; it is saved after each answer.")
+        Path | None, typer.Option(help=f"File that keeps every answer at once; {STATE} by default.")
+    ] = None,
+    read: Annotated[
+        Path | None,
+        typer.Option(
+            help="Answers to read: columns one, other (rows of TABLE, from 1) and answer, unfair or acceptable."
+        ),
+    ] = None,
+    gap: Annotated[
+        float | None, typer.Option(help="The difference of chances that the answers in --read are about: 0.2.")
     ] = None,
     auditor: Annotated[str | None, typer.Option(help="Your name, where several people audit one --state.")] = None,
     store: Annotated[
@@ -46,134 +58,120 @@ def audit_pairs(
     seed: Annotated[int | None, typer.Option(help="Seed of the rows and the draws; 0, or as in --state.")] = None,
     json: JSON = False,
 ) -> None:
-    """Show each round's individuals side by side and ask about the pairs that teach the most.
+    """Show two people whose chances differ, and ask whether that is unfair; the pair that teaches most comes first.
 
-    The policy learns from "unfair" and "acceptable"; "unsure" and silence teach nothing. An answer can be withdrawn,
-    and is then as if it had never been given. An answer that contradicts earlier ones is taken when it is given again:
-    the policy then believes that some answers are wrong, and its intervals are measured, not certified. One person at a
-    time works on a --state; several audit at once in a study that --store creates.
+    "unsure" teaches nothing. Every answer is kept in --state, and the same command goes on there. An answer can be
+    withdrawn, and is then as if it had never been given. One person at a time works on a --state; several audit at once
+    in a study that --store creates. Then `evenhand choose` turns answers into chances.
     """
+    import warnings
+
     from evenhand.arguments import real, whole
-    from evenhand.cli.output import line
+    from evenhand.cli.output import line, say
     from evenhand.cli.reading.inputs import names_of
     from evenhand.cli.reading.tables import read_table
     from evenhand.cli.studies.pair_audit import Audit
-    from evenhand.rng import child
+    from evenhand.data.tables import numbers
+    from evenhand.errors import ArgumentError, wanted
+    from evenhand.saving.state import save
     from evenhand.saving.state_file import remember
-    from evenhand.similarity import LipschitzUCB, MahalanobisOracle, MomentDistance, TableIndividuals
+    from evenhand.similarity import PairQueue
     from evenhand.similarity.auditors import checked_auditor
+    from evenhand.studies import Store, Study
 
-    names = names_of(features)
-    frame = read_table(table)
+    names, frame = names_of(features), read_table(table)
+    people, rewards = frame[[]].assign(**{name: numbers(frame, name) for name in names}), numbers(frame, reward)
     given = {
-        "features": names,
-        "reward": reward,
         "individuals": None if individuals is None else whole("--individuals", individuals, low=2),
         "errors": None if errors is None else real("--errors", errors, low=0, below=0.5),
         "seed": None if seed is None else whole("--seed", seed, low=0),
     }
-    if store is not None:
-        _create(store, study, frame, given, auditors, state, json)
-        return
-    policy = _begun(state, len(names)) if state is not None and state.exists() else None
-    settings = _settings(given, policy, frame, state)
-    blind = MahalanobisOracle([[0.0] * max(1, len(names))])
-    world = TableIndividuals(frame, features=names, reward=reward, oracle=blind, individuals=settings["individuals"])
-    if policy is None:
-        learner = MomentDistance(error_rate=settings["errors"])
-        policy = LipschitzUCB(len(names), metric=learner, silence="nothing", seed=settings["seed"])
-        if state is not None:
-            remember(policy, state, None)
-    policy.on_contradiction = "robust"
-    policy.notes[NOTES] = settings
-    world.reset(child(settings["seed"], policy.round))
-    world.watch(policy)
-    Audit(policy, world, frame, state, checked_auditor(auditor)).converse(rounds, questions)
-    if json:
-        line(
-            {
-                "rounds": policy.round,
-                "verdicts": len(policy.metric.verdicts),
-                "state": None if state is None else str(state),
-                "caveat": policy.metric.caveat(names),
-            }
-        )
-
-
-def _create(
-    store: str, study: str, frame: pd.DataFrame, given: dict[str, Any], auditors: int, state: Path | None, json: bool
-) -> None:
-    """Create a study that people answer at the page /audit of the service."""
-    from evenhand.cli.output import line, say
-    from evenhand.data.tables import numbers
-    from evenhand.errors import ArgumentError, wanted
-    from evenhand.similarity import PairQueue
-    from evenhand.studies import Store, Study
-
-    if state is not None:
+    if store is not None and state is not None:
         raise ArgumentError(wanted("--state", "nothing beside --store, which keeps every answer", str(state)))
-    names = given["features"]
-    settings = {name: DEFAULTS[name] if given[name] is None else given[name] for name in DEFAULTS}
-    queue = PairQueue(
-        [list(row) for row in zip(*(numbers(frame, name) for name in names), strict=True)],
-        numbers(frame, given["reward"]),
-        people=frame[names].astype(str).to_dict("records"),
-        individuals=int(settings["individuals"]),
-        auditors=auditors,
-        errors=settings["errors"],
-        seed=int(settings["seed"]),
-    )
-    place = Store.at(store, create=True)
-    Study.create(place.url, queue, name=study).close()
-    if json:
-        line({"name": study, "store": store})
+    if (gap is None) != (read is None):
+        mend = "0.2 asks whether it would be unfair if the chances of the two differed by 20 percentage points"
+        raise ArgumentError(wanted("--gap", "a number beside --read, and only there", gap, mend))
+    place = STATE if state is None else state
+    if store is None and place.exists():
+        queue = _resumed(place, people, rewards, reward, given)
+    else:
+        settings: dict[str, Any] = {name: DEFAULTS[name] if value is None else value for name, value in given.items()}
+        queue = PairQueue(people, rewards, people=frame[names].astype(str), auditors=auditors, **settings)
+        queue.policy.notes[REWARD] = reward
+    if store is not None:
+        at = Store.at(store, create=True)
+        Study.create(at.url, queue, name=study).close()
+        if json:
+            line({"name": study, "store": store})
+            return
+        say(f"Created study {study!r} in {store}. Add a key for each auditor: evenhand keys {store} add --role both")
+        link = f"/audit#study={study}&key=KEY&annotator=NAME"
+        say(f"Serve it: evenhand serve --store {store}. Each auditor opens the page by the link {link}")
         return
-    say(f"Created study {study!r} in {store}. Add a key for each auditor: evenhand keys {store} add --role both")
-    say(f"Then serve it, and open the page /audit: evenhand serve --store {store}")
+    if not place.exists():
+        remember(queue, place, None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what they say is said in the session's words
+        if read is not None and gap is not None:
+            many = _judged(queue, read, real("--gap", gap, above=0, high=1), checked_auditor(auditor))
+            save(queue, place)
+            say(f"{many} answers read, {len(queue.answers)} kept in {place}.")
+        else:
+            Audit(queue, place, checked_auditor(auditor)).converse(questions)
+    if json:
+        caveat = queue.caveat
+        line({"questions": queue.round, "answers": len(queue.answers), "state": str(place), "caveat": caveat})
 
 
-def _begun(state: Path, features: int) -> LipschitzUCB:
-    """Return the policy in a file, if audit-pairs can go on with it."""
+def _resumed(state: Path, people: pd.DataFrame, rewards: Any, reward: str, given: dict[str, Any]) -> PairQueue:
+    """Return the queue in a file, which must be about these people and have these settings."""
+    import numpy as np
+
     from evenhand import load
-    from evenhand.errors import ArgumentError, wanted
-    from evenhand.similarity import LipschitzUCB
-
-    policy = load(state)
-    if not isinstance(policy, LipschitzUCB) or (NOTES not in policy.notes and policy.dimension != features):
-        raise ArgumentError(wanted("--state", f"a LipschitzUCB for {features} features", str(state)))
-    if policy.silence != "nothing" or policy.select != "one":
-        begun = 'a policy that audit-pairs began: one individual is selected, and silence means "nothing"'
-        raise ArgumentError(wanted("--state", begun, repr(policy)))
-    for number in policy.open_tickets:
-        policy.forget(number)
-    return policy
-
-
-def _settings(
-    given: dict[str, Any], policy: LipschitzUCB | None, frame: pd.DataFrame, state: Path | None
-) -> dict[str, Any]:
-    """Return the settings of a session: those of the state where there is one, which others may not contradict."""
     from evenhand.errors import ArgumentError, TableError, wanted
+    from evenhand.similarity import PairQueue
 
-    kept = {} if policy is None else {**policy.notes.get(NOTES, {}), "errors": policy.config()["metric"].error_rate}
-    for name, value in given.items():
-        if name in kept and value not in (None, kept[name]):
-            begun, got = (",".join(one) if isinstance(one, list) else one for one in (kept[name], value))
-            mend = "repeat what the state was begun with, or begin another --state"
-            raise ArgumentError(wanted(f"--{name}", f"{begun!r} as in {state}", got, mend))
-    settings: dict[str, Any] = {
-        name: kept.get(name, DEFAULTS.get(name)) if value is None else value for name, value in given.items()
-    }
-    settings["columns"] = {name: _digest(frame, name) for name in [*given["features"], given["reward"]]}
-    for name, digest in kept.get("columns", {}).items():
-        if settings["columns"][name] != digest:
+    queue = load(state)
+    if not isinstance(queue, PairQueue) or REWARD not in queue.policy.notes:
+        raise ArgumentError(wanted("--state", "a file that audit-pairs began", str(state)))
+    begun = {name: getattr(queue, name) for name in given}
+    begun |= {"features": ",".join(queue.scale.features or ()), "reward": queue.policy.notes[REWARD]}
+    names = list(map(str, people))
+    asked = {"features": ",".join(names), "reward": reward, **given}
+    for name, value in asked.items():
+        if value not in (None, begun[name]):
+            raise ArgumentError(wanted(f"--{name}", f"{begun[name]!r} as in {state}", value, MEND))
+    columns = {**dict(zip(names, queue.features.T, strict=True)), reward: queue.rewards}
+    for name, values in columns.items():
+        if not np.array_equal(values, people.get(name, rewards)):
             mend = "use the same table, or begin another --state"
             raise TableError(f"column {name!r}: holds other values than when {state} was begun; {mend}")
-    return settings
+    for number in queue.open_tickets:
+        queue.forget(number)
+    return queue
 
 
-def _digest(frame: pd.DataFrame, name: str) -> str:
-    """Return a digest of a column of numbers."""
-    from evenhand.data.tables import numbers
+def _judged(queue: PairQueue, file: Path, gap: float, auditor: str | None) -> int:
+    """Take the answers in a file, all or none, about this difference of chances; return how many there are."""
+    from evenhand.cli.output import say
+    from evenhand.cli.reading.tables import read_table
+    from evenhand.data.tables import column
+    from evenhand.errors import TableError, VerdictError, wanted
+    from evenhand.similarity.robust import announcement
 
-    return hashlib.sha256(numbers(frame, name).tobytes()).hexdigest()
+    frame, trusted = read_table(file, text=["answer"]), queue.policy.metric.error_rate == 0.0
+    rows, words = range(1, len(queue.rewards) + 1), {"unfair": True, "acceptable": False}
+    allowed = {"one": rows, "other": rows, "answer": words}
+    for number, answer in enumerate(zip(*(column(frame, name) for name in allowed), strict=True), 1):
+        for (name, among), value in zip(allowed.items(), answer, strict=True):
+            if value not in among:
+                what = "unfair or acceptable" if among is words else f"a row of the people, from 1 to {len(rows)}"
+                raise TableError(wanted(f"{file}: column {name!r}, row {number}", what, value))
+        one, other, word = answer
+        try:
+            queue.judge(int(one) - 1, int(other) - 1, gap, words[word], auditor=auditor)
+        except VerdictError as error:
+            raise TableError(f"{file}: row {number}: {error}") from error
+    if trusted and queue.policy.metric.error_rate > 0.0:
+        say(announcement(queue.policy.metric))
+    return len(frame)

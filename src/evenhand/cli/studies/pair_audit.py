@@ -1,251 +1,152 @@
-"""A session of `evenhand audit-pairs`: rounds are shown, answers are read, learned and kept one by one."""
+"""A session of `evenhand audit-pairs`: two people are shown, an answer is read, learned and kept, one by one."""
 
 from __future__ import annotations
 
-import warnings
-from collections import deque
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import typer
 
 from evenhand import save
 from evenhand.cli.output import say, table
-from evenhand.errors import VerdictError
-from evenhand.similarity.robust import ANNOUNCEMENT
+from evenhand.errors import ArgumentError, ExhaustedError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from evenhand.protocol import Decision
-    from evenhand.similarity import LipschitzUCB, TableIndividuals
+    from evenhand.similarity import PairQueue
+    from evenhand.similarity.pair_task import PairTask
 
 __all__ = ["Audit"]
-
-Pair = tuple[int, int]
 
 CHOICES = "[u]nfair, [a]cceptable, unsure [Enter], [w]ithdraw, [l]ist, [q]uit"
 HELP = (
     "Please answer u, a, w, l, q or nothing. w withdraws your last answer, w 3 the one with the number 3; "
-    "l lists your answers with their numbers."
+    "l lists the answers with their numbers."
 )
 WORDS = {"unfair": "u", "acceptable": "a", "unsure": "", "withdraw": "w", "list": "l", "quit": "q"}
+TOLD = {"u": "unfair", "a": "acceptable", "": None}
+TASK = (
+    "You see two people at a time whose chances of being chosen differ. Answer u if that is unfair, because the two "
+    "are alike in what counts, and a if the difference is acceptable."
+)
+ANSWERS_A_NUMBER = 11
+"""About how many answers each number of a metric takes, d(d + 1)/2 of them: 27, 67 and 129 answers for 2, 3 and 4
+columns of the student data."""
 
 
 class Audit:
-    """A person's audit of a policy that decides about rows of a table.
+    """A person's answers to the questions of a queue.
 
     Parameters
     ----------
-    policy, world : who decides, and who shows rows of the table.
-    frame : the table as the person sees it.
-    state : the file that the policy is kept in after each answer; None keeps nothing.
+    queue : asks about people of a table.
+    state : the file that the queue is kept in after each answer.
     auditor : the person's name, where several people audit.
     """
 
-    def __init__(
-        self,
-        policy: LipschitzUCB,
-        world: TableIndividuals,
-        frame: pd.DataFrame,
-        state: Path | None,
-        auditor: str | None = None,
-    ) -> None:
-        self._policy, self._world, self._frame, self._state = policy, world, frame, state
-        self._auditor = auditor
-        self._given: set[int] = set()
-        self._refused: tuple[Any, ...] | None = None
+    def __init__(self, queue: PairQueue, state: Path, auditor: str | None = None) -> None:
+        self._queue, self._state, self._auditor = queue, state, auditor
         self._cautioned: str | None = None
 
-    def converse(self, rounds: int, questions: int) -> None:
-        """Show rounds and ask about at most so many pairs in each; say at the end what was learned.
+    def converse(self, most: int | None) -> None:
+        """Ask, at most so many questions; say at the end what was learned.
 
         Raises
         ------
         typer.Exit
             With code 130 where the person interrupts, after everything was kept.
         """
-        going, interrupted = True, False
-        while going and rounds > 0:
-            (contexts,) = self._world.observe()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what they say is said after the round
-                decision = self._policy.ask(contexts)
-            self._keep()
-            self._show(decision)
+        d, kept = len(self._queue.scale.centre), len(self._queue.answers)
+        about = ANSWERS_A_NUMBER * d * (d + 1) // 2
+        say(TASK)
+        say(f"It takes about {about} answers. {self._state} has {kept}; each new one is kept there at once.")
+        save(self._queue, self._state)
+        asked, interrupted = 0, False
+        while most is None or asked < most:
             try:
-                going = self._ask(decision, contexts, self._policy.questions(decision)[:questions])
+                task = self._queue.ask(annotator=self._auditor)
+            except ExhaustedError:
+                say("No further answer would teach anything about these people.")
+                break
+            asked += 1
+            rows = [f"row {int(row) + 1}" for row in task.item.split("-")]
+            table(f"question {asked}", ["", *rows], [[name, *values] for name, values in task.people.items()])
+            try:
+                going = self._answer(task)
             except typer.Abort:
                 going, interrupted = False, True
                 say("")
-            self._policy.tell(decision, self._world.respond(decision)[0])
-            self._keep()
-            self._caution()
-            rounds -= 1
+            if not going:
+                self._queue.forget(task)
+                break
+            save(self._queue, self._state)
         self._leave()
         if interrupted:
             raise typer.Exit(130)
 
-    def _ask(self, decision: Decision, contexts: Any, pairs: Iterable[Pair]) -> bool:
-        """Ask about pairs until all are answered; return False where the person quits."""
-        waiting, answered = deque(pairs), dict[int, Pair]()
-        while waiting:
-            i, j = pair = waiting[0]
-            gap = self._gap(decision, i, j)
-            word, _, rest = (
-                typer.prompt(f"{i} and {j} differ by {gap:.3f}: {CHOICES}", default="", show_default=False)
-                .strip()
-                .lower()
-                .partition(" ")
-            )
+    def _answer(self, task: PairTask) -> bool:
+        """Read until the question is closed, by an answer or a withdrawal; return False where the person quits."""
+        while True:
+            gap = f"{100 * task.gap:.1f} percentage points"
+            text = typer.prompt(f"Their chances differ by {gap}: {CHOICES}", default="", show_default=False)
+            word, _, rest = text.strip().lower().partition(" ")
             word = WORDS.get(word, word)
             if word == "q":
                 return False
             if word == "l":
-                self._list(verdict.id for verdict in self._policy.metric.verdicts)
+                self._list(self._queue.answers["number"])
             elif word == "w":
-                number = self._withdraw(rest.strip())
-                if number in answered:
-                    waiting.appendleft(answered.pop(number))
-            elif word in ("u", "a") and not rest:
-                number = self._learn(contexts[i], contexts[j], gap, word == "u")
-                if number:
-                    answered[number] = pair
-                    waiting.popleft()
-            elif word == "" and not rest:
-                waiting.popleft()
+                if self._withdraw(task, rest.strip()):
+                    return True
+            elif word in TOLD and not rest:
+                self._learn(task, TOLD[word])
+                return True
             else:
                 say(HELP)
-        return True
 
-    def _learn(self, x: Any, y: Any, gap: float, unfair: bool) -> int:
-        """Take an answer and keep it; return its number, or say which answers it contradicts and return 0.
-
-        Whoever gives the same answer once more means it: the policy then believes that some answers are wrong.
-        """
-        doublings, answer = self._policy.metric.doublings, (*x, *y, gap, unfair)
-        insists = answer == self._refused
-        take = self._policy.verdict if insists else self._policy.metric.verdict
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            trusted = self._policy.metric.error_rate == 0.0
-            try:
-                number = take(x, y, gap, unfair, auditor=self._auditor)
-            except VerdictError as refusal:
-                self._refused = answer
-                say("This answer was not taken: it cannot hold together with these.")
-                self._list(refusal.verdicts)
-                say("Answer otherwise, or withdraw the wrong one by its number, such as w 3.")
-                if self._policy.on_contradiction == "robust":
-                    say("If you mean it, give the same answer again: some answers then count as wrong.")
-                return 0
-        if trusted and self._policy.metric.error_rate > 0.0:
-            say(ANNOUNCEMENT)
-        self._given.add(number)
-        self._keep()
-        if self._policy.metric.doublings > doublings:
-            reached = f"{self._policy.metric.radius_reached:g}"
-            say(f"This answer asks for larger distances (radius {reached}). If it was a slip, withdraw it: w.")
-        return number
-
-    def _caution(self) -> None:
-        """Say why no distance is known, whenever there is a new reason."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            caveat = self._policy.metric.caveat(self._world.features)
+    def _learn(self, task: PairTask, label: str | None) -> None:
+        """Take an answer; say where it asks for much, and why no distance is known where there is a new reason."""
+        metric = self._queue.policy.metric
+        doublings = metric.doublings
+        self._queue.tell(task, label, annotator=self._auditor)
+        if metric.doublings > doublings:
+            say(f"This answer asks for larger distances (radius {metric.radius_reached:g}). If it was a slip: w.")
+        caveat = self._queue.caveat
         if caveat and caveat != self._cautioned:
             say(f"Caution: {caveat}.")
         self._cautioned = caveat
 
-    def _withdraw(self, text: str) -> int:
-        """Withdraw the answer of this number, or the last one; return its number, 0 where there is none."""
-        mine = (None, self._auditor)
-        known = [
-            verdict.id for verdict in self._policy.metric.verdicts if self._auditor is None or verdict.auditor in mine
-        ]
-        number = int(text) if text.isascii() and text.isdigit() else 0 if text else max(known, default=0)
-        if number not in known:
-            say("No answer has this number; l lists them." if known else "There is no answer to withdraw.")
-            return 0
-        self._policy.metric.withdraw(number)
-        self._given.discard(number)
-        self._keep()
+    def _withdraw(self, task: PairTask, text: str) -> bool:
+        """Withdraw the answer of this number, or the last one; return False where there is none."""
+        before = set(self._queue.answers["number"])
+        try:
+            self._queue.tell(task, f"withdraw {text}".strip(), annotator=self._auditor)
+        except ArgumentError:
+            say("No answer of yours has this number; l lists them." if before else "There is no answer to withdraw.")
+            return False
+        (number,) = before - set(self._queue.answers["number"])
         say(f"Answer {number} is withdrawn.")
-        return number
+        return True
 
-    def _keep(self) -> None:
-        if self._state is not None:
-            save(self._policy, self._state)
-
-    def _gap(self, decision: Decision, i: int, j: int) -> float:
-        assert decision.probabilities is not None
-        return min(float(abs(decision.probabilities[i] - decision.probabilities[j])), 1.0)
-
-    def _show(self, decision: Decision) -> None:
-        assert decision.probabilities is not None
-        rows = self._world.shown
-        cells: list[list[Any]] = [
-            [name, *(str(self._frame[name].iloc[int(row)]) for row in rows)] for name in self._world.features
-        ]
-        cells.append(["probability", *(f"{p:.3f}" for p in decision.probabilities)])
-        table(f"round {decision.round}", ["", *map(str, range(len(rows)))], cells)
-
-    def _list(self, numbers: Iterable[int]) -> None:
-        wanted = set(numbers)
-        cells = [
-            [
-                *([] if self._auditor is None else [v.auditor or ""]),
-                *(
-                    str(v.id),
-                    "unfair" if v.unfair else "acceptable",
-                    f"{v.gap:.3f}",
-                    self._named(v.x),
-                    self._named(v.y),
-                ),
-            ]
-            for v in self._policy.metric.verdicts
-            if v.id in wanted
-        ]
-        who = [] if self._auditor is None else ["auditor"]
-        if cells:
-            table("your answers", [*who, "number", "answer", "gap", "one", "other"], cells)
-        else:
+    def _list(self, numbers: Collection[int]) -> None:
+        people = [", ".join(f"{name} {value}" for name, value in one.items()) for one in self._queue.people]
+        answers = self._queue.answers
+        answers = answers[answers["number"].isin(list(numbers))].drop(columns="wrong")
+        if not answers["auditor"].any():
+            answers = answers.drop(columns="auditor")
+        for who in ("one", "other"):
+            answers[who] = [people[row] for row in answers[who]]
+        if answers.empty:
             say("There is no answer yet.")
-
-    def _named(self, x: Any) -> str:
-        """Return the features of an individual as the table has them."""
-        rows = np.flatnonzero((self._world.rows == x).all(axis=1))
-        if not rows.size:
-            return "not in this table"
-        return ", ".join(f"{name} {self._frame[name].iloc[int(rows[0])]}" for name in self._world.features)
+        else:
+            table("answers", list(answers), answers.to_numpy().tolist())
 
     def _leave(self) -> None:
-        kept = "" if self._state is None else f" The policy is kept in {self._state}."
-        log = self._policy.metric.verdicts
-        say(f"{len(self._given)} verdict{'' if len(self._given) == 1 else 's'} given, {len(log)} in the log.{kept}")
-        self._compare_auditors()
-        if self._policy.metric.error_rate > 0.0:
-            suspect = [one.id for one in self._policy.suspects() if one.wrong > 0.5]
-            if suspect:
-                say("These answers are probably wrong; withdraw those that are.")
-                self._list(suspect)
-            return
-        disputed = self._policy.metric.contradictions()
-        if disputed:
-            say("These answers contradict others that you gave; withdraw what is wrong.")
-            self._list(disputed)
-
-    def _compare_auditors(self) -> None:
-        """Show how often each auditor seems to be wrong, and who contradicts whom, where several audit."""
-        metric = self._policy.metric
-        names = [str(name) for name in metric.agreement]
-        if len(names) < 2:
-            return
-        rates, contradictions = metric.error_rates, metric.opposites
-        against = [int(((contradictions.one == who) | (contradictions.other == who)).sum()) for who in names]
-        cells = [
-            [who, f"{rates[who]:.2f}" if rates else "trusted", str(n)] for who, n in zip(names, against, strict=True)
-        ]
-        table("auditors", ["auditor", "share of wrong answers", "contradicts others"], cells)
+        many = len(self._queue.answers)
+        say(f"{many} answer{' is' if many == 1 else 's are'} kept in {self._state}.")
+        suspect = [one.id for one in self._queue.policy.suspects() if one.wrong > 0.5]
+        if suspect:
+            say("These answers are probably wrong; withdraw those that are.")
+            self._list(suspect)
+        if many:
+            say(f"Chances for everybody from these answers: evenhand choose TABLE --state {self._state} --places N")

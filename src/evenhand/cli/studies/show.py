@@ -112,10 +112,11 @@ def _row(record: Record) -> dict[str, Any]:
 
 
 def _tables(policy: Any) -> dict[str, Any]:
-    """Return what a sampler or a search has found so far."""
+    """Return what a sampler or a search has found so far, and the scale on which people are compared."""
     from evenhand.display.html import notes_of
 
-    found: dict[str, Any] = {}
+    scale = getattr(policy, "scale", None)
+    found: dict[str, Any] = {} if scale is None else {"scale": str(scale)}
     if hasattr(policy, "risks"):
         found["risks"] = policy.risks.reset_index().to_dict("records")
     if hasattr(policy, "recommend"):
@@ -166,6 +167,8 @@ def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path]
     if found["reward"] is not None:
         mean, recent, window = found["reward"].values()
         say(f"Mean reward {number(mean)}; of the last {window} told {number(recent)}.")
+    if "scale" in found:
+        say(f"People are compared on one scale: {found['scale']}.")
     if written:
         say("written: " + ", ".join(map(str, written)))
 

@@ -4,7 +4,10 @@ import { el } from "./dom.js";
 import { KEY, Session, button, onKey } from "./session.js";
 
 const WORDS = { study: "Study", annotator: "Your name, if several people audit", key: KEY };
-const session = new Session("audit", WORDS, advance);
+const TASK =
+  "You see two people at a time whose chances of being chosen differ. Say unfair if the two are so alike in what counts " +
+  "that this difference is wrong, and acceptable if it is not.";
+const session = new Session("audit", WORDS, advance, TASK);
 
 let task = null;
 let done = 0;
@@ -41,7 +44,7 @@ function show() {
     ),
   );
   session.content.replaceChildren(
-    el("h1", { class: "question" }, `Their chances differ by ${(100 * task.gap).toFixed(1)} %. Is that fair?`),
+    el("h1", { class: "question" }, `Their chances differ by ${(100 * task.gap).toFixed(1)} percentage points. Is that unfair?`),
     el(
       "table",
       { class: "pair", id: "item", "data-item": task.item, "data-ticket": task.ticket },
@@ -52,12 +55,13 @@ function show() {
           "tr",
           {},
           el("td", {}),
-          el("th", { scope: "col" }, `row ${one}`),
-          el("th", { scope: "col" }, `row ${other}`),
+          el("th", { scope: "col" }, `row ${Number(one) + 1}`),
+          el("th", { scope: "col" }, `row ${Number(other) + 1}`),
         ),
       ),
       el("tbody", {}, rows),
     ),
+    session.task(),
     el("div", { class: "choices" }, button("unfair", "u", ACTS.u), button("acceptable", "a", ACTS.a)),
     el("div", { class: "quiet" }, button("not sure", "n", ACTS.n), button("withdraw my last answer", "w", ACTS.w)),
     el("p", { class: "why" }, task.reason),

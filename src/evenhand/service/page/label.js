@@ -5,7 +5,10 @@ import { KEY, Session, button, onKey } from "./session.js";
 
 const PICTURE = /^data:image\/|^(https?:|\/|\.)\S*$|^\S+\.(png|jpe?g|gif|webp|svg)$/i;
 const WORDS = { study: "Study", annotator: "Your name, if several people label", key: KEY };
-const session = new Session("label", WORDS, advance);
+const TASK =
+  "You see one item at a time; choose the label that fits it. Skip what you are not sure about, and reject what nobody " +
+  "could label.";
+const session = new Session("label", WORDS, advance, TASK);
 
 let task = null;
 let done = 0;
@@ -29,6 +32,7 @@ function show() {
   const choices = task.choices.map((label, index) => button(label, keys[index], () => tell(label)));
   session.content.replaceChildren(
     el("section", { class: "item", id: "item", "data-item": task.item }, shown),
+    session.task(),
     choices.length ? el("div", { class: "choices" }, choices) : typed(),
     el(
       "div",

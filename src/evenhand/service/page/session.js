@@ -6,15 +6,17 @@ import { time } from "./format.js";
 const PATIENCE = 15_000;
 
 /**
- * A person's session on a page: `advance` shows what comes next, `words` name the fields of the form.
+ * A person's session on a page: `advance` shows what comes next, `words` name the fields of the form, and `work` says
+ * in two sentences what the person is to do.
  *
  * The settings (study, annotator, key) come from the address, or from an earlier visit in this tab.
  */
 export class Session {
-  constructor(name, words, advance) {
+  constructor(name, words, advance, work) {
     this.stored = `evenhand.${name}`;
     this.words = words;
     this.advance = advance;
+    this.work = work;
     this.content = document.getElementById("content");
     this.state = document.getElementById("state");
     this.busy = false;
@@ -73,6 +75,11 @@ export class Session {
     }
   }
 
+  /** What the person is to do, to stand beside each question. */
+  task() {
+    return el("p", { class: "task" }, this.work);
+  }
+
   /** Say how many were answered, and since when. */
   say(done, answered) {
     this.state.replaceChildren(
@@ -118,6 +125,7 @@ export class Session {
     const form = el(
       "form",
       { class: "begin" },
+      this.task(),
       field("study", { required: true }),
       field("annotator"),
       field("key", { type: "password", required: true }),

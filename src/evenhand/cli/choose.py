@@ -1,0 +1,96 @@
+"""`evenhand choose`: from the answers of audit-pairs to everybody's chance, and a draw by these chances."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from evenhand.cli.options import JSON
+
+__all__ = ["choose"]
+
+SHOWN = 5
+"""Pairs that are shown."""
+
+
+def choose(
+    table: Annotated[Path, typer.Argument(help="The people to choose from, one per row, with the audit's columns.")],
+    state: Annotated[str, typer.Option(help="The file of answers of audit-pairs, or the store of its study.")],
+    places: Annotated[int, typer.Option(help="How many are chosen.", min=1)],
+    reward: Annotated[
+        str, typer.Option(help="The column with what each brings; by default the audit's, or predicted.")
+    ] = "",
+    out: Annotated[Path | None, typer.Option(help="CSV file for TABLE with the columns chance and chosen.")] = None,
+    seed: Annotated[int | None, typer.Option(help="The seed of the draw; by default drawn, and said.", min=0)] = None,
+    json: JSON = False,
+) -> None:
+    """Give everybody a chance of a place, the best on average under which nobody is treated more differently than the
+    answers allow; write the chances, and who is chosen by a draw with these chances.
+
+    Unknown distances count as small: the fewer answers, the more alike the chances. The pairs that are still unknown
+    and hold the average back are named.
+    """
+    import warnings
+
+    from evenhand.cli.output import as_json, number, records, say, say_notes
+    from evenhand.cli.reading.tables import read_table
+    from evenhand.cli.studies.audit_pairs import REWARD
+    from evenhand.data.csv_files import write_csv
+    from evenhand.data.tables import numbers
+    from evenhand.errors import ArgumentError, wanted
+    from evenhand.rng import draw_seed
+
+    frame, queue, seed = read_table(table), _queue(state), draw_seed(seed)
+    taken = {"chance", "chosen"} & set(frame)
+    if out is not None and taken:
+        raise ArgumentError(wanted("--out", "a TABLE without the columns chance and chosen", min(taken)))
+    own = queue.policy.notes.get(REWARD, "reward")
+    known = reward or (own if own in frame else "")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the notes say it
+        found = queue.chances(frame, numbers(frame, known) if known else None, places=places)
+    if out is not None:
+        drawn = frame.index.isin(frame.index[found.draw(seed)])
+        write_csv(frame.assign(chance=found.chances, chosen=["yes" if one else "no" for one in drawn]), out)
+    unknown = found.unknown.to_dict("records")
+    if json:
+        body = found._asdict() | {"chances": found.chances.tolist(), "unknown": unknown, "reward": known, "seed": seed}
+        as_json(body)
+        return
+    what = known or f"predicted {own}"
+    mean, best, lot = map(number, (found.mean, found.best, found.lot))
+    say(
+        f"{places} places for {len(frame)} people: those chosen have {what} {mean} on average; the best {places} would "
+        f"have {best}, a draw by lot {lot}."
+    )
+    allow = "1 answer allows" if len(queue.answers) == 1 else f"{len(queue.answers)} answers allow"
+    say(f"Chances go from {found.chances.min():.1%} to {found.chances.max():.1%}, as far apart as {allow}.")
+    for pair in unknown[:SHOWN]:
+        for who in ("one", "other"):
+            row = pair[who]
+            features = ", ".join(f"{name} {frame[name].iloc[row]}" for name in queue.scale.features)
+            pair[who] = f"row {row + 1}: {features}"
+    records(f"Unknown distances that cost most, of {len(unknown)}", unknown[:SHOWN])
+    say_notes(found)
+    if out is not None:
+        say(f"Written: {out}; who is chosen was drawn with --seed {seed}.")
+
+
+def _queue(state: str) -> Any:
+    """Return the queue in a file, or that of the study in a store."""
+    from evenhand import load
+    from evenhand.errors import ArgumentError, wanted
+    from evenhand.similarity import PairQueue
+    from evenhand.studies import Study
+
+    store = "://" in state or (Path(state).is_file() and Path(state).read_bytes()[:6] == b"SQLite")
+    if store:
+        with Study.open(state) as study:
+            queue = study.policy
+    else:
+        queue = load(state)
+    if not isinstance(queue, PairQueue):
+        raise ArgumentError(wanted("--state", "answers of audit-pairs", type(queue).__name__))
+    return queue

@@ -1,0 +1,109 @@
+"""From answers about pairs to chances: the best ones under which no two people differ by more than their distance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.rng import Seed, draw_seed, generator
+from evenhand.similarity.learner import DistanceLearner
+from evenhand.similarity.program import solved
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Chances", "fair_chances"]
+
+MOST_DIFFERENT = 2_000
+"""The most people who differ: the program looks at each pair of them again and again, which takes minutes then."""
+PLAIN = "No two people's chances differ by more than the smallest distance that the answers leave possible."
+SUPPOSES = {
+    "certified": "This supposes that no answer is wrong, and that one weighing of the features lies behind them all.",
+    "measured, not certified": "Some answers may be wrong, so that distances are measured, not certified.",
+}
+"""What chances rest on, by what a metric says of its intervals; where it knows none, its caveat says so."""
+
+
+class Chances(NamedTuple):
+    """Everybody's chance of one of the places.
+
+    Attributes
+    ----------
+    chances : of each person (n,); they add up to the places.
+    places : how many are chosen.
+    mean, best, lot : the mean reward of those chosen: by these chances, if the best were taken, and by lot.
+    unknown : the pairs that hold the mean back because their distance is not known yet, a data frame of `one` and
+        `other` (rows from 0), the ends `low` and `high` of the distance; first the pair that costs most.
+    notes : what a reader must know.
+    """
+
+    chances: NDArray[np.float64]
+    places: int
+    mean: float
+    best: float
+    lot: float
+    unknown: pd.DataFrame
+    notes: list[str]
+
+    def draw(self, seed: Seed = None) -> NDArray[np.int64]:
+        """Return the rows (places,) that are chosen when everybody has their chance, by systematic sampling of the
+        people in a random order."""
+        draws = generator(draw_seed(seed))
+        order = draws.permutation(self.chances.size)
+        ends = np.cumsum(self.chances[order])
+        marks = (np.arange(self.places) + draws.random()) * (ends[-1] / self.places)
+        return np.sort(order[np.searchsorted(ends, marks, side="right").clip(max=order.size - 1)])
+
+
+def fair_chances(
+    metric: DistanceLearner, people: NDArray[np.float64], rewards: NDArray[np.float64], places: int, notes: list[str]
+) -> Chances:
+    """Return the chances with the highest mean reward under which no two people (n, d) differ by more than the lower
+    end of their distance, with these notes and those on what is known.
+
+    Raises
+    ------
+    ArgumentError
+        If more people differ from one another than the program can compare.
+    """
+    import pandas as pd
+
+    alike, first, group, sizes = np.unique(people, axis=0, return_index=True, return_inverse=True, return_counts=True)
+    group, k = group.ravel(), len(alike)
+    if k > MOST_DIFFERENT:
+        raise ArgumentError(wanted("people", f"at most {MOST_DIFFERENT} who differ from one another", k))
+    low, high = _distances(metric, alike)
+    means = np.bincount(group, rewards) / sizes
+    worth = means - means.min() + (np.ptp(means) or 1.0)  # every place is taken, whatever the sign of rewards
+    found = solved(worth, low, float(places), sizes.astype(np.float64))
+    unsure = high - low > metric.taken_at
+    held = [(i, j) for i, j in found.tight if unsure[i, j] and found.prices[i, j] > 1e-9 * worth.max()]
+    rows = [(int(first[i]), int(first[j]), low[i, j], high[i, j]) for i, j in held]
+    chances = found.probabilities.clip(0.0, 1.0)[group]
+    notes = [PLAIN, *(words for kind, words in SUPPOSES.items() if kind == metric.guarantee), *notes]
+    if unsure.any():
+        pairs = f"{np.triu(unsure, 1).sum():,} in {k * (k - 1) // 2:,} pairs of different people"
+        notes.append(f"The distance of {pairs} is not known to {metric.taken_at:g} yet.")
+    best, unknown = np.sort(rewards)[-places:], pd.DataFrame(rows, columns=["one", "other", "low", "high"])
+    mean = float(chances @ rewards / places)
+    return Chances(chances, places, mean, float(best.mean()), float(rewards.mean()), unknown, notes)
+
+
+def _distances(metric: DistanceLearner, people: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the ends (low, high) of all distances, each (k, k).
+
+    A distance depends on the difference of two people alone, and tables of whole numbers have few of these: each is
+    looked up once, up to rounding.
+    """
+    k, d = people.shape
+    one, other = np.triu_indices(k, 1)
+    apart = people[one] - people[other]
+    leading = apart[np.arange(len(apart)), (apart != 0.0).argmax(axis=1)]
+    kinds, kind = np.unique(np.round(apart * np.sign(leading)[:, None], 12), axis=0, return_inverse=True)
+    ends = np.array([metric.bounds(away, np.zeros(d))[::2] for away in kinds]).reshape(-1, 2)
+    table = np.zeros((2, k, k))
+    table[:, one, other] = table[:, other, one] = ends[kind.ravel()].T + 0.0
+    return table

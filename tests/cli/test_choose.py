@@ -1,0 +1,86 @@
+"""`evenhand choose`: chances and a draw from the answers of an audit."""
+
+import json
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import evenhand as eh
+from evenhand.cli import app
+from evenhand.errors import StateFileError
+from evenhand.studies import Study
+
+PEOPLE = pd.DataFrame({"age": [30, 40, 50, 35, 61], "income": [1.0, 2.0, 4.0, 3.0, 0.5], "repaid": [0, 1, 1, 0, 1]})
+AUDIT = ["audit-pairs", "people.csv", "--features", "age,income", "--reward", "repaid"]
+
+
+def run(*words, typed=""):
+    return CliRunner().invoke(app, [*map(str, words)], input=typed)
+
+
+@pytest.fixture
+def audited(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    PEOPLE.to_csv("people.csv", index=False)
+    done = run(*AUDIT, typed="a\na\nq\n")
+    assert done.exit_code == 0, done.output
+
+
+def test_chances_are_said_written_and_drawn_by(audited):
+    done = run("choose", "people.csv", "--state", "pairs.evenhand", "--places", 2, "--out", "chances.csv", "--seed", 4)
+    assert done.exit_code == 0, done.output
+    assert "2 places for 5 people: those chosen have repaid 0." in done.output
+    assert "the best 2 would have 1, a draw by lot 0.6." in done.output
+    assert "as far apart as 2 answers allow" in done.output
+    assert "Written: chances.csv; who is chosen was drawn with --seed 4." in done.output
+    assert "row " in done.output
+    written = pd.read_csv("chances.csv")
+    assert written[list(PEOPLE)].equals(PEOPLE)
+    assert written.chance.sum() == pytest.approx(2)
+    assert (written.chosen == "yes").sum() == 2
+    told = run("choose", "people.csv", "--state", "pairs.evenhand", "--places", 2, "--json")
+    body = json.loads(told.stdout)
+    assert body["unknown"][0].keys() == {"one", "other", "low", "high"}
+    assert body["notes"]
+
+
+def test_people_without_a_reward_are_predicted_and_another_column_may_be_named(audited):
+    PEOPLE.drop(columns="repaid").assign(merit=[5, 4, 3, 2, 1]).to_csv("new.csv", index=False)
+    done = run("choose", "new.csv", "--state", "pairs.evenhand", "--places", 1)
+    assert "those chosen have predicted repaid" in done.output
+    named = run("choose", "new.csv", "--state", "pairs.evenhand", "--places", 1, "--reward", "merit")
+    assert "those chosen have merit" in named.output
+    assert "a draw by lot 3." in named.output
+
+
+def test_the_answers_of_a_browser_are_taken_from_the_store(audited):
+    assert run(*AUDIT, "--store", "audit.evenhand").exit_code == 0
+    with Study.open("audit.evenhand", "audit") as study:
+        study.tell(study.ask().id, "acceptable")
+    done = run("choose", "people.csv", "--state", "audit.evenhand", "--places", 1)
+    assert done.exit_code == 0, done.output
+    assert "as far apart as 1 answer allows" in done.output
+    assert "compared on one scale: (age - 43.2) / " in run("show", "audit.evenhand").output
+    with pytest.raises(StateFileError, match="it does not begin like one"):
+        eh.load("audit.evenhand")  # the file ends like an archive, with the queue as it was at the beginning
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--state", "pairs.evenhand", "--reward", "merit"], "merit"),
+        (["--state", "pairs.evenhand", "--places", 9], "--places: wanted a whole number >= 1 and <= 5"),
+        (["--state", "none.evenhand"], "none.evenhand: cannot be read"),
+    ],
+)
+def test_what_cannot_be_chosen_from_is_refused(audited, words, says):
+    refused = run("choose", "people.csv", "--places", 2, *words)
+    assert refused.exit_code != 0
+    assert says in str(refused.exception)
+
+
+def test_a_table_that_has_chances_already_is_not_written_over(audited):
+    PEOPLE.assign(chance=0.1).to_csv("again.csv", index=False)
+    refused = run("choose", "again.csv", "--state", "pairs.evenhand", "--places", 2, "--out", "out.csv")
+    assert "--out: wanted a TABLE without the columns chance and chosen, got 'chance'" in str(refused.exception)
