@@ -39,7 +39,7 @@ def test_workers_are_created_asked_listed_added_and_ended(tmp_path):
     refused(UnknownWorkerError, "no worker of 'ads' is named 'w9'", "ask", store, "--worker", "w9")
     refused(FencedError, "worker 'w2' has left", "ask", store, "--worker", "w2")
     refused(ArgumentError, "--worker", "ask", store)
-    refused(ArgumentError, "worker: wanted a new name, got 'w1'", "join", store, "w1")
+    refused(ArgumentError, "WORKER: wanted a new name, got 'w1'", "join", store, "w1")
     refused(UnknownWorkerError, "is named 'w9'", "leave", store, "w9")
 
 
