@@ -114,9 +114,14 @@ def _decisions(log: Path, arm: str, texts: list[str], named: Any, in_order: bool
     """Return the log, as a table or the name of files to be read in batches, and the labels of the arms in it."""
     from evenhand.audit.decision_log import read_plays
     from evenhand.audit.file_survey import labels_in_files
-    from evenhand.cli.reading.tables import is_large, read_table
+    from evenhand.cli.reading.tables import GIVEN, is_large, read_table
+    from evenhand.data.files import FOUND_OUT
+    from evenhand.errors import ArgumentError, wanted
 
     many = glob.has_magic(str(log)) and not log.exists()
+    if many and GIVEN.get() != FOUND_OUT:
+        what = "one file beside --sep, --decimal, --encoding, --format and --header"
+        raise ArgumentError(wanted("LOG", what, str(log), "many files are read as CSV in UTF-8, with commas"))
     if many or (not in_order and is_large(log)):
         return str(log), labels_in_files(str(log), arm, named=named)
     frame = read_table(log, text=texts)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from evenhand.cli.reading.inputs import labels_in
 from evenhand.data import files
 from evenhand.data.csv_files import EVERY
 from evenhand.data.csv_form import CsvForm, detected
@@ -24,10 +25,11 @@ from evenhand.protocol import label_of
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["GIVEN", "checked", "is_large", "is_table", "label_file", "read_table", "read_texts", "text_in"]
+__all__ = ["GIVEN", "STDIN", "checked", "is_large", "is_table", "label_file", "read_table", "read_texts", "text_in"]
 
 LARGE = 1 << 26
 """Bytes of a file that is read in batches where a command can."""
+STDIN = "standard input"
 GIVEN: ContextVar[Given] = ContextVar("GIVEN", default=FOUND_OUT)
 """What the options of the command that runs say of its tables."""
 
@@ -87,7 +89,9 @@ def _read(file: Path, name: str, text: Container[str]) -> pd.DataFrame:
     def say(words: str) -> None:
         typer.echo(words.replace(str(file), name), err=True)
 
-    return files.read_table(file, text=text, given=GIVEN.get(), say=say)
+    given = GIVEN.get()
+    mine = given if name in given.headed else given._replace(header=())
+    return files.read_table(file, text=text, given=mine, say=say)
 
 
 @contextmanager
@@ -101,7 +105,7 @@ def _at_hand(path: str | Path) -> Iterator[tuple[Path, str]]:
     with TemporaryDirectory() as folder:
         file = Path(folder) / ("table.gz" if content.startswith(b"\x1f\x8b") else "table")
         file.write_bytes(content)
-        name = str(path) if pipe else "standard input"
+        name = str(path) if pipe else STDIN
         try:
             yield file, name
         except TableError as error:
@@ -143,7 +147,7 @@ def _written(cell: Any) -> str:
     return str(cell if label is None else label)
 
 
-def checked(sep: str, decimal: str, encoding: str, format: str) -> Given:
+def checked(sep: str, decimal: str, encoding: str, format: str, header: str = "") -> Given:
     """Return what the options of a command say of its tables.
 
     Raises
@@ -162,4 +166,7 @@ def checked(sep: str, decimal: str, encoding: str, format: str) -> Given:
         raise ArgumentError(wanted_one_of("--format", FORMATS, format))
     if encoding:
         checked_encoding("--encoding", encoding)
-    return Given(sep or None, decimal or None, encoding or None, format or None)
+    names = labels_in(header, "--header") if header else []
+    if len({*map(str, names)} - {""}) < len(names):
+        raise ArgumentError(wanted("--header", "each name once, and none empty", header))
+    return Given(sep or None, decimal or None, encoding or None, format or None, tuple(map(str, names)))
