@@ -122,7 +122,7 @@ def test_state_show_and_audit_say_the_same(tmp_path):
         assert audit(study.frame(), arm="arm", shares=shares, behind=limits).kept
         study.frame()[["arm"]].to_csv(tmp_path / "log.csv", index=False)
     shown = CliRunner().invoke(app, ["show", str(tmp_path / "s.evenhand")])
-    assert "At most behind, in pulls: a 3, b 2.5." in shown.output
+    assert "At most behind, in plays: a 3, b 2.5." in shown.output
     told = ["audit", str(tmp_path / "log.csv"), "--shares", "a=1/2,b=1/4", "--behind", "a=3,b=5/2"]
     assert CliRunner().invoke(app, told).exit_code == 0
 

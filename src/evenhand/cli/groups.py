@@ -57,7 +57,7 @@ def show_bias(found: pd.DataFrame, of_table: bool) -> None:
     """Print the bias that was learned, or that a table shows."""
     from evenhand.cli.output import records, say
 
-    title = "Learned bias by feature, 95 % intervals (bias plus the difference of the groups' pull-weighted worth)"
+    title = "Learned bias by feature, 95 % intervals (bias plus the difference of the groups' play-weighted worth)"
     if of_table:
         title = "Bias in the table by feature: the group's regression less that of the reference, 95 % intervals"
     records(title, found.to_dict("records"))

@@ -72,7 +72,7 @@ def verify(
             say(f"The promise {'was kept' if found.promise_kept else 'was BROKEN'} {found.promise}.")
         if found.room and min(found.room.values()) > 0:
             arm, left = min(found.room.items(), key=lambda one: one[1])
-            nearest = f"arm {arm} is nearest to the limit, by {left:.4g} decisions"
+            nearest = f"arm {arm} is nearest to the limit, by {left:.4g} plays"
             say(f"In any order of the workers' decisions it was kept too; {nearest}.")
         say(f"Last digest: {found.digest or 'none'}")
     if not found.ok:
