@@ -75,6 +75,7 @@ SHOWN = 80
 """Characters of a value in a refusal."""
 NAMED = 8
 """Names in a refusal that lists what there is."""
+PYTHON_IN_JSON = {"None": "null", "True": "true", "False": "false"}
 SEARCHED = 10_000
 """Names among which the nearest are looked for."""
 
@@ -353,4 +354,6 @@ def why_unreadable(error: BaseException) -> str:
     if isinstance(error, OSError):
         return str(error.strerror or words).lower()
     words = re.sub(r" \(char \d+\)$", "", words)
+    if python := re.match("None|True|False", getattr(error, "doc", "")[getattr(error, "pos", 0) :]):
+        words += f"; JSON writes {PYTHON_IN_JSON[python[0]]} for {python[0]}"
     return words.removeprefix("Error tokenizing data. ").removeprefix("C error: ")

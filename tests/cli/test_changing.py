@@ -44,7 +44,7 @@ def test_a_slate_from_a_file_of_promises(tmp_path, file):
     assert answer("tell", store, "1", f"{one}=1,{other}=0") == "already told\n"
     assert answer("tell", store, "1", f"{other}=0 {one}=1") == "already told\n"
     assert answer("tell", store, "2", json.dumps(dict.fromkeys(second["arms"], 0.5))) == "told\n"
-    refused(RewardError, "reward: wanted", "tell", store, third["id"], "1")
+    refused(RewardError, "REWARD: wanted", "tell", store, third["id"], "1")
     refused(RewardError, "rewards by arm", "tell", store, third["id"], "a=1,a=0")
     with Study.open(store) as study:
         assert study.policy.shares == {"a": study.policy.shares["a"], "b": 0.25, "c": 0, "d": 0}

@@ -150,7 +150,7 @@ def test_an_audit_reads_parquet_gzip_and_json_shares(log, tmp_path):
         ("item\n", ["--shares", "0.1"], "no rows"),
         ("item\na\nb,c\n", ["--shares", "0.1"], "row 2 has 2 cells, more cells than the header (1)"),
         ("item,x\na,1\n,2\n", ["--shares", "0.1"], "column 'item', row 2: the cell is empty"),
-        ("thing\na\nb\n", ["--shares", "0.1"], "--arm: wanted one of the columns ['thing'], got 'item'"),
+        ("thing\na\nb\n", ["--shares", "0.1"], "--arm: wanted one of the columns thing, got 'item'"),
         ("item\na\nb\n", ["--shares", "a=0.5,z=0.1,"], "--shares: wanted ARM=SHARE"),
         ("item\na\nb\n", ["--shares", "a=0.9,b=0.9"], "sum to 1.8"),
         ("item\na\nb\n", ["--shares", "much"], "wanted numbers from 0 to 1"),
@@ -356,7 +356,7 @@ def test_simulate_on_a_registered_world_prints_tables():
         (["quotas/bernoulli-arms", "--shares", "0.6"], "sum to 1.8"),
         (["quotas/bernoulli-arms", "--rounds", "0"], "rounds: wanted a whole number >= 1"),
         (["quotas/bernoulli-arms", "--replications", "0"], "replications: wanted a whole number >= 1"),
-        (["quotas/bernoulli-arms", "--shares", "nan"], "shares[0]: wanted numbers from 0 to 1, got 'nan'"),
+        (["quotas/bernoulli-arms", "--shares", "nan"], "--shares, 0: wanted numbers from 0 to 1, got 'nan'"),
         (["quotas/bernoulli-arms", "--shares", "0.1", "--tolerance", "nan"], "tolerance: wanted a finite number"),
         (["quotas/bernoulli-arms", "--data", "x.csv"], "a world or --data, not both"),
         (["--data", "nowhere.csv"], "nowhere.csv: no such file"),
@@ -390,7 +390,7 @@ def test_exit_codes_of_the_real_command(log, tmp_path):
     assert json.loads(broken.stdout)["kept"] is False
     wrong = process(*audited, "0.9")
     assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert wrong.stderr.startswith("evenhand: shares: they sum to 1.8")
+    assert wrong.stderr.startswith("evenhand: --shares: they sum to 1.8")
     assert len(wrong.stderr.strip().splitlines()) == 1
     assert process("audit").returncode == 2
     assert process("no-such-command").returncode == 2

@@ -372,4 +372,4 @@ def test_labels_may_be_a_list_as_json(patients):
     assert json.loads(read.stdout)["told"] == 2
     assert sorted(pd.read_csv("l.csv", dtype=str)["label"]) == ["01", "a,b"]
     refused = str(call(*options, '["01", 1]', "--state", "other", "--tasks", "t.csv").exception)
-    assert "classes: wanted labels of one type, all text or all whole numbers, got ['01', 1]" in refused
+    assert "--labels: wanted labels of one type, all text or all whole numbers, got 01,1" in refused

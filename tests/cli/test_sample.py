@@ -58,7 +58,7 @@ def test_empty_cells_are_refused_with_the_way_out(tmp_path):
     HOLES.to_csv(tmp_path / "pool.csv", index=False)
     usual = ["sample", tmp_path / "pool.csv", "--group", "g", "--label", "y", "--budget", 20, "--out", tmp_path / "out"]
     refused(TableError, "column 'g', row 10: the cell is empty; fill it or drop the row, or pass --empty drop", *usual)
-    refused(ArgumentError, "--empty: wanted one of ['refuse', 'drop', 'fill'], got 'keep'", *usual, "--empty", "keep")
+    refused(ArgumentError, "--empty: wanted one of refuse,drop,fill, got 'keep'", *usual, "--empty", "keep")
     HOLES.assign(x=np.nan).to_csv(tmp_path / "pool.csv", index=False)
     refused(TableError, "no row is left", *usual, "--empty", "drop")
     refused(TableError, "column 'x': every cell is empty; leave it out of --features", *usual, "--empty", "fill")
@@ -113,7 +113,7 @@ def test_labels_all_alike_among_the_rows_that_were_bought_are_no_failure(tmp_pat
         (POOL.assign(y=[0.37, 1.37] * 60), [], TableError, "column 'y', row 1: wanted a label that is text or a whole"),
         (POOL.assign(g=range(N)), [], ArgumentError, "--group: wanted groups with rows to train and to validate, got"),
         (POOL.assign(g=np.arange(N) // 3), [], ArgumentError, "got 40 groups in 120 rows; merge small ones"),
-        (POOL.assign(g="a"), [], ArgumentError, "groups: wanted at least two groups"),
+        (POOL.assign(g="a"), [], ArgumentError, "--group: wanted at least two groups"),
         (POOL.assign(id=[f"p{i}" for i in range(N)]), [], TableError, "column 'id': wanted text with few values"),
         (POOL, ["--group", "y"], TableError, "group: wanted columns that have no other use, got 'y'; it is the label"),
         (POOL, ["--group", "g,g"], TableError, "'g'; it is in group already"),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -26,6 +27,13 @@ def test_every_command_has_json_and_short_help(name):
     shown = {word for parameter in command_of(name).params for word in parameter.opts}
     assert "--json" in shown
     assert call(name, "-h").stdout.startswith(call(name, "--help").stdout)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_says_in_words_what_options_take(name):
+    said = call(name, "--help").stdout
+    assert not re.search(r"<(str|int|float|bool|list)\b", said), said
+    assert "<text" in said or "<flag" in said
 
 
 def test_an_option_that_is_mistyped_is_guessed():

@@ -131,7 +131,7 @@ def test_a_learner_that_is_named_goes_before_the_files(tmp_path):
         (["-p", "ucb1"], ArgumentError, "arms: wanted a number of arms or a list of labels"),
         (["-p", "top-interval", "--groups", "men"], ArgumentError, "--groups: wanted ARM=GROUP,ARM=GROUP"),
         ([*NEW, "--groups", "a=x,b=y"], ArgumentError, "wanted arguments among shares, tolerance, arms, seed"),
-        (["-p", "fair-ucb", "--shares", "a=nan,b=0.3"], ArgumentError, "shares['a']: wanted numbers from 0 to 1"),
+        (["-p", "fair-ucb", "--shares", "a=nan,b=0.3"], ArgumentError, "--shares, 'a': wanted numbers from 0 to 1"),
         (
             [*NEW, "--tolerance", "nan"],
             ArgumentError,

@@ -53,7 +53,7 @@ def test_what_is_no_store_is_refused(tmp_path):
     assert (tmp_path / "junk").read_text() == "hello"
     refused(StoreError, "a folder", "ask", tmp_path)
     refused(StoreError, "its folder is not there", "new", tmp_path / "no" / "where", *NEW)
-    refused(ArgumentError, "store: wanted a path", "ask", "oracle://host/db")
+    refused(ArgumentError, "STORE: wanted a path", "ask", "oracle://host/db")
 
 
 def test_keys_are_given_out_listed_and_revoked(store):
@@ -88,7 +88,7 @@ def test_keys_end_and_are_limited_to_studies(store):
         (["what"], "ACTION: wanted one of list, add, revoke"),
         (["add"], "--role: wanted decide, report or read"),
         (["revoke"], "KEY: wanted the id of a key"),
-        (["revoke", "nobody"], "key: wanted the id of a key"),
+        (["revoke", "nobody"], "KEY: wanted the id of a key"),
         (["list", "--role", "read"], "--role: wanted"),
     ],
     ids=named,

@@ -83,8 +83,8 @@ def test_the_same_key_is_the_same_decision(store):
         (["tell", "1", "0,5"], RewardError, "REWARD: wanted a number"),
         (["tell", "1", "true"], RewardError, "REWARD: wanted a number"),
         (["tell", "1", '["a"]'], RewardError, "REWARD: wanted a number"),
-        (["tell", "1", "-0.5"], RewardError, "reward: wanted a number in [0, 1], got -0.5"),
-        (["tell", "1", "nan"], RewardError, "reward: wanted a number in [0, 1], got nan"),
+        (["tell", "1", "-0.5"], RewardError, "REWARD: wanted a number in [0, 1], got -0.5"),
+        (["tell", "1", "nan"], RewardError, "REWARD: wanted a number in [0, 1], got nan"),
         (["tell", "1", "1", "--violations", "0-1"], ArgumentError, "wanted reward, got 'violations'"),
         (["tell", "1", "1", "--violations", "0:1"], VerdictError, "--violations: wanted pairs of positions"),
         (["tell", "1", "1", "--file", "x.csv"], ArgumentError, "--file: wanted alone"),
@@ -203,9 +203,9 @@ def test_contexts_with_text_are_named_columns(tmp_path):
     for given in (tmp_path / "c.csv", json.dumps([row, {"hour": 0.5, "weather": "sun"}]), json.dumps(row)):
         asked(path, "--contexts", given)
         answer("tell", path, str(asked(path, "--contexts", given)[0]["id"]), "1")
-    words = "column 'weather', row 2: wanted one of the categories ['sun', 'rain'], got 'snow'"
+    words = "column 'weather', row 2: wanted one of the categories sun,rain, got 'snow'"
     refused(TableError, words, "ask", path, "--contexts", json.dumps([row, row | {"weather": "snow"}]))
-    words = "--contexts, row 2: wanted the columns ['weather', 'hour'], as in row 1, got ['hour']"
+    words = "--contexts, row 2: wanted the columns weather,hour, as in row 1, got hour"
     refused(ContextError, words, "ask", path, "--contexts", json.dumps([row, {"hour": 1}]))
     with Study.open(path) as study:
         assert study.verify().ok
@@ -221,7 +221,7 @@ def test_contexts_with_text_are_named_columns(tmp_path):
 @pytest.mark.parametrize(
     ("table", "error", "words"),
     [
-        ("arm,x\nann,1\nbob,2\n", UnknownArmError, "column 'arm': wanted each of ['ann', 'bob', 'cid'] once"),
+        ("arm,x\nann,1\nbob,2\n", UnknownArmError, "column 'arm': wanted each of ann,bob,cid once"),
         ("arm,x\nann,1\nbob,2\nbob,2\n", UnknownArmError, "got 'bob'"),
         ("arm,x\nann,1\nbob,2\ndan,2\n", UnknownArmError, "got 'dan'"),
         ("arm,x\nann,1\nbob,\ncid,2\n", TableError, "column 'x', row 2: the cell is empty"),
@@ -318,8 +318,8 @@ def test_a_row_that_is_refused_holds_up_no_other(store):
     [
         ("", "standard input: the file is empty"),
         ("ticket,reward\n", "standard input: no rows"),
-        ("id,reward\n1,1\n", "wanted one of ['id', 'reward'], got 'ticket'"),
-        ("ticket,value\n1,1\n", "wanted one of ['ticket', 'value'], got 'reward'"),
+        ("id,reward\n1,1\n", "wanted one of id,reward, got 'ticket'"),
+        ("ticket,value\n1,1\n", "wanted one of ticket,value, got 'reward'"),
     ],
     ids=named,
 )
@@ -339,7 +339,7 @@ def test_a_subject_is_asked_about_and_erased(tmp_path):
     body = json.loads(answer("erase", store, "--older-than", "1s", "--json"))
     assert body == {"subjects": 1, "forgotten": 1, "purged": True}
     assert "were erased" in answer("verify", store)
-    refused(ArgumentError, "subject, older_than: wanted one of them", "erase", store)
+    refused(ArgumentError, "--subject, --older-than: wanted one of them", "erase", store)
     refused(
         ArgumentError, "--older-than: wanted seconds, or a text such as 90s", "erase", store, "--older-than", "soon"
     )

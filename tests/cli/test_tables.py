@@ -282,7 +282,7 @@ def test_a_file_that_is_not_what_its_name_says_is_refused(name, content, words, 
         (
             "format",
             "parket",
-            "--format: wanted one of ['csv', 'parquet', 'arrow', 'jsonl', 'json'], got 'parket'; did you mean",
+            "--format: wanted one of csv,parquet,arrow,jsonl,json, got 'parket'; did you mean",
         ),
     ],
 )

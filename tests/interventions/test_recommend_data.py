@@ -89,7 +89,7 @@ def test_rows_that_were_never_seen_are_printed(folder):
     people = pd.read_csv("people.csv")
     people[(people["dose"] != "high") | (people["age"] < 40)].to_csv("people.csv", index=False)
     said = " ".join(call(*ASKED, "--seed", "1").split())
-    assert "Never seen in the data: here the prior alone speaks" in said
+    assert "Never seen in the data, so that the prior alone speaks: cured given" in said
     body = json.loads(call(*ASKED, "--seed", "1", "--json"))
     assert [(row["node"], row["candidates"]) for row in body["unseen"]] == [("cured", ["high", "by age"])]
 
@@ -129,13 +129,13 @@ def test_logs_of_several_candidates_start_a_trial(folder):
         ([*ASKED, "--cut", "age=nan"], "--cut: wanted .*ascending"),
         ([*ASKED, "--cut", "sex=3"], "column 'sex', row 1: wanted finite numbers"),
         ([*ASKED, "--smoothing", "0"], "smoothing: wanted a number > 0"),
-        ([*ASKED, "--delta", "0.6"], "level"),
+        ([*ASKED, "--delta", "0.6"], "--delta: wanted a number > 0 and < 0.5, got 0.6"),
         ([ASKED[0], "--edges", "sex -> height", *ASKED[3:]], "--cut: wanted"),
         ([ASKED[0], "--edges", "sex -> age, age", *ASKED[3:]], "edges: wanted parent -> child"),
         ([ASKED[0], "--edges", f"{GRAPH}, dose <-> cured", *ASKED[3:]], "not shown to be identified"),
         (["absent.csv", *ASKED[1:]], "absent.csv: no such file"),
         ([*ASKED[:-4], "--candidates", "typo.json", "--tolerance", "0.1"], "a state of"),
-        (["model.bif", *ASKED[3:]], "--cut, --smoothing: wanted with --edges alone"),
+        (["model.bif", *ASKED[3:]], "--cut: wanted with --edges, over data, got no --edges"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(folder, arguments, names):

@@ -198,7 +198,7 @@ def test_recommend_speaks_before_anything_was_told(search):
     recommendation = search.recommend()
     assert recommendation[:2] == (None, "not_shown" if search.tested else "uncertified")
     assert recommendation.table["outcome"].isna().all()
-    assert (recommendation.table["verdict"] == "remains").all()
+    assert (recommendation.table["verdict"] == "undecided").all()
 
 
 def test_a_finished_search_hands_out_nothing_more_and_still_learns(search):

@@ -191,7 +191,7 @@ def test_strength_is_where_the_answer_may_first_be_another():
     none = WORLD.sensitivity(tolerance=0.02)
     assert none.answer is None
     assert (none.range(none.strength / 1.0001)["verdict"] == "unfair").all()
-    assert (none.range(none.strength * 1.0001)["verdict"] == "remains").any()
+    assert (none.range(none.strength * 1.0001)["verdict"] == "undecided").any()
     assert "lead_low" not in none.range(1.1)
 
 

@@ -75,11 +75,11 @@ def test_the_shortfall_shown_is_the_largest_of_any_replication_and_the_limit_is_
 
 def test_an_axis_that_is_logarithmic_says_so(history):
     _, axes = figure()
-    assert plots.plot_shortfall(history, ax=axes).get_ylabel() == "pulls behind the share (log above 1)"
+    assert plots.plot_shortfall(history, ax=axes).get_ylabel() == "plays behind the share (log above 1)"
     assert axes.get_yscale() == "symlog"
     _, axes = figure()
     kept = history.sel(policy=["fair"])
-    assert plots.plot_shortfall(kept, ax=axes).get_ylabel() == "pulls behind the share"
+    assert plots.plot_shortfall(kept, ax=axes).get_ylabel() == "plays behind the share"
     assert axes.get_yscale() == "linear"
 
 
@@ -115,7 +115,7 @@ def test_an_audit_is_drawn_with_its_verdict(finding, tmp_path):
     drawn, axes = figure()
     plots.plot_audit(finding, ax=axes)
     assert "promise broken after 5 rows" in axes.get_title(loc="left")
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("row of the log", "pulls behind the share")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("row of the log", "plays behind the share")
     np.testing.assert_allclose(axes.get_lines()[0].get_ydata(), finding.timeline["shortfall"])
     drawn.savefig(tmp_path / "audit.png")
 

@@ -112,7 +112,7 @@ def check_promise_kept(policy: Any, world: Any, rounds: int) -> None:
     promise: Any = traits_of(policy).promise
     kept = traits_of(policy).kept
     if not hasattr(promise, "kept"):
-        raise Skip("promises nothing that is counted in pulls")
+        raise Skip("promises nothing that is counted in plays")
     if kept == "in the long run":
         raise Skip("promises its shares in the long run alone")
     if kept == "at every round" and runs_compiled(policy, world):
@@ -130,7 +130,7 @@ def check_promise_kept(policy: Any, world: Any, rounds: int) -> None:
         for index in ticket.indexes:
             pulls[index] += 1
         if kept == "at every round" or t == rounds:
-            assert promise.kept(pulls, t), f"after round {t} the pulls are {pulls}, owed were {promise.owed(t)}"
+            assert promise.kept(pulls, t), f"after round {t} the plays are {pulls}, owed were {promise.owed(t)}"
 
 
 def check_threads(policy: Any, world: Any, rounds: int) -> None:
@@ -164,4 +164,4 @@ def check_threads(policy: Any, world: Any, rounds: int) -> None:
         for t, ticket in enumerate(tickets, 1):
             for index in ticket.indexes:
                 pulls[index] += 1
-            assert promise.kept(pulls, t), f"after round {t} of {THREADS} threads the pulls are {pulls}"
+            assert promise.kept(pulls, t), f"after round {t} of {THREADS} threads the plays are {pulls}"

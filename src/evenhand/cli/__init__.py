@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+import warnings
 from io import TextIOWrapper
 
 import typer
@@ -16,6 +17,7 @@ import typer
 from evenhand.cli.command import COMMANDS, Command, Commands, imported_when_called
 from evenhand.cli.options import JSON
 from evenhand.cli.output import visible
+from evenhand.cli.refusals import in_shell
 from evenhand.errors import ArgumentError, EvenhandError, SimulationInterrupted
 from evenhand.version import __version__
 
@@ -49,6 +51,7 @@ def options(
 
 def main() -> None:
     """Run the command line; what evenhand refuses becomes one line on standard error."""
+    warnings.formatwarning = lambda words, *_, **__: f"evenhand: note: {visible(in_shell(str(words)))}\n"
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # labels that a terminal cannot show are written \\u2603, not a defect
             stream.reconfigure(errors="backslashreplace")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import typer
@@ -18,6 +19,8 @@ __all__ = ["COMMANDS", "HELP", "NUMBERS", "Command", "Commands", "command_of", "
 
 NUMBERS = {"ignore_unknown_options": True}
 """A reward may be negative, and look like an option."""
+TYPES = {"str": "text", "int": "whole number", "float": "number", "bool": "flag"}
+"""What options take, as help says it."""
 COMMANDS = {
     "new": "studies.new",
     "ask": "studies.conversation:ask",
@@ -104,6 +107,13 @@ class Command(TyperCommand):
                 error.possibilities = None
             raise
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters; help says what they take in words."""
+        found: list[Any] = super().get_params(ctx)
+        for one in found:
+            vars(one).setdefault("display_type", partial(_type_in_words, one.display_type))
+        return found
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command; what it refuses names its options."""
         try:
@@ -134,6 +144,11 @@ def command_of(name: str) -> Any:
     settings = NUMBERS if name == "tell" else None
     called.command(name, cls=Command, context_settings=settings)(with_table_options(name, _function(name)))
     return typer.main.get_command(called)
+
+
+def _type_in_words(typed: Callable[[Any], str], context: Any) -> str:
+    """Return what an option takes as help says it: <text> where programs say <str>."""
+    return re.sub(r"list\[(.*)\]|\w+", lambda found: TYPES.get(found[1] or found[0], found[0]), typed(context))
 
 
 def imported_when_called() -> None:

@@ -69,7 +69,7 @@ def show_bias(found: pd.DataFrame, of_table: bool) -> None:
     """Print the bias that was learned, or that a table shows."""
     from evenhand.cli.output import records
 
-    title = "Learned bias by feature, 95 % intervals (bias plus the difference of the groups' pull-weighted worth)"
+    title = "Learned bias by feature, 95 % intervals (bias plus the difference of the groups' play-weighted worth)"
     rows = found.to_dict("records")
     if of_table:
         title = "Bias in the table per unit of a feature, 95 % intervals; intercept: for the average person"

@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evenhand.cli.refusals import in_shell
 from evenhand.errors import ArgumentError, wanted
 
 if TYPE_CHECKING:
@@ -24,13 +25,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "answer", "as_json", "cell", "draw", "folder", "line", "number", "picture", "promise_sentence", "promised_cells",
-    "records", "say", "say_notes", "table", "visible",
+    "records", "say", "say_notes", "short", "table", "visible",
 ]  # fmt: skip
 
 CONTROL = re.compile(r"[^\n -~\u00a0-\u200d\u2010-\u2027\u202f-\u2065\u206a-\U0010ffff]")
 """Characters that a terminal obeys, or that turn the order of the text around; a new line is not among them."""
 KINDS = {"floor": "promised", "cap": "cap", "window": "window"}
 """The columns of what is promised, by the kind of a clause."""
+FAMILY = re.compile(r"(^|\+)[a-z]+/(?=[a-z][a-z0-9-]*(?:\+|$))")
+"""What stands before the name of a registered policy."""
 MOST_NOTES = 10
 """How many notes a terminal shows."""
 
@@ -42,10 +45,22 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
     drawn = Table(title=visible(title), title_justify="left", title_style="bold", header_style="bold")
     for i, column in enumerate(columns):
         right = all(row[i] is None or _numeric(row[i]) for row in rows)
-        drawn.add_column(visible(column), justify="right" if right else "left", overflow="fold")
+        drawn.add_column(visible(short(column)), justify="right" if right else "left", overflow="fold")
     for row in rows:
-        drawn.add_row(*(visible(str(cell(value))) for value in row))
+        cells = zip(columns, row, strict=True)
+        drawn.add_row(*(visible(short(value) if column == "policy" else str(cell(value))) for column, value in cells))
     _console().print(drawn)
+
+
+def short(name: Any) -> str:
+    """Return the name of a policy as a table shows it: without its family, and of a long distribution both ends.
+
+    >>> short("deadline-learn+learners/thompson"), short("a=0.25,b=0.25,c=0.25,d=0.125,e=0.125")
+    ('deadline-learn+thompson', 'a=0.25,...,e=0.125')
+    """
+    name = FAMILY.sub(r"\1", str(name))
+    parts = name.split(",")
+    return f"{parts[0]},...,{parts[-1]}" if len(name) > 32 and len(parts) > 2 else name
 
 
 def records(title: str, rows: Sequence[Mapping[Any, Any]], *, empty: bool = True) -> None:
@@ -90,9 +105,12 @@ def number(value: float) -> str:
 
 
 def cell(value: Any) -> Any:
-    """Return a value as a cell of a table: a dash for None, few digits, times in UTC without a fraction."""
+    """Return a value as a cell of a table: a dash for None, few digits, times in UTC without a fraction, several labels
+    as one."""
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M:%S}"
+    if isinstance(value, (tuple, list)):
+        return " + ".join(map(str, value))
     return "-" if value is None else number(value) if isinstance(value, float) else value
 
 
@@ -116,7 +134,7 @@ def say_notes(about: Any) -> None:
 
     notes = notes_of(about)
     for note in notes[:MOST_NOTES]:
-        say(f"- {note}")
+        say(f"- {in_shell(note)}")
     if len(notes) > MOST_NOTES:
         say(f"- ... and {len(notes) - MOST_NOTES} more notes; --json lists them all")
 
@@ -129,7 +147,7 @@ def promise_sentence(when: str, kept: bool | None, worst_shortfall: float, arm: 
         verdict = f"The promise {when} is not due yet"
     else:
         verdict = f"The promise was kept {when}" if kept else f"The promise {when} was BROKEN"
-    return f"{verdict}; worst shortfall {worst_shortfall:.4g}, arm {arm}, round {at}."
+    return f"{verdict}; worst shortfall {worst_shortfall:.4g}, arm {cell(arm)}, round {at}."
 
 
 def as_json(body: Any, about: Any = None) -> None:

@@ -9,20 +9,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli.options import JSON
-from evenhand.cli.reading.causal_data import fitted_model, model_in, show_posterior
-from evenhand.cli.recommendation import compact, in_words
+from evenhand.cli.reading.causal_data import fitted_model, model_in, show_answer
+from evenhand.cli.recommendation import show
+from evenhand.cli.refusals import typed_options
 from evenhand.errors import ArgumentError, TableError, wanted, why_unreadable
 
 if TYPE_CHECKING:
     from evenhand.interventions import Problem
     from evenhand.interventions.search import Search
 
-__all__ = ["compact", "in_words", "recommend"]
+__all__ = ["recommend"]
 
 SEARCHES = ("csr", "two-stage-csr", "sris", "one-shot")
+OF_SEARCHES = {"search", "pooled", "evidence", "slack"}
+AT_ANY_TIME = {"trial", "log", "tell", "ask", "out", "json", "sep", "decimal", "encoding", "format", "header"}
+"""What may be given to a trial that goes on."""
 
 
 def recommend(
+    context: typer.Context,
     model: Annotated[
         Path | None,
         typer.Argument(
@@ -50,7 +55,10 @@ def recommend(
     ] = None,
     values: Annotated[str, typer.Option(help="Values of the outcome's states, such as present=0,absent=1.")] = "",
     tolerance: Annotated[float | None, typer.Option(help="Largest fair gap, in the outcome's units.")] = None,
-    budget: Annotated[int | None, typer.Option(help="The number of trials.")] = None,
+    budget: Annotated[
+        int | None,
+        typer.Option(help="The number of trials; without it the answer comes at once, from the model or the data."),
+    ] = None,
     search: Annotated[str, typer.Option(help=f"One of {', '.join(SEARCHES)}.")] = "csr",
     pooled: Annotated[
         bool | None,
@@ -85,42 +93,38 @@ def recommend(
     out: Annotated[Path | None, typer.Option(help="Folder for the table and the picture.")] = None,
     json: JSON = False,
 ) -> None:
-    """Find the best candidate among the fair ones. With --ask, --tell or --log it guides a real trial. With --edges and
-    without --budget it says what observed data show; otherwise it simulates a trial."""
+    """Find the best candidate among the fair ones. Without --budget the answer comes at once: exactly from a complete
+    model, or with --edges from a table of people. With --budget it simulates a trial; with --trial and --ask, --tell or
+    --log it guides a real one."""
     from evenhand.cli.reading.tables import read_texts
     from evenhand.data.csv_files import write_csv
     from evenhand.saving import state
     from evenhand.saving.state_file import remember
 
-    real = ask is not None or tell is not None or log is not None
+    typed = typed_options(context)
+    real = not {"ask", "tell", "log"}.isdisjoint(typed)
+    at_once = trial is None and budget is None
     if real and trial is None:
         raise ArgumentError(
             wanted("--trial", "a file that keeps the trial between commands", None, "add --trial study.evenhand")
         )
     if trial is not None and trial.exists():
-        running = _begun(trial, {
-            "MODEL": model, "--edges": edges, "--intervene": intervene, "--sensitive": sensitive, "--outcome": outcome,
-            "--candidates": candidates, "--values": values, "--tolerance": tolerance, "--budget": budget,
-            "--search": None if search == "csr" else search, "--pooled or --paper": pooled, "--delta": delta,
-            "--smoothing": None if smoothing == 1.0 else smoothing, "--cut": cut,
-            "--slack": slack, "--seed": seed,
-        })  # fmt: skip
+        running = _begun(trial, [option for own, option in typed.items() if own not in AT_ANY_TIME])
     else:
-        asked = {
-            "MODEL": model,
-            "--intervene": intervene,
-            "--sensitive": sensitive,
-            "--outcome": outcome,
-            "--candidates": candidates,
-        }
-        if not edges and (cut or smoothing != 1.0):
-            raise ArgumentError(wanted("--cut, --smoothing", "with --edges alone, over data", "no --edges"))
-        observed = bool(edges) and not real and trial is None and budget is None
-        settings = {"--tolerance": tolerance} if observed else _settings(search, tolerance, budget)
-        problem, costs = _problem({**asked, **settings}, values, edges, smoothing, cut or [])
-        if observed:
-            level = 1.0 - (0.05 if delta is None else delta)
-            show_posterior(problem, tolerance or 0.0, level, seed, out, json)
+        idle = [option for own, option in typed.items() if own in ("cut", "smoothing") or (at_once and own == "delta")]
+        if idle and not edges:
+            raise ArgumentError(wanted(", ".join(idle), "with --edges, over data", "no --edges"))
+        idle = [option for own, option in typed.items() if own in OF_SEARCHES]
+        if idle and at_once:
+            raise ArgumentError(wanted(", ".join(idle), "with --budget, the number of trials", "no --budget"))
+        if search not in SEARCHES:
+            raise ArgumentError(wanted("--search", f"one of {', '.join(SEARCHES)}", search))
+        asked = {"MODEL": model, "--intervene": intervene, "--sensitive": sensitive, "--outcome": outcome,
+                 "--candidates": candidates, **({} if at_once else {"--budget": budget}),
+                 **({} if search == "sris" else {"--tolerance": tolerance})}  # fmt: skip
+        problem, costs = _problem(asked, values, edges, smoothing, cut or [])
+        if at_once:
+            show_answer(problem, tolerance or 0.0, delta, seed, out, json)
             return
         wished = {"pooled": pooled, "delta": delta, "slack": slack, "costs": costs}
         running = _search(problem, search, tolerance, budget, wished)
@@ -148,11 +152,10 @@ def recommend(
     _show(running, seed if not real and trial is None else None, ask, out, json)
 
 
-def _begun(trial: Path, given: dict[str, Any]) -> Search:
+def _begun(trial: Path, again: list[str]) -> Search:
     """Return the search in a file; it goes on with what it was begun with, so nothing of that may be given again."""
     from evenhand.saving import state
 
-    again = [option for option, value in given.items() if value not in (None, "", [])]
     if again:
         what = "MODEL and its options" if "MODEL" in again else ", ".join(again)
         mend = f"leave {what} out to go on, or name another file"
@@ -179,13 +182,6 @@ def _ticket(running: Search, seen: Any) -> int:
     return int(running.open_tickets[0]) if running.open_tickets else running.handed_out
 
 
-def _settings(name: str, tolerance: float | None, budget: int | None) -> dict[str, Any]:
-    """Return the options that a new search needs."""
-    if name not in SEARCHES:
-        raise ArgumentError(wanted("--search", f"one of {', '.join(SEARCHES)}", name))
-    return {"--budget": budget} | ({} if name == "sris" else {"--tolerance": tolerance})
-
-
 def _problem(
     asked: dict[str, Any], values: str, edges: str, smoothing: float, cuts: Sequence[str]
 ) -> tuple[Problem, Any]:
@@ -196,7 +192,7 @@ def _problem(
 
     missing = [option for option, value in asked.items() if value is None or value in ("", [], 0)]
     if missing:
-        raise ArgumentError(f"{', '.join(missing)}: missing; a new search needs them")
+        raise ArgumentError(f"{', '.join(missing)}: missing; name them, or --trial FILE to go on with a trial")
     if not edges and is_table(str(asked["MODEL"])):
         what = "the graph over the columns of the data, such as 'sex -> dose -> cured'"
         raise ArgumentError(wanted("--edges", what, "none"))
@@ -207,13 +203,12 @@ def _problem(
     if unknown:
         mend = "put candidates of that name under 'candidates'"
         raise TableError(wanted(str(asked["--candidates"]), "candidates, values and costs", unknown[0], mend))
-    own = None if edges else model.tables.get(asked["--intervene"])
     problem = Problem(
         model,
         intervene=asked["--intervene"],
         sensitive=asked["--sensitive"] if len(asked["--sensitive"]) > 1 else asked["--sensitive"][0],
         outcome=asked["--outcome"],
-        candidates={label: own if table is None else table for label, table in study["candidates"].items()},
+        candidates=study["candidates"],
         values=_values(values) if values else study.get("values"),
     )
     return problem, study.get("costs")
@@ -250,55 +245,16 @@ def _simulate(running: Search, seed: int | None, *, quiet: bool) -> int:
 
 
 def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None, json: bool) -> None:
-    from functools import partial
-
-    from evenhand.cli.output import as_json, draw, folder, say, say_notes, table
-
-    problem: Problem = running.problem
-    found = running.recommend()
-    rows = found.table.reset_index()
-    if out is not None:
-        from evenhand.data.csv_files import write_csv
-        from evenhand.plots.interventions import plot_candidates, plot_outcomes
-
-        folder(out)
-        write_csv(rows, out / "candidates.csv")
-        height = 1.6 + 0.28 * len(rows)
-        if running.tolerance is None:
-            draw(out, "candidates", partial(plot_outcomes, found), height=height)
-        else:
-            both = partial(plot_candidates, found, tolerance=running.tolerance)
-            draw(out, "candidates", both, width=9.5, height=height, columns=2)
-    body: dict[str, Any] = {
-        "candidate": found.candidate,
-        "status": found.status,
-        "confidence": found.confidence,
-        "notes": list(found.notes),
-        "finished": running.finished,
-        "phase": running.phase,
-        "trials": running.trials,
-        "cost": running.cost,
-        "open": running.open_tickets,
-    }
+    said: dict[str, Any] = {"phase": running.phase, "trials": running.trials, "cost": running.cost}
+    body, sentences = {"finished": running.finished, **said, "open": running.open_tickets}, []
     if seed is not None:
-        tolerance = float("inf") if running.tolerance is None else running.tolerance
-        body |= {"seed": seed, "exact": problem.best(tolerance)}
-    cells = rows.astype(object).where(rows.notna(), None)
-    if json:
-        as_json({**body, "table": cells.to_dict("records")}, found)
-        return
-    table("Candidates", *compact(rows))
-    say(in_words(found))
-    say_notes(found)
-    if seed is not None:
-        answer = "no candidate" if body["exact"] is None else body["exact"]
-        say(f"Simulated with seed {seed}; the exact answer is {answer}")
+        best = running.problem.best(float("inf") if running.tolerance is None else running.tolerance)
+        body |= {"seed": seed, "exact": best}
+        sentences.append(f"Simulated with seed {seed}; the exact answer is {'no candidate' if best is None else best}")
     if ask is not None:
-        say(
-            "The search is over; there is nothing more to try"
-            if running.finished
-            else f"The next allocation is in {ask}"
-        )
+        over = "The search is over; there is nothing more to try"
+        sentences.append(over if running.finished else f"The next allocation is in {ask}")
+    show(running.recommend(), body, sentences, running.tolerance, out, json)
 
 
 def _values(text: str) -> dict[str, float]:

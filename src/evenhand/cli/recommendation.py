@@ -2,43 +2,108 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-__all__ = ["compact", "in_words"]
+__all__ = ["compact", "in_words", "show"]
 
 
-def in_words(found: Any) -> str:
-    """Say what is recommended, and how sure that is.
+def in_words(found: Any, rows: Any, sure: str = "confidence {:g}") -> str:
+    """Say what is recommended, how sure that is, and what it brings.
 
+    >>> import pandas as pd
     >>> from types import SimpleNamespace as Found
-    >>> in_words(Found(candidate="even", status="certified", confidence=0.95))
-    'certified: even (confidence 0.95)'
-    >>> in_words(Found(candidate="even", status="not_shown", confidence=None))
-    'not shown: even (the best guess so far)'
+    >>> rows = pd.DataFrame([{"candidate": "even", "outcome": 0.7, "outcome_low": 0.6, "outcome_high": 0.8}])
+    >>> in_words(Found(candidate="even", status="certified", confidence=0.95), rows)
+    'certified: even (confidence 0.95); outcome 0.700 (0.600 to 0.800)'
+    >>> in_words(Found(candidate="even", status="not_shown", confidence=None), rows)
+    'not shown: even is the best guess so far; outcome 0.700 (0.600 to 0.800)'
     """
-    chosen = "-" if found.candidate is None else found.candidate
-    if found.confidence is not None:
-        return f"{found.status.replace('_', ' ')}: {chosen} (confidence {found.confidence:g})"
-    guess = " (the best guess so far)" if found.status == "not_shown" and found.candidate is not None else ""
-    return f"{found.status.replace('_', ' ')}: {chosen}{guess}"
+    words, guess = found.status.replace("_", " "), found.status == "not_shown"
+    named = None if found.candidate is None else rows[rows["candidate"] == found.candidate].iloc[0]
+    if named is not None:
+        words += f": {found.candidate}" + (" is the best guess so far" if guess else "")
+        words += f" (posterior probability {named['best']:.3f})" if guess and "best" in named else ""
+    elif guess:
+        words += ": no candidate seems to be fair so far"
+    words += "" if found.confidence is None else f" ({sure.format(found.confidence)})"
+    return words if named is None else f"{words}; outcome {_with_interval(named, 'outcome')}"
 
 
 def compact(rows: Any) -> tuple[list[str], list[list[str]]]:
-    """Return header and lines of the report for people: a number with its interval in a cell."""
-    middles = [name for name in rows.columns if name == "outcome" or name.startswith("gap[")]
-    header = [
-        "candidate",
-        *(name.replace("[", " ").replace("]", "").replace(", ", " - ") for name in middles),
-        "verdict",
-    ]
+    """Return header and lines of the report for people: a number with its interval in a cell, of more than three gaps
+    the largest alone."""
+    gaps = [name for name in rows.columns if name.startswith("gap[")]
+    few = gaps if len(gaps) <= 3 else []
+    drawn = {"fair": "is fair", "best": "is best"} if "best" in rows.columns else {}
+    header = ["candidate", "outcome", *([_pair(name, "gap ") for name in few] or ["largest gap"]), "verdict"]
     lines = []
     for row in rows.to_dict("records"):
-        cells = [str(row["candidate"])]
-        for name in middles:
-            stem, _, rest = name.partition("[")
-            low, high = (row[f"{stem}_{end}" + (f"[{rest}" if rest else "")] for end in ("low", "high"))
-            known = row[name] is not None and row[name] == row[name]
-            cells.append(f"{row[name]:.3f} ({low:.3f} to {high:.3f})" if known else "unknown")
+        largest = max(gaps, key=lambda name: -1 if row[name] != row[name] else abs(row[name]))
+        shown = [_with_interval(row, name) for name in few] or [f"{abs(row[largest]):.3f} ({_pair(largest)})"]
         dropped = row["verdict"] == "dropped"
-        lines.append([*cells, f"dropped in phase {row['phase']}: {row['reason']}" if dropped else row["verdict"]])
-    return header, lines
+        verdict = f"dropped in phase {row['phase']}: {row['reason']}" if dropped else row["verdict"]
+        share = [f"{row[name]:.3f}" for name in drawn]
+        lines.append([str(row["candidate"]), _with_interval(row, "outcome"), *shown, verdict, *share])
+    return [*header, *drawn.values()], lines
+
+
+def show(
+    found: Any,
+    body: dict[str, Any],
+    sentences: Sequence[str],
+    tolerance: float | None,
+    out: Path | None,
+    json: bool,
+    sure: str = "confidence {:g}",
+    sensitive: Sequence[Any] = (),
+) -> None:
+    """Print a recommendation, in words or as JSON with `body`; write its tables and pictures into a folder."""
+    from evenhand.cli.output import as_json, say, say_notes, table
+
+    rows = found.table.reset_index()
+    if out is not None:
+        _write(found, rows, tolerance, sensitive, out)
+    if json:
+        answer = {name: getattr(found, name) for name in ("candidate", "status", "confidence", "more")}
+        cells = rows.astype(object).where(rows.notna(), None)
+        as_json({**answer, **body, "table": cells.to_dict("records")}, found)
+        return
+    say(in_words(found, rows, sure))
+    table("Candidates", *compact(rows))
+    for sentence in sentences:
+        say(sentence)
+    say_notes(found)
+
+
+def _write(found: Any, rows: Any, tolerance: float | None, sensitive: Sequence[Any], out: Path) -> None:
+    from evenhand.cli.output import draw, folder
+    from evenhand.data.csv_files import write_csv
+    from evenhand.plots.interventions import plot_candidates, plot_outcomes, plot_sensitivity
+
+    folder(out)
+    write_csv(rows, out / "candidates.csv")
+    height = 1.6 + 0.28 * len(rows)
+    if tolerance is None:
+        draw(out, "candidates", partial(plot_outcomes, found), height=height)
+    else:
+        both = partial(plot_candidates, found, tolerance=tolerance)
+        draw(out, "candidates", both, width=9.5, height=height, columns=2)
+    for one, name in zip(sensitive, ("sensitivity", "sensitivity-to-groups"), strict=False):
+        write_csv(one.curve(), out / f"{name}.csv")
+        draw(out, name, partial(plot_sensitivity, one), width=9.5, height=4.2, columns=2)
+
+
+def _pair(gap: str, before: str = "") -> str:
+    return before + gap[len("gap[") : -1].replace(", ", " - ")
+
+
+def _with_interval(row: Any, name: str) -> str:
+    """Return a number with its interval, alone where it is exact."""
+    stem, _, rest = name.partition("[")
+    low, high = (row[f"{stem}_{end}" + (f"[{rest}" if rest else "")] for end in ("low", "high"))
+    if row[name] is None or row[name] != row[name]:
+        return "unknown"
+    return f"{row[name]:.3f}" + ("" if low == high else f" ({low:.3f} to {high:.3f})")

@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
+import json
 import re
+from ast import literal_eval
+from contextlib import suppress
 from typing import Any
 
 from evenhand.errors import EvenhandError
 
-__all__ = ["name_options"]
+__all__ = ["in_shell", "name_options", "typed_options", "written"]
 
 NO_COLUMN = re.compile(r"^column: wanted one of (.*), got '(.*?)'(?=$|;)")
-OF_PYTHON = {
+BRACKET = re.compile(r"(?<![\w'])(?:\{|(?<!\bin )\[|[\[(](?![-\d.]+, ))(?!\")")
+"""Where labels may begin; what has double quotation marks is JSON, [0, 1] after "in" an interval, (3, 2) a shape."""
+CLOSING = {"[": "]", "(": ")", "{": "}"}
+OF_PYTHON: dict[str, Any] = {
     r"\ban int >= 0, a numpy Generator or None\b": "a whole number >= 0",
     r"\b(wanted|got) None\b": r"\1 nothing",
+    r"\bgot (?:'((?:nothing|none|both|neither)|(?:an?|no|none|\d+) [^']*)'|\"([^\"]*'[^\"]*)\")(?=$|;)": r"got \1\2",
+    r"\b(got|one of) (True|False)\b": lambda found: found[0].lower(),
     r", or None for [\w ]+": "",
     r"\ba timedelta, ": "",
     r"; call ask\(\w*\)$": "; leave it out",
     r"\bStudy\.create\b": "a program in Python",
+    r" or a function of \([\w, ]+\)": "",
+    r"ask sensitivity\(\) how strong it has to be": "recommend then says how strong it has to be",
+    r"encode text first: eh\.Encoder\(.*\)\.replace\(frame\)": "turn text into columns of 0 and 1 first",
+    r'such as "arms": \["a", "b"\]': "such as --arms a,b",
+    r"\((\d+),\)": r"\1",
+    "^sqlite:///": "",
 }
 """What the library says to programs, and how the shell says it."""
-NAME = re.compile(r"^([a-z_]+)(?=[:,])")
+NAMES = re.compile(r"^([a-z_]+(?:, [a-z_]+)*)(?:\[(.*?)\])?(?=[:,]| at )")
+WORD = re.compile(r"\s*(?:[,;\n]|<?-+>|<-+)\s*")
+"""What stands between the names of columns in an option."""
+FILES = ("--promise", "--spec")
+"""Options of files that hold what other options say too."""
+ELSEWHERE = {"classes": "--labels", "costs": "--candidates", "latent": "--edges", "parents": "--edges"}
+"""Options that lead to an argument of another name."""
 ARGUMENT = re.compile(r"(?<![\w'-])([a-z_]+)=(?:True\b|'([\w-]+)'|(\d[\d.]*\b))?(?=$|[\s,;.)])")
 """An argument as programs write it: stationary=True, estimator='replay', rounds=."""
 
@@ -29,20 +49,43 @@ def name_options(error: EvenhandError, context: Any) -> None:
     library, and says of a column that is not there which option asked for it."""
     if not error.args or not isinstance(error.args[0], str):
         return
-    options = {one.name: max(one.opts, key=len) for one in context.command.params if one.opts[0].startswith("-")}
+    options = {one.name: _long(one) for one in context.command.params if one.opts[0].startswith("-")}
     words = error.args[0]
     for python, shell in OF_PYTHON.items():
         words = re.sub(python, shell, words)
     words = ARGUMENT.sub(lambda found: _as_option(found, options), words)
-    missing, named = NO_COLUMN.search(words), NAME.search(words)
+    missing, named = NO_COLUMN.search(words), NAMES.search(words)
     files = [option for own, option in options.items() if words.startswith(f"{context.params.get(own)}:")]
     if missing:
         words = _of_column(words, missing, options, context)
-    elif named and named[1] in options:
-        words = options[named[1]] + words[named.end() :]
+    elif named and all(typed := [_typed(name, options, context) for name in named[1].split(", ")]):
+        words = f"{', '.join(typed)}{f', {named[2]}' if named[2] else ''}{words[named.end() :]}"
     elif files:
         words = f"{files[0]} {words}"
-    error.args = (words, *error.args[1:])
+    error.args = (in_shell(words), *error.args[1:])
+
+
+def typed_options(context: Any) -> dict[str, str]:
+    """Return the options and arguments that were typed, by the names of the command's parameters."""
+    source = context.get_parameter_source
+    return {one.name: _long(one) for one in context.command.params if "DEFAULT" not in str(source(one.name))}
+
+
+def _long(parameter: Any) -> str:
+    """Return an option as it is typed, in its long form, or an argument as help calls it."""
+    return next((str(one) for one in parameter.opts if one.startswith("--")), str(parameter.name).upper())
+
+
+def _typed(name: str, options: dict[str, str], context: Any) -> str:
+    """Return what was typed, or left out, for an argument of the library; "" where nothing is known to stand for it."""
+    given = set(typed_options(context).values())
+    own = name.replace("_", "-")
+    exact = options.get(name, f"--{own}" if f"--{own}" in options.values() else "")
+    alike = {f"--{own}", f"--{own}s", f"--{own.removesuffix('s')}", ELSEWHERE.get(name, "")} & given
+    file = next((option for option in FILES if option in given), "")
+    if alike or not (exact or file):
+        return next(iter(alike), next((_long(one) for one in context.command.params if one.name == name), ""))
+    return f"{file}, {name}" if file else exact
 
 
 def _as_option(found: re.Match[str], options: dict[str, str]) -> str:
@@ -55,10 +98,55 @@ def _of_column(words: str, missing: re.Match[str], options: dict[str, str], cont
     """Return the refusal of a missing column with the one option that named it."""
     known, name = missing.groups()
     given = {option: context.params.get(own) for own, option in options.items()}
-    asked = [one for one, value in given.items() if isinstance(value, str) and name in map(str.strip, value.split(","))]
+    asked = [one for one, value in given.items() if isinstance(value, str) and name in WORD.split(value.strip())]
     if len(asked) != 1:
         return words
-    default = next(own for own, option in options.items() if option == asked[0])
-    left_out = "DEFAULT" in str(context.get_parameter_source(default))
+    left_out = asked[0] not in typed_options(context).values()
     mend = f"; {asked[0]} was left out and is {name!r} then: name the column" if left_out else words[missing.end() :]
     return f"{asked[0]}: wanted one of the columns {known}, got {name!r}{mend}"
+
+
+def in_shell(words: str) -> str:
+    """Return a message whose lists, tuples and dicts are written as they are typed.
+
+    >>> in_shell("--values: wanted a number for each of ['no', 'yes'] in [0, 1], got {'no': 0.0, 'maybe'...")
+    '--values: wanted a number for each of no,yes in [0, 1], got no=0,...'
+    """
+    parts, at = [], 0
+    for bracket in BRACKET.finditer(words):
+        if bracket.start() >= at and (found := _literal(words[bracket.start() :])):
+            parts += [words[at : bracket.start()], found[0]]
+            at = bracket.start() + found[1]
+    return "".join([*parts, words[at:]])
+
+
+def _literal(words: str) -> tuple[str, int] | None:
+    """Return what stands at the start of some words as it is typed, and its length; None where it is no literal."""
+    closing, end = CLOSING[words[0]], words.find("...")
+    whole = [(words[:at], at, "") for at in range(2, len(words) + 1) if words[at - 1] == closing]
+    cut = [(words[:at] + closing, end + 3, ",...") for at in range(end, 0, -1) if words.startswith(", ", at)]
+    for text, length, more in (*whole, *cut):
+        with suppress(ValueError, SyntaxError, TypeError):
+            value = literal_eval(text)
+            parts = [*value, *(value.values() if isinstance(value, dict) else ())]
+            if isinstance(value, str):
+                return None
+            nested = any(isinstance(part, (dict, list)) for part in parts)
+            typed = json.dumps(value, ensure_ascii=False) if nested else written(value) + more
+            return f"({typed})" if isinstance(value, tuple) and ... in value else typed, length
+    return None
+
+
+def written(value: Any) -> str:
+    """Return a label, or labels, as they are typed in the shell.
+
+    >>> written(("a", "b")), written({"a": 0.0, "b,c": True}), written([])
+    ('a,b', 'a=0,"b,c"=true', 'none')
+    """
+    if isinstance(value, dict):
+        return ",".join(f"{written(key)}={written(part)}" for key, part in value.items()) or "none"
+    if isinstance(value, (list, tuple, set)):
+        return ",".join(map(written, value)) or "none"
+    if value is ... or (isinstance(value, str) and value and not set(value) & set(',="')):
+        return str(value).replace("Ellipsis", "...")
+    return json.dumps(int(value) if isinstance(value, float) and value.is_integer() else value, ensure_ascii=False)

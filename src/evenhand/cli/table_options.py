@@ -11,11 +11,12 @@ import typer
 
 __all__ = ["TABLE_COMMANDS", "with_table_options"]
 
-TABLE_COMMANDS = (
-    *("simulate", "sample", "certify", "label", "audit", "evaluate", "recommend", "audit-pairs", "choose"),
-    *("audit-parity", "new", "ask", "tell", "change"),
-)
-"""The commands that read tables."""
+TABLE_COMMANDS = {
+    "simulate": "data", "sample": "pool", "certify": "fresh", "label": "table", "audit": "logs", "evaluate": "log",
+    "recommend": "model tell log", "audit-pairs": "table", "choose": "table", "audit-parity": "log",
+    "new": "shares", "ask": "contexts", "tell": "file rows samples", "change": "shares",
+}  # fmt: skip
+"""The commands that read tables, and the parameters that name those of which --header speaks."""
 TABLES = "Tables"
 
 
@@ -32,6 +33,9 @@ def _of_tables(
     format: Annotated[
         str, typer.Option(help="csv, parquet, arrow, jsonl or json, whatever the file's name.", rich_help_panel=TABLES)
     ] = "",
+    header: Annotated[
+        str, typer.Option(help="The names of the columns, a,b,c, if a CSV has no header.", rich_help_panel=TABLES)
+    ] = "",
 ) -> None:
     """Each is found out, and said, where it is not given."""
 
@@ -44,9 +48,12 @@ def with_table_options(command: str, function: Callable[..., None]) -> Callable[
 
     @functools.wraps(function)
     def call(**given: Any) -> None:
-        from evenhand.cli.reading.tables import GIVEN, checked
+        from evenhand.cli.reading.tables import GIVEN, STDIN, checked
 
-        token = GIVEN.set(checked(**{name: given.pop(name) for name in added}))
+        written = checked(**{name: given.pop(name) for name in added})
+        tables = TABLE_COMMANDS[command].split() if written.header else []
+        headed = tuple(STDIN if str(given[one]) == "-" else str(given[one]) for one in tables)
+        token = GIVEN.set(written._replace(headed=headed))
         try:
             function(**given)
         finally:

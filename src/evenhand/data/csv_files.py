@@ -7,6 +7,7 @@ import io
 import os
 import re
 from collections.abc import Callable, Container, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Self
 
@@ -14,12 +15,12 @@ from evenhand.data.csv_comments import WithoutComments
 from evenhand.data.csv_form import CsvForm, detected, named
 from evenhand.data.tables import NUMBER, UNREADABLE
 from evenhand.data.text_files import opened
-from evenhand.errors import TableError, why_unreadable
+from evenhand.errors import TableError, wanted, why_unreadable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COMMENTS", "EVERY", "CsvFile", "unescaped", "write_csv"]
+__all__ = ["COMMENTS", "EVERY", "CsvFile", "like_data", "unescaped", "write_csv"]
 
 COMMENTS = "comments"
 """Where the attributes of a frame hold how many lines of comment among its rows were left out."""
@@ -81,7 +82,10 @@ class CsvFile(NamedTuple):
         first = next(self._read(nrows=1, dtype="str", keep_default_na=False), None)
         if first is None:
             raise TableError(f"{self.name}: the file is empty; as CSV it needs a header line and rows")
-        return first.iloc[0].map(_name).tolist()
+        if self.form.header and len(self.form.header) > first.shape[1]:
+            got = f"{len(self.form.header)} names and {first.shape[1]} cells"
+            raise TableError(wanted(f"{self.name}, --header", "a name for each cell of the first line", got))
+        return list(self.form.header) or first.iloc[0].map(_name).tolist()
 
     def frame(self, text: Container[str] = ()) -> pd.DataFrame:
         """Return the table; the columns of `text` as they are written, in which only an empty cell is empty.
@@ -112,7 +116,8 @@ class CsvFile(NamedTuple):
             As `frame` does.
         """
         names = self.header()
-        first = next(self._read(skiprows=1, nrows=1, wide=len(names)), None)
+        above = 0 if self.form.header else 1
+        first = next(self._read(skiprows=above, nrows=1, wide=len(names)), None)
         width = max(len(names), 0 if first is None else first.shape[1]) + 1  # one more, to see a row that is wider
         texts = {place for place, name in enumerate(names) if name and name in text} | set(range(len(names), width))
         asked = {
@@ -120,7 +125,7 @@ class CsvFile(NamedTuple):
             "dtype": dict.fromkeys(texts, "str"),
             "na_values": {place: [""] if place in texts else EMPTY for place in range(width)},
         }
-        for part in self._read(skiprows=1, keep_default_na=False, chunksize=rows, wide=len(names), **asked):
+        for part in self._read(skiprows=above, keep_default_na=False, chunksize=rows, wide=len(names), **asked):
             yield self._without_more_cells(part, names)
 
     def _read(self, *, wide: int = 0, chunksize: int | None = None, **options: Any) -> Iterator[pd.DataFrame]:
@@ -168,6 +173,27 @@ class CsvFile(NamedTuple):
     def _more_cells(self, where: str, found: int, wide: int) -> TableError:
         mend = f"name every column, row names too; quote cells with {named(self.form.sep)}; drop lines above the header"
         return TableError(f"{self.name}: {where} has {found} cells, more cells than the header ({wide}); {mend}")
+
+
+def like_data(frame: pd.DataFrame) -> list[str]:
+    """Return the first names of columns that look like cells of their columns, or none: a header names a column of
+    numbers by a word, and one of words by none of them.
+
+    >>> import pandas as pd
+    >>> like_data(pd.DataFrame({"39": [50, 38], "Private": ["Private", "Gov"]}))
+    ['39', 'Private']
+    >>> like_data(pd.DataFrame({"2019": [1, 2], "country": ["DE", "FR"]}))
+    []
+    """
+    columns = [(str(name), frame.iloc[:, place]) for place, name in enumerate(frame.columns)]
+    numeric = [name for name, cells in columns if cells.dtype.kind in "if"]
+    if not all(map(NUMBER.fullmatch, numeric)):
+        return []
+    if len(numeric) == len(columns):  # years, and columns that are counted, are names
+        alike = any(float(b) - float(a) != 1 for a, b in pairwise(numeric))
+    else:
+        alike = any(bool((cells == name).any()) for name, cells in columns if cells.dtype.kind not in "if")
+    return [name for name, _ in columns[:3]] if alike else []
 
 
 def _name(cell: str) -> str:

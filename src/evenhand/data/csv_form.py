@@ -36,6 +36,7 @@ class CsvForm(NamedTuple):
     skip : the number of lines above the header.
     spaced : whether a blank follows each separator.
     doubts : what was assumed although the file could be read otherwise.
+    header : the names of the columns of a file that has no header.
     """
 
     sep: str = ","
@@ -43,6 +44,7 @@ class CsvForm(NamedTuple):
     skip: int = 0
     spaced: bool = False
     doubts: tuple[str, ...] = ()
+    header: tuple[str, ...] = ()
 
 
 def detected(file: Path, sep: str | None = None, encoding: str | None = None) -> CsvForm:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evenhand.data.csv_cells import convert_dates, convert_numbers
-from evenhand.data.csv_files import COMMENTS, CsvFile
+from evenhand.data.csv_files import COMMENTS, CsvFile, like_data
 from evenhand.data.csv_form import CsvForm, detected, legacy_encoding, named
 from evenhand.data.json_files import first_signs, rows_of
 from evenhand.data.text_files import OPENERS, TRY, opened, text_of
@@ -39,12 +39,15 @@ WORKBOOKS = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 class Given(NamedTuple):
-    """What the user says of tables, None where it is to be found out."""
+    """What the user says of tables, None where it is to be found out; and the columns of CSV called `headed`, which
+    have no header."""
 
     sep: str | None = None
     decimal: str | None = None
     encoding: str | None = None
     format: str | None = None
+    header: tuple[str, ...] = ()
+    headed: tuple[str, ...] = ()
 
 
 FOUND_OUT: Final = Given()
@@ -171,7 +174,7 @@ def _holds_rows(row: dict[str, Any]) -> bool:
 
 
 def _read_csv(file: Path, text: Container[str], given: Given, say: Callable[[str], None] | None) -> pd.DataFrame:
-    source = CsvFile.at(file, detected(file, given.sep, given.encoding))
+    source = CsvFile.at(file, detected(file, given.sep, given.encoding)._replace(header=given.header))
     if given.sep == "," and len(header := source.header()) == 1:
         other = next((mark for mark in ";\t|" if mark in header[0]), None)
         if other is not None:
@@ -189,6 +192,9 @@ def _read_csv(file: Path, text: Container[str], given: Given, say: Callable[[str
     rows = len(frame)
     while rows > 1 and frame.iloc[rows - 1].isna().all():
         rows -= 1
+    if say is not None and not given.header and (names := like_data(frame)):
+        mend = "if it is, pass --header with the names of the columns, such as --header a,b,c"
+        say(f"Read {file}: the first line looks like a row, not like names: {', '.join(names)}; {mend}")
     words = _in_words(source.form, rows, decimal, dates, len(frame) - rows, frame.attrs.pop(COMMENTS, 0), given)
     if say is not None and words and rows:
         say(f"Read {file}: {words}")

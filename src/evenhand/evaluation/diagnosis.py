@@ -200,7 +200,7 @@ def notes_on(course: Course, table: pd.DataFrame) -> tuple[str, ...]:
     if not logged.counted and away.max() > UNEVEN:
         worst = int(away.argmax())
         notes.append(
-            f"The propensities of {(away > UNEVEN).sum()} of {len(table)} arms do not fit their pulls; worst is arm "
+            f"The propensities of {(away > UNEVEN).sum()} of {len(table)} arms do not fit their plays; worst is arm "
             f"{logged.arms[worst]!r}, whose mean of 1{{a}} / p is {table['calibration'].iloc[worst]:.3g}, wanted 1."
         )
     if course.identified and abs(course.weight_errors) > UNEVEN:

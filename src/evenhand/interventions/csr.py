@@ -38,7 +38,7 @@ from evenhand.interventions.problem import Problem
 from evenhand.interventions.program import Rows
 from evenhand.interventions.report import Ends, Status
 from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, OUTCOME_NEAR, Search
-from evenhand.interventions.verdicts import estimated, shown_fair, shown_unfair, shown_worse
+from evenhand.interventions.verdicts import estimated, growth, shown_fair, shown_unfair, shown_worse
 from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.policy.conversation import locked
 from evenhand.registry import register
@@ -183,11 +183,19 @@ class CSR(Search):
         fair = self.remaining & (np.abs(gaps).max(0) < self.limit)
         return (int(np.where(fair, outcomes, -np.inf).argmax()) if fair.any() else None), "not_shown"
 
+    @locked
+    def more(self) -> int | None:
+        number, groups = self.choice()[0], len(self.problem.groups)
+        slack = self.slack / self.problem.scale
+        times = growth(self.shown(), number, groups, self.limit, self._level, self.remaining, slack)
+        seen = float(self.told.trials.sum())
+        return int(float(f"{(times - 1.0) * seen:.2g}")) or 1 if np.isfinite(times) else None
+
     def verdicts(self) -> list[str]:
         if not self.tested:
             return super().verdicts()
         chosen, status = self.choice()
-        left = np.where(self.certified, "fair", "remains")
+        left = np.where(self.certified, "fair", "undecided")
         names = np.where(self.remaining, left, "dropped").tolist()
         if chosen is not None and status == "certified":
             names[chosen] = "certified"

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from evenhand.interventions.structure import Structure
 
-__all__ = ["of_draws", "of_tests", "supposed"]
+__all__ = ["EXACT", "of_draws", "of_more", "of_tests", "supposed"]
+
+EXACT = "Computed from the model's tables as they stand; how sure these tables are is not in it."
 
 
 def of_tests(delta: float) -> str:
@@ -27,6 +29,17 @@ def of_draws(draws: int) -> str:
         f"The confidence is a lower bound of the answer's posterior probability, from {draws:,} draws. It supposes the "
         "graph and the prior of the tables. If you look again as data come in, ask for a higher level."
     )
+
+
+def of_more(more: int | None, what: str) -> str:
+    """Say how many more trials or rows an answer needs.
+
+    >>> of_more(4200, "trials")
+    'About 4,200 more trials like these would show the answer, if the estimates so far are right.'
+    """
+    if more is None:
+        return f"How many more {what} would show the answer cannot be said: too little is known, or it is too close."
+    return f"About {more:,} more {what} like these would show the answer, if the estimates so far are right."
 
 
 def supposed(structure: Structure, unknown: Sequence[str], *, through_v: bool) -> str:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from evenhand.arguments import real, whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.fitting import dirichlet
-from evenhand.interventions.meaning import of_draws
+from evenhand.interventions.meaning import of_draws, of_more
 from evenhand.interventions.means import group_means
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.question import Question
@@ -29,6 +29,8 @@ __all__ = ["Posterior", "drawn_posterior"]
 Floats = NDArray[np.float64]
 MOST_DRAWS = 100_000
 AT_ONCE = 250
+MORE = np.geomspace(1.05, 1000.0, 120)
+"""How many times the rows of data are tried."""
 MISSED = 0.001
 """How often a bound from draws may be too high."""
 
@@ -82,23 +84,44 @@ class Posterior:
         Source: C. Clopper, E. Pearson, "The Use of Confidence or Fiducial Limits" (1934), for the bound.
         """
         tolerance, level = real("tolerance", tolerance, above=0), real("level", level, above=0.5, below=1)
-        fair = np.abs(list(self.gaps.values())).max(0) < tolerance
-        outcomes = np.where(fair, self.outcomes, -np.inf)
-        named = np.where(fair.any(1), outcomes.argmax(1), fair.shape[1])
-        chances = np.bincount(named, minlength=fair.shape[1] + 1) / len(named)
+        fair, chances, least = self._judged(tolerance)
         answer = int(chances.argmax())
-        least = _at_least(int(np.count_nonzero(named == answer)), len(named))
         none, shown = answer == fair.shape[1], least >= level
         status: Status = "not_shown" if not shown else "none_is_fair" if none else "certified"
         verdicts = self._verdicts(fair.mean(0), level, answer if shown else None)
         label = None if none else self.problem.candidates[answer]
         found = Recommendation(label, status, self._table(verdicts, fair.mean(0), chances[:-1], level))
         found.confidence = least if shown else None
-        found.notes = (of_draws(len(named)), *self.problem.notes)
+        found.notes = (of_draws(len(fair)), *self.problem.notes)
+        if not shown:
+            found.more = self._more(tolerance, level)
+            found.notes = (of_more(found.more, "rows"), *found.notes)
         return found
 
+    def _judged(self, tolerance: float, spread: float = 1.0) -> tuple[Any, Floats, float]:
+        """Return which candidates are fair in which draws, the share of the draws in which each is the best, in the end
+        that in which none is fair, and a lower bound of the largest of these; of draws whose spread is this part of
+        theirs."""
+        outcomes, gaps = (
+            drawn.mean(-2, keepdims=True) * (1.0 - spread) + drawn * spread
+            for drawn in (self.outcomes, np.array(list(self.gaps.values())))
+        )
+        fair = np.abs(gaps).max(0) < tolerance
+        named = np.where(fair.any(1), np.where(fair, outcomes, -np.inf).argmax(1), fair.shape[1])
+        seen = np.bincount(named, minlength=fair.shape[1] + 1)
+        return fair, seen / len(named), _at_least(int(seen.max()), len(named))
+
+    def _more(self, tolerance: float, level: float) -> int | None:
+        """Return about how many more rows show an answer: what is known of it narrows with the root of their number."""
+        model = self.problem.model
+        rows = model.counts[self.problem.structure.outcome].sum()  # type: ignore[index]
+        for times in MORE:
+            if self._judged(tolerance, times**-0.5)[2] >= level:
+                return int(float(f"{(times - 1.0) * rows:.2g}")) or 1
+        return None
+
     def _verdicts(self, fair: Floats, level: float, answer: int | None) -> list[str]:
-        names = np.where(fair >= level, "fair", np.where(fair <= 1.0 - level, "unfair", "remains"))
+        names = np.where(fair >= level, "fair", np.where(fair <= 1.0 - level, "unfair", "undecided"))
         return ["certified" if k == answer else str(name) for k, name in enumerate(names)]
 
     def _table(self, verdicts: list[str], fair: Floats, best: Floats, level: float) -> Any:

@@ -17,11 +17,13 @@ from evenhand.interventions.cells import Cells, merged
 from evenhand.interventions.divergences import gap_divergence, outcome_divergence
 from evenhand.interventions.estimators import Clipped, Estimator, Mixture, inverse
 from evenhand.interventions.identification import checked_identified
+from evenhand.interventions.meaning import EXACT
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.observations import coded_log
 from evenhand.interventions.posterior import Posterior, drawn_posterior
 from evenhand.interventions.program import AllocationProgram, Plan, Rows
 from evenhand.interventions.question import Question
+from evenhand.interventions.report import Recommendation, report
 from evenhand.interventions.saved_problem import problem_snapshot, restored_parts
 from evenhand.interventions.sensitivity import Sensitivity
 from evenhand.interventions.structure import (
@@ -57,7 +59,7 @@ class Problem(Question):
         tables above these are missing, `log` stands in.
     intervene, sensitive, outcome : the nodes V, S (one or several, all roots) and Y.
     candidates : label -> candidate, or a list of candidates; the first is the deployed one. A candidate is a table,
-        shaped as V's own table in the model; None, the table of a fitted model; or a rule: a function of a dict
+        shaped as V's own table in the model; None, that table itself; or a rule: a function of a dict
         parent -> state, a mapping by the states of V's parents, or one state for everybody. A rule gives a state of V,
         or a dict state -> probability; what it does not name it never gives.
     values : state of Y -> number; may be left out where the states are numbers, or True and False.
@@ -95,6 +97,8 @@ class Problem(Question):
     array([-0.24,  0.  , -0.18])
     >>> problem.best(tolerance=0.1)
     'same for all'
+    >>> problem.recommend(tolerance=0.1).table["verdict"].tolist()
+    ['unfair', 'certified', 'unfair']
 
     Source: T. Gao and Y. Feng, "Identifying Best Fair Intervention" (2021).
     """
@@ -234,6 +238,24 @@ class Problem(Question):
         equal = outcomes >= outcomes.max() - ROUNDING * np.abs(self.outcomes).max()
         return self.candidates[int(equal.argmax())]
 
+    def recommend(self, tolerance: float) -> Recommendation:
+        """Return the exact answer by the model's tables, with every candidate's outcome and gaps.
+
+        Raises
+        ------
+        ArgumentError
+            As `best` does.
+        """
+        best, gaps = self.best(tolerance), np.array(list(self.gaps.values()))
+        fair = np.abs(gaps).max(0) < tolerance
+        names = np.where(fair, "fair", "unfair").astype(object)
+        names[[label == best for label in self.candidates]] = "certified"
+        ends = ((self.outcomes - self.low) / self.scale,) * 3, (gaps / self.scale,) * 3
+        table = report(self, *ends, names.tolist(), {}).drop(columns=["phase", "reason"])
+        found = Recommendation(best, "none_is_fair" if best is None else "certified", table)
+        found.confidence, found.notes = 1.0, (EXACT, *self.notes)
+        return found
+
     # ------------------------------------------------------------------ for searches
 
     def program(self, costs: Floats, budget: float, rows: Rows) -> AllocationProgram:
@@ -328,7 +350,7 @@ class Problem(Question):
 
     def _exact(self) -> Cells:
         if not self.exact:
-            mend = "estimates come from recommend()"
+            mend = "estimates come from recommend() of a search"
             raise ArgumentError(wanted("model", "every table above the outcome", "a log", mend))
         return self.cells
 

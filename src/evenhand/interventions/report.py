@@ -38,21 +38,23 @@ class Recommendation(Shown, Found):
         "no_fair_candidate".
     table : data frame by candidate: `outcome`, `outcome_low`, `outcome_high`; for each pair of values a, b of S
         `gap[a, b]`, `gap_low[a, b]`, `gap_high[a, b]`, all in the outcome's units, missing where no trial speaks
-        about them; `verdict`, "certified", "fair", "remains" or "dropped", with the `phase` and `reason` of a drop. The
-        estimates rest on all that was told; the paper's rules judge by others, so that the candidate that they name
-        need not be the highest of the table.
+        about them; `verdict`, "certified", "fair", "unfair", "undecided" or "dropped", with the `phase` and `reason` of
+        a drop. The estimates rest on all that was told; the paper's rules judge by others, so that the candidate that
+        they name need not be the highest of the table.
     confidence : of a search that tests, 1 - delta: of 100 such trials at most 100 delta ever give a wrong answer, which
         is not the probability that this one is right. Of a posterior, a lower bound of the answer's posterior
         probability. None for "not_shown", and for the paper's rules, which state none.
+    more : of a status "not_shown", about how many more trials, or rows of data, would show the answer if the estimates
+        so far are right; None where that cannot be said.
     notes : what the confidence means here, and what the answer supposes, a sentence each.
     """
 
     confidence: float | None = None
+    more: int | None = None
     notes: tuple[str, ...] = ()
 
     def card(self) -> Card:
         facts = {"candidate": self.candidate, "status": self.status, "confidence": self.confidence}
-        facts |= {"note" if n == 0 else f"note {n + 1}": note for n, note in enumerate(self.notes)}
         return Card("Recommendation", facts, [Table.of(self.table, "Candidates")])
 
 

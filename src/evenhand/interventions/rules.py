@@ -20,6 +20,8 @@ __all__ = ["is_rule", "rule_table"]
 
 Floats = NDArray[np.float64]
 States = Sequence[Any]
+UNQUOTED = ("'null'", "'None'")
+"""Texts by which the model's own table was probably meant."""
 
 
 def is_rule(candidate: Any) -> bool:
@@ -131,8 +133,8 @@ def _row(name: str, decided: Any, own: States, where: str) -> tuple[Floats, floa
         return checked_table(f"{name} {where}", [shares.get(state, 0.0) for state in own], [own])
     place = find_label(decided, own)
     if place is None:
-        what = (
-            f"numbers of shape {(len(own),)} in a table; of a rule a state of {list(own)}, or a dict of probabilities"
-        )
-        raise ArgumentError(wanted(name, what, decided, where))
+        what = f"numbers of shape {(len(own),)} in a table; of a rule a state of {list(own)}, or probabilities by state"
+        mend = "write null or None without quotation marks for the model's own table"
+        mend = mend if repr(decided) in UNQUOTED else where
+        raise ArgumentError(wanted(name, what, decided, mend))
     return np.eye(len(own))[place], 0.0

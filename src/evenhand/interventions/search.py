@@ -23,6 +23,7 @@ from evenhand.interventions.ends import estimated_ends
 from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.frames import checked_size, evidence_of, plan_frame
 from evenhand.interventions.judgement import highest, worst_gap
+from evenhand.interventions.meaning import of_more
 from evenhand.interventions.observations import checked_ticket
 from evenhand.interventions.phases import Phase, rounded
 from evenhand.interventions.problem import Problem
@@ -239,9 +240,16 @@ class Search(Conversation):
         found = Recommendation(label, status, report(self.problem, outcomes, gaps, self.verdicts(), self.dropped))
         each = (EACH,) if self.tested and confidence is not None else ()
         found.notes = (*self.notes(), *each, *self.problem.notes)
-        if self.tested and status != "not_shown":
+        if status == "not_shown":
+            found.more = self.more()
+            found.notes = (of_more(found.more, "trials"), *found.notes)
+        elif self.tested:
             found.confidence = 1.0 - (self.delta or 0.0)
         return found
+
+    def more(self) -> int | None:
+        """Return about how many more trials would show the answer, None where that cannot be said."""
+        return None
 
     def ends(self, confidence: float | None) -> tuple[Ends, Ends]:
         """Return estimates of outcomes and gaps with the ends of their intervals."""
@@ -348,8 +356,8 @@ class Search(Conversation):
         """Keep what a search that tests must know of a delivery."""
 
     def verdicts(self) -> list[str]:
-        """Return what is said of each candidate (K,): "certified", "remains" or "dropped"."""
-        left = np.where(self.certified, "certified", "remains")
+        """Return what is said of each candidate (K,): "certified", "undecided" or "dropped"."""
+        left = np.where(self.certified, "certified", "undecided")
         return [str(verdict) for verdict in np.where(self.remaining, left, "dropped")]
 
     def _facts(self) -> dict[str, Any]:
@@ -361,7 +369,7 @@ class Search(Conversation):
 
         def row(k: int) -> list[Any]:
             phase, why = self.dropped.get(k, (None, ""))
-            said = "dropped" if not self.remaining[k] else "fair" if self.certified[k] else "remains"
+            said = "dropped" if not self.remaining[k] else "fair" if self.certified[k] else "undecided"
             return [labels[k], said, phase, why]
 
         return [Table(("candidate", "so far", "dropped in phase", "because"), len(labels), row, "Candidates")]

@@ -100,7 +100,7 @@ class Sensitivity:
         -------
         pandas.DataFrame
             By candidate: `outcome`, `outcome_low`, `outcome_high`, the same of each gap; `verdict`, "fair" or "unfair"
-            where no cause of this strength changes that, else "remains"; and `lead_low`, `lead_high`, by how much the
+            where no cause of this strength changes that, else "undecided"; and `lead_low`, `lead_high`, by how much the
             named candidate is ahead, where one is named.
 
         Raises
@@ -115,7 +115,7 @@ class Sensitivity:
         shape = (-1, len(self.question.candidates))
         unfair = (gaps[2].reshape(shape) >= self._limit - EQUAL).any(0)
         fair = np.array([self._may_be_fair(j, means) for j in range(len(self.question.candidates))])
-        verdicts = np.where(unfair & fair, "remains", np.where(fair, "fair", "unfair")).tolist()
+        verdicts = np.where(unfair & fair, "undecided", np.where(fair, "fair", "unfair")).tolist()
         ends = tuple(part.reshape(shape) for part in gaps)
         table = report(self.question, outcomes, ends, verdicts, {}).drop(columns=["phase", "reason"])
         if self._named is None:

@@ -99,7 +99,7 @@ def checked_structure(model: CausalModel, intervene: str, sensitive: str | Seque
 
 class Candidates(NamedTuple):
     """The candidates: labels and tables (K, parents of V ..., V), the deployed one first; which of them are rules, and
-    which the model's own table (K,); what is to be known of the tables."""
+    which the estimated table of a fitted model (K,); what is to be known of the tables."""
 
     labels: tuple[Label, ...]
     tables: Floats
@@ -120,10 +120,14 @@ def checked_candidates(
     named = given if isinstance(given, dict) else dict(enumerate(given))
     labels, tables = tuple(named), list(named.values())
     if len(labels) < 2 or not all(type(label) in (str, int) for label in labels):
-        raise ArgumentError(wanted("candidates", "at least two candidates, labels str or int", labels))
+        raise ArgumentError(
+            wanted("candidates", "at least two candidates, with labels that are text or whole numbers", labels)
+        )
     if len(set(map(str, labels))) < len(labels):
         raise ArgumentError(wanted("candidates", "labels that read differently", labels))
-    found = ([is_rule(table) for table in tables], [table is None for table in tables]) if kinds is None else kinds
+    estimated = model.counts is not None
+    unknown = [estimated and table is None for table in tables]
+    found = ([is_rule(table) for table in tables], unknown) if kinds is None else kinds
     ruled, own = tuple(found[0]), tuple(found[1])
     read = [
         _table(f"candidates[{label!r}]", table, model, intervene) for label, table in zip(labels, tables, strict=True)
@@ -145,8 +149,8 @@ def checked_candidates(
 
 def _table(name: str, candidate: Any, model: CausalModel, node: str) -> tuple[Floats, float]:
     if candidate is None:
-        if model.counts is None:
-            mend = "None stands for the table of a model that was fitted to data"
+        if node not in model.tables:
+            mend = f"None stands for the model's own table of {node!r}, which this model lacks"
             raise ArgumentError(wanted(name, f"a table of shape {model.shape(node)}, or a rule", None, mend))
         return model.tables[node], 0.0
     if is_rule(candidate):

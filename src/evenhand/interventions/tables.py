@@ -31,7 +31,7 @@ def checked_table(name: str, table: Any, axes: Sequence[Sequence[str | int]]) ->
     read = summed(array.reshape(-1, shape[-1]))
     if (row := read.wrong) is not None:
         at = tuple(int(i) for i in np.unravel_index(row, shape[:-1])) if shape[:-1] else ()
-        got, mend = round(float(read.sums[row]), 6), f"mend the row at {at}: {read.mend(row)}"
+        got, mend = round(float(read.sums[row]), 6), (f"mend the row at {at}: " if at else "") + read.mend(row)
         raise ArgumentError(wanted(name, "rows that sum to one", got, mend))
     return read.rows.reshape(shape), read.missed
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.interventions.bets import Bets
-from evenhand.interventions.shown import Contrast, gap, lead, outcome
+from evenhand.interventions.shown import Contrast, gap, lead, least, outcome
 
-__all__ = ["estimated", "gaps_of", "shown_fair", "shown_unfair", "shown_worse"]
+__all__ = ["estimated", "gaps_of", "growth", "shown_fair", "shown_unfair", "shown_worse"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -44,6 +44,28 @@ def shown_worse(tests: Bets, best: int, level: float, among: Bools, slack: float
     rivals = among & (np.arange(len(among)) != best)
     leads = [lead(best, int(j)) for j in np.flatnonzero(rivals)]
     return _scattered(rivals, tests.exceed(leads, -slack, level))
+
+
+def growth(
+    tests: Bets, named: int | None, groups: int, limit: float, level: float, among: Bools, slack: float
+) -> float:
+    """Return how many times the trials are needed to show an answer, if the estimates are right and what is shown
+    narrows with the root of their number: that one candidate is fair and each other unfair or worse, or that all are
+    unfair. Infinity where the estimates say otherwise, or nothing is known."""
+
+    def times(contrasts: list[Contrast], limit: float) -> Floats:
+        room = tests.estimate(contrasts) - limit
+        short, known = tests.lower(contrasts, level) - limit, [least(one) for one in contrasts]
+        wide = np.divide(room - short, room, where=(room > 0) & (short + limit > known), out=np.full(len(room), np.inf))
+        return np.asarray(np.maximum(wide, 1.0) ** 2)
+
+    others = np.flatnonzero(among & (np.arange(len(among)) != named))
+    needed = times(gaps_of(others, groups), limit).reshape(groups * (groups - 1), len(others)).min(0)
+    if named is None:
+        return float(needed.max())
+    worse = times([lead(named, int(k)) for k in others], -slack)
+    fair = times(gaps_of(range(named, named + 1), groups), -limit)
+    return float(np.concatenate([fair, np.minimum(needed, worse)]).max())
 
 
 def _gaps_exceed(tests: Bets, groups: int, limit: float, level: float, among: Bools) -> Bools:

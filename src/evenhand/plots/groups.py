@@ -59,7 +59,7 @@ def plot_bias(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_group_share(history: xr.Dataset, *, ax: Axes | None = None) -> Axes:
-    """Draw each group's share of the pulls at the end beside its share of the arms: mean over replications."""
+    """Draw each group's share of the plays at the end beside its share of the arms: mean over replications."""
     check_history(history, "group_share", "arm_share")
     axes = axes_of(ax)
     last = history.isel(round=-1)
@@ -67,7 +67,7 @@ def plot_group_share(history: xr.Dataset, *, ax: Axes | None = None) -> Axes:
     with style():
         across = bars(axes, shares, history.arm_share.values, "share of the arms")
         name_arms(axes, across, history.group.values.tolist())
-        return finish(axes, "Shares of the pulls against shares of the arms", "group", "share of the pulls")
+        return finish(axes, "Shares of the plays against shares of the arms", "group", "share of the plays")
 
 
 def plot_sweep(

@@ -24,7 +24,7 @@ __all__ = ["plot_candidates", "plot_errors", "plot_gaps", "plot_outcomes", "plot
 VERDICTS = {
     "certified": ("o", SHADES[2], "full"),
     "fair": ("D", SHADES[1], "full"),
-    "remains": ("s", SHADES[0], "full"),
+    "undecided": ("s", SHADES[0], "full"),
     "dropped": ("x", "#888888", "none"),
     "unfair": ("x", "#888888", "none"),
 }

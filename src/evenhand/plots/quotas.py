@@ -106,7 +106,7 @@ def plot_shortfall(history: xr.Dataset, *, variable: str = "worst_shortfall", ax
         _lines(shown, variable, axes, over="max")
         limits = sorted({float(np.floor(t)) + 1 for t in history.tolerance.values if np.isfinite(t)})
         _forbid(axes, limits)
-        label, highest = "pulls behind the share", max(limits, default=1.0)
+        label, highest = "plays behind the share", max(limits, default=1.0)
         if float(history[variable].max()) > 20 * highest:
             label += f" (log above {highest:g})"
             axes.set_yscale("symlog", linthresh=highest)
@@ -148,7 +148,7 @@ def plot_audit(finding: Audit, *, ax: Axes | None = None) -> Axes:
         axes.margins(y=0.15)
         axes.locator_params(axis="x", integer=True)
         verdict = "promise kept" if finding.kept else f"promise broken after {finding.rounds_in_violation} rows"
-        return finish(axes, f"Audit: {verdict}", "row of the log", "pulls behind the share", legend=False)
+        return finish(axes, f"Audit: {verdict}", "row of the log", "plays behind the share", legend=False)
 
 
 def _mark_breaches(finding: Audit, axes: Axes, most: int = 8) -> None:

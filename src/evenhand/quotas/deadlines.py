@@ -88,7 +88,7 @@ def check_tolerance(promise: Promise) -> None:
         If the tolerance is beyond any conversation.
     """
     if (promise.slack + 1) * len(promise.arms) >= NEVER:
-        raise ArgumentError(wanted("tolerance", f"less than 2^61 / {len(promise.arms)} pulls", promise.tolerance))
+        raise ArgumentError(wanted("tolerance", f"less than 2^61 / {len(promise.arms)} plays", promise.tolerance))
 
 
 def warn_of_idle_arms(promise: Promise) -> None:
@@ -97,7 +97,7 @@ def warn_of_idle_arms(promise: Promise) -> None:
     if sum(numerators) == denominator and 0 in numerators and promise.plays == 1:
         never = promise.arms[numerators.index(0)]
         warnings.warn(
-            f"the shares sum to 1 exactly and arm {never!r} has share 0: it will be pulled at most "
+            f"the shares sum to 1 exactly and arm {never!r} has share 0: it will be played at most "
             f"{promise.slack * sum(n > 0 for n in numerators)} times, ever",
             stacklevel=3,
         )

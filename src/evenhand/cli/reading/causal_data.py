@@ -7,12 +7,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evenhand.cli.recommendation import show
 from evenhand.errors import ArgumentError, wanted, wanted_one_of
 
 if TYPE_CHECKING:
     from evenhand.interventions import CausalModel, Problem
 
-__all__ = ["fitted_model", "model_in", "show_posterior"]
+__all__ = ["fitted_model", "model_in", "show_answer"]
 
 
 UNCERTAIN = "The two factors rest on the fitted tables; how uncertain these are is not in them."
@@ -72,92 +73,36 @@ def _grouped(frame: Any, column: str, ends: str, cut: str) -> Any:
     return names[np.searchsorted(limits, numbers(frame, column), side="right")]
 
 
-def show_posterior(
-    problem: Problem, tolerance: float, level: float, seed: int | None, out: Path | None, json: bool
+def show_answer(
+    problem: Problem, tolerance: float, delta: float | None, seed: int | None, out: Path | None, json: bool
 ) -> None:
-    """Print what the data say: the answer, every candidate, rows that were never seen, and how sensitive it is."""
-    from evenhand.cli.output import as_json, say, say_notes, table
+    """Print what a complete model or a table of data says: the answer, every candidate, how sensitive it is, and rows
+    that were never seen."""
+    from evenhand.arguments import real
     from evenhand.rng import draw_seed
 
-    seed = draw_seed(seed)
-    posterior = problem.posterior(seed=seed)
-    found, unseen = posterior.best(tolerance, level=level), posterior.unseen
-    rows = found.table.reset_index()
+    structure = problem.structure
     sensitive = [
-        problem.sensitivity(tolerance=tolerance, between=(node, problem.structure.outcome))
-        for node in (problem.structure.intervene, problem.structure.sensitive[0])
+        problem.sensitivity(tolerance=tolerance, between=(node, structure.outcome))
+        for node in (structure.intervene, structure.sensitive[0])
     ]
-    if out is not None:
-        _write(found, rows, tolerance, sensitive, out)
+    sentences = [str(one) for one in sensitive]
     body: dict[str, Any] = {
-        "candidate": found.candidate,
-        "status": found.status,
-        "confidence": found.confidence,
-        "seed": seed,
+        "sensitivity": [{"between": list(s.between), "strength": s.strength, "words": str(s)} for s in sensitive]
     }
-    body["notes"] = [*found.notes, UNCERTAIN]
-    if json:
-        causes = [{"between": list(s.between), "strength": s.strength, "words": str(s)} for s in sensitive]
-        cells = rows.astype(object).where(rows.notna(), None)
-        more = {"unseen": unseen.to_dict("records"), "sensitivity": causes}
-        as_json({**body, **more, "table": cells.to_dict("records")}, found)
+    if problem.model.counts is None:
+        show(problem.recommend(tolerance), body, sentences, tolerance, out, json, "exact", sensitive)
         return
-    _print_candidates(rows)
-    say(_in_words(found, rows))
-    say_notes(found)
-    for words in (*map(str, sensitive), UNCERTAIN):
-        say(words)
-    if len(unseen):
-        shown = unseen.assign(mass=unseen["mass"].map("{:.3g}".format), candidates=unseen["candidates"].map(_listed))
-        title = "Never seen in the data: here the prior alone speaks"
-        table(title, ["node", "given", "probability", "candidates"], shown.to_numpy().tolist())
-    say(f"Drawn with seed {seed}")
-
-
-def _listed(names: Sequence[Any]) -> str:
-    return ", ".join(map(str, names))
-
-
-def _print_candidates(rows: Any) -> None:
-    """Print every candidate; of more than three gaps the largest alone."""
-    from evenhand.cli.output import table
-    from evenhand.cli.recommendation import compact
-
-    gaps = [name for name in rows.columns if name.startswith("gap[")]
-    header, lines = compact(rows.drop(columns=gaps) if len(gaps) > 3 else rows)
-    extra = ["is fair", "is best"]
-    shares = [[f"{share:.3f}" for share in row] for row in rows[["fair", "best"]].to_numpy()]
-    if len(gaps) > 3:
-        extra.insert(0, "largest gap")
-        for share, (_, row) in zip(shares, rows[gaps].iterrows(), strict=True):
-            share.insert(0, f"{row.abs().max():.3f} ({row.abs().idxmax()[4:-1].replace(', ', ' - ')})")
-    table("Candidates", [*header, *extra], [[*line, *share] for line, share in zip(lines, shares, strict=True)])
-
-
-def _in_words(found: Any, rows: Any) -> str:
-    """Return the answer as a sentence."""
-    if found.status == "none_is_fair":
-        return f"none is fair (posterior probability {found.confidence:.3f} or more)"
-    if found.status == "certified":
-        return f"certified: {found.candidate} (posterior probability {found.confidence:.3f} or more)"
-    if found.candidate is None:
-        return "not shown: probably none is fair"
-    share = float(rows.loc[rows["candidate"] == found.candidate, "best"].iloc[0])
-    return f"not shown: {found.candidate} is the best guess (posterior probability {share:.3f})"
-
-
-def _write(found: Any, rows: Any, tolerance: float, sensitive: list[Any], out: Path) -> None:
-    """Write the tables and the pictures into a folder."""
-    from functools import partial
-
-    from evenhand.cli.output import draw, folder
-    from evenhand.data.csv_files import write_csv
-    from evenhand.plots.interventions import plot_candidates, plot_sensitivity
-
-    folder(out)
-    write_csv(rows, out / "candidates.csv")
-    both = partial(plot_candidates, found, tolerance=tolerance)
-    draw(out, "candidates", both, width=9.5, height=1.6 + 0.28 * len(rows), columns=2)
-    for one, name in zip(sensitive, ("sensitivity", "sensitivity-to-groups"), strict=True):
-        write_csv(one.curve(), out / f"{name}.csv")
-        draw(out, name, partial(plot_sensitivity, one), width=9.5, height=4.2, columns=2)
+    seed, level = draw_seed(seed), 1.0 - (0.05 if delta is None else real("--delta", delta, above=0, below=0.5))
+    posterior = problem.posterior(seed=seed)
+    found = posterior.best(tolerance, level=level)
+    found.notes = (*found.notes, UNCERTAIN)
+    unseen = posterior.unseen.to_dict("records")
+    sentences += [
+        f"Never seen in the data, so that the prior alone speaks: {row['node']} given {row['given']}, probability "
+        f"{row['mass']:.3g} under {', '.join(map(str, row['candidates']))}"
+        for row in unseen
+    ]
+    sentences.append(f"Drawn with seed {seed}")
+    sure = "posterior probability {:.3f} or more"
+    show(found, body | {"seed": seed, "unseen": unseen}, sentences, tolerance, out, json, sure, sensitive)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from evenhand.cli.reading.inputs import labels_in
 from evenhand.data import files
 from evenhand.data.csv_files import EVERY
 from evenhand.data.csv_form import CsvForm, detected
@@ -26,12 +27,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "GIVEN", "checked", "is_large", "is_table", "label_file", "read_as_written", "read_log", "read_table", "read_texts",
-    "text_in",
+    "GIVEN", "STDIN", "checked", "is_large", "is_table", "label_file", "read_as_written", "read_log", "read_table",
+    "read_texts", "text_in",
 ]  # fmt: skip
 
 LARGE = 1 << 26
 """Bytes of a file that is read in batches where a command can."""
+STDIN = "standard input"
 GIVEN: ContextVar[Given] = ContextVar("GIVEN", default=FOUND_OUT)
 """What the options of the command that runs say of its tables."""
 
@@ -99,6 +101,9 @@ def read_log(log: Path, arm: str, texts: Container[str], named: Any = None, *, w
     from evenhand.audit.file_survey import labels_in_files
 
     many = glob.has_magic(str(log)) and not log.exists()
+    if many and GIVEN.get() != FOUND_OUT:
+        what = "one file beside --sep, --decimal, --encoding, --format and --header"
+        raise ArgumentError(wanted("LOG", what, str(log), "many files are read as CSV in UTF-8, with commas"))
     if many or (not whole and is_large(log)):
         return str(log), labels_in_files(str(log), arm, named=named)
     frame = read_table(log, text=texts)
@@ -117,7 +122,9 @@ def _read(file: Path, name: str, text: Container[str]) -> pd.DataFrame:
     def say(words: str) -> None:
         typer.echo(words.replace(str(file), name), err=True)
 
-    return files.read_table(file, text=text, given=GIVEN.get(), say=say)
+    given = GIVEN.get()
+    mine = given if name in given.headed else given._replace(header=())
+    return files.read_table(file, text=text, given=mine, say=say)
 
 
 @contextmanager
@@ -131,7 +138,7 @@ def _at_hand(path: str | Path) -> Iterator[tuple[Path, str]]:
     with TemporaryDirectory() as folder:
         file = Path(folder) / ("table.gz" if content.startswith(b"\x1f\x8b") else "table")
         file.write_bytes(content)
-        name = str(path) if pipe else "standard input"
+        name = str(path) if pipe else STDIN
         try:
             yield file, name
         except TableError as error:
@@ -173,7 +180,7 @@ def _written(cell: Any) -> str:
     return str(cell if label is None else label)
 
 
-def checked(sep: str, decimal: str, encoding: str, format: str) -> Given:
+def checked(sep: str, decimal: str, encoding: str, format: str, header: str = "") -> Given:
     """Return what the options of a command say of its tables.
 
     Raises
@@ -192,4 +199,7 @@ def checked(sep: str, decimal: str, encoding: str, format: str) -> Given:
         raise ArgumentError(wanted_one_of("--format", FORMATS, format))
     if encoding:
         checked_encoding("--encoding", encoding)
-    return Given(sep or None, decimal or None, encoding or None, format or None)
+    names = labels_in(header, "--header") if header else []
+    if len({*map(str, names)} - {""}) < len(names):
+        raise ArgumentError(wanted("--header", "each name once, and none empty", header))
+    return Given(sep or None, decimal or None, encoding or None, format or None, tuple(map(str, names)))

@@ -82,7 +82,7 @@ def change(
             owed = promise_in(promise, [arm for arm in policy.arms or () if arm not in gone])
         rows = rows_of(_do(running, "change", {"shares": owed}))
         lags = ", ".join(_said(row) for row in rows)
-        more = f"; not carried over, in decisions: {lags}" if lags else ""
+        more = f"; not carried over, in plays: {lags}" if lags else ""
         answer({"status": "changed", "dropped": rows}, f"changed{more}", json)
 
 

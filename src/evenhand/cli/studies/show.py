@@ -141,12 +141,12 @@ def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path]
     if len(rows) > MOST:
         rows = sorted(rows, key=lambda row: (row["owed"] is None, -(row["owed"] or 0.0), -row["decisions"]))[:MOST]
     more = "" if len(rows) == len(every_row) else f" ({len(every_row) - len(rows)} more)"
-    said = {"label": "arm", "owed": "behind"}
+    said = {"label": "arm", "owed": "behind", "decisions": "plays"}
     named = [{said.get(name, name): value for name, value in row.items()} for row in rows]
-    records(f"Decisions{more}", named, empty=False)
+    records(f"Plays{more}", named, empty=False)
     if rows and found["decisions"] and sys.stdout.isatty():
         blocks = "█│" if _writes("█│") else "#|"
-        say(f"Share of the decisions {blocks[0]} and promised share {blocks[1]}")
+        say(f"Share of the rounds {blocks[0]} and promised share {blocks[1]}")
         say("\n".join(bars(rows, blocks, max(10, shutil.get_terminal_size().columns - 50))) + "\n")
     for line in _sentences(found, every):
         say(line)
@@ -159,11 +159,12 @@ def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path]
     if "recommendation" in found:
         from pandas import DataFrame
 
-        from evenhand.cli.recommend import compact, in_words
+        from evenhand.cli.recommendation import compact, in_words
 
         best = found["recommendation"]
-        table("Candidates", *compact(DataFrame(found["candidates"])))
-        say(in_words(SimpleNamespace(**best)))
+        rows = DataFrame(found["candidates"])
+        say(in_words(SimpleNamespace(**best), rows))
+        table("Candidates", *compact(rows))
     if found["reward"] is not None:
         mean, recent, window = found["reward"].values()
         say(f"Mean reward {number(mean)}; of the last {window} told {number(recent)}.")
@@ -214,7 +215,7 @@ def _beyond_shares(promise: dict[str, Any]) -> list[str]:
     if "plays" in promise:
         lines.append(f"{promise['plays']} arms are played in a round.")
     told = {
-        "At most behind, in pulls": [f"{one['label']} {one['behind']:.4g}" for one in promise.get("behind", ())],
+        "At most behind, in plays": [f"{one['label']} {one['behind']:.4g}" for one in promise.get("behind", ())],
         "Retired": list(map(str, promise.get("retired", ()))),
     }
     lines += [f"{name}: {', '.join(parts)}." for name, parts in told.items() if parts]

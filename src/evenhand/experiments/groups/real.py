@@ -154,7 +154,7 @@ def _draw(table: pd.DataFrame, settings: RealData) -> Figure:
     own = table[(table["preset"] == settings.presets[0]) & np.isclose(table["delta"], settings.deltas[0])]
     title = f"{settings.data.replace('_', ' ')}, delta = {settings.deltas[0]}"
     across, up, lost = "horizon T", "share of sensitive pulls", "perceived regret a round"
-    plot_sweep(own, measures={"share": "-"}, across=across, up=up, title=f"Share of sensitive pulls\n{title}", ax=share)
+    plot_sweep(own, measures={"share": "-"}, across=across, up=up, title=f"Share of sensitive plays\n{title}", ax=share)
     own = own.drop(columns="arm_share")
     measures, title = {"perceived regret": "-"}, f"Perceived regret a round\n{title}"
     plot_sweep(own, measures=measures, across=across, up=lost, title=title, ax=loss)

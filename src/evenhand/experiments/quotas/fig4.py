@@ -58,7 +58,7 @@ def fig4(settings: Fig4, runner: Runner) -> Report:
     for name, eta in etas.items():
         level = float(history.shortfall.sel(policy=name).isel(round=slice(-50, None)).mean())
         report.remarks.append(
-            f"{name}: the shortfall settles at {level:.0f} pulls; eta times the largest gap is {eta * largest_gap:.0f}."
+            f"{name}: the shortfall settles at {level:.0f} plays; eta times the largest gap is {eta * largest_gap:.0f}."
         )
     report.figures["fig4"] = _draw(history)
     return report

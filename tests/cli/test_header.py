@@ -1,0 +1,87 @@
+"""A CSV without a header: it is said to look like one, and --header names its columns, in every command."""
+
+import pandas as pd
+import pytest
+
+from evenhand.cli.command import command_of
+from evenhand.cli.table_options import TABLE_COMMANDS
+from evenhand.data.csv_files import like_data
+from evenhand.errors import EvenhandError
+from tests.cli.shell import call
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.csv").write_text("a,1\nb,0\n" * 20)
+    (tmp_path / "shares.csv").write_text("arm,share\na,0.2\nb,0.1\n")
+
+
+AUDIT = ["audit", "log.csv", "--shares"]
+
+
+def test_a_first_line_that_looks_like_a_row_is_said_to():
+    said = call(*AUDIT, "0.2").stderr
+    assert said.startswith("Read log.csv: the first line looks like a row, not like names: a, 1; if it is, pass --head")
+
+
+@pytest.mark.parametrize("names", ["arm,reward", '["arm", "reward"]'])
+def test_the_columns_are_named_and_no_row_is_lost(names):
+    result = call(*AUDIT, "0.2", "--header", names)
+    assert result.exit_code == 0, result.output
+    assert "log.csv: 40 decisions" in result.output
+    assert "looks like a row" not in result.stderr
+
+
+def test_a_second_table_with_a_header_keeps_it():
+    result = call(*AUDIT, "shares.csv", "--header", "arm,reward")
+    assert result.exit_code == 0, result.output
+
+
+def test_standard_input_has_names_too(tmp_path):
+    result = call("audit", "-", "--shares", "0.2", "--header", "arm,reward", stdin=(tmp_path / "log.csv").read_text())
+    assert "40 decisions" in result.output
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ("arm,reward,more", "log.csv, --header: wanted a name for each cell of the first line, got 3 names and 2"),
+        ("arm", "log.csv: row 1 has 2 cells, more cells than the header (1)"),
+        ("arm,arm", "--header: wanted each name once, and none empty, got 'arm,arm'"),
+        ("arm,,b", "--header: wanted each name once, and none empty, got 'arm,,b'"),
+        ("arm,item", "--arm: wanted one of the columns x,y, got 'arm'"),
+    ],
+)
+def test_names_that_do_not_fit_are_refused(names, words):
+    result = call(*AUDIT, "0.2", "--header", "x,y" if names == "arm,item" else names)
+    assert isinstance(result.exception, EvenhandError), result.output
+    assert str(result.exception).startswith(words)
+
+
+def test_many_files_are_not_read_otherwise_than_was_said():
+    result = call("audit", "lo*.csv", "--shares", "0.2", "--sep", ";")
+    assert str(result.exception).startswith("LOG: wanted one file beside --sep, --decimal, --encoding, --format")
+
+
+@pytest.mark.parametrize("command", TABLE_COMMANDS)
+def test_every_command_that_reads_tables_takes_it_for_its_own_table(command):
+    names = {parameter.name for parameter in command_of(command).params}
+    assert {"header", *TABLE_COMMANDS[command].split()} <= names
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "alike"),
+    [
+        (["39", "Private"], [[50, "Private"], [38, "Gov"]], True),
+        (["f", "yes"], [["f", "no"], ["m", "yes"]], True),
+        (["1", "6", "1"], [[2, 3, 4]], True),
+        (["arm", "reward"], [["arm", 1], ["b", 0]], False),
+        (["country", "2019"], [["DE", 1], ["FR", 2]], False),
+        (["2019", "2020", "2021"], [[1, 2, 3]], False),
+        (["0", "1"], [[1.5, 2]], False),
+        (["name", "city"], [["ann", "Rome"], ["bob", "Oslo"]], False),
+    ],
+)
+def test_a_header_is_told_from_a_row(header, rows, alike):
+    assert bool(like_data(pd.DataFrame(rows, columns=header))) is alike

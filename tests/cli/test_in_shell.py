@@ -1,0 +1,111 @@
+"""What reaches the user of a shell is written as it is typed there, whatever door it comes through."""
+
+import json
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenhand.cli.output import short, table
+from evenhand.cli.refusals import in_shell, written
+from evenhand.errors import ArgumentError, EvenhandError, wanted, wanted_one_of
+from tests.cli.shell import call, evenhand
+from tests.fuzzing import many
+
+LABELS = st.one_of(st.text(st.characters(exclude_categories=["C"]), max_size=6), st.integers(-9, 9), st.none())
+VALUES = st.one_of(st.lists(LABELS, max_size=4), st.dictionaries(LABELS, st.floats(0, 1), max_size=4))
+
+
+@pytest.mark.parametrize(
+    ("python", "shell"),
+    [
+        ("got {'no': 0.0, 'yes': 1}; mend", "got no=0,yes=1; mend"),
+        ("one of ['a', 'b'] and 3 more, got 'c'", "one of a,b and 3 more, got 'c'"),
+        ("one of [10, 20] (whole numbers)", "one of 10,20 (whole numbers)"),
+        ("of ('gloves', 'scarves') at most", "of gloves,scarves at most"),
+        ("a number in [0, 1] or (0, 1), shape (3, 2)", "a number in [0, 1] or (0, 1), shape (3, 2)"),
+        ("got ['a, b', 'c=d']", 'got "a, b","c=d"'),
+        ("got [], {}", "got none, none"),
+        ("7 groups ('0', '1', ...); merge", "7 groups (0,1,...); merge"),
+        ("got [None, True, 0.5]", "got null,true,0.5"),
+        ("got {'young': {'low': 1}}", 'got {"young": {"low": 1}}'),
+        ("got ['one', 'two', 'thr...; mend", "got one,two,...; mend"),
+        ('labels a,b or ["a", "b"] as JSON', 'labels a,b or ["a", "b"] as JSON'),
+        ("a column 'dose [mg]', call f(1)", "a column 'dose [mg]', call f(1)"),
+    ],
+)
+def test_values_of_python_are_written_as_they_are_typed(python, shell):
+    assert in_shell(python) == shell
+
+
+@given(VALUES)
+@settings(max_examples=many(200), deadline=None)
+def test_no_refusal_shows_a_list_or_a_dict_as_python_writes_it(value):
+    words = in_shell(wanted("--values", "a number", value, "mend"))
+    assert words.startswith("--values: wanted a number, got ")
+    if "..." not in words:
+        assert words == f"--values: wanted a number, got {written(value)}; mend"
+    assert in_shell(words) == words or re.search(r"[\[({]", "".join(map(str, value)))
+
+
+def test_the_nearest_names_are_typed_names():
+    assert in_shell(wanted_one_of("--arm", ["a", "b"], "c")) == "--arm: wanted one of a,b, got 'c'"
+
+
+CASES = {
+    "--shares, 'a': wanted numbers from 0 to 1, got 'x'": "audit log.csv --shares a=x",
+    "--cap, 'a': wanted at least its share": "audit log.csv --shares a=0.2 --cap a=0.1",
+    "--window, 'a': wanted a number of rounds": "audit log.csv --shares 0.2 --window a=3/2",
+    "--promise, shares: they sum to 1.3": "audit log.csv --promise p.toml",
+    "--promise, shares: they sum to 1.3, ": "new n.evenhand --promise p.toml",
+    "--spec, policy: wanted": "new n.evenhand --spec c.json",
+    "TICKET: wanted a ticket": "tell s.evenhand x 1",
+    "--id: wanted each id once": "label log.csv --id reward --group arm --features reward --labels 0,1 --tasks t.csv",
+}
+
+
+@pytest.mark.parametrize("words", CASES)
+def test_a_refusal_names_what_was_typed(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.csv").write_text("arm,reward\n" + "a,1\nb,0\n" * 20)
+    (tmp_path / "p.toml").write_text("shares = {a = 0.7, b = 0.6}\n")
+    (tmp_path / "c.json").write_text('{"now": null}')
+    assert call("new", "s.evenhand", "-p", "fair-ucb", "--shares", "a=0.2,b=0.3").exit_code == 0
+    result = call(*CASES[words].split())
+    assert isinstance(result.exception, EvenhandError), result.output
+    assert str(result.exception).startswith(words)
+
+
+def test_a_warning_is_a_note_without_the_place_in_the_source(tmp_path):
+    shares = ["-p", "deadline-learn+ucb1", "--shares", "a=0.5,b=0.5,c=0"]
+    with evenhand("new", tmp_path / "s.evenhand", *shares, stderr=-2) as running:
+        said = running.communicate()[0]
+    assert said.startswith("evenhand: note: the shares sum to 1 exactly and arm 'c' has share 0")
+    assert ".py" not in said
+
+
+def test_json_that_was_written_in_python_is_told_how_json_writes_it(tmp_path):
+    (tmp_path / "c.json").write_text('{"now": None}')
+    asked = ["--intervene", "v", "--sensitive", "s", "--outcome", "y", "--candidates", tmp_path / "c.json"]
+    (tmp_path / "d.csv").write_text("s,v,y\na,b,0\nb,c,1\n")
+    result = call("recommend", tmp_path / "d.csv", "--edges", "s->v->y", *asked, "--tolerance", "0.1")
+    assert isinstance(result.exception, ArgumentError)
+    assert str(result.exception).endswith("line 1 column 9; JSON writes null for None")
+
+
+def test_a_table_has_short_names_of_policies_and_sets_as_one_label(capsys):
+    even = ",".join(f"item-{arm}=0.1" for arm in range(10))
+    assert short("quotas/deadline-learn+learners/thompson") == "deadline-learn+thompson"
+    assert short("tables/chances.csv") == "tables/chances.csv"
+    table("t", ["policy", "learners/ucb1", "arm"], [["quotas/fair-ucb", 1, ("gloves", "scarves")], [even, 2, "a"]])
+    said = capsys.readouterr().out
+    for name in ("fair-ucb", "item-0=0.1,...,item-9=0.1", " ucb1 ", "gloves + scarves"):
+        assert name in said
+    assert "quotas/" not in said
+    assert "learners/" not in said
+
+
+def test_labels_that_are_printed_as_json_stay_what_they_are():
+    assert json.loads(written("a,b")) == "a,b"
+    assert written({"a": 1, ("b", "c"): 0.5}) == "a=1,b,c=0.5"

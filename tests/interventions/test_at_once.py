@@ -1,0 +1,171 @@
+"""Answers without trials: exactly from a complete model, and how many more trials or rows an answer needs."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from evenhand.cli import app
+from evenhand.errors import ArgumentError, EvenhandError
+from evenhand.interventions import CSR, CausalModel, Problem, SimulatedTrial
+
+WORLD = next(SimulatedTrial.examples()).problem
+GRAPH = "sex -> weight -> dose -> cured, weight -> cured"
+RULES = {"now": None, "high": "high", "mid": "mid"}
+NETWORK = """network n { }
+variable sex { type discrete [2] { f, m }; }
+variable dose { type discrete [2] { 0, 1 }; }
+variable state { type discrete [2] { ill, well }; }
+probability ( sex ) { table 0.5, 0.5; }
+probability ( dose | sex ) { (f) 0.8, 0.2; (m) 0.4, 0.6; }
+probability ( state | dose ) { (0) 0.7, 0.3; (1) 0.1, 0.9; }
+"""
+ASKED = ["model.bif", "--intervene", "dose", "--sensitive", "sex", "--outcome", "state", "--candidates", "c.json",
+         "--values", "ill=0,well=1"]  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.bif").write_text(NETWORK)
+    (tmp_path / "c.json").write_text('{"now": null, "same": [[0.5, 0.5], [0.5, 0.5]], "all": "1"}')
+    return tmp_path
+
+
+def call(*arguments):
+    result = CliRunner().invoke(app, ["recommend", *arguments])
+    if isinstance(result.exception, EvenhandError):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def fitted(rows, seed=1):
+    model = CausalModel.fit(WORLD.model.sample(rows, seed=seed), GRAPH)
+    return Problem(model, intervene="dose", sensitive="sex", outcome="cured", candidates=RULES)
+
+
+def test_a_complete_model_without_a_budget_gives_the_exact_table_at_once(folder):
+    said = call(*ASKED, "--tolerance", "0.15")
+    assert said.startswith("certified: all (exact); outcome 0.900\n")
+    assert " ".join(said.split()).count("│ now │ 0.540 │ -0.240 │ unfair │") == 1
+    assert "taken as exact" not in said
+    assert "Computed from the model's tables as they stand" in said
+    assert "The best fair candidate is 'all' unless an unobserved cause of dose and state" in said
+    assert "seed" not in said
+    body = json.loads(call(*ASKED, "--tolerance", "0.15", "--json", "--out", "out"))
+    assert (body["candidate"], body["status"], body["confidence"], body["more"]) == ("all", "certified", 1.0, None)
+    assert [row["verdict"] for row in body["table"]] == ["unfair", "fair", "certified"]
+    assert len(pd.read_csv(folder / "out" / "candidates.csv")) == 3
+    for name in ("candidates", "sensitivity", "sensitivity-to-groups"):
+        assert (folder / "out" / f"{name}.png").stat().st_size > 1000
+
+
+def test_the_exact_table_is_that_of_the_problem(folder):
+    model = CausalModel.from_bif("model.bif")
+    candidates = {"now": None, "same": [[0.5, 0.5], [0.5, 0.5]], "all": "1"}
+    asked = {"intervene": "dose", "sensitive": "sex", "outcome": "state", "values": {"ill": 2.0, "well": 4.0}}
+    problem = Problem(model, candidates=candidates, **asked)
+    for tolerance in (1e-9, 0.1, 0.5):
+        found = problem.recommend(tolerance)
+        assert found.candidate == problem.best(tolerance)
+        np.testing.assert_allclose(found.table["outcome"], problem.outcomes)
+        np.testing.assert_allclose(found.table["gap_low[f, m]"], problem.gaps["f", "m"])
+        assert (found.table["verdict"] == "unfair").tolist() == (abs(problem.gaps["f", "m"]) >= tolerance).tolist()
+    unfair = Problem(model, candidates=[None, {"f": "0", "m": "1"}], **asked).recommend(0.1)
+    assert unfair[:2] == (None, "none_is_fair")
+    with pytest.raises(ArgumentError, match="tolerance: wanted a number > 0"):
+        problem.recommend(0)
+
+
+def test_none_stands_for_the_model_s_own_table_of_every_model_that_has_one():
+    whole = CausalModel.from_tables(
+        {"s": [0, 1], "v": [0, 1], "y": [0, 1]},
+        {"s": [], "v": ["s"], "y": ["v"]},
+        {"s": [0.5, 0.5], "v": [[0.8, 0.2], [0.4, 0.6]], "y": [[0.7, 0.3], [0.1, 0.9]]},
+    )
+    asked = {"intervene": "v", "sensitive": "s", "outcome": "y"}
+    said, named = (
+        Problem(whole, candidates={"now": now, "all": 1}, **asked) for now in (None, [[0.8, 0.2], [0.4, 0.6]])
+    )
+    np.testing.assert_array_equal(said.outcomes, named.outcomes)
+    assert said.own == named.own == (False, False)
+
+
+def test_a_model_without_the_table_says_so():
+    partial = CausalModel({"s": [0, 1], "v": [0, 1], "y": [0, 1]}, {"s": [], "v": ["s"], "y": ["v"]}, tables={})
+    log = pd.DataFrame({"s": [0, 1], "v": [0, 1], "y": [0, 1]})
+    with pytest.raises(ArgumentError, match="None stands for the model's own table of 'v', which this model lacks"):
+        Problem(partial, intervene="v", sensitive="s", outcome="y", candidates=[None, 1], log=log)
+
+
+@pytest.mark.parametrize("text", ["null", "None"])
+def test_null_in_quotation_marks_is_told_what_to_write(folder, text):
+    (folder / "c.json").write_text(json.dumps({"now": text, "all": "1"}))
+    with pytest.raises(ArgumentError, match=r"--candidates, 'now': .*; write null or None without quotation marks"):
+        call(*ASKED, "--tolerance", "0.1")
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--slack", "0.1", "--search", "sris"], "--search, --slack: wanted with --budget, the number of trials"),
+        (["--paper"], "--pooled: wanted with --budget"),
+        (["--evidence", "exact"], "--evidence: wanted with --budget"),
+        (["--delta", "0.1"], "--delta: wanted with --edges, over data"),
+        (["--cut", "dose=1"], "--cut: wanted with --edges, over data"),
+    ],
+)
+def test_an_option_that_would_mean_nothing_is_refused(folder, more, words):
+    with pytest.raises(ArgumentError, match=words):
+        call(*ASKED, "--tolerance", "0.1", *more)
+
+
+def test_what_is_not_decided_is_called_undecided(folder):
+    near = {"now": None, "same": [[0.5, 0.5], [0.5, 0.5]], "near": [[0.48, 0.52], [0.48, 0.52]]}
+    (folder / "c.json").write_text(json.dumps(near))
+    said = call(*ASKED, "--tolerance", "0.15", "--budget", "200", "--seed", "1")
+    assert "is the best guess so far; outcome 0." in said
+    assert "more trials" in said
+    assert "undecided" in said
+    assert "remains" not in said
+
+
+@pytest.mark.parametrize("evidence", ["normal", "exact"])
+def test_as_many_more_trials_as_are_said_mostly_show_the_answer(evidence):
+    def searched(budget, seed):
+        search = CSR(WORLD, tolerance=0.1, budget=budget, evidence=evidence, mean_cost=1.0)
+        world = SimulatedTrial(WORLD)
+        world.reset(seed)
+        while not search.finished:
+            allocation = search.ask()
+            search.tell(allocation, *world.respond(allocation))
+        return search.recommend()
+
+    first = {seed: searched(1000, seed) for seed in range(8)}
+    open_ = {seed: found for seed, found in first.items() if found.status == "not_shown"}
+    assert len(open_) >= 3
+    for found in open_.values():
+        assert found.notes[0].startswith(f"About {found.more:,} more trials like these would show the answer")
+    shown = [searched(1000 + found.more, seed).status != "not_shown" for seed, found in open_.items()]
+    assert np.mean(shown) >= 0.5
+    assert all(found.more is None for found in first.values() if found.status != "not_shown")
+
+
+def test_as_many_more_rows_as_are_said_mostly_show_the_answer():
+    shown = []
+    for seed in range(8):
+        found = fitted(300, seed).posterior(draws=500, seed=1).best(0.2)
+        if found.status == "not_shown":
+            assert f"About {found.more:,} more rows like these" in found.notes[0]
+            shown.append(fitted(300 + found.more, 100 + seed).posterior(draws=500, seed=1).best(0.2).status)
+    assert len(shown) >= 3
+    assert np.mean([status != "not_shown" for status in shown]) >= 0.5
+
+
+def test_before_the_first_trial_nothing_is_said_of_how_many():
+    found = CSR(WORLD, tolerance=0.1, budget=1000).recommend()
+    assert (found.status, found.more) == ("not_shown", None)
+    assert found.notes[0].startswith("How many more trials would show the answer cannot be said")
