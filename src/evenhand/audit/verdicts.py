@@ -169,7 +169,7 @@ def _row(term: Term, counts: Counts, at: int, segment: Label | None) -> dict[str
         "broken_by": int(counts.most[at]),
         "worst_round": int(counts.most_at[at]),
         "rounds_in_violation": int(counts.times[at]),
-        "worst_shortfall": float(counts.worst[at]) if kind == "floor" else None,
+        "worst_shortfall": float(counts.worst[at]) if term.clause.kind == "floor" else None,
     }
 
 

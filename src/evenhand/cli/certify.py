@@ -67,7 +67,8 @@ def _rows_in(path: Path, pool: TablePool, empty: str) -> ArrayPool:
     from evenhand.errors import ArgumentError, wanted
     from evenhand.sampling import ArrayPool
 
-    frame = labelled_rows(path, pool.group_columns, pool.label_column, pool.features.columns, empty, f"--fresh {path}")
+    features = list(pool.features.encoder.columns)
+    frame = labelled_rows(path, pool.group_columns, pool.label_column, features, empty, f"--fresh {path}")
     (X, y, group), known = pool.held_out(frame), np.asarray(pool.X)
     if any(np.array_equal(X, seen) for seen in (known, known[pool.chosen])):
         mend = "leave --fresh out to use what the pool has left"

@@ -187,7 +187,7 @@ class CSR(Search):
     def more(self) -> int | None:
         number, groups = self.choice()[0], len(self.problem.groups)
         slack = self.slack / self.problem.scale
-        times = growth(self.shown(), number, groups, self.limit, self._level, self.remaining, slack)
+        times = growth(self._deliveries.bets, number, groups, self.limit, self._level, self.remaining, slack)
         seen = float(self.told.trials.sum())
         return int(float(f"{(times - 1.0) * seen:.2g}")) or 1 if np.isfinite(times) else None
 

@@ -157,7 +157,7 @@ def _judged(queue: PairQueue, file: Path, gap: float, auditor: str | None) -> in
     from evenhand.cli.reading.tables import read_table
     from evenhand.data.tables import column
     from evenhand.errors import TableError, VerdictError, wanted
-    from evenhand.similarity.robust import announcement
+    from evenhand.similarity.robust import ANNOUNCEMENT
 
     frame, trusted = read_table(file, text=["answer"]), queue.policy.metric.error_rate == 0.0
     rows, words = range(1, len(queue.rewards) + 1), {"unfair": True, "acceptable": False}
@@ -173,5 +173,5 @@ def _judged(queue: PairQueue, file: Path, gap: float, auditor: str | None) -> in
         except VerdictError as error:
             raise TableError(f"{file}: row {number}: {error}") from error
     if trusted and queue.policy.metric.error_rate > 0.0:
-        say(announcement(queue.policy.metric))
+        say(ANNOUNCEMENT)
     return len(frame)

@@ -15,6 +15,7 @@ from evenhand.errors import ArgumentError, wanted
 
 if TYPE_CHECKING:
     from evenhand.interventions import CausalModel
+    from evenhand.studies import Study
 
 __all__ = ["new"]
 

@@ -162,9 +162,9 @@ def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path]
         from evenhand.cli.recommendation import compact, in_words
 
         best = found["recommendation"]
-        rows = DataFrame(found["candidates"])
-        say(in_words(SimpleNamespace(**best), rows))
-        table("Candidates", *compact(rows))
+        judged = DataFrame(found["candidates"])
+        say(in_words(SimpleNamespace(**best), judged))
+        table("Candidates", *compact(judged))
     if found["reward"] is not None:
         mean, recent, window = found["reward"].values()
         say(f"Mean reward {number(mean)}; of the last {window} told {number(recent)}.")

@@ -367,7 +367,6 @@ class LabelQueue(Conversation):
         """The share of equal labels for each two annotators; NaN where no item has labels of both."""
         return self._annotations.agreement()
 
-
     @property
     def risks(self) -> pd.DataFrame:
         """The sampler's table of validation risks."""
