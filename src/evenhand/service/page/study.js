@@ -17,17 +17,17 @@ export function study(view) {
   const { state } = view;
   const before = [workers, promises, arms];
   const begun = [
+    record,
     promise,
-    workers,
     promises,
-    reward,
     arms,
+    workers,
+    reward,
     forced,
     open,
     bias,
     groups,
     decisionsSection,
-    record,
     comparing,
   ];
   const parts = (state.decisions > 0 ? begun : before).map((part) => part(view)).filter(Boolean);
