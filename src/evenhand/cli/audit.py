@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.cli.options import JSON
+from evenhand.cli.options import JSON, with_options_of
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from evenhand.audit.findings import Audit
 
-__all__ = ["audit"]
+__all__ = ["Audited", "audit", "promised_rows", "taking_audited"]
+
+Audited = functools.partial[tuple[Any, Any]]
+"""What audits the log that the options of a command name, with these options as its `keywords`."""
 
 
-def audit(
+def _audited(
     log: Annotated[
         Path,
         typer.Argument(
@@ -61,16 +65,12 @@ def audit(
     segment: Annotated[str, typer.Option(help="A column; promises are checked inside each of its values.")] = "",
     available: Annotated[str, typer.Option(help="A column with the arms on offer, separated by commas.")] = "",
     round: Annotated[str, typer.Option(help="A column whose equal values mark the rows of one round.")] = "",
-    out: Annotated[Path | None, typer.Option(help="Folder for audit.csv, timeline.csv and the picture.")] = None,
-    json: JSON = False,
-) -> None:
-    """Check a decision log against promised shares, caps and windows. Exit code 1 when one was broken, 2 when most rows
-    lie in segments that are too short to break one."""
+) -> tuple[Any, Any]:
+    """Return the audit of a log, and the log: a table, or the name of files that were read in batches."""
     given = (share_texts, cap_texts, window_texts, behind_texts)
     shares, cap, window, behind = (",".join(texts or ()) for texts in given)
     from evenhand import quotas
     from evenhand.audit.audited_promise import check_named
-    from evenhand.cli.output import say_notes
     from evenhand.cli.reading.inputs import changing_shares, named_shares, windows_of
     from evenhand.cli.reading.promises import promise_in
     from evenhand.cli.reading.tables import read_log
@@ -101,13 +101,40 @@ def audit(
         available=available or None,
         round=round or None,
     )
-    several, unit = len(finding.promises) > len(finding.arms) or bool(segment), "round" if round or order else "row"
+    return finding, frame
+
+
+def taking_audited(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that name a log and a promise in the place of its first parameter, `audited`."""
+    names, own = (inspect.signature(function).parameters for function in (_audited, command))
+
+    @functools.wraps(command)
+    def call(**given: Any) -> None:
+        read = functools.partial(_audited, **{name: given[name] for name in names})
+        command(read, **{name: value for name, value in given.items() if name in own})
+
+    return with_options_of(call, _audited, command, without="audited")
+
+
+@taking_audited
+def audit(
+    audited: Audited,
+    out: Annotated[Path | None, typer.Option(help="Folder for audit.csv, timeline.csv and the picture.")] = None,
+    json: JSON = False,
+) -> None:
+    """Check a decision log against promised shares, caps and windows. Exit code 1 when one was broken, 2 when most rows
+    lie in segments that are too short to break one."""
+    from evenhand.cli.output import say_notes
+
+    (finding, _), given = audited(), audited.keywords
+    several = len(finding.promises) > len(finding.arms) or bool(given["segment"])
+    unit = "round" if given["round"] or given["order"] else "row"
     if out is not None:
         _write(finding, out, several)
     if json:
         _print_json(finding, several)
     else:
-        _say(finding, log, unit, bool(segment), several)
+        _say(finding, given["log"], unit, bool(given["segment"]), several)
         say_notes(finding)
     if not finding.kept or not finding.enough:
         raise typer.Exit(2 if finding.kept else 1)
@@ -153,12 +180,11 @@ def _say(finding: Audit, log: Path, unit: str, segments: bool, several: bool) ->
     from evenhand.audit.findings import when_broken
     from evenhand.cli.output import records, say
 
-    rows = finding.promises[(finding.promises["promise"] != "floor") | (finding.promises["limit"] != "0")]
     title = f"{log}: {finding.rounds:,} decisions"
     if segments:
         records(title, finding.arms[["arm", "pulls", "share", "behind_over_segments"]].to_dict("records"))
-    records("Promises" if segments else title, _promised(finding, rows, unit, segments), empty=False)
-    promised = {arm for named in rows["arm"] for arm in (named if isinstance(named, tuple) else (named,))}
+    records("Promises" if segments else title, promised_rows(finding, unit, segments), empty=False)
+    promised = {arm for named in finding.owed["arm"] for arm in (named if isinstance(named, tuple) else (named,))}
     if free := len(finding.arms) - len(promised):
         say(f"and {free} {'arm' if free == 1 else 'arms'} owed nothing.")
     owes = dict(zip(finding.promise.arms, finding.promise.shares, strict=True))
@@ -181,13 +207,13 @@ def _say(finding: Audit, log: Path, unit: str, segments: bool, several: bool) ->
             say(f"First of all, {finding.first_breach}.")
 
 
-def _promised(finding: Audit, rows: pd.DataFrame, unit: str, segments: bool) -> list[dict[str, Any]]:
+def promised_rows(finding: Audit, unit: str, segments: bool) -> list[dict[str, Any]]:
     """Return a row for each promise: to whom, how much, what they had of the decisions, and when it was broken."""
     from evenhand.audit.findings import when_broken
     from evenhand.cli.output import number
 
     arms, found = finding.arms.set_index("arm"), []
-    for one in rows.sort_values(["rounds_in_violation", "worst_shortfall"], ascending=False).to_dict("records"):
+    for one in finding.owed.sort_values(["rounds_in_violation", "worst_shortfall"], ascending=False).to_dict("records"):
         window, cap = one["promise"] == "window", one["promise"] == "cap"
         named = [*one["arm"]] if isinstance(one["arm"], tuple) else [one["arm"]]
         mine = arms.loc[named]

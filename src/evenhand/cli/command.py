@@ -41,6 +41,7 @@ COMMANDS = {
     "sample": "sample",
     "label": "studies.label",
     "audit": "audit",
+    "report": "report",
     "evaluate": "evaluate",
     "recommend": "recommend",
     "audit-pairs": "studies.audit_pairs",
@@ -64,7 +65,7 @@ Software that decides fairly while it learns.
 
 Before you decide   simulate, evaluate, label
 From day to day     ask, tell, forget, show, export; add, retire, change
-Was it kept?        audit, verify
+Was it kept?        audit, verify, report
 Stores, service     studies, serve, keys, snapshot, erase
 Several processes   workers, join, leave
 evenhand itself     demo, list, check, reproduce

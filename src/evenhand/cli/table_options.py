@@ -9,11 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
+from evenhand.cli.options import with_options_of
+
 __all__ = ["TABLE_COMMANDS", "with_table_options"]
 
 TABLE_COMMANDS = (
     *("simulate", "sample", "label", "audit", "evaluate", "recommend", "audit-pairs", "audit-parity"),
-    *("new", "ask", "tell", "change"),
+    *("new", "ask", "tell", "change", "report"),
 )
 """The commands that read tables."""
 TABLES = "Tables"
@@ -40,7 +42,7 @@ def with_table_options(command: str, function: Callable[..., None]) -> Callable[
     """Return the function of a command, with the options of tables if it reads them."""
     if command not in TABLE_COMMANDS:
         return function
-    own, added = (inspect.signature(one, eval_str=True).parameters for one in (function, _of_tables))
+    added = inspect.signature(_of_tables).parameters
 
     @functools.wraps(function)
     def call(**given: Any) -> None:
@@ -52,7 +54,4 @@ def with_table_options(command: str, function: Callable[..., None]) -> Callable[
         finally:
             GIVEN.reset(token)
 
-    parameters = {**own, **added}
-    call.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
-    call.__annotations__ = {name: parameter.annotation for name, parameter in parameters.items()}
-    return call
+    return with_options_of(call, function, _of_tables)
