@@ -133,6 +133,7 @@ CAUSES = [
 ]
 COMMANDS = {
     "audit": (eh.quotas.Audit, ["log.csv", "--shares", "0.1"]),
+    "report": (eh.quotas.Audit, ["log.csv", "--shares", "0.1"]),
     "audit-parity": (eh.audit.Parity, ["log.csv", "--group", "sex"]),
     "evaluate": (eh.evaluation.Evaluation, ["log.csv", "-p", "a=0.5,b=0.5"]),
     "recommend": (

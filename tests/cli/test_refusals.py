@@ -35,6 +35,7 @@ PEOPLE = ["--group", "sex", "--features", "x"]
 CAUSES = ["--intervene", "dose", "--sensitive", "sex", "--outcome", "cured", "--candidates", "c.json"]
 READING = {
     "audit": ["FILE", "--shares", "0.1"],
+    "report": ["FILE", "--shares", "0.1"],
     "audit-parity": ["FILE", "--group", "sex"],
     "audit-pairs": ["FILE", "--features", "x", "--reward", "reward"],
     "evaluate": ["FILE", "-p", "a=0.5,b=0.5"],
@@ -119,6 +120,7 @@ def test_a_file_that_cannot_be_read_is_named_with_the_reason(command, kind):
         ("audit-parity", ["log.csv", "--group", "race"], "--group"),
         ("audit-parity", ["log.csv", "--group", "sex", "--value", "hired"], "--value"),
         ("audit", ["log.csv", "--arm", "item", "--shares", "0.1"], "--arm"),
+        ("report", ["log.csv", "--shares", "0.1", "--reward", "clicked"], "--reward"),
         ("sample", ["log.csv", "--group", "race", "--label", "label", "--budget", "10"], "--group"),
         ("sample", ["log.csv", "--group", "sex", "--label", "cat", "--budget", "10"], "--label"),
         ("label", ["log.csv", "--id", "key", *PEOPLE, "--labels", "0,1", "--tasks", "t.csv"], "--id"),
@@ -149,6 +151,7 @@ def test_an_option_that_was_left_out_is_said_to_be(arguments, option):
 BASES = {
     "simulate": ["--means", "0.5,0.4", "-p", "fair-ucb", "--shares", "0.1", "--rounds", "9", "--replications", "1"],
     "audit": ["log.csv", "--shares", "0.1"],
+    "report": ["log.csv", "--shares", "0.1"],
     "audit-parity": ["log.csv", "--group", "sex"],
     "evaluate": ["log.csv", "-p", "a=0.5,b=0.5"],
     "sample": ["log.csv", *PEOPLE, "--label", "label", "--budget", "4"],

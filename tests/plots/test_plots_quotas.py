@@ -114,8 +114,8 @@ def test_without_a_reference_nothing_is_said_of_the_promise(history):
 def test_an_audit_is_drawn_with_its_verdict(finding, tmp_path):
     drawn, axes = figure()
     plots.plot_audit(finding, ax=axes)
-    assert "promise broken after 5 rows" in axes.get_title(loc="left")
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("row of the log", "plays behind the share")
+    assert axes.get_title(loc="left") == "The promise was broken in 5 of 6 rounds, from round 2 on"
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("round", "plays behind or ahead")
     np.testing.assert_allclose(axes.get_lines()[0].get_ydata(), finding.timeline["shortfall"])
     drawn.savefig(tmp_path / "audit.png")
 
@@ -165,9 +165,43 @@ def test_the_picture_of_an_audit_names_every_promise_that_was_broken(name, tmp_p
     finding = eh.quotas.audit(LOG, **({"arm": "arm"} | arguments))
     drawn, axes = figure()
     plots.plot_audit(finding, ax=axes)
-    marked = {text.get_text().strip() for text in axes.texts}
-    assert said <= marked
-    assert len(marked) == len(said) + 2
+    (listed,) = axes.texts
+    heading, *marked = listed.get_text().split("\n")
+    assert (heading, {words.partition(": ")[2] for words in marked}) == ("first broken in round", said)
     drawn.savefig(tmp_path / "audit.png")
     assert not finding.kept
     assert "broken" in axes.get_title(loc="left")
+
+
+def lines_of(axes):
+    return {line.get_label().partition(" (")[0]: line for line in axes.get_lines()}
+
+
+def test_caps_have_a_line_and_their_own_limit():
+    finding = eh.quotas.audit(LOG, arm="arm", shares={"a": 0, "b": 0.2}, caps={"a": 0.5}, cap_tolerance=2)
+    lines = lines_of(plots.plot_audit(finding, ax=figure()[1]))
+    played = np.cumsum(LOG["arm"] == "a")
+    np.testing.assert_allclose(lines["ahead of a cap"].get_ydata(), played - 0.5 * np.arange(1, 13))
+    assert lines["from 3 on a cap is broken"].get_ydata()[0] == 3
+    assert lines["from 1 on a share is broken"].get_ydata()[0] == 1
+
+
+def test_what_promises_nothing_has_no_line():
+    lines = lines_of(plots.plot_audit(eh.quotas.audit(LOG, arm="arm", windows={"b": 4}), ax=figure()[1]))
+    assert not any("behind" in name or "ahead" in name for name in lines)
+
+
+def test_the_rounds_in_which_a_promise_was_broken_are_shaded():
+    log = pd.DataFrame({"arm": list("aabaabbbba")})
+    finding = eh.quotas.audit(log, arm="arm", shares={"a": 0, "b": 0.5})
+    assert finding.verdict == "The promise was broken in 4 of 10 rounds, first at round 2"
+    (shade,) = plots.plot_audit(finding, ax=figure()[1]).collections
+    (path,) = shade.get_paths()
+    inside = [path.contains_point((round - 0.5, 0.5)) for round in range(1, 11)]
+    assert inside == [False, True, False, True, True, True, False, False, False, False]
+
+
+def test_an_audit_of_short_segments_says_that_nothing_was_tested():
+    log = pd.DataFrame({"arm": list("ab"), "person": ["x", "y"]})
+    finding = eh.quotas.audit(log, arm="arm", shares={"a": 0.5, "b": 0}, segment="person")
+    assert finding.verdict.startswith("The promise was not put to the test")

@@ -115,7 +115,8 @@ def _side_by_side(found: list[Stretch], columns: Columns, owed: AuditedPromise, 
         starts.append(stand)
         stand = stand.then(part, empty.windows)
     shown = parallel(jobs, _check, [(*one, start, looks) for one, start in zip(each, starts, strict=True)])
-    now = np.concatenate([now for _, now in shown])
+    before = np.cumsum([0, *(counts.broken[0] for counts, _ in shown[:-1])])
+    now = np.concatenate([own + np.array([0, 0, broken]) for (_, own), broken in zip(shown, before, strict=True)])
     pulls = np.array([sum(one.plays[arm] for one in seen) for arm in arms])
     entered = Entered(ends[-1], pulls, np.full(len(arms), ends[-1]), {None: 0}, looks, now)
     return finding(owed, join([counts for counts, _ in shown]), entered)
@@ -132,7 +133,7 @@ def _count(stretch: Stretch, columns: Columns, owed: AuditedPromise, before: int
 def _check(
     stretch: Stretch, columns: Columns, owed: AuditedPromise, before: int, start: Standing, looks: Ints
 ) -> tuple[Counts, Floats]:
-    """Return what a stretch shows from its books on, and the largest shortfall at each of `looks` in it."""
+    """Return what a stretch shows from its books on, and what is seen after each of the rounds `looks` in it."""
     books = open_books(owed, 1, standing=start, rounds=before)
     now = [books.follow(rounds, looks)[1] for rounds, _ in _rounds(stretch, columns, owed)]
     books.close()

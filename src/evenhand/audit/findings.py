@@ -84,7 +84,9 @@ class Audit(Shown):
     promises : a row a promise: `promise` (floor, cap or window), `arm` (a tuple for a set), `segment`, `since` (its
         first round), `limit`, `first_broken` (a round, 0 if it held), `broken_by` (the most plays), `worst_round`,
         `rounds_in_violation`, `worst_shortfall` (of a floor).
-    timeline : the largest shortfall of any arm now, at up to 1,000 rounds: `round`, `shortfall`.
+    timeline : at up to 1,000 rounds: `round`, `shortfall` (the largest r_i t - N_i(t) now of whom a share is owed),
+        `excess` (the largest N_i(t) - c_i t now of whom a cap holds), `broken` (after how many rounds up to now a
+        promise was broken).
     promise : the shares and caps that were checked, the latest where they changed.
     windows : the windows that were checked, arm -> (plays, rounds).
     enough : False where segments in which no decision could have broken a promise hold more than half of the rounds,
@@ -115,16 +117,26 @@ class Audit(Shown):
         seen = zip(self.promise.arms, self.arms["pulls"], strict=True)
         return tuple(arm for arm, pulls in seen if arm in promised and pulls == 0)
 
+    @property
+    def owed(self) -> pd.DataFrame:
+        """The rows of `promises` that promise something."""
+        return self.promises[(self.promises["promise"] != "floor") | (self.promises["limit"] != "0")]
+
+    @property
+    def verdict(self) -> str:
+        """Whether the promise was kept, as a sentence: in how many rounds it was broken, and from where on."""
+        if not self.enough:
+            return "The promise was not put to the test: most segments are too short to break it"
+        if self.first_breach is None:
+            return f"The promise was kept in each of {self.rounds:,} rounds"
+        times, first = self.rounds_in_violation, self.first_breach.round
+        return f"The promise was broken {when_broken(times, first, self.rounds, 'round')}"
+
     def card(self) -> Card:
         behind = f"{figure(self.worst_shortfall, 4)} plays, of {self.worst_arm!r} after round {self.worst_round}"
-        kept = "kept after every round" if self.enough else "never put to the test"
-        facts: dict[str, Any] = {
-            "promises": kept if self.kept else "broken",
-            "rounds": self.rounds,
-            "rounds in violation": self.rounds_in_violation,
-            "first broken": "never" if self.first_breach is None else self.first_breach,
-            "largest shortfall": behind if self.worst_shortfall > 0 else "none",
-        }
+        facts: dict[str, Any] = {"finding": self.verdict}
+        facts |= {} if self.first_breach is None else {"first broken": self.first_breach}
+        facts["largest shortfall"] = behind if self.worst_shortfall > 0 else "none"
         if self.never_seen:
             facts["never seen"] = self.never_seen
         tables = [Table.of(self.arms, "Arms")]

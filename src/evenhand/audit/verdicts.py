@@ -34,7 +34,7 @@ class Entered(NamedTuple):
     rounds : how many.
     pulls, on_offer : of each arm (n_arms,), its plays and the rounds in which it was on offer.
     keys : the segments in natural order and the key of each; {None: 0} where there are none.
-    looks, now : rounds, and the largest shortfall at each; -inf where no floor applied.
+    looks, now : rounds, and what is seen after each (n_looks, 3), as `Books.follow` returns it.
     """
 
     rounds: int
@@ -99,7 +99,8 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
                     in_violation[i] += counts.times[at]
                     left[i] += float(rate) * int(counts.clock[at]) - int(counts.plays[at])  # type: ignore[arg-type]
     enough, notes = _tested(owed, counts, entered) if first is None else (True, ())
-    on_offer, now = entered.on_offer, np.where(entered.now == -np.inf, np.nan, entered.now)
+    on_offer, (behind, ahead, broken) = entered.on_offer, np.where(entered.now == -np.inf, np.nan, entered.now).T
+    seen = {"round": entered.looks, "shortfall": behind, "excess": ahead, "broken": broken.astype(np.int64)}
     table = {
         "arm": labels,
         "owed": promise.floats(),
@@ -118,7 +119,7 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
         rounds_in_violation=int(counts.broken[0]),
         first_violation=None if first is None else (first.round, _named(first.arms)),
         arms=pd.DataFrame(table if None in entered.keys else table | {"behind_over_segments": left}),
-        timeline=pd.DataFrame({"round": entered.looks, "shortfall": now}),
+        timeline=pd.DataFrame(seen),
         promise=promise,
         first_breach=first,
         promises=pd.DataFrame(rows),

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.cli.options import JSON
+from evenhand.cli.options import JSON, with_options_of
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from evenhand.audit.apart import ApartAudit
     from evenhand.audit.findings import Audit
 
-__all__ = ["audit"]
+__all__ = ["Audited", "audit", "promised_rows", "taking_audited"]
+
+Audited = functools.partial[tuple[Any, Any]]
+"""What audits the log that the options of a command name, with these options as its `keywords`."""
 
 
-def audit(
-    logs: Annotated[
+def _audited(
+    log: Annotated[
         list[Path],
         typer.Argument(
             metavar="LOG...",
@@ -58,16 +62,13 @@ def audit(
     segment: Annotated[str, typer.Option(help="A column; promises are checked inside each of its values.")] = "",
     available: Annotated[str, typer.Option(help="A column with the arms on offer, separated by commas.")] = "",
     round: Annotated[str, typer.Option(help="A column whose equal values mark the rows of one round.")] = "",
-    out: Annotated[Path | None, typer.Option(help="Folder for audit.csv, timeline.csv and the picture.")] = None,
-    json: JSON = False,
-) -> None:
-    """Check a decision log against promised shares, caps and windows. Exit code 1 when one was broken, 2 when most rows
-    lie in segments that are too short to break one."""
+) -> tuple[Any, Any]:
+    """Return the audit of a log, or of several that were written apart, and the log: a table, or the name of files that
+    were read in batches."""
     given = (share_texts, cap_texts, window_texts)
     shares, cap, window = (",".join(texts or ()) for texts in given)
     from evenhand import quotas
     from evenhand.audit.audited_promise import check_named
-    from evenhand.cli.output import say_notes
     from evenhand.cli.reading.inputs import changing_shares, named_shares, windows_of
     from evenhand.cli.reading.promises import promise_in
     from evenhand.cli.reading.tables import read_log
@@ -76,11 +77,11 @@ def audit(
     named = named_shares(shares) if changing is None and shares else None
     in_order = bool(order or round or changing is not None)
     texts = [name for name in (arm, available, segment) if name]
-    if len(logs) == 1:
-        frame, kinds = read_log(logs[0], arm, texts, named, whole=in_order)
+    if len(log) == 1:
+        frame, kinds = read_log(log[0], arm, texts, named, whole=in_order)
         given_logs = {"frame": frame}
     else:
-        frames, kinds = _written_apart(logs, arm, texts, named)
+        frames, kinds = _written_apart(log, arm, texts, named)
         given_logs = {"frames": frames}
     caps = named_shares(cap, "--cap") if "=" in cap else cap or None
     bounds = windows_of(window) if window else None
@@ -102,16 +103,43 @@ def audit(
         available=available or None,
         round=round or None,
     )
-    if len(logs) > 1:
-        _show_apart(finding, logs, out, json)
+    return finding, given_logs.get("frame")
+
+
+def taking_audited(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that name a log and a promise in the place of its first parameter, `audited`."""
+    names, own = (inspect.signature(function).parameters for function in (_audited, command))
+
+    @functools.wraps(command)
+    def call(**given: Any) -> None:
+        read = functools.partial(_audited, **{name: given[name] for name in names})
+        command(read, **{name: value for name, value in given.items() if name in own})
+
+    return with_options_of(call, _audited, command, without="audited")
+
+
+@taking_audited
+def audit(
+    audited: Audited,
+    out: Annotated[Path | None, typer.Option(help="Folder for audit.csv, timeline.csv and the picture.")] = None,
+    json: JSON = False,
+) -> None:
+    """Check a decision log against promised shares, caps and windows. Exit code 1 when one was broken, 2 when most rows
+    lie in segments that are too short to break one."""
+    from evenhand.cli.output import say_notes
+
+    (finding, _), given = audited(), audited.keywords
+    if len(given["log"]) > 1:
+        _show_apart(finding, given["log"], out, json)
         raise typer.Exit(0 if finding.kept else 1)
-    several, unit = len(finding.promises) > len(finding.arms) or bool(segment), "round" if round or order else "row"
+    several = len(finding.promises) > len(finding.arms) or bool(given["segment"])
+    unit = "round" if given["round"] or given["order"] else "row"
     if out is not None:
         _write(finding, out, several)
     if json:
         _print_json(finding, several)
     else:
-        _say(finding, logs[0], unit, bool(segment), several)
+        _say(finding, given["log"][0], unit, bool(given["segment"]), several)
         say_notes(finding)
     if not finding.kept or not finding.enough:
         raise typer.Exit(2 if finding.kept else 1)
@@ -188,12 +216,11 @@ def _say(finding: Audit, log: Path, unit: str, segments: bool, several: bool) ->
     from evenhand.audit.findings import when_broken
     from evenhand.cli.output import records, say
 
-    rows = finding.promises[(finding.promises["promise"] != "floor") | (finding.promises["limit"] != "0")]
     title = f"{log}: {finding.rounds:,} decisions"
     if segments:
         records(title, finding.arms[["arm", "pulls", "share", "behind_over_segments"]].to_dict("records"))
-    records("Promises" if segments else title, _promised(finding, rows, unit, segments), empty=False)
-    promised = {arm for named in rows["arm"] for arm in (named if isinstance(named, tuple) else (named,))}
+    records("Promises" if segments else title, promised_rows(finding, unit, segments), empty=False)
+    promised = {arm for named in finding.owed["arm"] for arm in (named if isinstance(named, tuple) else (named,))}
     if free := len(finding.arms) - len(promised):
         say(f"and {free} {'arm' if free == 1 else 'arms'} owed nothing.")
     owes = dict(zip(finding.promise.arms, finding.promise.shares, strict=True))
@@ -216,13 +243,13 @@ def _say(finding: Audit, log: Path, unit: str, segments: bool, several: bool) ->
             say(f"First of all, {finding.first_breach}.")
 
 
-def _promised(finding: Audit, rows: pd.DataFrame, unit: str, segments: bool) -> list[dict[str, Any]]:
+def promised_rows(finding: Audit, unit: str, segments: bool) -> list[dict[str, Any]]:
     """Return a row for each promise: to whom, how much, what they had of the decisions, and when it was broken."""
     from evenhand.audit.findings import when_broken
     from evenhand.cli.output import number
 
     arms, found = finding.arms.set_index("arm"), []
-    for one in rows.sort_values(["rounds_in_violation", "worst_shortfall"], ascending=False).to_dict("records"):
+    for one in finding.owed.sort_values(["rounds_in_violation", "worst_shortfall"], ascending=False).to_dict("records"):
         window, cap = one["promise"] == "window", one["promise"] == "cap"
         named = [*one["arm"]] if isinstance(one["arm"], tuple) else [one["arm"]]
         mine = arms.loc[named]

@@ -42,6 +42,7 @@ COMMANDS = {
     "certify": "certify",
     "label": "studies.label",
     "audit": "audit",
+    "report": "report",
     "evaluate": "evaluate",
     "recommend": "recommend",
     "audit-pairs": "studies.audit_pairs",
@@ -66,7 +67,7 @@ Software that decides fairly while it learns.
 
 Before you decide   simulate, evaluate, label, certify
 From day to day     ask, tell, forget, show, export, choose; add, retire, change
-Was it kept?        audit, verify
+Was it kept?        audit, verify, report
 Stores, service     studies, serve, keys, snapshot, erase
 evenhand itself     demo, list, check, reproduce
 

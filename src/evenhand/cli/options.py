@@ -1,10 +1,12 @@
 """Arguments and options that several commands have."""
 
-from typing import Annotated
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
-__all__ = ["EMPTY", "JSON", "STORE", "STUDY"]
+__all__ = ["EMPTY", "JSON", "STORE", "STUDY", "with_options_of"]
 
 STORE = Annotated[str, typer.Argument(help="The store: a file such as ads.evenhand, or a URL.")]
 STUDY = Annotated[str | None, typer.Option(help="The study's name, if the store has several.")]
@@ -16,3 +18,13 @@ EMPTY = Annotated[
         "text with a category of its own; rows without a group, label or id are dropped."
     ),
 ]
+
+
+def with_options_of(call: Callable[..., None], *functions: Any, without: str = "") -> Callable[..., None]:
+    """Give a function that is called by name the parameters of others, but for one; of two alike the last counts."""
+    found = [inspect.signature(function, eval_str=True).parameters for function in functions]
+    own = {name: one for parameters in found for name, one in parameters.items() if name != without}
+    by_name = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own.values()]
+    call.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined]
+    call.__annotations__ = {name: one.annotation for name, one in own.items()}
+    return call

@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from evenhand.protocol import Label
 
 __all__ = [
-    "answer", "as_json", "cell", "draw", "folder", "line", "number", "picture", "promise_sentence", "promised_cells",
-    "records", "say", "say_notes", "short", "table", "visible",
+    "answer", "as_json", "cell", "draw", "folder", "line", "number", "picture", "png", "promise_sentence",
+    "promise_verdict", "promised_cells", "records", "say", "say_notes", "short", "table", "visible",
 ]  # fmt: skip
 
 CONTROL = re.compile(r"[^\n -~\u00a0-\u200d\u2010-\u2027\u202f-\u2065\u206a-\U0010ffff]")
@@ -139,15 +140,18 @@ def say_notes(about: Any) -> None:
         say(f"- ... and {len(notes) - MOST_NOTES} more notes; --json lists them all")
 
 
-def promise_sentence(when: str, kept: bool | None, worst_shortfall: float, arm: Any, at: Any) -> str:
-    """Return the sentence that says whether a study kept its promise."""
+def promise_verdict(when: str, kept: bool | None) -> str:
+    """Return whether a study kept its promise, in words."""
     if when == "in the long run":
-        verdict = "The promise is for the long run: no single round can break it"
-    elif kept is None:
-        verdict = f"The promise {when} is not due yet"
-    else:
-        verdict = f"The promise was kept {when}" if kept else f"The promise {when} was BROKEN"
-    return f"{verdict}; worst shortfall {worst_shortfall:.4g}, arm {cell(arm)}, round {at}."
+        return "The promise is for the long run: no single round can break it"
+    if kept is None:
+        return f"The promise {when} is not due yet"
+    return f"The promise was kept {when}" if kept else f"The promise {when} was BROKEN"
+
+
+def promise_sentence(when: str, kept: bool | None, worst_shortfall: float, arm: Any, at: Any) -> str:
+    """Return the sentence that says whether a study kept its promise, and how far an arm was behind."""
+    return f"{promise_verdict(when, kept)}; worst shortfall {worst_shortfall:.4g}, arm {cell(arm)}, round {at}."
 
 
 def as_json(body: Any, about: Any = None) -> None:
@@ -194,12 +198,19 @@ def folder(out: Path) -> Path:
 
 
 def picture(figure: Figure, folder: Path, name: str) -> Path:
-    """Write a picture and return its path; a sign that the fonts lack is an empty box."""
+    """Write a picture and return its path."""
     path = folder / f"{name}.png"
+    path.write_bytes(png(figure))
+    return path
+
+
+def png(figure: Figure) -> bytes:
+    """Return a picture as the content of a file; a sign that the fonts lack is an empty box."""
+    content = BytesIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from")
-        figure.savefig(path, dpi=150)
-    return path
+        figure.savefig(content, dpi=150)
+    return content.getvalue()
 
 
 def draw(

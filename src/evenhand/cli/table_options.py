@@ -9,11 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
+from evenhand.cli.options import with_options_of
+
 __all__ = ["TABLE_COMMANDS", "with_table_options"]
 
 TABLE_COMMANDS = {
-    "simulate": "data", "sample": "pool", "certify": "fresh", "label": "table", "audit": "logs", "evaluate": "log",
-    "recommend": "model tell log", "audit-pairs": "table", "choose": "table", "audit-parity": "log",
+    "simulate": "data", "sample": "pool", "certify": "fresh", "label": "table", "audit": "log", "evaluate": "log",
+    "recommend": "model tell log", "audit-pairs": "table", "choose": "table", "audit-parity": "log", "report": "log",
     "new": "shares", "ask": "contexts", "tell": "file rows samples", "change": "shares",
 }  # fmt: skip
 """The commands that read tables, and the parameters that name those of which --header speaks."""
@@ -44,7 +46,7 @@ def with_table_options(command: str, function: Callable[..., None]) -> Callable[
     """Return the function of a command, with the options of tables if it reads them."""
     if command not in TABLE_COMMANDS:
         return function
-    own, added = (inspect.signature(one, eval_str=True).parameters for one in (function, _of_tables))
+    added = inspect.signature(_of_tables).parameters
 
     @functools.wraps(function)
     def call(**given: Any) -> None:
@@ -59,7 +61,4 @@ def with_table_options(command: str, function: Callable[..., None]) -> Callable[
         finally:
             GIVEN.reset(token)
 
-    parameters = {**own, **added}
-    call.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
-    call.__annotations__ = {name: parameter.annotation for name, parameter in parameters.items()}
-    return call
+    return with_options_of(call, function, _of_tables)

@@ -3,11 +3,13 @@ replications."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evenhand.plots.axes import axes_of, one_of
+from evenhand.plots.ends import short
 from evenhand.plots.inputs import check_finding, check_history
 from evenhand.plots.style import (
     DASHED,
@@ -19,6 +21,7 @@ from evenhand.plots.style import (
     looks,
     name_arms,
     over_replications,
+    plain,
     style,
 )
 
@@ -127,43 +130,58 @@ def _stretched(history: xr.Dataset, variable: str) -> xr.Dataset:
 
 
 def plot_audit(finding: Audit, *, ax: Axes | None = None) -> Axes:
-    """Draw the shortfall of the arm furthest behind, round by round, of an audited log, and each promise's first
-    breach."""
+    """Draw an audited log: round by round by how many plays one is behind a share and ahead of a cap, from where on
+    that breaks the promise, the rounds in which the promise was broken (shaded), and each promise's first breach."""
     check_finding("finding", finding, "timeline", "what eh.quotas.audit returns")
     axes = axes_of(ax)
+    seen, promise = finding.timeline, finding.promise
+    worst = f" (at most {short(finding.worst_shortfall)}: {_named(finding.worst_arm)})" if finding.worst_round else ""
+    lines = {"shortfall": f"behind a share{worst}", "excess": "ahead of a cap"}
+    limits = {"a share": ("shortfall", promise.breaks_at), "a cap": ("excess", math.floor(promise.cap_tolerance) + 1)}
+    drawn = [name for name in lines if seen[name].notna().any()]
     with style():
-        axes.plot(finding.timeline["round"], finding.timeline["shortfall"], color=SHADES[0], linewidth=1.4)
-        axes.plot([max(1, finding.worst_round)], [finding.worst_shortfall], "o", color="black", markersize=5)
-        axes.annotate(
-            f"worst: {finding.worst_shortfall:.3g} ({finding.worst_arm})",
-            (max(1, finding.worst_round), finding.worst_shortfall),
-            xytext=(0, 6),
-            textcoords="offset points",
-            ha="center",
-            fontsize=8.5,
-        )
-        limit = finding.promise.breaks_at
-        _forbid(axes, [] if limit is None else [limit])
+        broken = np.diff(seen["broken"], prepend=0) > 0
+        if broken.any():
+            whole: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "step": "pre", "linewidth": 0}
+            edges = np.concatenate([[0], seen["round"]]), np.concatenate([broken[:1], broken])
+            axes.fill_between(*edges, color=SHADES[1], alpha=0.2, label="the promise is broken", **whole)
+        for name, look in looks(drawn).items():
+            axes.plot(seen["round"], seen[name], **look | {"marker": "", "linewidth": 1.4}, label=lines[name])
+        drawn_limits = {what: at for what, (name, at) in limits.items() if name in drawn and at is not None}
+        for limit in sorted(set(drawn_limits.values())):
+            of = " or ".join(what for what, at in drawn_limits.items() if at == limit)
+            axes.axhline(limit, **DASHED, label=f"from {limit:g} on {of} is broken")
         _mark_breaches(finding, axes)
-        axes.margins(y=0.15)
+        axes.margins(x=0, y=0.1)
         axes.locator_params(axis="x", integer=True)
-        verdict = "promise kept" if finding.kept else f"promise broken after {finding.rounds_in_violation} rows"
-        return finish(axes, f"Audit: {verdict}", "row of the log", "plays behind the share", legend=False)
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        if not drawn:
+            axes.set_yticks([])
+        return finish(axes, finding.verdict, "round", "plays behind or ahead" if drawn else "")
 
 
 def _mark_breaches(finding: Audit, axes: Axes, most: int = 8) -> None:
-    """Mark the first breach of each promise that was broken, of the earliest ones if they are many."""
+    """Mark the first breach of each promise that was broken, and name the earliest of them."""
     broken = finding.promises[finding.promises["first_broken"] > 0].sort_values("first_broken", kind="stable")
-    for place, row in enumerate(broken.head(most).to_dict("records")):
-        arms = row["arm"] if isinstance(row["arm"], tuple) else (row["arm"],)
-        inside = "" if row["segment"] is None else f" in {row['segment']}"
-        axes.axvline(row["first_broken"], color="black", linewidth=0.8, linestyle=":")
-        axes.annotate(
-            f" {row['promise']} of {', '.join(map(str, arms))}{inside}",
-            (row["first_broken"], 0.96 - 0.06 * place),
-            xycoords=("data", "axes fraction"),
-            fontsize=7.5,
-        )
+    if broken.empty:
+        return
+    rounds = broken["first_broken"].tolist()
+    top: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "clip_on": False, "zorder": 3}
+    axes.plot(rounds, [1.0] * len(rounds), "v", color="black", markersize=4, **top)
+    rows = broken.head(most).to_dict("records")
+    inside = ["" if row["segment"] is None else f" in {row['segment']}" for row in rows]
+    said = [
+        f"{row['first_broken']:,}: {row['promise']} of {_named(row['arm'])}{where}"
+        for row, where in zip(rows, inside, strict=True)
+    ]
+    said += [f"... and {len(rounds) - most} more"] if len(rounds) > most else []
+    listed = "\n".join(["first broken in round", *said])
+    axes.annotate(listed, (1.02, 0.0), xycoords="axes fraction", va="bottom", fontsize=8, linespacing=1.3)
+
+
+def _named(arm: Any) -> str:
+    """Return an arm's label, or the labels of a set of arms, as it is named in a picture."""
+    return plain(", ".join(map(str, arm)) if isinstance(arm, tuple) else arm, 24)
 
 
 def _forbid(axes: Axes, limits: list[float]) -> None:

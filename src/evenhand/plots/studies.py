@@ -29,10 +29,11 @@ def plot_course(
     counts: ArrayLike,
     labels: Sequence[Any],
     promised: ArrayLike | None = None,
+    caps: ArrayLike | None = None,
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw each arm's share of the decisions over time, and what it was promised.
+    """Draw each arm's share of the decisions over time, what it was promised, and what it may have at most.
 
     Parameters
     ----------
@@ -40,6 +41,7 @@ def plot_course(
     counts : decisions for each arm at each moment (n, n_arms).
     labels : the arms (n_arms,).
     promised : the shares that are promised (n_arms,), dashed in black where there are any.
+    caps : the largest share that each arm may have (n_arms,), nan for none; dash-dotted in black.
 
     Shares of the first tenth of the moments, when they still jump, may leave the picture above.
     """
@@ -47,19 +49,25 @@ def plot_course(
     times = np.asarray(rounds, dtype=float)
     shares = np.asarray(counts, dtype=float) / np.maximum(times, 1.0)[:, None]
     owed = np.zeros(len(labels)) if promised is None else np.asarray(promised, dtype=float)
+    most = np.full(len(labels), np.nan) if caps is None else np.asarray(caps, dtype=float)
     with style():
-        drawn = _lines(axes, times, shares, np.abs(shares[-1] - owed))
+        drawn = _lines(axes, times, shares, np.fmax(np.abs(shares[-1] - owed), np.where(np.isnan(most), 0.0, 2.0)))
         for share in {float(owed[arm]) for arm in drawn} - {0.0}:
             axes.axhline(share, **DASHED, zorder=1)
-        settled = max(shares[len(times) // 10 :].max(), owed.max())
+        for cap in {float(most[arm]) for arm in drawn if most[arm] == most[arm]}:
+            axes.axhline(cap, **{**DASHED, "linestyle": "-."}, zorder=1)
+        settled = max(shares[len(times) // 10 :].max(), owed.max(), np.nanmax(most, initial=0.0))
         axes.set_ylim(0.0, min(1.15 * settled, 1.02) or 1.0)
         texts = {}
         for arm in drawn:
-            has, promise = ("has ", f", promised {owed[arm]:.3g}") if owed[arm] else ("", "")
-            texts[arm] = f"{plain(labels[arm], LABEL)} {has}{shares[-1, arm]:.3g}{promise}"
+            promise = f", promised {owed[arm]:.3g}" if owed[arm] else ""
+            promise += f", at most {most[arm]:.3g}" if most[arm] == most[arm] else ""
+            texts[arm] = f"{plain(labels[arm], LABEL)} {'has ' if promise else ''}{shares[-1, arm]:.3g}{promise}"
         axes.set_xlim(left=min(float(len(labels)), times[-1] / 20))  # before, shares jump from arm to arm
         _name_lines(axes, texts, shares[-1], drawn)
-        title = "Share of the decisions by arm" + (" (dashed: promised)" if owed.any() else "")
+        lines = {"dashed: promised": owed.any(), "dash-dotted: at most": not np.isnan(most).all()}
+        said = "; ".join(words for words, drawn_so in lines.items() if drawn_so)
+        title = "Share of the decisions by arm" + (f" ({said})" if said else "")
         title += _named(labels, "furthest from their promise" if owed.any() else "with the largest shares")
         return finish(axes, title, "decision", "share of the decisions so far", legend=False)
 

@@ -151,11 +151,13 @@ class Books:
         return bool(self.counts.broken[1])
 
     def follow(self, rounds: Rounds, looks: Ints = NONE) -> tuple[int, Floats]:
-        """Enter many rounds; return the first of them whose arm is unknown, or -1, and the largest r A - N of the
-        floors whose clocks tick in each of the rounds `looks`, counted from 1, that are among these."""
+        """Enter many rounds; return the first of them whose arm is unknown, or -1, and what is seen (n_looks, 3) after
+        each of the rounds `looks`, counted from 1, that are among these: the largest r A - N of the floors and the
+        largest N - c A of the caps whose clocks tick in it, -inf for none, and the rounds so far after which a clause
+        was broken."""
         size = len(rounds.starts) - 1 if len(rounds.starts) else len(rounds.codes)
         mine = looks[(looks > self.rounds) & (looks <= self.rounds + size)]
-        now, wrong, before, first = np.full(len(mine), -np.inf), -1, self.rounds, 0
+        now, wrong, before, first = np.empty((len(mine), 3)), -1, self.rounds, 0
         turns = self._spans[(self._spans > before) & (self._spans < before + size)] - before
         for last in [*np.unique(turns).tolist(), size]:
             self._turn()

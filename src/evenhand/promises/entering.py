@@ -76,22 +76,28 @@ def enter(rates: Rates, counts: Counts, rounds: Rounds, t: int, round: int) -> b
 
 
 @kernel
-def behind_now(rates: Rates, counts: Counts, key: int) -> float:
-    """Return the largest r A - N of the clauses whose clock has just ticked, -inf where none has."""
-    n, most = rates.kinds.size, -np.inf
+def look_around(rates: Rates, counts: Counts, key: int, now: Floats) -> None:
+    """Write to `now` (3,) the largest r A - N of the floors and the largest N - c A of the caps whose clocks have just
+    ticked, -inf where none has, and after how many rounds so far a clause was broken."""
+    n = rates.kinds.size
+    now[0], now[1], now[2] = -np.inf, -np.inf, counts.broken[0]
     for q in range(n):
-        at = key * n + q
-        if rates.live[q] and rates.kinds[q] == FLOOR and counts.paused[at] != counts.tick[key]:
-            most = max(most, rates.shares[q] * (counts.tick[key] - counts.idle[at]) - counts.plays[at])
-    return most
+        at, p = key * n + q, rates.numerators[q]
+        if rates.live[q] and counts.paused[at] != counts.tick[key]:
+            clock = counts.tick[key] - counts.idle[at]
+            if rates.kinds[q] == FLOOR and p > 0:
+                now[0] = max(now[0], rates.shares[q] * clock - counts.plays[at])
+            elif rates.kinds[q] == CAP:
+                cap = p / (float(p) * rates.steps[q] + rates.remainders[q]) if p > 0 else 0.0
+                now[1] = max(now[1], counts.plays[at] - cap * clock)
 
 
 @kernel
 def follow(
     rates: Rates, counts: Counts, rounds: Rounds, first: int, last: int, before: int, looks: Ints, now: Floats
 ) -> int:
-    """Enter the rounds `first` .. `last` - 1 of these, of which there were so many before; `now` gets the largest
-    r A - N after each of the rounds `looks`. Return the first that plays what is not known, or -1."""
+    """Enter the rounds `first` .. `last` - 1 of these, of which there were so many before; `now` (n_looks, 3) gets
+    what `look_around` sees after each of the rounds `looks`. Return the first that plays what is not known, or -1."""
     i = 0
     for t in range(first, last):
         round = before + t + 1
@@ -99,7 +105,7 @@ def follow(
             return t
         while i < looks.size and looks[i] <= round:
             if looks[i] == round:
-                now[i] = behind_now(rates, counts, rounds.keys[t] if rounds.keys.size else 0)
+                look_around(rates, counts, rounds.keys[t] if rounds.keys.size else 0, now[i])
             i += 1
     return -1
 

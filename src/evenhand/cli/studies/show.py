@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from evenhand.promises.clause import Clause
     from evenhand.studies import Study
     from evenhand.studies.log.log import Record
+    from evenhand.studies.statistics.statistics import Statistics
 
-__all__ = ["bars", "show"]
+__all__ = ["arm_rows", "bars", "pictures", "show"]
 
 LATEST = 5
 STRETCHES = 60
@@ -137,7 +138,7 @@ def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path]
     )
     for note in found["notes"]:
         say(f"- {note}")
-    rows = every_row = _rows(found["arms"], clauses)
+    rows = every_row = arm_rows(found["arms"], clauses)
     if len(rows) > MOST:
         rows = sorted(rows, key=lambda row: (row["owed"] is None, -(row["owed"] or 0.0), -row["decisions"]))[:MOST]
     more = "" if len(rows) == len(every_row) else f" ({len(every_row) - len(rows)} more)"
@@ -174,7 +175,7 @@ def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path]
         say("written: " + ", ".join(map(str, written)))
 
 
-def _rows(arms: list[dict[str, Any]], clauses: tuple[Clause, ...]) -> list[dict[str, Any]]:
+def arm_rows(arms: list[dict[str, Any]], clauses: tuple[Clause, ...]) -> list[dict[str, Any]]:
     """Return a row for each arm, and for each set of arms that is promised something, with what it is promised."""
     from evenhand.cli.output import promised_cells
 
@@ -227,36 +228,41 @@ def _beyond_shares(promise: dict[str, Any]) -> list[str]:
 
 
 def _write(study: Study, found: dict[str, Any], out: Path) -> list[Path]:
-    import numpy as np
     import pandas as pd
 
     from evenhand.cli.groups import write_bias
     from evenhand.cli.output import draw
     from evenhand.data.csv_files import write_csv
-    from evenhand.plots.studies import plot_course, plot_owed
 
     write_csv(pd.DataFrame(found["arms"]), out / "arms.csv")
-    written = [out / "arms.csv"]
-    statistics = study.statistics()
-    moments, k, promise = statistics.moments, len(statistics.labels), statistics.promise
-    if moments and k:
-        rounds = [moment.round for moment in moments]
-        counts = np.array([moment.counts for moment in moments])
-        promised = None if promise is None else promise.floats()
-        shares = partial(plot_course, rounds, counts, statistics.labels, promised)
-        written.append(draw(out, "shares", shares))
-    owed = [] if promise is None else [arm for arm, share in enumerate(promise.shares) if share]
-    if moments and promise is not None and owed:
-        limit = promise.breaks_at if statistics.when == "at every round" else None
-        stretches = np.array_split(np.arange(len(moments)), min(STRETCHES, len(moments)))
-        behind = np.array([moment.owed for moment in moments])[:, owed]
-        ends = [moments[stretch[-1]].round for stretch in stretches]
-        worst = np.array([behind[stretch].max(axis=0) for stretch in stretches])
-        shortfall = partial(plot_owed, ends, worst, [statistics.labels[arm] for arm in owed], limit)
-        written.append(draw(out, "shortfall", shortfall))
+    written = [out / "arms.csv", *(draw(out, name, plot) for name, plot in pictures(study.statistics()).items())]
     if found["bias"]:
         written += write_bias(pd.DataFrame(found["bias"]), out)
     return written
+
+
+def pictures(statistics: Statistics) -> dict[str, Callable[..., Any]]:
+    """Return what draws the shares of a study over time, and how far arms are behind theirs, by name."""
+    import numpy as np
+
+    from evenhand.plots.studies import plot_course, plot_owed
+
+    moments, promise, labels = statistics.moments, statistics.promise, statistics.labels
+    if not moments or not labels:
+        return {}
+    rounds, counts = [moment.round for moment in moments], np.array([moment.counts for moment in moments])
+    promised = None if promise is None else promise.floats()
+    caps = None if promise is None or promise.caps is None else np.array(promise.caps, np.float64)
+    drawn: dict[str, Callable[..., Any]] = {"shares": partial(plot_course, rounds, counts, labels, promised, caps)}
+    owed = [] if promise is None else [arm for arm, share in enumerate(promise.shares) if share]
+    if promise is not None and owed:
+        limit = promise.breaks_at if statistics.when == "at every round" else None
+        stretches = np.array_split(np.arange(len(moments)), min(STRETCHES, len(moments)))
+        behind = np.array([moment.owed for moment in moments])[:, owed]
+        ends = [rounds[stretch[-1]] for stretch in stretches]
+        worst = np.array([behind[stretch].max(axis=0) for stretch in stretches])
+        drawn["shortfall"] = partial(plot_owed, ends, worst, [labels[arm] for arm in owed], limit)
+    return drawn
 
 
 def _writes(text: str) -> bool:

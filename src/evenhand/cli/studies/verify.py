@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.errors import ArgumentError
 
-__all__ = ["verify"]
+if TYPE_CHECKING:
+    from evenhand.studies.verify import Verification
+
+__all__ = ["in_words", "verify"]
 
 
 def verify(
@@ -30,7 +34,7 @@ def verify(
     json: JSON = False,
 ) -> None:
     """Replay a study from its start and check the promise at every round; exit code 1 if something is wrong."""
-    from evenhand.cli.output import as_json, promise_sentence, say
+    from evenhand.cli.output import as_json, say
     from evenhand.saving.state import write
     from evenhand.studies import Study
 
@@ -46,28 +50,34 @@ def verify(
     if json:
         as_json(found.as_dict())
     else:
-        say(
-            f"{running.name}: {found.decisions} decisions, {found.told} told, {found.forgotten} forgotten, "
-            f"{found.open} open; written by {', '.join(found.versions) or 'nobody yet'}"
-        )
-        for problem in found.problems:
-            say(f"WRONG: {problem}")
-        for note in found.notes:
-            say(f"note: {note}")
-        say("note: the keys of the service are not part of the log; they were not checked.")
-        new = found.entries - found.since
-        if found.ok and found.replayed == new:
-            what = (
-                f"The {new} entries since then are whole and replay" if found.since else "The log is whole and replays"
-            )
-            say(f"{what} to the same decisions and states.")
-        elif found.ok:
-            say(f"The log is whole; {found.replayed} of its {new} entries were replayed, to the same decisions.")
-        if found.worst_shortfall is not None:
-            worst = found.worst_shortfall, found.worst_arm, found.worst_round
-            say(promise_sentence(str(found.promise), found.promise_kept, *worst))
-        elif found.promise_kept is not None:
-            say(f"The promise {'was kept' if found.promise_kept else 'was BROKEN'} {found.promise}.")
-        say(f"Last digest: {found.digest or 'none'}")
+        for line in in_words(running.name, found):
+            say(line)
     if not found.ok:
         raise typer.Exit(1)
+
+
+def in_words(name: str, found: Verification) -> Iterator[str]:
+    """Yield what a verification has found, in sentences."""
+    from evenhand.cli.output import promise_sentence, promise_verdict
+
+    yield (
+        f"{name}: {found.decisions} decisions, {found.told} told, {found.forgotten} forgotten, {found.open} open; "
+        f"written by {', '.join(found.versions) or 'nobody yet'}"
+    )
+    yield from (f"WRONG: {problem}" for problem in found.problems)
+    yield from (f"note: {note}" for note in found.notes)
+    yield "note: the keys of the service are not part of the log; they were not checked."
+    new = found.entries - found.since
+    if found.ok and found.replayed == new:
+        what = f"The {new} entries since then are whole and replay" if found.since else "The log is whole and replays"
+        yield f"{what} to the same decisions and states."
+    elif found.ok:
+        yield f"The log is whole; {found.replayed} of its {new} entries were replayed, to the same decisions."
+    if found.promise_kept is None and found.problems and found.promise not in (None, "in the long run"):
+        yield "Whether the promise was kept is unknown: see the problems above."
+    elif found.worst_shortfall is not None:
+        worst = found.worst_shortfall, found.worst_arm, found.worst_round
+        yield promise_sentence(str(found.promise), found.promise_kept, *worst)
+    elif found.promise_kept is not None:
+        yield f"{promise_verdict(str(found.promise), found.promise_kept)}."
+    yield f"Last digest: {found.digest or 'none'}"

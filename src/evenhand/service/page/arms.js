@@ -7,27 +7,49 @@ import { bar, interval } from "./marks.js";
 import { section } from "./section.js";
 import { table } from "./table.js";
 import { named, noun } from "./labels.js";
+import { capsOf, keyOf, keyOfSet, setsOf, windowsOf } from "./promised.js";
 
 export function arms({ state, ui }) {
   if (state.arms.length === 0) return null;
   const grouped = state.arms.some((arm) => arm.group !== null && arm.group !== undefined);
   const promised = state.arms.some((arm) => typeof arm.promised === "number");
-  const top = Math.max(...state.arms.map((arm) => Math.max(arm.share ?? 0, arm.promised ?? 0)), 1e-9);
+  const capOf = capsOf(state.promise);
+  const capped = Boolean(state.promise?.caps?.length);
+  const windowOf = windowsOf(state.promise);
+  const sets = setsOf(state);
+  const share = ({ share, promised, label }) => Math.max(share ?? 0, promised ?? 0, capOf(label) ?? 0);
+  const top = Math.max(...[...state.arms, ...sets].map(share), 1e-9);
   const columns = [
-    { name: title(noun(state)), head: true, cell: (arm) => named(arm.label), sort: (arm) => String(arm.label) },
+    { name: title(noun(state)), head: true, cell: armOrSet, sort: (arm) => String(arm.label) },
     grouped ? { name: "Group", cell: (arm) => named(arm.group), sort: (arm) => String(arm.group) } : null,
     { name: "Decisions", number: true, cell: (arm) => count(arm.decisions), sort: (arm) => arm.decisions },
     { name: "Share", number: true, cell: (arm) => percent(arm.share), sort: (arm) => arm.share },
     promised
-      ? { name: "Promised", number: true, cell: (arm) => percent(arm.promised), sort: (arm) => arm.promised }
+      ? { name: "Promised", number: true, cell: (arm) => percent(arm.promised || null), sort: (arm) => arm.promised }
       : null,
-    promised ? { name: "Behind now", number: true, cell: (arm) => behind(arm.owed), sort: (arm) => arm.owed } : null,
+    capped
+      ? {
+          name: "At most",
+          number: true,
+          cell: ({ label }) => percent(capOf(label)),
+          sort: ({ label }) => capOf(label) ?? Infinity,
+        }
+      : null,
+    state.promise?.windows?.length ? { name: "Window", number: true, cell: (arm) => windowOf(arm) ?? "–" } : null,
+    promised
+      ? {
+          name: "Behind now",
+          number: true,
+          cell: (arm) => behind(arm.promised ? arm.owed : null),
+          sort: (arm) => (arm.promised ? arm.owed : -Infinity),
+        }
+      : null,
     state.reward
       ? { name: "Mean reward", number: true, cell: (arm) => number(arm.reward), sort: (arm) => arm.reward }
       : null,
     {
       name: promised ? "Share against promise" : "Share drawn",
-      cell: (arm) => bar(arm.share, arm.promised ?? null, top),
+      cell: (arm) => bar(arm.share, arm.promised ?? null, top, capOf(arm.label)),
     },
   ].filter(Boolean);
   const by = columns.find(({ name, sort }) => sort && name === ui.sorted?.name);
@@ -45,14 +67,16 @@ export function arms({ state, ui }) {
     table({
       caption: `${title(word)}s: decisions, shares and rewards`,
       columns,
-      rows,
-      key: ({ label }) => `${typeof label} ${label}`,
+      rows: [...rows, ...sets],
+      key: ({ label, arms }) => (arms ? keyOfSet(arms) : keyOf(label)),
       sorted: ui.sorted,
       hidden: true,
-      left: (arm) => !shown.has(arm),
+      left: (arm) => !arm.arms && !shown.has(arm),
     }),
   );
 }
+
+const armOrSet = ({ label, arms }) => (arms ? arms.map((arm, i) => [i ? " + " : "", named(arm)]) : named(label));
 
 function compare(a, b) {
   if (typeof a === "string" && typeof b === "string") return a.localeCompare(b, "en", { numeric: true });

@@ -10,8 +10,8 @@ const KEYS =
 
 /**
  * spec: {title, round: [..], from?: [..], at: [seconds] or null, axis, domain: [first, last], lines: [{label, look,
- * values, reference?}], limit?: {value, text}, range: [low, high], text: value -> string, tick: (value, step) -> string}.
- * With `from` a point is the largest of the rounds from there to `round`. `reference` is a level beside its line, `limit` a level for all. `zoom(wish)` is called with {first, last},
+ * values, least?, most?}], limit?: {value, text}, range: [low, high], text: value -> string, tick: (value, step) -> string}.
+ * With `from` a point is the largest of the rounds from there to `round`. `least` and `most` are levels beside a line, what it is promised and its cap, `limit` is a level for all. `zoom(wish)` is called with {first, last},
  * {factor, centre}, or null for everything.
  */
 export class Chart {

@@ -33,7 +33,11 @@ export function place(spec, index) {
 /** The rows of the legend; `index` is the round to tell of, null for none, `focused` the line that is pointed at. */
 export function legend(spec, index, focused) {
   const at = index === null ? null : moment(spec, index);
-  const promised = ({ reference }) => (typeof reference === "number" ? `, promised ${spec.text(reference)}` : "");
+  const promised = ({ least, most }) =>
+    [
+      typeof least === "number" ? `, promised ${spec.text(least)}` : "",
+      typeof most === "number" ? `, at most ${spec.text(most)}` : "",
+    ].join("");
   return [
     el(
       "li",

@@ -2,6 +2,7 @@
 
 import { number, numberTick, percent, percentTick } from "./format.js";
 import { look } from "./marks.js";
+import { capsOf } from "./promised.js";
 import { cut } from "./zoom.js";
 
 const MOST = 6;
@@ -27,6 +28,7 @@ export function furthestBehind({ labels }, { arms }) {
 export function chartsOf({ series, state, close, lookOf = (_, k) => k, ui: { chosen, axis, zoom } }) {
   const seen = cut(close?.series && close.zoom === zoom ? close.series : series, zoom);
   const { promised } = series;
+  const capOf = capsOf(state.promise);
   const frame = ({ round, from, at }) => ({
     round,
     from,
@@ -34,14 +36,17 @@ export function chartsOf({ series, state, close, lookOf = (_, k) => k, ui: { cho
     axis: at ? axis : "rounds",
     domain: zoom ? [zoom.first, zoom.last] : [round[0], round.at(-1)],
   });
-  const lines = (values, reference = () => null) =>
+  const lines = (values) =>
     chosen.map((i, k) => ({
       label: series.labels[i],
       look: look(lookOf(series.labels[i], k)),
       values: values[i] ?? [],
-      reference: reference(i),
     }));
-  const shares = lines(seen.shares, (i) => promised?.[i]);
+  const shares = lines(seen.shares).map((line, k) => ({
+    ...line,
+    least: promised?.[chosen[k]] || null,
+    most: capOf(line.label),
+  }));
   const specs = {
     "chart-shares": {
       title: "Shares over the rounds",
@@ -111,7 +116,7 @@ const settled = (row) => row.slice(Math.floor(row.length / 10));
 
 /** From zero to a little above what happened once things had settled. */
 function shareRange(lines) {
-  const values = lines.flatMap(({ values, reference }) => [...settled(values), reference ?? 0]);
+  const values = lines.flatMap(({ values, least, most }) => [...settled(values), least ?? 0, most ?? 0]);
   const high = 1.15 * Math.max(0.001, ...values.filter((value) => value !== null));
   return [0, high > 0.8 ? 1.02 : high];
 }

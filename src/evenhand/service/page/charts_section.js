@@ -17,6 +17,7 @@ export function promise(view) {
   const { state, series, ui } = view;
   if (!series || series.round.length === 0 || series.labels.length === 0) return null;
   const promised = Boolean(series.promised?.some((share) => share !== null));
+  const capped = Boolean(state.promise?.caps?.length);
   return section(
     "shares",
     "Shares",
@@ -25,7 +26,7 @@ export function promise(view) {
       "p",
       { class: "hint" },
       promised
-        ? "The dotted level beside each line is the share that was promised."
+        ? `The dotted level beside each line is the share that was promised${capped ? "; the dashed and dotted one is its cap, which it stays below" : ""}.`
         : `The part of the decisions that went to each ${noun(state)}.`,
     ),
     chooser(series, ui, noun(state)),

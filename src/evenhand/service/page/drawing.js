@@ -5,6 +5,11 @@ import { marker } from "./marks.js";
 const MARKERS = 7;
 const FEW = 12;
 const LINE_GAP = 15;
+/** The dashes of what a line is promised, and of its cap. */
+export const [LEAST, MOST] = [
+  [1, 4],
+  [9, 3, 1, 3],
+];
 
 /** Horizontal levels, under the lines. */
 export function levels(plot, spec, { tones, ink }) {
@@ -22,7 +27,8 @@ export function levels(plot, spec, { tones, ink }) {
   };
   ctx.save();
   spec.lines.forEach((line, i) => {
-    if (typeof line.reference === "number") level(line.reference, tones[i], [1, 4], 1.25);
+    if (typeof line.least === "number") level(line.least, tones[i], LEAST, 1.25);
+    if (typeof line.most === "number") level(line.most, tones[i], MOST, 1.5);
   });
   const { limit } = spec;
   if (limit) level(limit.value, ink, [], 1.5);

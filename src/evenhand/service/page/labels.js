@@ -35,7 +35,7 @@ const LONG = 40;
 
 /** A label as text, cut where it is very long. */
 export function brief(label) {
-  const text = String(label);
+  const text = [label].flat().join(" and ");
   return text.length <= 2 * LONG ? text : `${text.slice(0, 2 * LONG - 1)}…`;
 }
 

@@ -49,15 +49,16 @@ const flat = (klass, height, ...children) =>
 
 const at = (value, low, high) => Math.round((1000 * (value - low)) / (high - low || 1));
 
-/** A bar from 0 to `value`, with a tick where the promise is; both between 0 and `top`. */
-export function bar(value, promised = null, top = 1) {
+/** A bar from 0 to `value`, with a tick where the promise is and a bracket where the cap is; all between 0 and `top`. */
+export function bar(value, promised = null, top = 1, cap = null) {
   const x = (part) => Math.min(1000, at(part, 0, top));
   return flat(
     "bar-of",
     16,
     el("rect", { class: "track", x: 0, y: 5, width: 1000, height: 6 }),
     el("rect", { class: "value", x: 0, y: 5, width: x(value ?? 0), height: 6 }),
-    promised === null ? null : el("path", { class: "tick", d: `M${x(promised)} 0V16` }),
+    promised ? el("path", { class: "tick", d: `M${x(promised)} 0V16` }) : null,
+    cap === null ? null : el("path", { class: "tick cap", d: `M${x(cap) - 9} 1H${x(cap)}V15H${x(cap) - 9}` }),
   );
 }
 

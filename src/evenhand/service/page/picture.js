@@ -1,5 +1,6 @@
 // A chart as a picture to keep: an SVG in the colours of paper, or that SVG drawn as a PNG.
 
+import { LEAST, MOST } from "./drawing.js";
 import { marker } from "./marks.js";
 import { paintOf } from "./plot.js";
 import { save } from "./record.js";
@@ -44,8 +45,13 @@ export function svgOf({ uplot: plot, spec, ticks, along }, subtitle, { tones, in
   const level = (value) => `M${left} ${y(value)}h${wide}`;
   const box = { x: left, y: TOP + top, width: wide, height: high };
   const drawn = node("g", { "clip-path": "url(#plot)" });
-  spec.lines.forEach(({ look, values, reference }, i) => {
-    if (typeof reference === "number") drawn.append(line(level(reference), tones[i], { "stroke-dasharray": "1 4" }));
+  spec.lines.forEach(({ look, values, least, most }, i) => {
+    for (const [value, dash] of [
+      [least, LEAST],
+      [most, MOST],
+    ]) {
+      if (typeof value === "number") drawn.append(line(level(value), tones[i], { "stroke-dasharray": dash.join(" ") }));
+    }
     drawn.append(
       line(path(values), tones[i], {
         "stroke-width": look.width ?? 1.75,

@@ -1,19 +1,26 @@
-// What is promised beside shares that stay as they are: plays, caps, sets, windows, arms off offer, and past shares.
+// What is promised, clause by clause: shares, caps, sets, windows, plays, arms off offer, and past shares.
 
 import { el } from "./dom.js";
 import { count, counted, number, percent, time } from "./format.js";
 import { named } from "./labels.js";
+import { keyOf } from "./promised.js";
 import { section } from "./section.js";
 import { table } from "./table.js";
 
+const MOST = 8;
 const BY = { add: "an arm was added", retire: "an arm was retired", change: "the shares were changed" };
 
 export function promises({ state }) {
   const told = state.promise ?? {};
   const lines = [
+    ...floors(state.arms),
+    told.tolerance >= 1 ? `An arm may be ${counted(Math.floor(told.tolerance), "decision")} behind its share.` : null,
     told.plays ? `${count(told.plays)} arms are played in a round, none of them twice.` : null,
     ...(told.behind ?? []).map(({ label, behind }) => [named(label), ` is behind its share by at most ${number(behind)}.`]),
-    ...(told.caps ?? []).map(({ label, cap }) => [named(label), ` has at most ${percent(cap)} of the rounds.`]),
+    ...alike(told.caps ?? [], "cap").map(({ who, several, value }) => [
+      who,
+      ` ${several ? "have each" : "has"} at most ${percent(value)} of the rounds.`,
+    ]),
     ...(told.sets ?? []).map(({ arms, share }) => [
       arms.map((arm, i) => [i ? " and " : "", named(arm)]),
       ` together are owed ${percent(share)}.`,
@@ -24,7 +31,7 @@ export function promises({ state }) {
     ]),
     ...(told.retired ?? []).map((label) => [named(label), " was taken off offer."]),
   ].filter(Boolean);
-  if (lines.length === 0 && !told.history) return null;
+  if (!state.promise || (lines.length === 0 && !told.history)) return null;
   return section(
     "promises",
     "Promises",
@@ -40,9 +47,34 @@ export function promises({ state }) {
   );
 }
 
+/** The promised shares of single arms; those that are the same are said once. */
+function floors(arms) {
+  const owed = arms.filter(({ promised }) => typeof promised === "number");
+  const nothing = owed.filter(({ promised }) => promised === 0).length;
+  return [
+    ...alike(
+      owed.filter(({ promised }) => promised > 0),
+      "promised",
+    ).map(({ who, several, value }) => [who, ` ${several ? "are each" : "is"} owed at least ${percent(value)} of the rounds.`]),
+    nothing > 0 && nothing < owed.length ? `${counted(nothing, "arm")} ${nothing > 1 ? "are" : "is"} owed no share.` : null,
+  ];
+}
+
+/** Rows with the same value of a field together: who they are, whether they are several, and the value. */
+function alike(rows, field) {
+  const same = new Map();
+  for (const row of rows) same.set(row[field], [...(same.get(row[field]) ?? []), row]);
+  return [...same].map(([value, some]) => {
+    const shown = some.length <= MOST ? some : some.slice(0, MOST - 1);
+    const last = shown.length < some.length ? ` and ${count(some.length - shown.length)} more` : null;
+    const joint = (i) => (i === 0 ? "" : i === shown.length - 1 && !last ? " and " : ", ");
+    return { value, several: some.length > 1, who: [...shown.map(({ label }, i) => [joint(i), named(label)]), last] };
+  });
+}
+
 function history(epochs) {
-  const arms = new Map(epochs.flatMap(({ shares }) => shares.map(({ label }) => [key(label), label])));
-  const owed = ({ shares }, arm) => shares.find(({ label }) => key(label) === arm)?.share;
+  const arms = new Map(epochs.flatMap(({ shares }) => shares.map(({ label }) => [keyOf(label), label])));
+  const owed = ({ shares }, arm) => shares.find(({ label }) => keyOf(label) === arm)?.share;
   return table({
     caption: "Promised shares, and from when",
     key: (epoch) => epoch.place,
@@ -59,5 +91,3 @@ function history(epochs) {
     ],
   });
 }
-
-const key = (label) => `${typeof label} ${label}`;

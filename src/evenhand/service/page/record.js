@@ -14,38 +14,54 @@ export function record({ state, record: { busy, problem, form, audit } }) {
     "record",
     "Log",
     "The log",
-    el("h3", {}, "Download"),
-    el("p", { class: "hint" }, "A row for each decision, with its reason, its reward and its times."),
     el(
       "div",
-      { class: "filters" },
+      { class: "beside" },
       el(
-        "label",
+        "div",
         {},
-        "Contents ",
+        el("h3", {}, "Audit"),
         el(
-          "select",
-          { "data-action": "form" },
-          Object.entries(FORMS).map(([name, words]) => el("option", { value: name, selected: name === form }, words)),
+          "p",
+          { class: "hint" },
+          "Reads the whole log from its start: is it complete and unchanged, does the policy decide the same again, and was the promise kept at every round?",
         ),
+        auditing(state, audit),
       ),
-      Object.entries(FORMATS).map(([format, name]) =>
-        el(
-          "button",
-          { type: "button", "data-action": "download", "data-format": format, disabled: Boolean(busy) },
-          name,
-        ),
+      el(
+        "div",
+        {},
+        el("h3", {}, "Download"),
+        el("p", { class: "hint" }, "A row for each decision, with its reason, its reward and its times."),
+        downloads(form, busy),
+        problem ? el("p", { class: "problem", role: "alert" }, problem) : null,
       ),
-      el("span", { class: "hint", role: "status" }, busy ? `Preparing ${FORMATS[busy]} …` : ""),
     ),
-    problem ? el("p", { class: "problem", role: "alert" }, problem) : null,
-    el("h3", {}, "Audit"),
+  );
+}
+
+function downloads(form, busy) {
+  return el(
+    "div",
+    { class: "filters" },
     el(
-      "p",
-      { class: "hint" },
-      "Reads the whole log from its start: is it complete and unchanged, does the policy decide the same again, and was the promise kept at every round?",
+      "label",
+      {},
+      "Contents ",
+      el(
+        "select",
+        { "data-action": "form" },
+        Object.entries(FORMS).map(([name, words]) => el("option", { value: name, selected: name === form }, words)),
+      ),
     ),
-    auditing(state, audit),
+    Object.entries(FORMATS).map(([format, name]) =>
+      el(
+        "button",
+        { type: "button", "data-action": "download", "data-format": format, disabled: Boolean(busy) },
+        name,
+      ),
+    ),
+    el("span", { class: "hint", role: "status" }, busy ? `Preparing ${FORMATS[busy]} …` : ""),
   );
 }
 

@@ -16,16 +16,17 @@ export function study(view) {
   const { state } = view;
   const before = [promises, arms];
   const begun = [
+    record,
     promise,
     promises,
-    reward,
     arms,
+    workers,
+    reward,
     forced,
     open,
     bias,
     groups,
     decisionsSection,
-    record,
     comparing,
   ];
   const parts = (state.decisions > 0 ? begun : before).map((part) => part(view)).filter(Boolean);

@@ -1,0 +1,197 @@
+"""`evenhand report`: whether a promise was kept, as one HTML file for people who have neither evenhand nor a key."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from evenhand.cli.audit import Audited, promised_rows, taking_audited
+from evenhand.cli.options import JSON, STUDY
+from evenhand.errors import ArgumentError, wanted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from evenhand.display.html import Table
+    from evenhand.promises.promise import Promise
+
+__all__ = ["report"]
+
+LATEST = 8
+SUPPOSED = (
+    "This supposes that an arm earns the same whenever and for whomever it is played, and that every arm is always on "
+    "offer. The best arm is found in one half of the rewards and its lead measured in the other, so that luck is not "
+    "counted as cost. Where a learner chose the arms, those that it tried rarely look worse than they are."
+)
+Found = tuple[str, bool | None, str, str, dict[str, Any]]
+"""Of what, whether the promise was kept, the answer as a sentence, how to check it again, and the other parts."""
+
+
+@taking_audited
+def report(
+    audited: Audited,
+    context: typer.Context,
+    log: Annotated[
+        str, typer.Argument(metavar="STORE|LOG", help="The store of a study, or a log as `evenhand audit` reads it.")
+    ],
+    study: STUDY = None,
+    reward: Annotated[str, typer.Option(help="A log's column of rewards, to say what keeping the promise costs.")] = "",
+    out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("report.html"),
+    json: JSON = False,
+) -> None:
+    """Write one HTML file that opens without a server: what is promised, whether it was kept and where not, the
+    picture, the cost, the last decisions with reasons, how to check it again. Exit code 1 when it was broken."""
+    from evenhand.cli.output import answer
+    from evenhand.display.report import page
+
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise ArgumentError(wanted("--out", "a file that ends in .html", str(out)))
+    store, words = _is_store(log), ["evenhand", "audit", log]
+    for one in context.command.params:
+        name, option, value = str(one.name), max(one.opts, key=len), context.params.get(str(one.name))
+        if name not in ("log", "out", "json") and "COMMANDLINE" in str(context.get_parameter_source(name)):
+            if store != (name == "study"):
+                beside = "the store of a study, which knows its promise" if store else "a log"
+                raise ArgumentError(wanted(option, f"nothing beside {beside}", value))
+            given = value if isinstance(value, (list, tuple)) else [value]
+            words += [] if name == "reward" else [word for each in given for word in (option, str(each))]
+    found = _of_study(log, study) if store else _of_log(audited, log, reward, shlex.join(words))
+    out.write_text(page(*found), encoding="utf-8")
+    _, kept, verdict, _, parts = found
+    notes = parts["notes"][0]
+    said = "\n".join([f"{verdict}.", f"Written: {out}", *(f"- {note}" for note in notes)])
+    answer({"file": str(out), "kept": kept, "verdict": verdict, "notes": notes}, said, json)
+    if kept is False or not (kept or store):
+        raise typer.Exit(2 if kept is None else 1)
+
+
+def _is_store(place: str) -> bool:
+    """Return whether a place is a store of studies: a URL, or a file of SQLite."""
+    if "://" in place or not Path(place).is_file():
+        return "://" in place
+    with Path(place).open("rb") as file:
+        return file.read(15) == b"SQLite format 3"
+
+
+def _of_log(audited: Audited, log: str, reward: str, again: str) -> Found:
+    """Return the report on a log."""
+    import pandas as pd
+
+    from evenhand.audit.decision_log import read_plays, read_rounds
+    from evenhand.data.tables import numbers
+    from evenhand.plots import plot_audit
+    from evenhand.promises.clause import in_words
+
+    finding, frame = audited(log=[Path(log)])
+    named, last, cost = audited.keywords, [], ["Not known: the log was read in batches."]
+    if isinstance(frame, pd.DataFrame):
+        cost = ["Not known: name the column of rewards with --reward."]
+        rounds = read_rounds(frame, named["order"] or None, named["round"] or None)
+        rows = frame.assign(round=rounds.of_row + 1).sort_values("round", kind="stable").tail(LATEST)
+        shown = ("round", named["order"], named["arm"], named["segment"], named["available"], "reason", reward)
+        last = [_table(rows[[name for name in dict.fromkeys(shown) if name in rows]], "_")]
+        if reward:
+            known = frame.dropna(subset=reward) if reward in frame else frame
+            earned, plays = numbers(known, reward), read_plays(known, named["arm"], dict.fromkeys(finding.promise.arms))
+            alone = len(plays.labels) == len(known)
+            cost = _cost(finding.promise, plays.labels, earned) if alone else ["Not known: arms share a reward."]
+    inside = [f"all of this inside each value of {named['segment']}"] if named["segment"] else []
+    if Path(log).is_file():
+        with Path(log).open("rb") as file:
+            again += f"\nsha256sum {shlex.quote(log)}    # {hashlib.file_digest(file, 'sha256').hexdigest()}"
+    breach = finding.first_breach
+    parts = {
+        "promised": [[*in_words(finding.promise.clauses), *inside]],
+        "broken": [f"First of all, {breach}."] if breach else [],
+        "picture": [_picture(partial(plot_audit, finding))],
+        "got": [_table(pd.DataFrame(promised_rows(finding, "round", bool(named["segment"]))))],
+        "cost": cost,
+        "last": last,
+        "notes": [list(finding.notes)],
+    }
+    return log, finding.kept if finding.enough else None, finding.verdict, again, parts
+
+
+def _of_study(place: str, name: str | None) -> Found:
+    """Return the report on a study."""
+    import pandas as pd
+
+    from evenhand.audit.findings import when_broken
+    from evenhand.cli.output import promise_verdict
+    from evenhand.cli.studies.show import arm_rows, pictures
+    from evenhand.cli.studies.verify import in_words as in_sentences
+    from evenhand.display.html import notes_of
+    from evenhand.promises.clause import clauses_of, in_words
+    from evenhand.studies import Study
+    from evenhand.studies.statistics.state import summarize
+
+    with Study.open(place, name) as running:
+        found, statistics, frame = running.verify(), running.statistics(), running.frame()
+        arms, clauses = summarize(running, statistics)["arms"], clauses_of(statistics.promise, statistics.windows)
+        notes, of, store = notes_of(running.policy), running.name, running.store.url if "://" in place else place
+    promise, changes, cost = statistics.promise, len(statistics.epochs) - 1, []
+    arm = "arms" if "arms" in frame else "arm"
+    last = frame[["ticket", "at", arm, "reason", "status", "reward"]].tail(LATEST)
+    said = in_words(clauses)
+    said += [f"changed {changes} times; each round was checked by the promise of then"] if changes > 0 else []
+    if promise is not None:
+        told = frame.loc[frame["status"].eq("told") & frame["reward"].notna(), [arm, "reward"]].explode([arm, "reward"])
+        forced = f"The promise forced {statistics.forced:,} of {statistics.rounds:,} decisions."
+        cost = [forced, *_cost(promise, told[arm].to_numpy(), told["reward"].to_numpy(float))]
+    if found.promise_kept is False and found.first_violation:
+        times, first = found.rounds_in_violation, found.first_violation[0]
+        verdict = f"The promise was broken {when_broken(times, first, found.decisions, 'round')}"
+    elif found.promise is None or found.problems:
+        nothing = "The log is sound; the policy makes no promise that it can show"
+        verdict = found.problems[0] if found.problems else nothing
+    else:
+        verdict = promise_verdict(found.promise, found.promise_kept)
+    parts = {
+        "promised": [said],
+        "shown": [[line for line in in_sentences(of, found) if line.removeprefix("note: ") not in found.notes]],
+        "picture": [_picture(plot) for plot in pictures(statistics).values()],
+        "got": [_table(pd.DataFrame(arm_rows(arms, clauses)))],
+        "cost": cost,
+        "last": [_table(last.assign(at=last["at"].dt.floor("s")))],
+        "notes": [[*notes, *found.notes]],
+    }
+    known = ["--known", found.digest] if found.digest else []
+    again = shlex.join(["evenhand", "verify", store, "--study", of, *known])
+    return f"Study {of}", found.promise_kept if found.ok else False, verdict, again, parts
+
+
+def _cost(promise: Promise, labels: Any, rewards: Any) -> list[str]:
+    """Return what keeping the promise costs, and what that supposes."""
+    from evenhand.data.tables import places_in
+    from evenhand.evaluation.price import price_of
+
+    price = price_of(promise, places_in(labels, list(promise.arms)), rewards)
+    if price is None:
+        return ["What keeping it costs is not known: an arm has too few rewards."]
+    value, low, high = (f"{number:.3g}" for number in price)
+    shown = "" if price[1] > 0 else "; that it costs anything is not shown"
+    about = f"about {value} in reward for each play (95 % interval {low} to {high}{shown})"
+    return [f"Keeping it costs {about}, against giving every play to the arm that earns most. {SUPPOSED}"]
+
+
+def _table(frame: pd.DataFrame, joint: str = " ") -> Table:
+    """Return the columns of a table in which something stands, the words of a name joined so."""
+    from evenhand.display.html import Table
+
+    filled = frame.dropna(axis="columns", how="all").reset_index(drop=True)
+    return Table.of(filled.rename(columns=lambda name: str(name).replace("_", joint)))
+
+
+def _picture(plot: Callable[..., Any]) -> bytes:
+    from evenhand.cli.output import png
+    from evenhand.plots.style import figure
+
+    drawn, axes = figure()
+    plot(ax=axes)
+    return png(drawn)

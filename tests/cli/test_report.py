@@ -1,0 +1,225 @@
+"""A report is one file: the answer first, standing alone, and what it says can be checked again."""
+
+import html
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ArgumentError
+from tests.cli.shell import NEW, answer, call, refused
+
+CHROMIUM = shutil.which("chromium")
+ARMS = "aabbacabbcab" * 4
+PROMISE = """
+tolerance = 1
+[shares]
+a = 0.5
+[caps]
+b = "1/4"
+[[sets]]
+arms = ["b", "c"]
+share = 0.25
+"""
+
+
+@pytest.fixture
+def log(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = {"item": list(ARMS), "click": [int(arm == "a") for arm in ARMS], "when": range(len(ARMS), 0, -1)}
+    pd.DataFrame(rows).to_csv("log.csv", index=False)
+    (tmp_path / "promise.toml").write_text(PROMISE)
+    return "log.csv"
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    promise = eh.Promise({"a": 0.25, "b": 0, "c": 0}, caps={"b": 0.5}, windows={"c": 9})
+    with eh.Study.create("ads.evenhand", eh.quotas.DeadlineLearn(eh.learners.UCB1(), promise), name="ads") as study:
+        for _ in range(80):
+            decision = study.ask()
+            study.tell(decision, float(decision.arm == "b"))
+    return "ads.evenhand"
+
+
+def reported(*arguments, code):
+    """The text of a report, and its words."""
+    result = call("report", *arguments)
+    assert result.exit_code == code, result.output + repr(result.exception)
+    text = Path("report.html").read_text(encoding="utf-8")
+    shown = re.sub(r"<style>.*</style>|data:image/png;base64,[^\"]*", " ", text, flags=re.DOTALL)
+    return text, " ".join(html.unescape(re.sub(r"<[^>]+>", " ", shown)).split())
+
+
+def commands(text):
+    return html.unescape(re.search(r"<pre>(.*?)</pre>", text, re.DOTALL)[1]).splitlines()
+
+
+def test_a_report_on_a_log_says_what_was_promised_and_where_it_was_broken(log):
+    text, words = reported(log, "--arm", "item", "--promise", "promise.toml", "--reward", "click", code=1)
+    finding = eh.quotas.audit(
+        pd.read_csv(log), arm="item",
+        promise=eh.Promise({"a": 0.5, "b": 0, "c": 0, ("b", "c"): 0.25}, tolerance=1, caps={"b": 0.25}),
+    )  # fmt: skip
+    assert f"▲ {finding.verdict}" in words
+    assert "What the log shows" not in words
+    for line in (
+        "a at least 1/2 of the rounds (behind by at most 1)",
+        "b, c together at least 1/4 of the rounds",
+        "b at most 1/4 of the rounds",
+        f"First of all, {finding.first_breach}.",
+        "Keeping it costs about",
+        "This supposes that an arm earns the same",
+    ):
+        assert line in words
+    assert text.count("data:image/png;base64,") == 1
+
+
+def test_the_command_in_a_report_finds_the_same(log):
+    options = ["--arm", "item", "--shares", "a=0.25", "--shares", "c=0.2", "--order", "when", "--sep", ","]
+    text, words = reported(log, *options, code=1)
+    audit, digest = commands(text)
+    assert shlex.split(audit) == ["evenhand", "audit", log, *shlex.split(audit)[3:]]
+    again = call(*shlex.split(audit)[1:], "--json")
+    assert (again.exit_code, json.loads(again.stdout)["kept"]) == (1, False)
+    assert f"of {json.loads(again.stdout)['rounds']} rounds" in words
+    checked = subprocess.run(shlex.split(digest, comments=True), capture_output=True, text=True, check=True)
+    assert checked.stdout.split()[0] in digest
+
+
+def test_the_last_decisions_of_a_log_stand_in_its_order(log):
+    _, words = reported(log, "--arm", "item", "--shares", "0.1", "--order", "when", "--tolerance", "3", code=0)
+    assert "round when item 41 41 " in words
+    assert "The promise was kept in each of 48 rounds" in words
+    assert "Not known: name the column of rewards with --reward." in words
+
+
+def test_a_report_on_a_study_says_what_its_log_shows_and_how_to_verify_it(store):
+    text, words = reported(store, code=0)
+    for line in (
+        "✓ The promise was kept at every round",
+        "a at least 1/4 of the rounds",
+        "b at most 1/2 of the rounds",
+        "c at least once in any 9 rounds",
+        "The log is whole and replays to the same decisions and states.",
+        "The promise forced ",
+        "Keeping it costs about",
+        "ticket at arm reason status reward",
+    ):
+        assert line in words
+    assert text.count("data:image/png;base64,") == 2
+    (verify,) = commands(text)
+    assert "The promise was kept" in answer(*shlex.split(verify)[1:])
+
+
+@pytest.mark.parametrize("of", ["log", "store"])
+def test_a_report_stands_alone(of, request):
+    arguments = ["--arm", "item", "--shares", "0.3"] if of == "log" else []
+    text, _ = reported(request.getfixturevalue(of), *arguments, code=1 if of == "log" else 0)
+    assert not re.findall(r"<script|<link|@import|url\(", text)
+    assert all(source.startswith("data:image/png;base64,") for source in re.findall(r"(?:src|href)=\"([^\"]*)", text))
+
+
+COSTS = {
+    "a reward that is not known yet": (["a,1", "b,", "a,1", "b,0"] * 9, "Keeping it costs about 0.4 "),
+    "a reward of several arms": (['"[""a"", ""b""]",1', '"[""b"", ""a""]",0'] * 9, "Not known: arms share a reward."),
+    "an arm without a reward": (["a,1", "b,"] * 9, "is not known: an arm has too few rewards"),
+}
+
+
+@pytest.mark.parametrize("kind", COSTS)
+def test_the_cost_is_said_where_the_log_shows_it(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows, said = COSTS[kind]
+    Path("log.csv").write_text("\n".join(["arm,won", *rows]))
+    _, words = reported("log.csv", "--shares", "b=0.4", "--reward", "won", code=0)
+    assert said in words
+
+
+def test_files_that_are_read_in_batches_have_no_cost(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for part in "12":
+        Path(f"log{part}.csv").write_text("arm,won\n" + "a,1\nb,0\n" * 9)
+    _, words = reported("log*.csv", "--shares", "0.4", "--reward", "won", code=0)
+    assert "Not known: the log was read in batches." in words
+    assert "The promise was kept in each of 36 rounds" in words
+
+
+def test_segments_that_are_too_short_are_exit_code_2(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("log.csv").write_text("arm,person\n" + "".join(f"{'ab'[i % 2]},{i}\n" for i in range(9)))
+    _, words = reported("log.csv", "--shares", "0.4", "--segment", "person", code=2)
+    assert "The promise was not put to the test" in words
+
+
+def test_labels_in_a_report_are_text(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame({"arm": ["<b>x</b>", "y"] * 9}).to_csv("log.csv", index=False)
+    text, words = reported("log.csv", "--shares", "0.4", code=0)
+    assert "<b>x" not in text
+    assert "<b>x</b>" in words
+
+
+def test_a_study_that_promises_nothing_has_a_report(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with eh.Study.create("s.evenhand", eh.sampling.UniformSampler(["x", "y"]), name="s") as study:
+        study.ask()
+    _, words = reported("s.evenhand", code=0)
+    assert "The log is sound; the policy makes no promise that it can show" in words
+
+
+def test_a_study_without_a_decision_has_a_report(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    answer("new", "s.evenhand", *NEW)
+    _, words = reported("s.evenhand", code=0)
+    assert "evenhand verify s.evenhand --study s" in words
+
+
+def test_a_store_that_was_changed_is_not_sound(store):
+    import sqlite3
+
+    with sqlite3.connect(store) as connection:
+        connection.execute("UPDATE events SET at = at + 1 WHERE sequence = 40")
+    _, words = reported(store, code=1)
+    assert "▲ entry 40 was changed after it was written" in words
+    assert "WRONG: entry 40 " in words
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["log.csv", "--arm", "item", "--shares", "0.1", "--out", "r.pdf"], "--out: wanted a file that ends in .html"),
+        (["log.csv", "--arm", "item", "--shares", "0.1", "--study", "ads"], "--study: wanted nothing beside a log"),
+        (["ads.evenhand", "--shares", "0.1"], "--shares: wanted nothing beside the store of a study"),
+        (["ads.evenhand", "--reward", "click"], "--reward: wanted nothing beside the store of a study"),
+    ],
+)
+def test_what_does_not_fit_is_refused(arguments, words, log, store):
+    refused(ArgumentError, words, "report", *arguments)
+
+
+def test_a_report_is_said_as_json(log):
+    result = call("report", log, "--arm", "item", "--shares", "0.3", "--json")
+    body = json.loads(result.stdout)
+    assert (body["file"], body["kept"], result.exit_code) == ("report.html", False, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.plain
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+@pytest.mark.parametrize("of", ["log", "store"])
+def test_a_report_prints_on_two_pages(of, request, tmp_path):
+    arguments = ["--arm", "item", "--promise", "promise.toml", "--reward", "click"] if of == "log" else []
+    reported(request.getfixturevalue(of), *arguments, code=1 if of == "log" else 0)
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer"]
+    printed = tmp_path / "report.pdf"
+    places = [f"--user-data-dir={tmp_path}/profile", f"--print-to-pdf={printed}", "report.html"]
+    subprocess.run([CHROMIUM, *flags, *places], check=True, cwd=tmp_path, capture_output=True)
+    assert len(re.findall(rb"/Type\s*/Page\b", printed.read_bytes())) <= 2
