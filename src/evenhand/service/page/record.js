@@ -138,8 +138,6 @@ function promised({
   ...rest
 }) {
   if (!promise) return "The policy makes no promise that a log can show.";
-  if (kept === null && !rest.ok)
-    return "Whether the promise was kept is unknown: see the problems above.";
   if (kept === null) return `The promise is due ${promise}; it is not due yet.`;
   const most =
     typeof worst === "number" && round
