@@ -79,6 +79,7 @@ def test_registered_world():
     assert done.exit_code == 0, done.output
     body = json.loads(done.output)
     assert {"true_regret", "biased_regret", "perceived_regret", "share_of_sensitive"} <= set(body["policies"][0])
+    assert {(row["group"], row["reference"]) for row in body["bias"]} == {("sensitive", "reference")}
 
 
 @pytest.mark.parametrize(

@@ -145,9 +145,9 @@ def test_many_features_do_not_widen_the_interval_for_the_average_person():
 @pytest.mark.parametrize(
     ("gap", "low", "high", "said"),
     [
-        (-0.26, -0.351, -0.18, "paid is 0.26 lower for F than for M (95% interval: 0.18 to 0.35 lower)."),
-        (0.26, 0.18, 0.351, "paid is 0.26 higher for F than for M (95% interval: 0.18 to 0.35 higher)."),
-        (-0.1, -0.3, 0.1, "0.1 lower for F than for M (95% interval: 0.3 lower to 0.1 higher, so it may be chance)."),
+        (-0.26, -0.351, -0.18, "paid is 0.26 lower for F than for M (95 % interval: 0.18 to 0.35 lower)."),
+        (0.26, 0.18, 0.351, "paid is 0.26 higher for F than for M (95 % interval: 0.18 to 0.35 higher)."),
+        (-0.1, -0.3, 0.1, "0.1 lower for F than for M (95 % interval: 0.3 lower to 0.1 higher, so it may be chance)."),
         (-0.1, -np.inf, np.inf, "cannot be told: the rows of F or of M do not tell the effect of age; leave that out."),
     ],
 )

@@ -48,7 +48,9 @@ def learned_bias(world: Any, rounds: int, seed: int) -> pd.DataFrame:
     for _ in range(min(rounds, ENOUGH)):
         decision = policy.ask(*world.observe())
         policy.tell(decision, *world.respond(decision))
-    return policy.bias(features=getattr(world, "features", None))
+    others = [name for name in policy.membership.names if name != getattr(world, "sensitive", None)]
+    reference = others[0] if len(others) == 1 else None
+    return policy.bias(reference, features=getattr(world, "features", None))
 
 
 def say_bias(found: pd.DataFrame, reward: str) -> None:

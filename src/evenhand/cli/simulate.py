@@ -28,7 +28,7 @@ def simulate(
         Path | None, typer.Option(help="Your own table instead: CSV, Parquet, Arrow or JSON lines, or -.")
     ] = None,
     arm: Annotated[
-        str, typer.Option(help="Column of arms in --data, arm; with --group several, age,sex, or the group alone.")
+        str, typer.Option(help="Column of arms in --data; with --group also several, age,sex, or by default the group.")
     ] = "",
     reward: Annotated[str, typer.Option(help="Column of rewards in --data, in [0, 1] without --group.")] = "reward",
     group: Annotated[str, typer.Option(help="Column of groups in --data; rewards may be biased against one.")] = "",

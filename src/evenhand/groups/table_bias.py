@@ -135,6 +135,6 @@ def in_words(found: pd.DataFrame, reward: str, level: float = 0.95) -> list[str]
             between = f"{-low:.2g} lower to {high:.2g} higher, so it may be chance"
         said.append(
             f"For the average person of the table, {reward} is {abs(gap):.2g} {way} for {group} than for {reference} "
-            f"({level:.0%} interval: {between})."
+            f"({100 * level:g} % interval: {between})."
         )
     return said
