@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,6 @@ from evenhand.sampling.models.trainer import Trainer
 from evenhand.sampling.pools.examples import Told
 from evenhand.sampling.pools.pools import ArrayPool
 from evenhand.sampling.reweighting import minimax_reweighting
-
-if TYPE_CHECKING:
-    from evenhand.sampling.sampler import Sampler
 
 __all__ = ["Collected", "final_classifier", "fresh_risks", "named_columns", "uniform_draw"]
 
@@ -108,9 +105,11 @@ def fresh_risks(model: Any, pool: ArrayPool, drawn: Any, loss: Loss = "zero_one"
 
 
 def uniform_draw(
-    sampler: Sampler, pool: ArrayPool, cost: float, *, reweighted: bool = False
+    sampler: Any, pool: ArrayPool, cost: float, *, reweighted: bool = False
 ) -> tuple[Any, NDArray[np.int64]]:
-    """Return the final model of rows that are drawn from the whole pool alike until they cost as much, and the rows."""
+    """Return the final model that a sampler would have of rows which are drawn uniformly from the whole pool, until
+    they cost as much; and the rows.
+    """
     order = generator(sampler.seed, STREAM).permutation(len(pool.y))
     prices = np.array([1.0 if sampler.costs is None else sampler.costs[group] for group in pool.groups])
     rows = order[: np.searchsorted(prices[pool.group[order]].cumsum(), cost * (1 + 1e-12), side="right")]
