@@ -299,8 +299,8 @@ def test_pictures_and_tables_compare_shares_of_the_rounds_on_offer(stepped):
     assert max(bar.get_height() for bar in axes.patches[:1]) >= 0.5
     assert axes.get_ylabel() == "share of the rounds on offer"
     plt.close(figure)
-    columns, rows = _arms(history)
-    assert (columns, rows[0][1]) == (["arm", "owed", "DeadlineLearn"], "0.5000")
+    columns, rows = _arms(history, list(policy.promise.clauses))
+    assert (columns, rows[0][1]) == (["arm", "promised", "DeadlineLearn"], 0.5)
     assert float(rows[0][2]) >= 0.5
 
 
