@@ -136,8 +136,10 @@ def plot_audit(finding: Audit, *, ax: Axes | None = None) -> Axes:
     axes = axes_of(ax)
     seen, promise = finding.timeline, finding.promise
     worst = f" (at most {short(finding.worst_shortfall)}: {_named(finding.worst_arm)})" if finding.worst_round else ""
-    lines = {"shortfall": f"behind a share{worst}", "excess": "ahead of a cap"}
-    limits = {"a share": ("shortfall", promise.breaks_at), "a cap": ("excess", math.floor(promise.cap_tolerance) + 1)}
+    lines = {
+        "shortfall": (f"behind a share{worst}", "share", promise.breaks_at),
+        "excess": ("ahead of a cap", "cap", math.floor(promise.cap_tolerance) + 1.0),
+    }
     drawn = [name for name in lines if seen[name].notna().any()]
     with style():
         broken = np.diff(seen["broken"], prepend=0) > 0
@@ -146,11 +148,10 @@ def plot_audit(finding: Audit, *, ax: Axes | None = None) -> Axes:
             edges = np.concatenate([[0], seen["round"]]), np.concatenate([broken[:1], broken])
             axes.fill_between(*edges, color=SHADES[1], alpha=0.2, label="the promise is broken", **whole)
         for name, look in looks(drawn).items():
-            axes.plot(seen["round"], seen[name], **look | {"marker": "", "linewidth": 1.4}, label=lines[name])
-        drawn_limits = {what: at for what, (name, at) in limits.items() if name in drawn and at is not None}
-        for limit in sorted(set(drawn_limits.values())):
-            of = " or ".join(what for what, at in drawn_limits.items() if at == limit)
-            axes.axhline(limit, **DASHED, label=f"from {limit:g} on {of} is broken")
+            label, what, limit = lines[name]
+            axes.plot(seen["round"], seen[name], **look | {"marker": "", "linewidth": 1.4}, label=label)
+            if limit is not None:
+                axes.axhline(limit, **DASHED, label=f"from {limit:g} on a {what} is broken")
         _mark_breaches(finding, axes)
         axes.margins(x=0, y=0.1)
         axes.locator_params(axis="x", integer=True)
