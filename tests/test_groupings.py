@@ -268,9 +268,9 @@ def test_worlds_of_too_many_groups_are_refused_in_the_shell(tmp_path, people):
 def test_a_tail_of_small_groups_is_said_in_the_shell(tmp_path, tail):
     tail.to_csv(tmp_path / "tail.csv", index=False)
     sampled = ["sample", tmp_path / "tail.csv", "--group", "big", "--label", "hired", "--features", "hours"]
-    sampled += ["--budget", 8, "--out", tmp_path / "out", "--seed", 1]
+    sampled += ["--budget", 502, "--out", tmp_path / "out", "--seed", 1]
     simulated = ["simulate", "--data", tmp_path / "tail.csv", "--arm", "big", "--group", "big", "--reward", "pay"]
     simulated += ["--features", "hours", "--rounds", 5, "--replications", 1, "--jobs", 1]
     for command in (sampled, simulated):
         assert FEW in " ".join(call(*command).output.split())
-        assert FEW in json.loads(call(*command, "--json").output)["notes"][0]
+        assert FEW in json.loads(call(*command, "--json").stdout)["notes"][0]

@@ -78,7 +78,7 @@ class Sampler(Drawing):
         least = 2 * self.batch * float(self._cost.sum())
         if self.budget is not None and self.budget < least:
             what = f"enough for a draw of {2 * self.batch} rows of each of the {m} groups, at least {least:g}"
-            raise ArgumentError(wanted("budget", what, self.budget))
+            raise ArgumentError(wanted("budget", what, self.budget, "merge groups, or raise it"))
         self._first_rounds = self.warmup or (SAFE_START if self.forced is None else 1)
         self.round, self.rounds, self.labels, self.spent = 0, 0, 0, 0.0
         self._draws = np.zeros(m, np.int64)
