@@ -410,7 +410,7 @@ def test_a_crash_and_an_interruption_are_no_answer(raised, code, monkeypatch, ca
 
 def test_leaving_at_a_question_is_130(tmp_path):
     people = written(tmp_path / "people.csv", "age,pay\n1,0\n2,1\n3,0\n4,1\n5,1\n")
-    result = call("audit-pairs", people, "--features", "age", "--reward", "pay", "--seed", "1")
+    result = call("audit-pairs", people, "--features", "age", "--reward", "pay", "--state", tmp_path / "pairs.eh")
     assert result.exit_code == 130, result.output
 
 

@@ -55,8 +55,9 @@ def test_an_audit_of_pairs_ends_with_json(tmp_path):
     people = tmp_path / "people.csv"
     people.write_text("age,pay\n1,0\n2,1\n3,0\n4,1\n5,1\n")
     arguments = ["audit-pairs", people, "--features", "age", "--reward", "pay", "--seed", "1", "--json"]
-    said = answer(*arguments, "--rounds", "1", stdin="q\n").splitlines()
-    assert json.loads(said[-1]) == {"rounds": 1, "verdicts": 0, "state": None, "caveat": None}
+    state = tmp_path / "pairs.eh"
+    said = answer(*arguments, "--state", state, stdin="q\n").splitlines()
+    assert json.loads(said[-1]) == {"questions": 1, "answers": 0, "state": str(state), "caveat": None}
     store = tmp_path / "s.evenhand"
     assert json.loads(answer(*arguments, "--store", store)) == {"name": "audit", "store": str(store)}
 

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import betainc, betaln, logsumexp
 
@@ -303,8 +304,8 @@ def test_a_queue_names_the_region_by_its_feature():
     draws = np.random.default_rng(1)
     ages, incomes = draws.uniform(20, 80, 30), draws.uniform(0, 9, 30)
     features = np.column_stack([ages, incomes])
-    people = [{"age": f"{one:.6g}", "income": f"{other:.6g}"} for one, other in features]
-    queue = PairQueue(features, draws.integers(0, 2, 30), people=people, individuals=3, seed=1)
+    table = pd.DataFrame(features, columns=["age", "income"])
+    queue = PairQueue(table, draws.integers(0, 2, 30), individuals=3, seed=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for gap, unfair in ((0.1, True), (0.5, False)):

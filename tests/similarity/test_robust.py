@@ -146,27 +146,17 @@ def audit(people, answers, *more):
     return CliRunner().invoke(app, ["audit-pairs", *people, *map(str, more)], input="".join(f"{a}\n" for a in answers))
 
 
-def test_at_the_terminal_the_same_answer_again_goes_over_to_a_robust_belief(people, tmp_path):
-    state = tmp_path / "policy.eh"
-    done = audit(people, ["u", "u", "a", "a", "q"], "--state", state)
+def test_at_the_terminal_a_person_is_cautioned_where_answers_contradict_each_other(people, tmp_path):
+    state, judged = tmp_path / "pairs.eh", tmp_path / "judged.csv"
+    for answer, gap in (("unfair", 0.1), ("acceptable", 0.4)):
+        judged.write_text("one,other,answer\n" + f"1,2,{answer}\n" * 3)
+        read = audit(people, [], "--state", state, "--read", judged, "--gap", gap, "--auditor", "ann")
+        assert read.exit_code == 0, read.output
+    assert "from now on the policy learns from all verdicts how many are" in " ".join(read.output.split())
+    done = audit(people, ["l", "a", "w 1", "w", "q"], "--state", state, "--auditor", "bob")
     assert done.exit_code == 0, done.output
-    assert "give the same answer again" in done.output
-    said = " ".join(done.output.split())
-    assert "from now on the policy learns from all verdicts how many are" in said
-    assert "Caution: distances are not known: up to" in said
-    assert "3 verdicts given, 3 in the log" in done.output
-    assert eh.load(state).metric.guarantee == "not known"
-    more = audit(people, ["a", "w", "q"], "--state", state)
-    assert more.exit_code == 0, more.output
-    assert "Answer 4 is withdrawn." in more.output
-
-
-def test_at_the_terminal_several_auditors_are_compared(people, tmp_path):
-    state = tmp_path / "policy.eh"
-    assert audit(people, ["u", "u", "a", "a", "q"], "--state", state, "--auditor", "ann").exit_code == 0
-    done = audit(people, ["l", "w 1", "a", "q"], "--state", state, "--auditor", "bob")
-    assert done.exit_code == 0, done.output
-    assert "There is no answer to withdraw." in done.output
-    assert "share of wrong answers" in done.output
-    assert {v.auditor for v in eh.load(state).metric.verdicts} == {"ann", "bob"}
-    assert "auditor: wanted a name" in str(audit(people, ["q"], "--auditor", " ").exception)
+    assert "Caution: distances are not known: up to" in " ".join(done.output.split())
+    assert "No answer of yours has this number" in done.output
+    assert "Answer 7 is withdrawn." in done.output
+    assert eh.load(state).answers.auditor.tolist() == ["ann"] * 6
+    assert "auditor: wanted a name" in str(audit(people, ["q"], "--state", state, "--auditor", " ").exception)

@@ -63,6 +63,7 @@ class Audit:
         save(self._queue, self._state)
         asked, interrupted = 0, False
         while most is None or asked < most:
+            self._caution()
             try:
                 task = self._queue.ask(annotator=self._auditor)
             except ExhaustedError:
@@ -105,12 +106,15 @@ class Audit:
                 say(HELP)
 
     def _learn(self, task: PairTask, label: str | None) -> None:
-        """Take an answer; say where it asks for much, and why no distance is known where there is a new reason."""
+        """Take an answer; say where it asks for much."""
         metric = self._queue.policy.metric
         doublings = metric.doublings
         self._queue.tell(task, label, annotator=self._auditor)
         if metric.doublings > doublings:
             say(f"This answer asks for larger distances (radius {metric.radius_reached:g}). If it was a slip: w.")
+
+    def _caution(self) -> None:
+        """Say why no distance is known, whenever there is a new reason."""
         caveat = self._queue.caveat
         if caveat and caveat != self._cautioned:
             say(f"Caution: {caveat}.")
@@ -142,6 +146,7 @@ class Audit:
             table("answers", list(answers), answers.to_numpy().tolist())
 
     def _leave(self) -> None:
+        self._caution()
         many = len(self._queue.answers)
         say(f"{many} answer{' is' if many == 1 else 's are'} kept in {self._state}.")
         suspect = [one.id for one in self._queue.policy.suspects() if one.wrong > 0.5]
