@@ -135,8 +135,8 @@ class Service:
 
     def run(self) -> None:
         """Let things happen, and judge them."""
+        saved, self.key, self.reader = created(self.setting, self.learner, self.expires)
         with self.world.around():
-            saved, self.key, self.reader = created(self.setting, self.learner, self.expires)
             self.store = self.world.begin_with(saved)
             threads = [SimulatedThread(self.scheduler, None, client.run, "client") for client in self.clients]
             trouble = SimulatedThread(self.scheduler, None, self._make_trouble, "trouble")
