@@ -134,7 +134,8 @@ def _of_study(place: str, name: str | None) -> Found:
     with Study.open(place, name) as running:
         found, statistics, frame = running.verify(), running.statistics(), running.frame()
         arms, clauses = summarize(running, statistics)["arms"], clauses_of(statistics.promise, statistics.windows)
-        notes, of, store = notes_of(running.state.bare_copy()), running.name, running.store.url if "://" in place else place
+        notes, of = notes_of(running.state.bare_copy()), running.name
+        store = running.store.url if "://" in place else place
     promise, changes, cost = statistics.promise, len(statistics.epochs) - 1, []
     arm = "arms" if "arms" in frame else "arm"
     last = frame[["ticket", "at", arm, "reason", "status", "reward"]].tail(LATEST)
