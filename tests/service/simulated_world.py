@@ -16,6 +16,7 @@ from typing import Any
 from unittest.mock import patch
 
 import anyio.to_thread
+from evenhand.studies.store.server import PATIENCE
 
 from evenhand.errors import UnreachableError
 from evenhand.service import auth, readiness
@@ -24,7 +25,6 @@ from evenhand.studies import Store
 from evenhand.studies.log.log import Log
 from evenhand.studies.log.replay import Replay
 from evenhand.studies.log.state import State
-from evenhand.studies.store.server import PATIENCE
 from evenhand.studies.store.store import _engine, _url
 from tests.service.simulated_threads import Killed, Lock, Process, Scheduler, Threading
 

@@ -17,12 +17,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import Any
 
+from evenhand.studies.store.statements import change, read
 from sqlalchemy import Connection, inspect
 
 from evenhand.errors import StoreError
 from evenhand.quotas import FairUCB
 from evenhand.studies.store.schema import METADATA
-from evenhand.studies.store.statements import change, read
 from evenhand.studies.store.storage import Storage
 from evenhand.studies.store.store import Store
 from evenhand.studies.study import Study

@@ -2,12 +2,12 @@
 
 import psycopg
 import pytest
+from evenhand.studies.store.server import execute, literals
 from sqlalchemy import event, text
 
 import evenhand as eh
 from evenhand.errors import StoreError
 from evenhand.studies import Store, Study
-from evenhand.studies.store.server import execute, literals
 
 SHARES = {"a": 0.2, "b": 0.3}
 

@@ -5,10 +5,10 @@ import functools
 from contextlib import contextmanager
 
 import pytest
+from evenhand.studies.store.statements import change
 from sqlalchemy import text
 
 from evenhand.studies import Storage, Store, Study
-from evenhand.studies.store.statements import change
 from tests.studies.conftest import empty_database
 from tests.studies.storage_contract import CHECKS, LASTING, check_store
 from tests.studies.test_store import policy
