@@ -7,9 +7,9 @@ import random
 import numpy as np
 import pandas as pd
 import pytest
+from evenhand.checks.drawn_promises import drawn_promise
 
 import evenhand as eh
-from evenhand.checks.drawn_promises import drawn_promise
 from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
 from evenhand.quotas import Promise, audit
 from tests.promises.test_split import KINDS, merged, played, splittable

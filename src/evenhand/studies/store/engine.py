@@ -1,6 +1,6 @@
 """Engines: how a store connects to SQLite or PostgreSQL, and how its transactions begin.
 
-An engine begins three kinds of transactions, see `Ways`. SQLAlchemy's pool keeps the connections.
+SQLAlchemy's pool keeps the connections.
 """
 
 from __future__ import annotations
@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakSet
 
 from sqlalchemy import Connection, Engine, Pool, create_engine, event
@@ -22,7 +23,7 @@ from evenhand.studies.store.schema import VERSIONS
 if TYPE_CHECKING:
     from sqlalchemy import URL
 
-__all__ = ["MEMORY", "PATIENCE", "Ways", "engine_at"]
+__all__ = ["MEMORY", "PATIENCE", "Way", "Ways", "begin", "ways_of"]
 
 MEMORY = (None, "", ":memory:")
 PATIENCE = 60
@@ -35,22 +36,60 @@ INHERITED: list[Pool] = []
 NAMES = count(1)
 
 
+class Way(NamedTuple):
+    """How transactions of one kind begin: the engine, and the statements to execute first."""
+
+    engine: Engine
+    first: tuple[str, ...] = ()
+
+
 class Ways(NamedTuple):
-    """An engine, three times: for transactions that read or write, and for statements outside of transactions.
+    """How transactions that read begin, those that write, and statements that are outside of transactions; `close` ends
+    the connections, which all three share."""
 
-    All use the same connections.
-    """
-
-    reading: Engine
-    writing: Engine
-    outside: Engine
+    reading: Way
+    writing: Way
+    outside: Way
+    close: Callable[[], None]
 
 
-def engine_at(url: URL) -> Ways:
-    """Return the engine for a URL; it connects when it is used."""
+def ways_of(url: URL) -> Ways:
+    """Return the ways to use the database at a URL; it connects when it is used."""
     if url.get_backend_name() == "postgresql":
         return _of_server(url)
-    return _of_memory() if url.database in MEMORY else _of_file(url)
+    engine, close = _of_memory() if url.database in MEMORY else _of_file(url)
+    event.listen(engine, "connect", _connected)
+    return Ways(
+        # With its first read a deferred transaction has its state, and meets no lock afterwards.
+        Way(engine, ("BEGIN", "SELECT 1 FROM sqlite_master LIMIT 1")),
+        # IMMEDIATE takes the lock before the log is read. A deferred transaction takes it at its first INSERT: if
+        # another process has written since its first SELECT, SQLite refuses with "database is locked" at once, however
+        # long one is ready to wait.
+        Way(engine, ("BEGIN IMMEDIATE",)),
+        Way(engine),
+        close,
+    )
+
+
+def begin(connection: Connection, first: tuple[str, ...]) -> None:
+    """Execute the first statements of a transaction; wait for the lock of a file, at most PATIENCE.
+
+    SQLite's own waiting sleeps up to 0.1 s between two tries, and is passed by whoever writes without a pause: of four
+    busy processes on one file, some waited for 8 s. Short naps of equal length bring that down to half a second.
+    """
+    deadline: float | None = None
+    for statement in first:
+        while True:
+            try:
+                connection.exec_driver_sql(statement)
+                break
+            except OperationalError as error:
+                if getattr(error.orig, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise
+                deadline = deadline or time.monotonic() + PATIENCE
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(NAP)
 
 
 def _of_server(url: URL) -> Ways:
@@ -70,20 +109,21 @@ def _of_server(url: URL) -> Ways:
     )
     ENGINES.add(engine)
     return Ways(
-        engine.execution_options(isolation_level="REPEATABLE READ"),  # one state, whatever is committed meanwhile
-        engine,
-        engine.execution_options(isolation_level="AUTOCOMMIT"),
+        Way(engine.execution_options(isolation_level="REPEATABLE READ")),  # one state, whatever is committed meanwhile
+        Way(engine),
+        Way(engine.execution_options(isolation_level="AUTOCOMMIT")),
+        engine.dispose,
     )
 
 
-def _of_file(url: URL) -> Ways:
+def _of_file(url: URL) -> tuple[Engine, Callable[[], None]]:
     engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": PATIENCE})
     ENGINES.add(engine)
-    return _sqlite(engine)
+    return engine, engine.dispose
 
 
-def _of_memory() -> Ways:
-    """Return an engine for a new database in memory, with one connection.
+def _of_memory() -> tuple[Engine, Callable[[], None]]:
+    """Return an engine for a new database in memory, with one connection, and what closes both.
 
     The pool drops a connection when Ctrl-C interrupts a statement, and a plain `:memory:` would be gone with it. So a
     second connection, which nobody uses, keeps the database until the engine is disposed of.
@@ -96,56 +136,23 @@ def _of_memory() -> Ways:
             keeper.append(sqlite3.connect(name, uri=True, check_same_thread=False))
         return sqlite3.connect(name, uri=True, check_same_thread=False)
 
-    engine = create_engine("sqlite://", creator=connect, poolclass=StaticPool)
-
-    @event.listens_for(engine, "engine_disposed")
-    def _disposed(engine: Engine) -> None:
+    def close() -> None:
+        engine.dispose()
         while keeper:
             keeper.pop().close()
 
-    return _sqlite(engine)
+    engine = create_engine("sqlite://", creator=connect, poolclass=StaticPool)
+    return engine, close
 
 
-def _sqlite(engine: Engine) -> Ways:
-    @event.listens_for(engine, "connect")
-    def _connected(connection: Any, record: Any) -> None:
-        connection.isolation_level = None  # the module begins no transaction by itself; `_begin` does
-        for pragma in ("synchronous = FULL", "foreign_keys = ON", "secure_delete = ON"):
-            connection.execute(f"PRAGMA {pragma}")
-        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (VERSIONS.name,)).fetchone():
-            connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA busy_timeout = 0")  # all waiting is in `_begin`
-
-    event.listen(engine, "begin", _begin)
-    return Ways(
-        # With its first read a deferred transaction has its state: nothing in it can meet a lock afterwards.
-        engine.execution_options(begin=("BEGIN", "SELECT 1 FROM sqlite_master LIMIT 1")),
-        # IMMEDIATE takes the lock before the log is read. A deferred transaction takes it at its first INSERT: if
-        # another process has written since its first SELECT, SQLite refuses with "database is locked" at once, however
-        # long one is ready to wait, and two that read first could never both write.
-        engine.execution_options(begin=("BEGIN IMMEDIATE",)),
-        engine,
-    )
-
-
-def _begin(connection: Connection) -> None:
-    """Begin a transaction of SQLite; wait for a lock as long as it takes, at most PATIENCE.
-
-    SQLite's own waiting sleeps up to 0.1 s between two tries, and is passed by whoever writes without a pause: of four
-    busy processes on one file, some waited for 8 s. Short naps of equal length bring that down to half a second.
-    """
-    statements = connection.get_execution_options().get("begin", ())
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            for statement in statements:
-                connection.exec_driver_sql(statement)
-            return
-        except OperationalError as error:  # SQLAlchemy has rolled back what was begun
-            busy = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
-            if not busy or time.monotonic() >= deadline:
-                raise
-            time.sleep(NAP)
+def _connected(connection: sqlite3.Connection, record: object) -> None:
+    """Set up a new connection to SQLite."""
+    connection.isolation_level = None  # the module begins no transaction by itself
+    for pragma in ("synchronous = FULL", "foreign_keys = ON", "secure_delete = ON"):
+        connection.execute(f"PRAGMA {pragma}")
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (VERSIONS.name,)).fetchone():
+        connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA busy_timeout = 0")  # all waiting is in `begin`
 
 
 def _forked() -> None:

@@ -13,12 +13,12 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from sqlalchemy import Connection, Engine, Table, delete, insert, inspect, make_url, select, text
+from sqlalchemy import Connection, Table, delete, insert, inspect, make_url, select, text
 from sqlalchemy.exc import ArgumentError as BadURL
 from sqlalchemy.exc import OperationalError
 
 from evenhand.errors import ArgumentError, StoreError, UnreachableError, wanted
-from evenhand.studies.store.engine import MEMORY, PATIENCE, Ways, engine_at
+from evenhand.studies.store.engine import MEMORY, PATIENCE, Way, Ways, begin, ways_of
 from evenhand.studies.store.outages import is_outage, said_by
 from evenhand.studies.store.schema import KEYS, METADATA, STUDIES, VERSION, VERSIONS
 from evenhand.studies.store.storage import Storage
@@ -50,7 +50,7 @@ class Store:
     """
 
     def __init__(self, ways: Ways) -> None:
-        self._ways, url = ways, ways.outside.url
+        self._ways, url = ways, ways.outside.engine.url
         self.url = _shown(url)
         self.serial = url.get_backend_name() == "sqlite"
         self.in_memory = self.serial and url.database in MEMORY
@@ -80,7 +80,7 @@ class Store:
         url = _url(where)
         if url.get_backend_name() == "sqlite":
             _check_file(url.database, create)
-        store = cls(engine_at(url))
+        store = cls(ways_of(url))
         try:
             store._settle(create)
         except BaseException:
@@ -146,7 +146,7 @@ class Store:
 
     def close(self) -> None:
         """Close all connections."""
-        self._ways.outside.dispose()
+        self._ways.close()
 
     def __repr__(self) -> str:
         return f"Store({self.url!r})"
@@ -154,11 +154,12 @@ class Store:
     # ------------------------------------------------------------------ inside
 
     @contextmanager
-    def _block(self, engine: Engine) -> Iterator[Connection]:
+    def _block(self, way: Way) -> Iterator[Connection]:
         """Provide a transaction; raise errors of the database as a StoreError."""
         raised: BaseException | None = None
         try:
-            with self._turn, engine.begin() as connection:
+            with self._turn, way.engine.begin() as connection:
+                begin(connection, way.first)
                 try:
                     yield connection
                 except BaseException as error:
@@ -202,7 +203,7 @@ class Store:
                 connection.execute(insert(VERSIONS), {"version": VERSION})
                 version = VERSION
         if self.serial and not self.in_memory:
-            self._ways.outside.dispose()  # connections set the file's journal when they begin, if it has tables
+            self._ways.close()  # connections set the file's journal when they begin, if it has tables
         return version
 
 
