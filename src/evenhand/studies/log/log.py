@@ -15,6 +15,7 @@ from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import Event, from_text, moment, shown_arguments
 from evenhand.studies.log.request_keys import shown_key
 from evenhand.studies.log.subjects import opened
+from evenhand.studies.store.engine import sqlite_of
 from evenhand.studies.store.schema import EVENTS, STUDIES
 from evenhand.studies.store.store import Store
 
@@ -49,6 +50,8 @@ statistics reads the whole log once for each ticket."""
 LOCK = select(STUDIES.c.id).where(STUDIES.c.id == bindparam("study")).with_for_update()
 LAST = select(EVENTS.c.sequence, EVENTS.c.digest).where(MINE).order_by(EVENTS.c.sequence.desc()).limit(1)
 APPEND = insert(EVENTS)
+LAST_IN_SQLITE = "SELECT sequence, digest FROM events WHERE study = ? ORDER BY sequence DESC LIMIT 1"
+APPEND_IN_SQLITE = f"INSERT INTO events (study, {', '.join(Entry._fields)}) VALUES (?{', ?' * len(Entry._fields)})"
 DIGEST = select(EVENTS.c.digest).where(MINE, EVENTS.c.sequence == bindparam("sequence"))
 WITH_DIGEST = select(EVENTS.c.sequence).where(MINE, EVENTS.c.digest == bindparam("digest")).limit(1)
 BEHIND = EVENTS.c.sequence > bindparam("after"), EVENTS.c.sequence <= bindparam("up_to")
@@ -105,7 +108,10 @@ class Log:
 
     def last(self, connection: Connection) -> tuple[int, str]:
         """Return the last entry's position and digest, (0, "") for an empty log."""
-        found = self._run(connection, LAST).first()
+        if self._store.serial:
+            found = sqlite_of(connection).execute(LAST_IN_SQLITE, (self.study,)).fetchone()
+        else:
+            found = self._run(connection, LAST).first()
         return (0, "") if found is None else (found[0], found[1])
 
     def digest(self, connection: Connection, sequence: int) -> str | None:
@@ -118,7 +124,10 @@ class Log:
 
     def append(self, connection: Connection, entries: Sequence[Entry]) -> None:
         """Write entries at the end."""
-        if entries:
+        if entries and self._store.serial:
+            rows = [(self.study, *entry) for entry in entries]
+            sqlite_of(connection).executemany(APPEND_IN_SQLITE, rows)
+        elif entries:
             connection.execute(APPEND, [{"study": self.study, **entry._asdict()} for entry in entries])
 
     def pages(self, connection: Connection, after: int = 0, up_to: int = LARGEST) -> Iterator[list[Entry]]:

@@ -48,9 +48,10 @@ def said_by(error: BaseException) -> str | None:
         return "the database is damaged: it holds text that cannot be read"
     if isinstance(error, PoolTimeout):
         return "the store did not do it: all connections are in use"
-    if not isinstance(error, DBAPIError):
+    if not isinstance(error, (DBAPIError, sqlite3.Error)):
         return None
-    said = "the store did not do it: " + str(error.orig).strip().split("\n", 1)[0]
+    raised = error.orig if isinstance(error, DBAPIError) else error
+    said = "the store did not do it: " + str(raised).strip().split("\n", 1)[0]
     if "readonly database" in said:
         said += "; to read it too, its folder must be writable: copy all its files to one that is"
     return said
