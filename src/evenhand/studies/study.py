@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 
 from evenhand.arguments import whole
 from evenhand.display.html import Card, notes_of
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Study"]
 
+NAMED = select(STUDIES).where(STUDIES.c.name == bindparam("name"))
 MOST = 1_000_000
 """The most decisions of one transaction."""
 
@@ -60,7 +61,7 @@ class Study:
 
     def __init__(self, store: Store, name: str | None) -> None:
         with store.reading() as connection:
-            born = connection.execute(select(STUDIES).where(STUDIES.c.name == name)).first()
+            born = connection.execute(NAMED, {"name": name}).first()
         if born is None:
             there = ", ".join(store.names()[:12]) or "it has none"
             raise UnknownStudyError(f"{store.url}: no study is named {name!r}; there: {there}")

@@ -50,9 +50,9 @@ class Store:
     """
 
     def __init__(self, ways: Ways) -> None:
-        self._ways, url = ways, ways.outside.engine.url
-        self.url = _shown(url)
-        self.serial = url.get_backend_name() == "sqlite"
+        self._ways, self._engine = ways, ways.writing.engine
+        url = self._engine.url
+        self.url, self.serial = _shown(url), url.get_backend_name() == "sqlite"
         self.in_memory = self.serial and url.database in MEMORY
         self._turn: AbstractContextManager[Any] = threading.RLock() if self.in_memory else nullcontext()
 
@@ -203,7 +203,7 @@ class Store:
                 connection.execute(insert(VERSIONS), {"version": VERSION})
                 version = VERSION
         if self.serial and not self.in_memory:
-            self._ways.close()  # connections set the file's journal when they begin, if it has tables
+            self._engine.dispose()  # connections set the file's journal when they begin, if it has tables
         return version
 
 
