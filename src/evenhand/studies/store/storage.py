@@ -14,7 +14,7 @@ __all__ = ["Storage"]
 class Storage(Protocol):
     """A database that holds studies; `Store` is ours, and `Study.create` and `Study.open` take any other.
 
-    It gives connections of SQLAlchemy to an SQLite or PostgreSQL database.
+    It gives connections of SQLAlchemy to SQLite, through `sqlite3`, or to PostgreSQL, through psycopg.
 
     **Threads.** Every method may be called from any thread, and several at once. A connection belongs to the thread
     that entered its block, until the block ends. Blocks of one thread are not nested.
