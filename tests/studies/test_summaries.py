@@ -4,6 +4,7 @@ import random
 import subprocess
 import sys
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -245,6 +246,19 @@ def test_two_sessions_keep_what_each_has_read(place):
         if turn % 3 == 2:
             keep_all(sessions[(turn + 1) % 2])
         assert shown(session_of(study)) == laid_open([*fresh(study)])
+
+
+def test_sessions_of_several_processes_keep_at_the_same_time(place):
+    study = Study.create(place, plain_shares(), name="ads")
+    converse(study, 10, 1)
+    stores = [study.store if place == ":memory:" else Store.at(place) for _ in range(4)]
+
+    def kept(store):
+        for _ in range(10):
+            keep(store, study.log, begun(study), {})
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(kept, stores)) == [None] * 4
 
 
 KEEPING = """

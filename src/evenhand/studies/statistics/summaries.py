@@ -20,7 +20,7 @@ from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies.log.reader import Reader
 from evenhand.studies.log.versions import policy_version
 from evenhand.studies.statistics.statistics import Statistics
-from evenhand.studies.store.schema import SUMMARIES
+from evenhand.studies.store.schema import STUDIES, SUMMARIES
 from evenhand.studies.store.store import Store
 
 __all__ = ["begin", "keep"]
@@ -71,6 +71,8 @@ def keep(store: Store, log: Reader, statistics: Statistics, parts: dict[str, Any
     digest, version = log.digest(statistics.sequence), policy_version(log.first_policy)
     state = to_bytes(Summary(version, digest, statistics.snapshot(), parts))
     with store.writing() as connection:
+        # One process at a time: two that replace the row at once would both insert one, and one of them would fail.
+        connection.execute(select(STUDIES.c.id).where(STUDIES.c.id == log.number).with_for_update())
         connection.execute(delete(SUMMARIES).where(SUMMARIES.c.study == log.number))
         row = {"study": log.number, "sequence": statistics.sequence, "seal": _seal(log, state), "state": state}
         connection.execute(insert(SUMMARIES), row)
