@@ -12,6 +12,7 @@ from evenhand.checks.drawn_promises import drawn_promise
 import evenhand as eh
 from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
 from evenhand.quotas import Promise, audit
+from tests.promises.drawn_promises import drawn_promise
 from tests.promises.test_split import KINDS, merged, played, splittable
 
 ROUNDS = 7
