@@ -652,16 +652,6 @@ export interface components {
             [key: string]: unknown;
         };
         /**
-         * BehindOut
-         * @description By how many pulls an arm may be behind its share.
-         */
-        BehindOut: {
-            /** Label */
-            label: string | number;
-            /** Behind */
-            behind: number;
-        };
-        /**
          * BiasOut
          * @description A group's learned bias in one feature, with its confidence interval (null: unbounded).
          */
@@ -1083,21 +1073,15 @@ export interface components {
             kept: boolean | null;
             /**
              * Tolerance
-             * @description By how many pulls an arm may be behind; null beside `behind`.
+             * @description By how many pulls an arm may be behind.
              */
             tolerance: number | null;
             /**
              * Broken From
-             * @description The shortfall from which on the promise is broken; null where it differs by arm.
+             * @description The shortfall from which on the promise is broken; null where no shares are promised.
              * @default null
              */
             broken_from?: number | null;
-            /**
-             * Behind
-             * @description By how much each arm may be behind, exactly.
-             * @default null
-             */
-            behind?: components["schemas"]["BehindOut"][] | null;
             /**
              * Plays
              * @description How many arms are played in a round, where several are.

@@ -66,7 +66,7 @@ class Books:
         self._spans = np.array([(0, NEVER)] * n if spans is None else spans).reshape(-1, 2)
         rates = [c.rate if isinstance(c.rate, Fraction) else Fraction(0) for c in self.clauses]
         windows = [c.rate if isinstance(c.rate, tuple) else (0, 0) for c in self.clauses]
-        ahead = [int(c.slack) if c.kind == "cap" and not c.rate else 0 for c in self.clauses]
+        ahead = [c.slack if c.kind == "cap" and not c.rate else 0 for c in self.clauses]
         owners = [[q for q, c in enumerate(self.clauses) if arm in c.arms] for arm in arms]
         self.rates = Rates(
             np.array([KINDS[c.kind] for c in self.clauses], np.int64),
