@@ -155,7 +155,7 @@ class Books:
         each of the rounds `looks`, counted from 1, that are among these: the largest r A - N of the floors and the
         largest N - c A of the caps whose clocks tick in it, -inf for none, and the rounds so far after which a clause
         was broken."""
-        size = len(rounds.starts) - 1 if len(rounds.starts) else len(rounds.codes)
+        size = rounds.size
         mine = looks[(looks > self.rounds) & (looks <= self.rounds + size)]
         now, wrong, before, first = np.empty((len(mine), 3)), -1, self.rounds, 0
         turns = self._spans[(self._spans > before) & (self._spans < before + size)] - before

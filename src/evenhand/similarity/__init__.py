@@ -5,14 +5,11 @@ Source: S. Gillen, C. Jung, M. Kearns, A. Roth, "Online Learning with an Unknown
 
 from evenhand.similarity.bounds import regret_bound, violations_bound
 from evenhand.similarity.ellipsoid import EllipsoidDistance
-from evenhand.similarity.embedded import EmbeddedDistance
-from evenhand.similarity.fitting import FittedMetric, fit_metric
 from evenhand.similarity.known import KnownDistance
 from evenhand.similarity.lipschitz_ucb import KnownRewardLipschitz, LipschitzUCB
 from evenhand.similarity.moments import MomentDistance
 from evenhand.similarity.oracles import MahalanobisOracle
 from evenhand.similarity.pair_queue import PairQueue
-from evenhand.similarity.panel import Panel
 from evenhand.similarity.posterior import PosteriorDistance
 from evenhand.similarity.program import FairProgram, fair_distribution
 from evenhand.similarity.projected_volume import ProjectedVolumeDistance
@@ -21,9 +18,7 @@ from evenhand.similarity.worlds import LinearContexts, TableIndividuals
 
 __all__ = [
     "EllipsoidDistance",
-    "EmbeddedDistance",
     "FairProgram",
-    "FittedMetric",
     "KnownDistance",
     "KnownRewardLipschitz",
     "LinearContexts",
@@ -31,13 +26,11 @@ __all__ = [
     "MahalanobisOracle",
     "MomentDistance",
     "PairQueue",
-    "Panel",
     "PosteriorDistance",
     "ProjectedVolumeDistance",
     "Scale",
     "TableIndividuals",
     "fair_distribution",
-    "fit_metric",
     "regret_bound",
     "violations_bound",
 ]
