@@ -184,5 +184,5 @@ def test_the_tab_key_of_ipython_offers_public_names_alone(use_jedi):
 
 def test_a_loader_is_an_attribute_of_the_data_sets():
     assert len(eh.datasets.load_diabetes()) == 442
-    with pytest.raises(AttributeError, match="evenhand.datasets attribute load_nothing"):
+    with pytest.raises(AttributeError, match=r"evenhand\.datasets attribute load_nothing"):
         _ = eh.datasets.load_nothing
