@@ -240,7 +240,7 @@ def _simulate(running: Search, seed: int | None, *, quiet: bool) -> int:
         while not running.finished:
             allocation = running.ask()
             running.tell(allocation, *world.respond(allocation))
-            bar.advance(running.trials - bar.done)
+            bar.reach(running.trials)
     return seed
 
 
