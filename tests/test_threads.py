@@ -130,6 +130,19 @@ class Reader(Slow):
         return int(np.argmin(list(self.policy.pulls.values())))
 
 
+def test_threads_that_save_one_policy_leave_its_last_state(tmp_path):
+    policy, file = FairUCB([0.2, 0.2]), tmp_path / "policy"
+
+    def work():
+        for _ in range(10):
+            policy.ask()
+            eh.save(policy, file)
+
+    run_together([work] * 4)
+    assert len(eh.load(file).open_tickets) == 40
+    assert [one.name for one in tmp_path.iterdir()] == ["policy"]
+
+
 def test_a_learner_may_read_its_policy():
     policy = FairLearn(Reader(), [0.1, 0.1, 0.1])
     policy.learner.policy = policy
