@@ -19,6 +19,7 @@ from evenhand.interventions import CSR, SimulatedTrial
 from evenhand.learners import KLUCB, Adapter
 from evenhand.policy.conversation import Conversation
 from evenhand.quotas import DeadlineLearn, FairLearn, FairUCB
+from evenhand.saving import state
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import LipschitzUCB, MahalanobisOracle
 from evenhand.threads import run_together
@@ -130,16 +131,18 @@ class Reader(Slow):
         return int(np.argmin(list(self.policy.pulls.values())))
 
 
-def test_threads_that_save_one_policy_leave_its_last_state(tmp_path):
-    policy, file = FairUCB([0.2, 0.2]), tmp_path / "policy"
+def test_no_other_thread_changes_a_policy_until_its_file_is_there(tmp_path, monkeypatch):
+    policy, write, seen = FairUCB([0.2, 0.2]), state.write, []
 
-    def work():
-        for _ in range(10):
-            policy.ask()
-            eh.save(policy, file)
+    def watched(target, data):
+        other = threading.Thread(target=lambda: seen.append(policy._lock.acquire(blocking=False)))
+        other.start()
+        other.join()
+        write(target, data)
 
-    run_together([work] * 4)
-    assert len(eh.load(file).open_tickets) == 40
+    monkeypatch.setattr(state, "write", watched)
+    eh.save(policy, tmp_path / "policy")
+    assert seen == [False]
     assert [one.name for one in tmp_path.iterdir()] == ["policy"]
 
 
