@@ -234,8 +234,8 @@ BROKEN = {
     HandsOutNumbers: "same seed: it raised AttributeError",
     OneThreadOnly: r"threads: 4 threads got the rounds \[\d+, \d+\], one after the other",
     LosesTells: r"threads: the tickets \[.*\] stayed open though all were told",
-    BreaksItsPromiseInThreads: r"threads: after round 2 of 4 threads the pulls are \[2, 0\]",
-    BreaksItsPromise: r"promise: after round \d+ the pulls are",
+    BreaksItsPromiseInThreads: r"threads: after round 2 of 4 threads the plays are \[2, 0\]",
+    BreaksItsPromise: r"promise: after round \d+ the plays are",
 }
 
 

@@ -49,8 +49,9 @@ def test_every_class_is_shown_by_the_one_rule():
 @pytest.mark.parametrize("what", SHOWN)
 def test_every_card_carries_the_notes_of_its_object(what, monkeypatch):
     thing = SHOWN[what][0]()
-    monkeypatch.setattr(type(thing), "notes", KEPT, raising=False)
-    assert notes_of(thing) == (NOTE,)
+    noted = thing.policy if isinstance(thing, Study) else thing
+    monkeypatch.setattr(type(noted), "notes", KEPT, raising=False)
+    assert notes_of(noted) == (NOTE,)
     assert "Nobody has looked at this &lt;since&gt;." in thing._repr_html_()
     if isinstance(thing, Shown):
         assert f"note 1: {NOTE}" in repr(thing)
@@ -62,7 +63,7 @@ def test_notes_of_a_learner_are_those_of_what_wraps_it():
     assert notes_of(eh.quotas.FairLearn(inner, [0.2, 0.2])) == notes_of(inner)
     study = Study.create(":memory:", inner)
     study.ask([[1.0], [2.0]])
-    assert notes_of(study) == notes_of(inner)
+    assert notes_of(study.policy) == notes_of(inner)
 
 
 def test_notes_that_are_data_for_a_program_are_none_for_a_reader():

@@ -328,7 +328,8 @@ def test_shares_and_contexts_are_tables_in_json_too(tmp_path, write):
     for given in (write(json.dumps(rows), name="c.json"), json.dumps(rows)):
         asked(store, "--contexts", given)
     with eh.Study.open(store) as study:
-        assert [event.given["contexts"] for event in study.log.events()] == [[[1.0, 0.5], [0.0, 1.0]]] * 2
+        table = {"$table": {"x": [1.0, 0.0], "y": [0.5, 1.0]}}
+        assert [event.given["contexts"] for event in study.log.events()] == [table] * 2
     refused(ArgumentError, "--contexts", "ask", store, "--contexts", '{"x": 1, "x": 2}')
 
 

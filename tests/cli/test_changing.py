@@ -193,10 +193,10 @@ def test_shares_beside_a_promise_are_refused_wherever_policies_are_compared(tmp_
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[shares]\nx = 0.5\n", "p.toml: wanted arms among [0, 1, 2] (whole numbers), got 'x' (text)"),
-        ("arms = [0, 1]\n[shares]\n1 = 0.5\n", "p.toml: arms: wanted arms among [0, 1], got 2"),
-        ("arms = 4\n[shares]\n1 = 0.5\n", "p.toml: arms: wanted arms among [0, 1, 2], got 3"),
-        ("arms = [0, 1, 2, 3]\n[shares]\n1 = 0.5\n", "p.toml: arms: wanted arms among [0, 1, 2], got 3"),
+        ("[shares]\nx = 0.5\n", "p.toml: wanted arms among 0,1,2 (whole numbers), got 'x' (text)"),
+        ("arms = [0, 1]\n[shares]\n1 = 0.5\n", "p.toml: arms: wanted arms among 0,1, got 2"),
+        ("arms = 4\n[shares]\n1 = 0.5\n", "p.toml: arms: wanted arms among 0,1,2, got 3"),
+        ("arms = [0, 1, 2, 3]\n[shares]\n1 = 0.5\n", "p.toml: arms: wanted arms among 0,1,2, got 3"),
     ],
 )
 def test_a_promise_to_arms_that_there_are_not_is_refused_before_anything_is_made(tmp_path, text, words):

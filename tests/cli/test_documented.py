@@ -48,7 +48,7 @@ def _command_lines():
         shown = re.findall(r"`evenhand ([^`]+)`", text)
         shown += re.findall(r"^\s*(?:\$ |ExecStart=\S*/)?evenhand ((?:.*\\\n)*.*)$", text, re.MULTILINE)
         for words in shown:
-            name, *rest = " ".join(words.replace("\\\n", " ").split(" # ")[0].split()).split(" ", 1)
+            name, *rest = " ".join(words.replace("\\\n", " ").split(" # ")[0].split(" < ")[0].split()).split(" ", 1)
             says_what_it_does = name not in COMMANDS and name.removesuffix("s") in COMMANDS
             if re.fullmatch(r"[a-z]+(-[a-z]+)*", name) and not says_what_it_does:
                 yield page.name, name, " ".join(rest).removesuffix("&")

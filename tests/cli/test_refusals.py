@@ -43,6 +43,7 @@ READING = {
     "label": ["FILE", "--id", "id", *PEOPLE, "--labels", "0,1", "--tasks", "t.csv"],
     "recommend": ["FILE", "--edges", "sex->dose,dose->cured", *CAUSES, "--tolerance", "0.1"],
     "sample": ["FILE", *PEOPLE, "--label", "label", "--budget", "10"],
+    "certify": ["chosen", "--fresh", "FILE", "--at-most", "0.5"],
     "simulate": ["--data", "FILE"],
     "change": ["s.evenhand", "--shares", "FILE"],
     "ask": ["s.evenhand", "--contexts", "FILE"],
@@ -69,6 +70,9 @@ def files(tmp_path_factory):
     (folder / "c.json").write_text('{"as now": null}')
     made = call("new", str(folder / "s.evenhand"), "-p", "fair-ucb", "--shares", "a=0.2,b=0.3", "--name", "s")
     assert made.exit_code == 0
+    pool = [str(folder / "log.csv"), *PEOPLE, "--label", "label", "--budget", "10", "--out", str(folder / "chosen")]
+    made = call("sample", *pool)
+    assert made.exit_code == 0, made.output
     return folder
 
 
@@ -213,5 +217,5 @@ def test_what_to_do_is_said_in_options():
     """Not as programs write it: arm=, stationary=True."""
     table = pd.DataFrame({"arm": ["a", "a", "b"] * 9, "sex": ["F", "M", "F"] * 9, "x": 0.5, "reward": [0, 1, 1] * 9})
     table.assign(pa=[0.0, 1.0, 0.5] * 9, pb=[1.0, 0.0, 0.5] * 9).to_csv("mixed.csv", index=False)
-    words = refusal("simulate", "--data", "mixed.csv", "--group", "sex", "--features", "x")
+    words = refusal("simulate", "--data", "mixed.csv", "--arm", "arm", "--group", "sex", "--features", "x")
     assert words.endswith("wanted arm 'a' in one group, got 'M'; name 'sex' in --arm too")

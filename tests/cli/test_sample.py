@@ -171,7 +171,7 @@ UNLABELLED = "if nothing is labelled yet, begin with: evenhand label"
 @pytest.mark.parametrize(
     ("frame", "options", "words"),
     [
-        (POOL.drop(columns="y"), ["--label", "y"], "--label: wanted one of the columns ['x', 'g'], got 'y'; if noth"),
+        (POOL.drop(columns="y"), ["--label", "y"], "--label: wanted one of the columns x,g, got 'y'; if noth"),
         (POOL.assign(y=None), ["--label", "y"], "--label: wanted a column with labels, got 'y'; every cell is empty;"),
         (POOL, [], "--label: wanted a column with labels, got nothing; if nothing"),
     ],
@@ -278,8 +278,8 @@ def test_certifying_reads_later_rows_as_the_pool_was_read(people):
         ("out", ["--at-most", 1.5], "--at-most: wanted a number in [0, 1], got 1.5"),
         ("out", ["--at-most", 0.3, "--fresh", "pool.csv"], "--fresh: wanted rows that the collection has not seen"),
         ("out", ["--at-most", 0.3, "--fresh", "out/rows.csv"], "leave --fresh out to use what the pool has left"),
-        ("out", ["--at-most", 0.3, "--fresh", "other.csv"], "wanted groups among ['a', 'b'], got 'c'"),
-        ("out", ["--at-most", 0.3, "--fresh", "none.csv"], "--fresh none.csv: wanted one of the columns ['x', 'g']"),
+        ("out", ["--at-most", 0.3, "--fresh", "other.csv"], "wanted groups among a,b, got 'c'"),
+        ("out", ["--at-most", 0.3, "--fresh", "none.csv"], "--fresh none.csv: wanted one of the columns x,g"),
     ],
 )
 def test_what_certifies_nothing_is_refused(people, folder, options, words, monkeypatch):

@@ -149,7 +149,8 @@ def test_contexts_come_as_text_files_or_through_a_pipe(tmp_path):
         asked(path, "--contexts", tmp_path / name)
     answer("ask", path, "--contexts", "-", stdin=json.dumps(shown))
     with Study.open(path) as study:
-        assert [event.given["contexts"] for event in study.log.events()] == [shown] * 5
+        named = {"$table": {"x": [1.0, 0.0, 2.0], "y": [0.5, 1.0, 0.0]}}
+        assert [event.given["contexts"] for event in study.log.events()] == [shown, shown, named, named, shown]
 
 
 def test_groups_of_a_round_are_read_as_those_of_the_study(tmp_path):

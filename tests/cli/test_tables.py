@@ -291,8 +291,8 @@ def test_a_form_that_says_nothing_is_refused(option, value, words, write):
 
 
 def test_a_form_may_be_said_in_words():
-    assert checked("tab", ",", "latin1", "csv") == ("\t", ",", "latin1", "csv")
-    assert checked("\\t", "", "", "") == ("\t", None, None, None)
+    assert checked("tab", ",", "latin1", "csv") == Given("\t", ",", "latin1", "csv")
+    assert checked("\\t", "", "", "") == Given("\t")
     assert checked("semicolon", "", "", "").sep == ";"
 
 

@@ -113,7 +113,6 @@ def test_null_in_quotation_marks_is_told_what_to_write(folder, text):
     [
         (["--slack", "0.1", "--search", "sris"], "--search, --slack: wanted with --budget, the number of trials"),
         (["--paper"], "--pooled: wanted with --budget"),
-        (["--evidence", "exact"], "--evidence: wanted with --budget"),
         (["--delta", "0.1"], "--delta: wanted with --edges, over data"),
         (["--cut", "dose=1"], "--cut: wanted with --edges, over data"),
     ],
@@ -133,10 +132,9 @@ def test_what_is_not_decided_is_called_undecided(folder):
     assert "remains" not in said
 
 
-@pytest.mark.parametrize("evidence", ["normal", "exact"])
-def test_as_many_more_trials_as_are_said_mostly_show_the_answer(evidence):
+def test_as_many_more_trials_as_are_said_mostly_show_the_answer():
     def searched(budget, seed):
-        search = CSR(WORLD, tolerance=0.1, budget=budget, evidence=evidence, mean_cost=1.0)
+        search = CSR(WORLD, tolerance=0.1, budget=budget, mean_cost=1.0)
         world = SimulatedTrial(WORLD)
         world.reset(seed)
         while not search.finished:

@@ -7,13 +7,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from evenhand.checks.drawn_promises import drawn_promise
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, SharesError
 from evenhand.promises.plain import arguments_of
 from evenhand.promises.split import lengths
 from evenhand.quotas import DeadlineLearn, Promise
+from tests.promises.drawn_promises import drawn_promise
 from tests.reference.balance import Balance, room
 
 KINDS = [

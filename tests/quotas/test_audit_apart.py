@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.checks.drawn_promises import drawn_promise
 from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
 from evenhand.quotas import Promise, audit
+from tests.promises.drawn_promises import drawn_promise
 from tests.promises.test_split import KINDS, merged, played, splittable
 
 ROUNDS = 7

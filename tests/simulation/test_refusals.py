@@ -104,7 +104,7 @@ def test_any_seed_can_be_written_to_a_file(tmp_path, seed):
 
 @pytest.mark.parametrize("tolerance", [1e19, 1e300, 2.0**60])
 def test_a_tolerance_beyond_any_conversation(tolerance):
-    with pytest.raises(ArgumentError, match=r"tolerance: wanted less than 2\^61 / 2 pulls, got "):
+    with pytest.raises(ArgumentError, match=r"tolerance: wanted less than 2\^61 / 2 plays, got "):
         DeadlineLearn(UCB1(), [0.2, 0.2], tolerance)
     assert DeadlineLearn(UCB1(), [0.2, 0.2], 2.0**59).choose() in (0, 1)
 

@@ -48,7 +48,7 @@ def example(name):
     found = examples(registry.get(name).cls)[0]
     policy, world = found if isinstance(found, tuple) else (found, None)
     if not isinstance(found, tuple):
-        return policy, (), lambda task: (getattr(task, "choices", ["yes"])[0],)
+        return policy, (), lambda task: ((getattr(task, "choices", ()) or ["yes"])[0],)
     world = copy.deepcopy(world)
     world.reset(1)
     return policy, world.observe(), world.respond

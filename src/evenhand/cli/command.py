@@ -19,7 +19,7 @@ __all__ = ["COMMANDS", "HELP", "NUMBERS", "Command", "Commands", "command_of", "
 
 NUMBERS = {"ignore_unknown_options": True}
 """A reward may be negative, and look like an option."""
-TYPES = {"str": "text", "int": "whole number", "float": "number", "bool": "flag"}
+TYPES = {"str": "text", "int": "whole number", "float": "number", "bool": "flag", "Path": "path"}
 """What options take, as help says it."""
 COMMANDS = {
     "new": "studies.new",
@@ -149,7 +149,8 @@ def command_of(name: str) -> Any:
 
 def _type_in_words(typed: Callable[[Any], str], context: Any) -> str:
     """Return what an option takes as help says it: <text> where programs say <str>."""
-    return re.sub(r"list\[(.*)\]|\w+", lambda found: TYPES.get(found[1] or found[0], found[0]), typed(context))
+    one = re.sub(r"list\[(.*)\]", r"\1", typed(context))
+    return re.sub(r"\w+", lambda word: TYPES.get(word[0], word[0]), one)
 
 
 def imported_when_called() -> None:

@@ -41,8 +41,7 @@ def compact(rows: Any) -> tuple[list[str], list[list[str]]]:
     header = ["candidate", "outcome", *([_pair(name, "gap ") for name in few] or ["largest gap"]), "verdict"]
     lines = []
     for row in rows.to_dict("records"):
-        largest = max(gaps, key=lambda name: -1 if row[name] != row[name] else abs(row[name]))
-        shown = [_with_interval(row, name) for name in few] or [f"{abs(row[largest]):.3f} ({_pair(largest)})"]
+        shown = [_with_interval(row, name) for name in few] or [_largest(row, gaps)]
         dropped = row["verdict"] == "dropped"
         verdict = f"dropped in phase {row['phase']}: {row['reason']}" if dropped else row["verdict"]
         share = [f"{row[name]:.3f}" for name in drawn]
@@ -96,14 +95,25 @@ def _write(found: Any, rows: Any, tolerance: float | None, sensitive: Sequence[A
         draw(out, name, partial(plot_sensitivity, one), width=9.5, height=4.2, columns=2)
 
 
+def _largest(row: Any, gaps: Sequence[str]) -> str:
+    """Return the largest gap that is known, and of whom it is."""
+    import pandas as pd
+
+    known = {name: abs(row[name]) for name in gaps if pd.notna(row[name])}
+    largest = max(known, key=known.__getitem__, default=None)
+    return "unknown" if largest is None else f"{known[largest]:.3f} ({_pair(largest)})"
+
+
 def _pair(gap: str, before: str = "") -> str:
     return before + gap[len("gap[") : -1].replace(", ", " - ")
 
 
 def _with_interval(row: Any, name: str) -> str:
     """Return a number with its interval, alone where it is exact."""
+    import pandas as pd
+
+    if pd.isna(row[name]):
+        return "unknown"
     stem, _, rest = name.partition("[")
     low, high = (row[f"{stem}_{end}" + (f"[{rest}" if rest else "")] for end in ("low", "high"))
-    if row[name] is None or row[name] != row[name]:
-        return "unknown"
     return f"{row[name]:.3f}" + ("" if low == high else f" ({low:.3f} to {high:.3f})")

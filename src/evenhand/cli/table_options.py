@@ -54,7 +54,8 @@ def with_table_options(command: str, function: Callable[..., None]) -> Callable[
 
         written = checked(**{name: given.pop(name) for name in added})
         tables = TABLE_COMMANDS[command].split() if written.header else []
-        headed = tuple(STDIN if str(given[one]) == "-" else str(given[one]) for one in tables)
+        named = [path for one in tables for path in (given[one] if isinstance(given[one], list) else [given[one]])]
+        headed = tuple(STDIN if str(path) == "-" else str(path) for path in named)
         token = GIVEN.set(written._replace(headed=headed))
         try:
             function(**given)

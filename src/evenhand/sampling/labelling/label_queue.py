@@ -8,7 +8,7 @@ chosen, so that the risks the sampler looks at are those of the group and not th
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -541,6 +541,16 @@ class LabelQueue(Conversation):
         queue._annotations.restore(item(snapshot, "annotations"), len(queue.ids))
         queue._users.restore(item(snapshot, "users"))
         return queue
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Yield queues to check: one that has asked nothing and one in the middle of a conversation."""
+        features, groups = [[0.1], [0.5], [0.9], [0.2], [0.7], [0.4]], ["a", "b"] * 3
+        yield cls(range(6), features, groups=groups, seed=1)
+        begun = cls(range(6), features, groups=groups, annotators=2, seed=2)
+        begun.tell(begun.ask(annotator="ann"), "yes", annotator="ann")
+        begun.ask(annotator="bob")
+        yield begun
 
 
 def _name(annotator: Any) -> str | None:

@@ -20,7 +20,6 @@ export function study(view) {
     promise,
     promises,
     arms,
-    workers,
     reward,
     forced,
     open,
