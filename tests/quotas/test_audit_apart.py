@@ -7,7 +7,6 @@ import random
 import numpy as np
 import pandas as pd
 import pytest
-from evenhand.checks.drawn_promises import drawn_promise
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
