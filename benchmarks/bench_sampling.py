@@ -61,9 +61,9 @@ def against_lbfgs(name: str, world: Any, rounds: int, goal: int) -> None:
 
 def adult_pool() -> TablePool:
     """Return the training split of Adult as a pool."""
-    from evenhand.datasets.adult import FEATURES, adult
+    from evenhand.datasets.adult import FEATURES, load_adult
 
-    return TablePool(adult().train, group="group", label="income", features=list(FEATURES))
+    return TablePool(load_adult().train, group="group", label="income", features=list(FEATURES))
 
 
 def growth(make: Callable[[], Any], world: Any, sizes: list[int], name: str) -> None:

@@ -9,8 +9,6 @@ CELLS = {
         import warnings
         warnings.simplefilter("always")
         import evenhand as eh
-        import evenhand.display.progress
-        evenhand.display.progress.SECONDS = 0.0
         policy = eh.quotas.FairUCB({"ads": 0.2, "news": 0.3, "sports": 0.3})
         world = eh.quotas.BernoulliArms({"ads": 0.7, "news": 0.5, "sports": 0.4})
     """,
@@ -34,23 +32,15 @@ CELLS = {
 
 @pytest.fixture(scope="module")
 def shown():
-    """Of each cell its outputs, and the number of pictures that were drawn in the place of others."""
+    """Of each cell its outputs."""
     from textwrap import dedent
 
     import nbformat
     from nbclient import NotebookClient
 
-    class Client(NotebookClient):
-        drawn = 0
-
-        def process_message(self, message, cell, index):
-            self.drawn += message["msg_type"] == "update_display_data"
-            return super().process_message(message, cell, index)
-
     cells = [nbformat.v4.new_code_cell(dedent(code).strip()) for code in CELLS.values()]
-    client = Client(nbformat.v4.new_notebook(cells=cells), kernel_name="python3", timeout=300)
-    client.execute()
-    return {name: cell.outputs for name, cell in zip(CELLS, cells, strict=True)} | {"drawn": client.drawn}
+    NotebookClient(nbformat.v4.new_notebook(cells=cells), kernel_name="python3", timeout=300).execute()
+    return {name: cell.outputs for name, cell in zip(CELLS, cells, strict=True)}
 
 
 def test_an_import_shows_nothing(shown):
@@ -59,14 +49,11 @@ def test_an_import_shows_nothing(shown):
 
 @pytest.mark.parametrize("cell", ["threads", "processes"])
 def test_a_simulation_shows_one_bar_and_no_warning(cell, shown):
-    (output,) = shown[cell]
-    assert output["output_type"] == "display_data"
-    assert output["data"]["text/plain"].startswith("rounds: 100%, ")
-    assert '<progress value="1.0000">100%</progress>' in output["data"]["text/html"]
-
-
-def test_bars_are_drawn_while_the_work_goes_on(shown):
-    assert shown["drawn"] > 8
+    assert {output["name"] for output in shown[cell]} == {"stderr"}
+    *drawn, last = "".join(output["text"] for output in shown[cell]).split("\r")
+    assert "rounds" in last
+    assert "100%" in last
+    assert not any(line in text for text in (*drawn, last[:-10]) for line in ("\n", "Warning"))
 
 
 def test_a_simulation_shows_nothing_unless_asked(shown):
@@ -75,7 +62,7 @@ def test_a_simulation_shows_nothing_unless_asked(shown):
 
 @pytest.mark.parametrize(
     ("cell", "html"),
-    [("policy", "promised share"), ("history", "worst_shortfall"), ("audit", "kept after every round")],
+    [("policy", "promised share"), ("history", "worst_shortfall"), ("audit", "The promise was kept in each of")],
 )
 def test_an_object_at_the_end_of_a_cell_is_shown_once_as_html(cell, html, shown):
     (output,) = shown[cell]

@@ -143,7 +143,8 @@ def test_importing_evenhand_loads_nothing_heavy():
     assert said.stdout.strip() == "[]"
 
 
-PACKAGES = [f"evenhand.{name}" for name in eh.PACKAGES]
+NAMES = [name for name in eh.__all__ if inspect.ismodule(getattr(eh, name))]
+PACKAGES = [f"evenhand.{name}" for name in NAMES]
 
 
 @pytest.mark.parametrize("package", ["evenhand", *PACKAGES])
@@ -155,7 +156,7 @@ def test_a_package_lists_its_public_names_and_nothing_else(package):
         assert getattr(module, name) is not None
 
 
-@pytest.mark.parametrize("package", eh.PACKAGES)
+@pytest.mark.parametrize("package", NAMES)
 def test_every_package_is_an_attribute_without_an_import(package):
     import subprocess
     import sys
@@ -183,5 +184,5 @@ def test_the_tab_key_of_ipython_offers_public_names_alone(use_jedi):
 
 def test_a_loader_is_an_attribute_of_the_data_sets():
     assert len(eh.datasets.load_diabetes()) == 442
-    with pytest.raises(AttributeError, match=r"no attribute 'load_nothing'; it has fetch_hepar2, .*load_adult"):
+    with pytest.raises(AttributeError, match=r"evenhand\.datasets attribute load_nothing"):
         _ = eh.datasets.load_nothing

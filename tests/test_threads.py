@@ -19,6 +19,7 @@ from evenhand.interventions import CSR, SimulatedTrial
 from evenhand.learners import KLUCB, Adapter
 from evenhand.policy.conversation import Conversation
 from evenhand.quotas import DeadlineLearn, FairLearn, FairUCB
+from evenhand.saving import state
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import LipschitzUCB, MahalanobisOracle
 from evenhand.threads import run_together
@@ -128,6 +129,21 @@ class Reader(Slow):
 
     def choose(self):
         return int(np.argmin(list(self.policy.pulls.values())))
+
+
+def test_no_other_thread_changes_a_policy_until_its_file_is_there(tmp_path, monkeypatch):
+    policy, write, seen = FairUCB([0.2, 0.2]), state.write, []
+
+    def watched(target, data):
+        other = threading.Thread(target=lambda: seen.append(policy._lock.acquire(blocking=False)))
+        other.start()
+        other.join()
+        write(target, data)
+
+    monkeypatch.setattr(state, "write", watched)
+    eh.save(policy, tmp_path / "policy")
+    assert seen == [False]
+    assert [one.name for one in tmp_path.iterdir()] == ["policy"]
 
 
 def test_a_learner_may_read_its_policy():

@@ -158,40 +158,6 @@ def test_a_state_of_other_items_or_labels_is_refused(patients):
     assert "holds other ids" in str(call("others.csv", *OPTIONS, *tasks).exception)
 
 
-CHANGED = "so another session has saved to it; nothing was written"
-
-
-def test_two_people_who_begin_at_once_lose_no_label(patients, monkeypatch):
-    """While one has found no --state and begins a queue, another begins one and has five labels in it."""
-    ask = eh.sampling.LabelQueue.ask
-
-    def asked_later(queue, *given, **named):
-        monkeypatch.setattr(eh.sampling.LabelQueue, "ask", ask)
-        labelled(5, "low", "--seed", 2)
-        return ask(queue, *given, **named)
-
-    monkeypatch.setattr(eh.sampling.LabelQueue, "ask", asked_later)
-    refused = call("patients.csv", *OPTIONS, "--seed", 1, "--items", 3, "--tasks", "mine.csv")
-    assert f"labels.evenhand: it was not there at the start, {CHANGED}" in str(refused.exception)
-    assert len(eh.load("labels.evenhand").annotations) == 5
-    assert not pathlib.Path("mine.csv").exists()
-
-
-def test_labels_read_from_a_file_are_not_written_over_those_of_another(patients, monkeypatch):
-    call("patients.csv", *OPTIONS, "--seed", 1, "--items", 4, "--tasks", "tasks.csv")
-    pd.read_csv("tasks.csv").assign(label="low").to_csv("labels.csv", index=False)
-    read = eh.sampling.LabelQueue.read_labels
-
-    def read_later(queue, *given, **named):
-        monkeypatch.setattr(eh.sampling.LabelQueue, "read_labels", read)
-        labelled(1, "high")
-        return read(queue, *given, **named)
-
-    monkeypatch.setattr(eh.sampling.LabelQueue, "read_labels", read_later)
-    assert CHANGED in str(call("patients.csv", *OPTIONS, "--read", "labels.csv").exception)
-    assert eh.load("labels.evenhand").annotations["label"].tolist() == ["high"] * 4
-
-
 OTHER = {
     "features": (["--features", "age,bmi,s6"], "--features age,bmi,s6: holds other values than when"),
     "fewer features": (["--features", "age,bmi"], "--features age,bmi: holds other values than when"),

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from evenhand.cli import app
 from evenhand.errors import ClosedTicketError, EvenhandError, TableError, TicketError
-from evenhand.interventions import CSR, CausalModel, SimulatedTrial
+from evenhand.interventions import CausalModel, SimulatedTrial
 from evenhand.learners import UCB1
 from evenhand.saving import state
 
@@ -210,18 +210,3 @@ def test_a_trial_does_not_go_on_with_other_settings(folder, other):
     with pytest.raises(EvenhandError, match=rf"--trial: wanted .*leave {other[0] if len(other) > 1 else '--pooled'}"):
         call(*other, "--trial", "trial.eh", "--ask", "plan.csv")
     assert (folder / "trial.eh").read_bytes() == before
-
-
-def test_two_people_who_begin_one_trial_at_once_lose_nothing(folder, monkeypatch):
-    learn = CSR.learn
-
-    def learned_later(search, *given):
-        monkeypatch.setattr(CSR, "learn", learn)
-        call(*STUDY, "--trial", "trial.eh", "--ask", "plan.csv")
-        return learn(search, *given)
-
-    monkeypatch.setattr(CSR, "learn", learned_later)
-    pd.DataFrame({"sex": ["f", "m"], "dose": [0, 1], "state": ["ill", "well"]}).to_csv("log.csv", index=False)
-    with pytest.raises(EvenhandError, match=r"trial.eh: it was not there at the start, so another session has saved"):
-        call(*STUDY, "--trial", "trial.eh", "--log", "log.csv")
-    assert state.load("trial.eh").open_tickets

@@ -37,12 +37,12 @@ def test_the_number_of_workers_changes_nothing():
 
 @pytest.mark.data
 def test_tables(data):
-    from evenhand.datasets.adult import adult
-    from evenhand.datasets.german import german
+    from evenhand.datasets.adult import load_adult
+    from evenhand.datasets.german import load_german
 
-    census = adult()
+    census = load_adult()
     assert (len(census.train), len(census.test), census.train["income"].sum()) == (32561, 16281, 7841)
-    credit = german()
+    credit = load_german()
     assert (len(credit), credit["bad"].sum(), (credit["group"] == "women").sum()) == (1000, 300, 310)
     for id, rounds in (("adult", 30), ("german", 350)):
         (one,) = find(f"sampling/{id}")
@@ -52,12 +52,12 @@ def test_tables(data):
 
 @pytest.mark.data
 def test_pictures(data):
-    from evenhand.datasets.cifar10 import cifar10
-    from evenhand.datasets.fashion_mnist import fashion_mnist
+    from evenhand.datasets.cifar10 import load_cifar10
+    from evenhand.datasets.fashion_mnist import load_fashion_mnist
     from evenhand.datasets.images import scaled
-    from evenhand.datasets.utkface import utkface
+    from evenhand.datasets.utkface import load_utkface
 
-    clothes, things, faces = fashion_mnist(), cifar10(), utkface()
+    clothes, things, faces = load_fashion_mnist(), load_cifar10(), load_utkface()
     assert clothes.train.shape == (60000, 1, 28, 28)
     assert np.bincount(clothes.test_labels).tolist() == [1000] * 10
     assert things.test.shape == (10000, 3, 32, 32)
@@ -67,12 +67,12 @@ def test_pictures(data):
 
 
 def test_absent_files_are_named(tmp_path, monkeypatch):
-    from evenhand.datasets.cifar10 import cifar10
-    from evenhand.datasets.utkface import utkface
+    from evenhand.datasets.cifar10 import load_cifar10
+    from evenhand.datasets.utkface import load_utkface
     from evenhand.errors import DatasetError
 
     monkeypatch.setenv("EVENHAND_DATA", str(tmp_path))
-    for loader in (utkface, lambda: cifar10(subset=True)):
+    for loader in (load_utkface, lambda: load_cifar10(subset=True)):
         with pytest.raises(DatasetError, match="no such file"):
             loader()
 

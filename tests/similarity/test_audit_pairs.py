@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 import evenhand as eh
 from evenhand.cli import app
 from evenhand.similarity import PairQueue
-from tests.cli.sessions import Session
 
 RUN = CliRunner()
 
@@ -193,38 +192,6 @@ def test_answers_that_are_probably_wrong_are_named_at_the_end(people, judged):
     done = audit(people, ["q"])
     (_, suspect) = done.output.split("These answers are probably wrong; withdraw those that are.")
     assert re.findall(r"│ +(\d+) │ age 30.*│ +0.1 │ (unfair|acceptable) +│", suspect) == [("1", "unfair")]
-
-
-def test_two_people_at_two_terminals_lose_no_answer(people, tmp_path):
-    """Whoever answers first is kept; the other is refused by name at the next answer."""
-    state = tmp_path / "policy.eh"
-    ann = Session("audit-pairs", *people, "--state", state)
-    ann.until("[q]uit: ")
-    bob = Session("audit-pairs", *people, "--state", state)
-    bob.until("[q]uit: ")
-    bob.say("u")
-    bob.until("[q]uit: ")
-    ann.say("a")
-    code, errors = ann.end()
-    assert code == 2
-    assert "policy.eh: it has changed since it was read, so another session has saved to it" in errors
-    bob.say("q")
-    assert bob.end() == (0, "")
-    assert [verdict.unfair for verdict in eh.load(state).policy.metric.verdicts] == [True]
-
-
-def test_two_people_who_begin_at_once_lose_no_answer(people, tmp_path, monkeypatch):
-    state, ask = tmp_path / "policy.eh", PairQueue.ask
-
-    def asked_later(policy, *given, **named):
-        monkeypatch.setattr(PairQueue, "ask", ask)
-        audit(people, ["u", "q"], "--state", state)
-        return ask(policy, *given, **named)
-
-    monkeypatch.setattr(PairQueue, "ask", asked_later)
-    refused = audit(people, ["a", "q"], "--state", state)
-    assert "policy.eh: it has changed since it was read, so another session has saved to it" in str(refused.exception)
-    assert [verdict.unfair for verdict in eh.load(state).policy.metric.verdicts] == [True]
 
 
 # ---------------------------------------------------------------------- answers in a file

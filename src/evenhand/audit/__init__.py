@@ -1,9 +1,5 @@
 """Audits of outcomes, whoever decided: are groups treated alike? Looked at as often as you like."""
 
-from evenhand.audit.parity import Parity, parity
+import lazy_loader
 
-__all__ = ["Parity", "parity"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

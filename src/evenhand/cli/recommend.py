@@ -99,7 +99,6 @@ def recommend(
     from evenhand.cli.reading.tables import read_texts
     from evenhand.data.csv_files import write_csv
     from evenhand.saving import state
-    from evenhand.saving.state_file import remember
 
     typed = typed_options(context)
     real = not {"ask", "tell", "log"}.isdisjoint(typed)
@@ -128,8 +127,6 @@ def recommend(
             return
         wished = {"pooled": pooled, "delta": delta, "slack": slack, "costs": costs}
         running = _search(problem, search, tolerance, budget, wished)
-        if trial is not None:
-            remember(running, trial, None)
     if not real and trial is None:
         seed = _simulate(running, seed, quiet=json)
     if log is not None:
@@ -240,7 +237,7 @@ def _simulate(running: Search, seed: int | None, *, quiet: bool) -> int:
         while not running.finished:
             allocation = running.ask()
             running.tell(allocation, *world.respond(allocation))
-            bar.advance(running.trials - bar.done)
+            bar.reach(running.trials)
     return seed
 
 

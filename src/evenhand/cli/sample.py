@@ -156,7 +156,7 @@ def _run(sampler: Sampler, world: TablePool, budget: float, *, quiet: bool) -> A
                 known = [(float(sums[z] / counts[z]), str(g)) for z, g in enumerate(running.groups) if counts[z]]
                 risk, group = max(known, default=(1.0, "?"))
                 said = f"worst group's risk {risk:.3f} ({group})"
-            bar.advance(running.spent - bar.done, said)
+            bar.reach(running.spent, said)
 
         every = max(1, int(budget / (2 * sampler.batch) / 100))
         return collect(sampler, world, rounds=len(world.y) + 1, checkpoints=range(1, len(world.y), every), watch=watch)

@@ -10,12 +10,6 @@ decision. Importing this package loads no policies and no numerical libraries: i
 (`pip install 'evenhand[client]'`). `evenhand.client.openfeature` is a provider of flags.
 """
 
-from evenhand.client.async_client import AsyncClient, AsyncRemoteStudy
-from evenhand.client.client import Client, RemoteStudy
-from evenhand.client.decision import Decision
+import lazy_loader
 
-__all__ = ["AsyncClient", "AsyncRemoteStudy", "Client", "Decision", "RemoteStudy"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

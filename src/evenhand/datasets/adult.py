@@ -19,7 +19,7 @@ from evenhand.datasets.fetching import fetch
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Adult", "adult"]
+__all__ = ["Adult", "load_adult"]
 
 BASE = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
 FILES = {
@@ -46,7 +46,7 @@ class Adult(NamedTuple):
     test: pd.DataFrame
 
 
-def adult() -> Adult:
+def load_adult() -> Adult:
     """Return Adult with its official split; "?" stays a category.
 
     Raises

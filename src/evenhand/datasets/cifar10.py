@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from evenhand.datasets.fetching import fetch, folder
 from evenhand.datasets.images import Images
 
-__all__ = ["cifar10"]
+__all__ = ["load_cifar10"]
 
 URL = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
 SHA256 = "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"
@@ -26,7 +26,7 @@ SUBSET_SHA256 = "1151916349a3921ba151a5bb129f59ff8ee2a779d30961fd838ced563ce348a
 NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 
 
-def cifar10(*, subset: bool | None = None) -> Images:
+def load_cifar10(*, subset: bool | None = None) -> Images:
     """Return CIFAR-10: pictures (n, 3, 32, 32), bytes; 50,000 for training, or a fifth of them, and 10,000 for
     testing.
 

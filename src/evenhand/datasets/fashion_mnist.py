@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from evenhand.datasets.fetching import fetch
 from evenhand.datasets.images import Images
 
-__all__ = ["fashion_mnist"]
+__all__ = ["load_fashion_mnist"]
 
 BASE = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"
 FILES = {
@@ -30,7 +30,7 @@ NAMES = (
 )  # fmt: skip
 
 
-def fashion_mnist() -> Images:
+def load_fashion_mnist() -> Images:
     """Return Fashion-MNIST: 60,000 and 10,000 pictures (n, 1, 28, 28), bytes.
 
     Raises

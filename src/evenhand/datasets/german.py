@@ -20,7 +20,7 @@ from evenhand.datasets.fetching import fetch
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["german"]
+__all__ = ["load_german"]
 
 URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/statlog/german/german.data"
 SHA256 = "b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871"
@@ -31,7 +31,7 @@ FEATURES = (
 FEMALE = ("A92", "A95")
 
 
-def german() -> pd.DataFrame:
+def load_german() -> pd.DataFrame:
     """Return German Credit: 1,000 rows, 20 features, `bad` (1 for a bad credit), `group` ("men", "women", by
     attribute 9).
 

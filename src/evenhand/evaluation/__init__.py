@@ -1,11 +1,5 @@
 """What would a policy have earned? Its value from the log of another, with an interval, before it goes live."""
 
-from evenhand.evaluation.evaluate import evaluate
-from evenhand.evaluation.findings import Comparison, Evaluation
-from evenhand.evaluation.floors import under_shares
+import lazy_loader
 
-__all__ = ["Comparison", "Evaluation", "evaluate", "under_shares"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

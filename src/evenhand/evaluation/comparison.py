@@ -50,7 +50,7 @@ def follow(
                 course.take(stop, bounded=anytime, by_row=bool(pairs))
             for pair in pairs.values():
                 pair.take(bounded=anytime)
-            bar.advance(base.rounds - bar.done)
+            bar.reach(base.rounds)
         for name, course in courses.items():
             if stop in splits:
                 course.split()

@@ -4,29 +4,6 @@ Each function draws into the axes given as `ax`, otherwise into pyplot's current
 panels take two axes, and return their figure.
 """
 
-from evenhand.plots.evaluation import plot_evaluation, plot_overlap
-from evenhand.plots.groups import plot_bias, plot_group_share
-from evenhand.plots.interventions import plot_candidates, plot_gaps, plot_outcomes, plot_sensitivity
-from evenhand.plots.quotas import plot_audit, plot_cost, plot_regret, plot_shares, plot_shortfall
-from evenhand.plots.sampling import plot_collection
+import lazy_loader
 
-__all__ = [
-    "plot_audit",
-    "plot_bias",
-    "plot_candidates",
-    "plot_collection",
-    "plot_cost",
-    "plot_evaluation",
-    "plot_gaps",
-    "plot_group_share",
-    "plot_outcomes",
-    "plot_overlap",
-    "plot_regret",
-    "plot_sensitivity",
-    "plot_shares",
-    "plot_shortfall",
-]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -14,7 +14,7 @@ import os
 import secrets
 import zipfile
 import zlib
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ from evenhand import registry
 from evenhand.errors import ArgumentError, EvenhandError, StateFileError, wanted
 from evenhand.saving.buffers import can_hold, pack, unpack
 from evenhand.saving.saved import LOADING_DEVICE, refused, whole
-from evenhand.saving.state_file import locked_file, refuse_changed, remember
 
 __all__ = ["FORMAT", "from_bytes", "load", "save", "to_bytes", "write"]
 
@@ -38,24 +37,19 @@ _MANIFEST, _ARRAYS = "evenhand.json", "arrays"
 def save(policy: Any, path: str | os.PathLike[str]) -> None:
     """Save a policy to one file; `load` gives back one that continues exactly as this one would.
 
-    The file appears under its name only when it is complete. A policy that was loaded from this file, or saved to it
-    before, replaces it only as it was then, so that nothing is lost that another process has saved there since. One
-    that has nothing to do with the file replaces whatever is there.
+    The file appears under its name only when it is complete, and replaces whatever was there: it has one writer. Where
+    several processes decide, keep the policy in a study.
 
     Raises
     ------
     ArgumentError
         If the policy, or a learner inside it, is not registered or does not know how to save itself.
     StateFileError
-        If the file cannot be written, such as into a folder that is not there, or has changed since this policy was
-        loaded from it or saved to it.
+        If the file cannot be written, such as into a folder that is not there.
     """
     target = _file(path)
-    with locked_file(target):
-        data = to_bytes(policy)  # under the lock, or an older state could replace a newer one of the same policy
-        refuse_changed(policy, target)
-        write(target, data)
-        remember(policy, target, data)
+    with _locked(policy):  # until the file is there, or another thread's older state could replace a newer one
+        write(target, to_bytes(policy))
 
 
 def write(target: Path, data: bytes) -> None:
@@ -103,11 +97,14 @@ def load(path: str | os.PathLike[str], *, device: Any = None) -> Any:
         raise StateFileError(f"{source}: cannot be read: {error.strerror}") from error
     token = LOADING_DEVICE.set(device)
     try:
-        policy = from_bytes(data, str(source))
+        return from_bytes(data, str(source))
     finally:
         LOADING_DEVICE.reset(token)
-    remember(policy, source, data)
-    return policy
+
+
+def _locked(policy: Any) -> AbstractContextManager[Any]:
+    """Return what keeps other threads from the policy."""
+    return getattr(policy, "_lock", nullcontext())
 
 
 def _file(path: Any) -> Path:
@@ -119,7 +116,7 @@ def _file(path: Any) -> Path:
 def to_bytes(policy: Any) -> bytes:
     """Return the contents of the file that `save` would write: the state at one moment, whatever other threads do."""
     arrays: list[np.ndarray] = []
-    with getattr(policy, "_lock", nullcontext()):
+    with _locked(policy):
         encoded = _encode(policy, arrays, "policy")
         described, data = pack(arrays)
     buffer = io.BytesIO()

@@ -3,45 +3,6 @@
 Source: S. Gillen, C. Jung, M. Kearns, A. Roth, "Online Learning with an Unknown Fairness Metric" (NeurIPS 2018).
 """
 
-from evenhand.similarity.bounds import regret_bound, violations_bound
-from evenhand.similarity.ellipsoid import EllipsoidDistance
-from evenhand.similarity.embedded import EmbeddedDistance
-from evenhand.similarity.fitting import FittedMetric, fit_metric
-from evenhand.similarity.known import KnownDistance
-from evenhand.similarity.lipschitz_ucb import KnownRewardLipschitz, LipschitzUCB
-from evenhand.similarity.moments import MomentDistance
-from evenhand.similarity.oracles import MahalanobisOracle
-from evenhand.similarity.pair_queue import PairQueue
-from evenhand.similarity.panel import Panel
-from evenhand.similarity.posterior import PosteriorDistance
-from evenhand.similarity.program import FairProgram, fair_distribution
-from evenhand.similarity.projected_volume import ProjectedVolumeDistance
-from evenhand.similarity.scale import Scale
-from evenhand.similarity.worlds import LinearContexts, TableIndividuals
+import lazy_loader
 
-__all__ = [
-    "EllipsoidDistance",
-    "EmbeddedDistance",
-    "FairProgram",
-    "FittedMetric",
-    "KnownDistance",
-    "KnownRewardLipschitz",
-    "LinearContexts",
-    "LipschitzUCB",
-    "MahalanobisOracle",
-    "MomentDistance",
-    "PairQueue",
-    "Panel",
-    "PosteriorDistance",
-    "ProjectedVolumeDistance",
-    "Scale",
-    "TableIndividuals",
-    "fair_distribution",
-    "fit_metric",
-    "regret_bound",
-    "violations_bound",
-]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,11 +1,5 @@
 """Policies in worlds: the compiled loop, replications, backends, history."""
 
-from evenhand.simulation.environments import from_gymnasium, to_gymnasium
-from evenhand.simulation.simulate import simulate
-from evenhand.simulation.world import KernelWorld, WorldKernels
+import lazy_loader
 
-__all__ = ["KernelWorld", "WorldKernels", "from_gymnasium", "simulate", "to_gymnasium"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -3,40 +3,16 @@
 No acknowledged entry is lost, every decision can be explained, and the log replays to the very same state.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import lazy_loader
 
 from evenhand.extras import optional
 
-if TYPE_CHECKING:
-    from evenhand.studies.export import bandit_feedback, bandit_frame
-    from evenhand.studies.log.operations import Operation
-    from evenhand.studies.store.storage import Storage
-    from evenhand.studies.store.store import Store
-    from evenhand.studies.study import Study
-
-__all__ = ["Operation", "Storage", "Store", "Study", "bandit_feedback", "bandit_frame"]
-
-HOMES = {
-    "Operation": "log.operations",
-    "Storage": "store.storage",
-    "Store": "store.store",
-    "Study": "study",
-    "bandit_feedback": "export",
-    "bandit_frame": "export",
-}
-"""The module of each name, which is imported when the name is first used: descriptions of policies as plain data need
-no database."""
+_attribute, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    optional("sqlalchemy", "a study")
-    module = importlib.import_module(f"{__name__}.{HOMES[name]}")
-    value = globals()[name] = getattr(module, name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+    if name in __all__:  # descriptions of policies as plain data, which are modules of this package, need no database
+        optional("sqlalchemy", "a study")
+    return _attribute(name)

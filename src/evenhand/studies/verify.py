@@ -151,7 +151,7 @@ def verify(
                 problems.append(str(error))
             last, _ = log.last(connection)
             entries = log.rows(connection, count.sequence, up_to=last)
-            seen = tracked(entries, "replaying", last - count.sequence, shown=progress, stderr=False)
+            seen = tracked(entries, "replaying", last - count.sequence, shown=progress)
             problems += _follow(seen, verifier, count)
             problems += _missing(connection, log, last, count.sequence)
             problems += [] if verifier is None else verifier.unexplained()

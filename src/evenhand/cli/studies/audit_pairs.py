@@ -74,7 +74,6 @@ def audit_pairs(
     from evenhand.data.tables import numbers
     from evenhand.errors import ArgumentError, wanted
     from evenhand.saving.state import save
-    from evenhand.saving.state_file import remember
     from evenhand.similarity import PairQueue
     from evenhand.similarity.auditors import checked_auditor
     from evenhand.studies import Store, Study
@@ -108,8 +107,6 @@ def audit_pairs(
         link = f"/audit#study={study}&key=KEY&annotator=NAME"
         say(f"Serve it: evenhand serve --store {store}. Each auditor opens the page by the link {link}")
         return
-    if not place.exists():
-        remember(queue, place, None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what they say is said in the session's words
         if read is not None and gap is not None:

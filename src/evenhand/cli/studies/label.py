@@ -61,7 +61,8 @@ def label(
 
     from evenhand.cli.output import as_json, records, say, say_notes
     from evenhand.cli.reading.empty_cells import without_empty_cells
-    from evenhand.cli.reading.inputs import labels_in, names_of
+    from evenhand.cli.reading.inputs import names_of
+    from evenhand.cli.reading.labels import labels_in
     from evenhand.cli.reading.tables import GIVEN, label_file, read_as_written
     from evenhand.data.csv_files import write_csv
     from evenhand.errors import ArgumentError, ExhaustedError, wanted
@@ -132,7 +133,6 @@ def _queue(
     from evenhand.sampling import EstimatorModel, LabelQueue, OptimisticSampler
     from evenhand.sampling.pools.table_features import TableFeatures
     from evenhand.sampling.pools.table_pool import groups_in
-    from evenhand.saving.state_file import remember
 
     ids, groups = [str(one) for one in column(frame, id)], [str(one) for one in groups_in(frame, group)]
     named, sizes = np.unique(groups, return_counts=True)
@@ -147,12 +147,10 @@ def _queue(
         return queue
     model = None if len(labels) == 2 else EstimatorModel(LogisticRegression(max_iter=1000))
     sampler = OptimisticSampler(sorted(set(groups)), model, classes=labels, seed=seed)
-    begun = LabelQueue(
+    return LabelQueue(
         ids, rows, groups=groups, sampler=sampler, choice="uncertainty" if choice is None else choice,
         annotators=1 if annotators is None else annotators, content=content, seed=seed,
     )  # fmt: skip
-    remember(begun, state, None)
-    return begun
 
 
 def _resumed(state: Path, labels: list[Any], settings: dict[str, Any]) -> LabelQueue:

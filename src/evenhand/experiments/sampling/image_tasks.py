@@ -40,23 +40,23 @@ TaskFor = Callable[[int], Task]
 
 def fashion_mnist_task(settings: Images, seed: int) -> Task:
     """Return five pairs of clothes; the network without the second convolution."""
-    from evenhand.datasets.fashion_mnist import fashion_mnist
+    from evenhand.datasets.fashion_mnist import load_fashion_mnist
 
-    return _pairs(fashion_mnist(), settings, {"channels": 1, "size": 28, "second": False, "seed": seed})
+    return _pairs(load_fashion_mnist(), settings, {"channels": 1, "size": 28, "second": False, "seed": seed})
 
 
 def cifar10_task(settings: Images, seed: int) -> Task:
     """Return five pairs of animals and vehicles."""
-    from evenhand.datasets.cifar10 import cifar10
+    from evenhand.datasets.cifar10 import load_cifar10
 
-    return _pairs(cifar10(), settings, {"channels": 3, "size": 32, "second": True, "seed": seed})
+    return _pairs(load_cifar10(), settings, {"channels": 3, "size": 32, "second": True, "seed": seed})
 
 
 def utkface_task(settings: Images, seed: int) -> Task:
     """Return gender by five ethnicities, a fresh split for each trial: four fifths to draw from."""
-    from evenhand.datasets.utkface import ETHNICITIES, utkface
+    from evenhand.datasets.utkface import ETHNICITIES, load_utkface
 
-    faces = utkface()
+    faces = load_utkface()
     group = np.array(ETHNICITIES)[faces.ethnicity]
     order = generator(seed, 2).permutation(len(group))
     drawn, held = order[: 4 * len(order) // 5], order[4 * len(order) // 5 :]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.datasets.adult import FEATURES as ADULT_FEATURES
-from evenhand.datasets.adult import adult
+from evenhand.datasets.adult import load_adult
 from evenhand.datasets.german import FEATURES as GERMAN_FEATURES
-from evenhand.datasets.german import german
+from evenhand.datasets.german import load_german
 from evenhand.experiments.claims import certainty, critical_value
 from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
 from evenhand.experiments.sampling.settings import Images, Tables
@@ -77,7 +77,7 @@ def schemes_for(groups: tuple[Any, ...], proportions: Any, **more: Any) -> dict[
 )
 def adult_experiment(settings: Tables, runner: Runner) -> Report:
     """Run the five schemes on the official split; all trials share the test set."""
-    data = adult()
+    data = load_adult()
     pool = TablePool(data.train, group="group", label="income", features=list(ADULT_FEATURES))
     X, y, group = pool.held_out(data.test)
 
@@ -100,7 +100,7 @@ def adult_experiment(settings: Tables, runner: Runner) -> Report:
 )
 def german_experiment(settings: Tables, runner: Runner) -> Report:
     """Run the five schemes on fresh splits: 700 customers to draw from, 300 to test on."""
-    frame = german()
+    frame = load_german()
 
     def place(seed: int) -> tuple[Any, Any]:
         order = generator(seed, 1).permutation(len(frame))

@@ -1,0 +1,1 @@
+from .parity import Parity as Parity, parity as parity

@@ -1,0 +1,10 @@
+from .adult import load_adult as load_adult
+from .cifar10 import load_cifar10 as load_cifar10
+from .compas import load_compas as load_compas
+from .diabetes import load_diabetes as load_diabetes
+from .family_income import load_family_income as load_family_income
+from .fashion_mnist import load_fashion_mnist as load_fashion_mnist
+from .german import load_german as load_german
+from .hepar2 import fetch_hepar2 as fetch_hepar2
+from .open_bandit import fetch_open_bandit as fetch_open_bandit
+from .utkface import load_utkface as load_utkface
