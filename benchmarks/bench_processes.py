@@ -14,6 +14,7 @@ import statistics
 import tempfile
 from pathlib import Path
 
+import psycopg
 from tests.studies import postgres
 
 from benchmarks.converse import Talker, converse
@@ -38,16 +39,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         places = {name: f"{folder}/{n}.evenhand" for n, name in enumerate(checkouts)}
         measures += load("a file", places, checkouts, size, turns)
-    server = postgres.Server()
-    server.make()
-    try:
-        url = f"postgresql://postgres@/{{}}?host={server.home}"
+    with postgres.server("") as url:
+        admin = psycopg.connect(url.format(database="postgres"), autocommit=True)
         for n in range(len(checkouts)):
-            server.run(f"CREATE DATABASE store{n}")
-        places = {name: url.format(f"store{n}") for n, name in enumerate(checkouts)}
+            admin.execute(f"CREATE DATABASE store{n}")
+        places = {name: url.format(database=f"store{n}") for n, name in enumerate(checkouts)}
         measures += load("PostgreSQL", places, checkouts, size, turns)
-    finally:
-        server.control("-m", "immediate", "stop")
+        admin.close()
     report("processes", "Four processes on one study", measures)
 
 

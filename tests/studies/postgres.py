@@ -79,11 +79,11 @@ class Server:
 
 
 @contextmanager
-def server() -> Iterator[str]:
+def server(settings: str = UNSAFE) -> Iterator[str]:
     """Start a server that is never killed; yield its URL, the database left open."""
     one = Server()
     try:
-        one.make(UNSAFE)
+        one.make(settings)
         try:
             yield f"postgresql://postgres@/{{database}}?host={one.home}"
         finally:
