@@ -1068,7 +1068,7 @@ export interface components {
              * When
              * @enum {string}
              */
-            when: "at every round" | "at the horizon" | "in the long run" | "in every window";
+            when: "at every round" | "at the horizon" | "in the long run";
             /** Kept */
             kept: boolean | null;
             /**
