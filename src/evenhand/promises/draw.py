@@ -25,8 +25,8 @@ that order is played. So an arm of any allowed slate keeps at least pi_i / m, as
 and all chances are sums over at most (k + 1) m slates. They are those given the learner's ranking.
 
 How often a floor forces, one play a round. While a learner never plays an arm, x drifts by -r (x - (a + 1 - 4)) / 2 and
-has the noise variance r (1 - r), so its stationary variance is 1 - r, and x comes 4 above its centre, to where a play is
-forced, in about exp(-16 / (2 (1 - r))) of the rounds, however large a and the horizon are. The price against forcing
+has the noise variance r (1 - r), so its stationary variance is 1 - r, and x comes 4 above its centre, to where a play
+is forced, in about exp(-16 / (2 (1 - r))) of the rounds, however large a and the horizon are. The price against forcing
 alone is about 4 plays an arm, once. With a < 4 arms are kept ahead of their shares. Where the shares sum to one they
 cannot all be ahead: there force is rare only with a >= 4.
 
