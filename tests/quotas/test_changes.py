@@ -267,7 +267,7 @@ def test_lotteries_and_windows_keep_what_deadline_learn_keeps(made, more, tmp_pa
     assert made(**more).fresh().promise == policy.promise
     for step in range(90):
         if step in (30, 60):
-            policy.retire("b") if step == 30 else policy.change(Promise({"a": "1/4", "b": 0, "c": 0}, **more))
+            policy.retire("b") if step == 30 else policy.change(Promise({"a": "1/4", "c": 0}, **more))
             eh.save(policy, tmp_path / "policy")
             policy = eh.load(tmp_path / "policy")
             assert type(policy) is type(made())
@@ -278,6 +278,18 @@ def test_lotteries_and_windows_keep_what_deadline_learn_keeps(made, more, tmp_pa
     since = {arm: pulls - before[arm] for arm, pulls in policy.pulls.items()}
     assert promise.kept(since, 30)
     assert promise.owes
+
+
+def test_a_promise_of_another_kind_is_kept_from_its_change_on():
+    policy = DeadlineLearn(UCB1(), Promise({"a": 0, "b": 0, "c": 0}, caps={"c": "1/2"}, offers=["a", "b"]))
+    played = []
+    for step in range(60):
+        if step == 20:
+            policy.change(Promise({"a": 0, "c": 0}, windows={"b": 4}))
+        decision = policy.ask()
+        policy.tell(decision, float(decision.arm == "a"))
+        played.append(decision.arm)
+    assert all("b" in played[start : start + 4] for start in range(20, 57))
 
 
 def test_labels_on_offer_are_looked_up_in_a_table_made_once(monkeypatch):

@@ -454,10 +454,10 @@ PICK_ONE = bind(pick, choose_slate=pick_one)
 PICK_SLATE = bind(pick, choose_slate=pick_slate)
 
 
-def kernels_for(promise: Any, retired: bool = False) -> tuple[Any, Any]:
-    """Return the kernels `pick` and `grant` for a promise, some of whose arms may have retired: by a survey of all
-    rounds to come wherever one tells."""
-    if spaced_alone(promise) and not retired:
+def kernels_for(promise: Any) -> tuple[Any, Any]:
+    """Return the kernels `pick` and `grant` for a promise, which decide by a survey of all rounds to come wherever one
+    tells."""
+    if spaced_alone(promise):
         return windows.pick, windows.grant
     if promise.windows or promise.sets or (promise.plays > 1 and promise.caps is not None):
         return PICK_ONE if promise.plays == 1 else PICK_SLATE, grant

@@ -240,10 +240,11 @@ def first_slot(params: Any, state: Any) -> int:
 
 @kernel
 def best_ranked(state: Any) -> int:
-    """Return the arm that is first in the ranking, -1 where there is none."""
+    """Return the arm on offer that is first in the ranking, -1 where there is none; arms that were retired are not."""
     best = -1
     for arm in range(state.scores.size):
-        if state.scores[arm] > -np.inf and (best < 0 or state.scores[arm] > state.scores[best]):
+        ranked = state.offered[arm] == 1 and state.scores[arm] > -np.inf
+        if ranked and (best < 0 or state.scores[arm] > state.scores[best]):
             best = arm
     return best
 
@@ -259,6 +260,8 @@ def enter(params: Any, state: Any, arm: int, served: int) -> None:
 @kernel
 def grant(params: Any, state: Any, now: int, wish: int) -> bool:
     """Play the arm in the round after `now` if it may be for certain without a look; return whether it was."""
+    if state.offered[wish] == 0:
+        return False
     if state.spare[0] > 0:
         state.spare[0] -= 1
     elif params.safe.size == 0 or not in_list(params, state, soonest(params, state.left, wish)):

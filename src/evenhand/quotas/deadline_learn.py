@@ -173,7 +173,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     @property
     def rule(self) -> Rule | Ranking:  # type: ignore[override]
         """The kernels that keep the promise."""
-        return Ranking(*kernels_for(self.promise, bool(self.retired))) if self._composed else DEADLINE_RULE
+        return Ranking(*kernels_for(self.promise)) if self._composed else DEADLINE_RULE
 
     @property
     def exact(self) -> bool:
