@@ -54,6 +54,7 @@ def small_shares(draw):
     return [F(weight, sum(weights) + rest) for weight in weights]
 
 
+@pytest.mark.filterwarnings("ignore:learner. NoneType names an arm")
 @settings(max_examples=many(40))
 @given(small_shares(), tolerances, st.sampled_from(FLOORS), st.integers(0, 2**31), st.booleans())
 def test_every_decision_is_the_twin_s_whatever_the_learner_wishes(shares, tolerance, floor, seed, stubborn):

@@ -31,8 +31,8 @@ def arms_table(
     if promise is not None and (promise.owes or not promise.windows):
         columns["promised share"] = promise.shares.__getitem__
     if promise is not None and promise.windows:
-        windows = dict(promise.windows)
-        columns["promised window"] = lambda i: "{} in {} rounds".format(*windows.get((arms[i],), ("", "")))
+        windows = {members: f"{plays} in {rounds} rounds" for members, (plays, rounds) in promise.windows}
+        columns["promised window"] = lambda i: windows.get((arms[i],), "")
     if counts is not None and waiting is not None:
         known = sum(counts) == rounds * traits.plays
         columns["decisions" if known else "decisions since it was loaded"] = counts.__getitem__

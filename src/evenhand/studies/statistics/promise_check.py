@@ -215,7 +215,7 @@ class PromiseCheck:
         """The largest shortfall r_i t - N_i(t) at the end of any round, with its arm, or set of arms, and round; None
         without promised shares. The rounds t are those of the arm's own clock."""
         self.settle()
-        if self.promise is None or not self.promise.owes or not self._rounds:
+        if self.promise is None or not (self.promise.owes or self._worst[1]) or not self._rounds:
             return None
         shortfall, subject, round = self._largest()
         return shortfall, self._labels[0] if subject is None else subject, round
