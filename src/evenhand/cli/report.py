@@ -124,7 +124,7 @@ def _of_study(place: str, name: str | None) -> Found:
 
     from evenhand.audit.findings import when_broken
     from evenhand.cli.output import promise_verdict
-    from evenhand.cli.studies.show import arm_rows, pictures
+    from evenhand.cli.studies.show import COLUMNS, arm_rows, pictures
     from evenhand.cli.studies.verify import in_words as in_sentences
     from evenhand.display.html import notes_of
     from evenhand.promises.clause import in_words
@@ -157,7 +157,7 @@ def _of_study(place: str, name: str | None) -> Found:
         "promised": [said],
         "shown": [[line for line in in_sentences(of, found) if line.removeprefix("note: ") not in found.notes]],
         "picture": [_picture(plot) for plot in pictures(statistics).values()],
-        "got": [_table(pd.DataFrame(arm_rows(arms, clauses)))],
+        "got": [_table(pd.DataFrame(arm_rows(arms, clauses)).rename(columns=COLUMNS))],
         "cost": cost,
         "last": [_table(last.assign(at=last["at"].dt.floor("s")))],
         "notes": [[*notes, *found.notes]],

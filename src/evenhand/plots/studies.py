@@ -51,7 +51,8 @@ def plot_course(
     owed = np.zeros(len(labels)) if promised is None else np.asarray(promised, dtype=float)
     most = np.full(len(labels), np.nan) if caps is None else np.asarray(caps, dtype=float)
     with style():
-        drawn = _lines(axes, times, shares, np.fmax(np.abs(shares[-1] - owed), np.where(np.isnan(most), 0.0, 2.0)))
+        said = (owed > 0.0) | ~np.isnan(most)
+        drawn = _lines(axes, times, shares, np.abs(shares[-1] - owed) + 2.0 * said)  # those of the promise come first
         for share in {float(owed[arm]) for arm in drawn} - {0.0}:
             axes.axhline(share, **DASHED, zorder=1)
         for cap in {float(most[arm]) for arm in drawn if most[arm] == most[arm]}:
@@ -65,9 +66,9 @@ def plot_course(
             texts[arm] = f"{plain(labels[arm], LABEL)} {'has ' if promise else ''}{shares[-1, arm]:.3g}{promise}"
         axes.set_xlim(left=min(float(len(labels)), times[-1] / 20))  # before, shares jump from arm to arm
         _name_lines(axes, texts, shares[-1], drawn)
-        lines = {"dashed: promised": owed.any(), "dash-dotted: at most": not np.isnan(most).all()}
-        said = "; ".join(words for words, drawn_so in lines.items() if drawn_so)
-        title = "Share of the decisions by arm" + (f" ({said})" if said else "")
+        levels = {"dashed: promised": owed.any(), "dash-dotted: at most": not np.isnan(most).all()}
+        named = "; ".join(words for words, drawn_so in levels.items() if drawn_so)
+        title = "Share of the decisions by arm" + (f" ({named})" if named else "")
         title += _named(labels, "furthest from their promise" if owed.any() else "with the largest shares")
         return finish(axes, title, "decision", "share of the decisions so far", legend=False)
 

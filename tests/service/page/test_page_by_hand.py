@@ -56,7 +56,7 @@ def test_the_keyboard_reaches_everything_in_the_order_of_reading(visitor):
         "crumbs: a Studies",
     ]
     parts = list(dict.fromkeys(place.partition(":")[0] for place in walk[5:]))
-    assert parts == ["parts", "shares", "reward", "arms", "owed", "open", "decisions"]
+    assert parts == ["parts", "record", "shares", "arms", "reward", "owed", "open", "decisions"]
     assert [place for place in walk if "plot" in place] == ["shares: plot", "shares: plot", "reward: plot"]
 
 

@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     from evenhand.studies.log.log import Record
     from evenhand.studies.statistics.statistics import Statistics
 
-__all__ = ["arm_rows", "bars", "pictures", "show"]
+__all__ = ["COLUMNS", "arm_rows", "bars", "pictures", "show"]
 
 LATEST = 5
 STRETCHES = 60
 """Points of the picture of shortfalls; each is the worst of a stretch of time."""
 MOST = 60
 """Arms in a table; of more, those that are furthest behind or were decided for most."""
+COLUMNS = {"label": "arm", "owed": "behind", "decisions": "plays"}
+"""What the columns of the arms are called for people."""
 
 
 def show(
@@ -141,8 +143,7 @@ def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path]
     if len(rows) > MOST:
         rows = sorted(rows, key=lambda row: (row["owed"] is None, -(row["owed"] or 0.0), -row["decisions"]))[:MOST]
     more = "" if len(rows) == len(every_row) else f" ({len(every_row) - len(rows)} more)"
-    said = {"label": "arm", "owed": "behind", "decisions": "plays"}
-    named = [{said.get(name, name): value for name, value in row.items()} for row in rows]
+    named = [{COLUMNS.get(name, name): value for name, value in row.items()} for row in rows]
     records(f"Plays{more}", named, empty=False)
     if rows and found["decisions"] and sys.stdout.isatty():
         blocks = "█│" if _writes("█│") else "#|"
