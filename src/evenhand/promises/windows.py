@@ -117,15 +117,6 @@ def soonest(params: Any, times: Ints, owner: int) -> int:
 
 
 @kernel
-def pass_round(params: Any, left: Ints, served: int) -> None:
-    """Let a round go by in which a token is served (-1: none)."""
-    for token in range(left.size):
-        left[token] -= 1
-    if served >= 0:
-        left[served] = params.windows[served]
-
-
-@kernel
 def is_listed(params: Any) -> bool:
     """Say whether a table or a schedule lists the safe states, where no chain decides."""
     return params.safe.size > 0 or params.phases.size > 0
@@ -134,15 +125,14 @@ def is_listed(params: Any) -> bool:
 @kernel
 def in_list(params: Any, state: Any, served: int) -> bool:
     """Say whether the table, or a phase of the schedule, allows that a token is served next."""
-    left, place = state.coming, 0
-    for token in range(left.size):
-        left[token] = state.left[token]
-    pass_round(params, left, served)
-    for token in range(left.size):
-        if left[token] < 1:
+    place = 0
+    for token in range(state.left.size):
+        left = params.windows[token] if token == served else state.left[token] - 1
+        if left < 1:
             return False
-        place = place * params.windows[token] + left[token] - 1
-    return params.safe[place] if params.safe.size > 0 else fits_a_phase(params, left)
+        state.coming[token] = left
+        place = place * params.windows[token] + left - 1
+    return params.safe[place] if params.safe.size > 0 else fits_a_phase(params, state.coming)
 
 
 @kernel
@@ -172,11 +162,9 @@ def keep_helpful(params: Any, state: Any, s: int) -> None:
 def spare_after(params: Any, state: Any, served: int) -> int:
     """Return how many rounds are spare if a token (-1: none) is served next; below 0, it may not be.
 
-    Where it may not and there is no list, no arm that may not be played either is left in the ranking, and `spare` is
-    a lower bound for those that are left.
+    Where it may not, no arm that may not be played either is left in the ranking, and `spare` is a lower bound for
+    those that are left.
     """
-    if is_listed(params):
-        return 0 if in_list(params, state, served) else -1
     coming, size, s, end = state.coming, state.left.size, 1 << 60, 0
     for token in range(size):
         coming[token] = min(state.left[token] - 1, params.periods[token])
@@ -250,11 +238,18 @@ def best_ranked(state: Any) -> int:
 
 
 @kernel
-def enter(params: Any, state: Any, arm: int, served: int) -> None:
-    """Enter that the arm is played in the next round, for a token or for none (-1)."""
+def enter(params: Any, state: Any, arm: int) -> None:
+    """Enter that the arm is played in the next round, for its token of the least time."""
     state.chosen[0] = arm
     state.pulls[arm] += 1
-    pass_round(params, state.left, served)
+    served, least = -1, 0
+    for token in range(state.left.size):
+        left = state.left[token] - 1
+        state.left[token] = left
+        if params.token_owners[token] == arm and (served < 0 or left < least):
+            served, least = token, left
+    if served >= 0:
+        state.left[served] = params.windows[served]
 
 
 @kernel
@@ -266,7 +261,7 @@ def grant(params: Any, state: Any, now: int, wish: int) -> bool:
         state.spare[0] -= 1
     elif params.safe.size == 0 or not in_list(params, state, soonest(params, state.left, wish)):
         return False
-    enter(params, state, wish, soonest(params, state.left, wish))
+    enter(params, state, wish)
     return True
 
 
@@ -288,10 +283,7 @@ def pick(params: Any, state: Any, now: int) -> bool:
             state.spare[0] = least
         else:
             arm = best_ranked(state)
-    if arm >= 0:
-        served = soonest(params, state.left, arm)
-    else:
-        served = first_slot(params, state)
-        arm, state.spare[0] = params.token_owners[max(served, 0)], 0
-    enter(params, state, arm, served)
+    if arm < 0:
+        arm, state.spare[0] = params.token_owners[max(first_slot(params, state), 0)], 0
+    enter(params, state, arm)
     return arm != wish
