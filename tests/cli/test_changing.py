@@ -108,9 +108,9 @@ def test_windows_sets_caps_and_segments_from_a_file(tmp_path):
     store = tmp_path / "one.evenhand"
     made(tmp_path, "arms = ['a', 'b', 'c']\n[windows]\na = 4\nb = [2, 9]\n")
     asked(store, "--count", "30")
-    assert "The promise was kept in every window" in answer("show", store)
+    assert "The promise was kept at every round" in answer("show", store)
     assert [row[-1] for row in cells(answer("show", store))[:3]] == ["1 in 4", "2 in 9", "-"]
-    assert "The promise was kept in every window." in answer("verify", store)
+    assert "The promise was kept at every round." in answer("verify", store)
     made(tmp_path, "arms = 4\n[[sets]]\narms = [0, 1]\nshare = '1/2'\n[shares]\n2 = 0.1\n", "--name", "sets")
     asked(store, "--study", "sets", "--segment", "mobile")
     shown = cells(answer("show", store, "--study", "sets"))

@@ -8,8 +8,8 @@ from fractions import Fraction as F
 import pytest
 
 from evenhand.errors import ArgumentError, SharesError
-from evenhand.promises.feasible import find_chain
 from evenhand.promises.promise import Clause, Promise
+from evenhand.promises.windows import chain
 from tests.naming import named
 
 A = {"a": "3/10", "b": "1/5", "c": 0}
@@ -213,6 +213,6 @@ def test_a_list_beside_names_is_one_for_each_arm():
 
 def test_periods_of_a_chain_divide_one_another_and_fit_their_windows():
     for windows in ([2, 5, 9], [3, 7], [4], [6, 6, 13, 50]):
-        chain = sorted(find_chain(windows))
-        assert all(b <= w for b, w in zip(find_chain(windows), windows, strict=True))
-        assert all(long % short == 0 for short, long in itertools.pairwise(chain))
+        periods = chain(windows)
+        assert all(b <= w for b, w in zip(periods, windows, strict=True))
+        assert all(long % short == 0 for short, long in itertools.pairwise(sorted(periods)))

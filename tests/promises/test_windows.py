@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from evenhand.errors import ArgumentError, SharesError
 from evenhand.groups import LinearThompson
 from evenhand.kernels.compose import interpreted
 from evenhand.learners import UCB1, LinUCB, Thompson
+from evenhand.promises.rule import rule_parameters, rule_state
 from evenhand.promises.schedules import find_schedule, phases
 from evenhand.promises.windows import chain, grant, pick, safe_states, spare_after
 from evenhand.quotas import BernoulliArms, WindowLearn
@@ -33,15 +35,21 @@ def test_the_table_holds_the_safe_states_of_the_game(windows):
     assert {tuple(place + 1) for place in np.argwhere(table)} == game.safe
 
 
+def begun(windows):
+    """The parameters and the state of the rule, with one arm more than windows."""
+    promise = WindowLearn(UCB1(), dict(enumerate(windows)), len(windows) + 1).promise
+    return rule_parameters(promise, ()), rule_state(promise, ())
+
+
+def is_sparse(periods):
+    return sum(Fraction(1, period) for period in periods) <= 1
+
+
 def by_chain(windows):
-    """The same policy decided by a chain of periods instead of the table, and None where there is no chain."""
-    periods = chain(list(windows))
-    policy = WindowLearn(UCB1(), dict(enumerate(windows)), len(windows) + 1)
-    if periods is not None:
-        order = sorted(range(len(windows)), key=periods.__getitem__)
-        policy._tokens = [(arm, windows[arm], periods[arm]) for arm in order]
-        policy._safe = None
-    return None if periods is None else policy
+    """The same, decided by a chain of periods instead of the table; None where no chain is sparse enough."""
+    params, state = begun(windows)
+    params = params._replace(safe=params.safe[:0], phases=params.phases[:0])
+    return (params, state) if is_sparse(params.periods.tolist()) else None
 
 
 def test_a_wish_is_granted_exactly_where_every_window_can_be_kept_and_nearly_so_by_a_chain():
@@ -52,11 +60,10 @@ def test_a_wish_is_granted_exactly_where_every_window_can_be_kept_and_nearly_so_
             with pytest.raises(SharesError, match="no schedule"):
                 WindowLearn(UCB1(), dict(enumerate(windows)), len(windows) + 1)
             continue
-        exact = WindowLearn(UCB1(), dict(enumerate(windows)), len(windows) + 1)
-        for policy in (exact, by_chain(windows)):
-            if policy is None:
+        for made in (begun(windows), by_chain(windows)):
+            if made is None:
                 continue
-            params, state = policy.quota_parameters(()), policy.quota_memory(())
+            params, state = made
             left, rng = tuple(windows), random.Random(1)
             for round in range(60):
                 scores = [rng.random() for _ in windows] + [2.0 if rng.random() < 0.8 else 0.0]
@@ -68,7 +75,7 @@ def test_a_wish_is_granted_exactly_where_every_window_can_be_kept_and_nearly_so_
                 served = played if played < len(windows) else -1
                 assert served in allowed, (windows, round, left)
                 best = max((arm % len(scores) for arm in allowed), key=lambda arm: scores[arm])
-                if policy is exact:
+                if params.safe.size:
                     assert played == best, (windows, round, left, scores)
                 else:
                     safe_wishes += 1
@@ -81,10 +88,10 @@ def test_a_look_that_ends_early_finds_what_is_spare_in_all_rounds():
     rng = random.Random(4)
     for _ in range(200):
         windows = [rng.randint(3, 60) for _ in range(rng.randint(2, 6))]
-        policy = by_chain(windows) if sum(1 / a for a in windows) <= 1 else None
-        if policy is None:
+        made = by_chain(windows) if sum(1 / a for a in windows) <= 1 else None
+        if made is None:
             continue
-        params, state = policy.quota_parameters(()), policy.quota_memory(())
+        params, state = made
         left = [rng.randint(1, window) for window in params.windows.tolist()]
         state.left[:] = left
         periods, served = params.periods.tolist(), rng.randrange(-1, len(left))
@@ -101,11 +108,11 @@ def test_a_look_that_ends_early_finds_what_is_spare_in_all_rounds():
 def test_a_look_for_one_wish_leaves_exactly_the_arms_that_may_be_played():
     rng, refused, left_over = random.Random(6), 0, 0
     for _ in range(40):
-        policy = by_chain([rng.randint(10, 40) for _ in range(rng.randint(3, 6))])
-        if policy is None:
+        made = by_chain([rng.randint(10, 40) for _ in range(rng.randint(3, 6))])
+        if made is None:
             continue
-        params, state = policy.quota_parameters(()), policy.quota_memory(())
-        tokens = {arm: token for token, arm in enumerate(params.owners.tolist())}
+        params, state = made
+        tokens = {arm: token for token, arm in enumerate(params.token_owners.tolist())}
         for round in range(100):
             state.scores[:] = [rng.random() for _ in state.scores]
             wish, arms = int(state.scores.argmax()), range(len(state.scores))
@@ -173,7 +180,7 @@ def test_one_window_wants_the_other_arms_by_name():
     with pytest.raises(ArgumentError, match="at least two arms"):
         WindowLearn(UCB1(), {"a": 5})
     policy = WindowLearn(UCB1(), {"a": 5}, arms=["a", "b"])
-    with pytest.raises(ArgumentError, match=r"available: wanted None.*got \['b'\]"):
+    with pytest.raises(ArgumentError, match=r"available: wanted every arm.*got \['b'\]"):
         policy.ask(available=["b"])
 
 
@@ -205,7 +212,7 @@ def test_windows_without_a_chain_are_kept_by_a_schedule(wish):
     """4, 5, 6, 11, 12, 30 need .824 of the rounds; their best chain needs more than all, and a cycle of 120 keeps
     them."""
     windows = dict(enumerate((4, 5, 6, 11, 12, 30)))
-    assert chain([*windows.values()]) is None
+    assert not is_sparse(chain([*windows.values()]))
     learner = Thompson() if wish is None else Stubborn(wish)
     policy, rng = WindowLearn(learner, windows, 7, seed=1), random.Random(2)
     played, rounds = {arm: [] for arm in range(7)}, 600
@@ -224,7 +231,7 @@ def test_schedules_that_are_found_keep_their_windows_and_most_sparse_windows_hav
     while tried < 40:
         windows = sorted(int(3 * 66 ** rng.random()) for _ in range(rng.randint(4, 10)))
         density = sum(1 / a for a in windows)
-        if not 0.6 < density <= 5 / 6 or chain(windows) is not None:
+        if not 0.6 < density <= 5 / 6 or is_sparse(chain(windows)):
             continue
         tried += 1
         schedule = find_schedule(windows)
@@ -243,12 +250,8 @@ def test_schedules_that_are_found_keep_their_windows_and_most_sparse_windows_hav
 
 def test_the_best_chain_is_found_without_trying_every_length():
     def tried_all(windows):
-        found = None
-        for x in range(1, min(windows) + 1):
-            periods = [x << ((window // x).bit_length() - 1) for window in windows]
-            if found is None or sum(1 / b for b in periods) < sum(1 / b for b in found) - 1e-12:
-                found = periods
-        return found if sum(max(found) // b for b in found) <= max(found) else None
+        tried = [[x << ((w // x).bit_length() - 1) for w in windows] for x in range(1, min(windows) + 1)]
+        return min(tried, key=lambda periods: (sum(Fraction(1, period) for period in periods), -min(periods)))
 
     rng = random.Random(2)
     for _ in range(400):

@@ -8,7 +8,7 @@ import numpy as np
 from evenhand.kernels.compose import interpreted
 from evenhand.promises.exact import grants_all
 from evenhand.promises.laminar import look
-from evenhand.promises.pick import AS_RANKED, begin_round, pick_for
+from evenhand.promises.pick import AS_RANKED, begin_round, kernels_for
 from evenhand.promises.rule import rule_parameters, rule_state
 from tests.promises.drawn_promises import drawn_promise
 from tests.reference.game import Cap, Floor, Game, Window
@@ -21,7 +21,7 @@ looked, opened = interpreted(look), interpreted(begin_round)
 def begun(promise):
     """The rule's parameters, its state before the first round, and the kernel that picks."""
     state = rule_state(promise, (), np.zeros(4, np.uint64))
-    return rule_parameters(promise, ()), state, interpreted(pick_for(promise))
+    return rule_parameters(promise, ()), state, interpreted(kernels_for(promise)[0])
 
 
 def game_of(promise):

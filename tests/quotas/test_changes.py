@@ -249,25 +249,47 @@ def test_arms_retire_down_to_one_whose_share_still_changes():
 
 
 @pytest.mark.parametrize("call", ["change", "add", "retire"])
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: LotteryLearn(UCB1(), {"a": 0.1, "b": 0.2}),
-        lambda: WindowLearn(UCB1(), {"a": 9, "b": 9}),
-        lambda: FairUCB({"a": 0.1, "b": 0.2}),
-    ],
-)
-def test_who_cannot_change_says_so(make, call):
+def test_who_cannot_change_says_so(call):
     with pytest.raises(ArgumentError, match=r"a policy whose promise can change, got .*DeadlineLearn"):
-        getattr(make(), call)("a")
+        getattr(FairUCB({"a": 0.1, "b": 0.2}), call)("a")
 
 
-@pytest.mark.parametrize("more", [{"plays": 2}, {"caps": {"a": 0.5}}])
-@pytest.mark.parametrize("make", [LotteryLearn, WindowLearn])
-def test_lotteries_and_windows_refuse_plays_and_caps_by_name(make, more):
-    what = {"a": 0.1, "b": 0.2} if make is LotteryLearn else {"a": 9, "b": 9}
-    with pytest.raises(ArgumentError, match=f"{next(iter(more))}: wanted .*: {make.__name__} .*DeadlineLearn"):
-        make(UCB1(), what, **more)
+SHORT = {
+    LotteryLearn: lambda **more: LotteryLearn(UCB1(), {"a": "1/10", "b": "1/5", "c": 0}, seed=1, **more),
+    WindowLearn: lambda **more: WindowLearn(UCB1(), {"a": 9, "b": 9}, ["a", "b", "c"], seed=1, **more),
+}
+
+
+@pytest.mark.parametrize("made", SHORT.values(), ids=lambda made: type(made()).__name__)
+@pytest.mark.parametrize("more", [{}, {"plays": 2}, {"caps": {"c": "1/2"}}], ids=["alone", "plays", "caps"])
+def test_lotteries_and_windows_keep_what_deadline_learn_keeps(made, more, tmp_path):
+    policy = made(**more)
+    assert made(**more).fresh().promise == policy.promise
+    for step in range(90):
+        if step in (30, 60):
+            policy.retire("b") if step == 30 else policy.change(Promise({"a": "1/4", "c": 0}, **more))
+            eh.save(policy, tmp_path / "policy")
+            policy = eh.load(tmp_path / "policy")
+            assert type(policy) is type(made())
+            before, promise = policy.pulls, policy.promise
+        decision = policy.ask()
+        policy.tell(decision, dict.fromkeys(decision.arms, 1.0) if len(decision.arms) > 1 else 1.0)
+        assert "b" not in decision.arms or step < 30
+    since = {arm: pulls - before[arm] for arm, pulls in policy.pulls.items()}
+    assert promise.kept(since, 30)
+    assert promise.owes
+
+
+def test_a_promise_of_another_kind_is_kept_from_its_change_on():
+    policy = DeadlineLearn(UCB1(), Promise({"a": 0, "b": 0, "c": 0}, caps={"c": "1/2"}, offers=["a", "b"]))
+    played = []
+    for step in range(60):
+        if step == 20:
+            policy.change(Promise({"a": 0, "c": 0}, windows={"b": 4}))
+        decision = policy.ask()
+        policy.tell(decision, float(decision.arm == "a"))
+        played.append(decision.arm)
+    assert all("b" in played[start : start + 4] for start in range(20, 57))
 
 
 def test_labels_on_offer_are_looked_up_in_a_table_made_once(monkeypatch):

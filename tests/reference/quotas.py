@@ -64,20 +64,26 @@ def deadline_learn(shares, slack, pulls, t, wish):
     return wish if wish in may_be_pulled(shares, slack, pulls, t) else dues.index(min(dues))
 
 
-def lottery_learn(shares, slack, floor, pulls, t, wishes, margin=4):
-    """The distribution of the arm of round t + 1: floors, tickets for arms that fall behind, and the learner's wishes
-    with theirs, each as DeadlineLearn plays it."""
+def lottery_learn(shares, slack, floor, pulls, t, wishes, margin=4, tries=32):
+    """The distribution of the arm of round t + 1: floors, tickets for arms that fall behind, and the learner's wishes;
+    what may not be granted is drawn anew, and at last the earliest deadline's arm is played.
+
+    `wishes(allowed, urgent)` is the distribution of the learner's wishes, where these arms may be played.
+    """
     allowed = may_be_pulled(shares, slack, pulls, t)
     dues = [deadline(share, slack, n) for share, n in zip(shares, pulls, strict=True)]
+    urgent = min(allowed, key=lambda arm: (dues[arm], arm))
     behind = [share * (t + 1) - n - (slack + 1 - margin) for share, n in zip(shares, pulls, strict=True)]
     tickets = [r * min(3, max(0, 1 - floor + b / 2)) for r, b in zip(shares, behind, strict=True)]
     free = 1 - floor * sum(shares)
     scale = min(1, free / sum(tickets)) if sum(tickets) else 1
     left = free - scale * sum(tickets)
-    played = [Fraction(0)] * len(shares)
-    for arm, (share, ticket, wish) in enumerate(zip(shares, tickets, wishes, strict=True)):
-        played[arm if arm in allowed else dues.index(min(dues))] += floor * share + scale * ticket + left * wish
-    return played, allowed
+    each = zip(shares, tickets, wishes(allowed, urgent), strict=True)
+    drawn = [floor * share + scale * ticket + left * wish for share, ticket, wish in each]
+    granted = sum(drawn[arm] for arm in allowed)
+    missed = (1 - granted) ** tries
+    again = (1 - missed) / granted if granted else 0
+    return [(arm in allowed) * drawn[arm] * again + (arm == urgent) * missed for arm in range(len(shares))], allowed
 
 
 class LFG:

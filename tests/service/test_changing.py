@@ -143,7 +143,7 @@ def test_segments_windows_caps_and_sets_come_over_http(served):
     regions = served.read("/studies/regions")["promise"]
     assert regions["sets"] == [{"arms": ["0", "1"], "share": 0.5}], "the keys name the arms, three in all"
     rows = served.read("/studies/rows")["promise"]
-    assert (rows["when"], rows["kept"], rows["tolerance"]) == ("in every window", True, None)
+    assert (rows["when"], rows["kept"], rows["tolerance"]) == ("at every round", True, None)
     assert rows["windows"][1] == {"label": "b", "plays": 2, "rounds": 9}
     assert served.read("/studies/capped")["promise"]["caps"] == [{"label": 0, "cap": 0.6}]
     listed = {row["name"]: row["promise"] for row in served.read("/studies")["studies"]}

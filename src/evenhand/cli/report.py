@@ -127,13 +127,13 @@ def _of_study(place: str, name: str | None) -> Found:
     from evenhand.cli.studies.show import COLUMNS, arm_rows, pictures
     from evenhand.cli.studies.verify import in_words as in_sentences
     from evenhand.display.html import notes_of
-    from evenhand.promises.clause import clauses_of, in_words
+    from evenhand.promises.clause import in_words
     from evenhand.studies import Study
     from evenhand.studies.statistics.state import summarize
 
     with Study.open(place, name) as running:
         found, statistics, frame = running.verify(), running.statistics(), running.frame()
-        arms, clauses = summarize(running, statistics)["arms"], clauses_of(statistics.promise, statistics.windows)
+        arms, clauses = summarize(running, statistics)["arms"], statistics.promise.clauses if statistics.promise else ()
         notes, of = notes_of(running.state.bare_copy()), running.name
         store = running.store.url if "://" in place else place
     promise, changes, cost = statistics.promise, len(statistics.epochs) - 1, []

@@ -158,11 +158,10 @@ def _report(
     from evenhand.cli.reading.promises import UNDER
     from evenhand.metrics.cost import cost_of
     from evenhand.policy.traits import traits_of
-    from evenhand.promises.clause import clauses_of
 
     costs = {name: cost_of(history, name + UNDER, name) for name in policies if name + UNDER in policies}
     every = [traits_of(policy) for policy in policies.values()]
-    clauses = [clause for one in every for clause in clauses_of(one.promise, one.windows)]
+    clauses = [clause for one in every if one.promise is not None for clause in one.promise.clauses]
     summary = _summary(history)
     written: list[Path] = []
     if out is not None:

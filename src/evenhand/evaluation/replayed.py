@@ -19,7 +19,6 @@ from evenhand.evaluation.logged import Logged
 from evenhand.evaluation.replay import Replayed, least_chance, read_learner, replay, rounds_of
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.policy.traits import traits_of
-from evenhand.promises.clause import clauses_of
 
 if TYPE_CHECKING:
     from evenhand.quotas import Audit
@@ -217,9 +216,8 @@ def _audited(policy: Any, runs: list[Replayed]) -> Audit | None:
 
     from evenhand.quotas import audit
 
-    traits = traits_of(policy)
-    if not clauses_of(traits.promise, traits.windows):
+    promise = traits_of(policy).promise
+    if promise is None or not promise.clauses:
         return None
-    promised: Any = {"windows": traits.windows} if traits.promise is None else {"promise": traits.promise}
-    found = [audit(pd.DataFrame({"arm": pd.Series(run.arms)}), arm="arm", **promised) for run in runs]
+    found = [audit(pd.DataFrame({"arm": pd.Series(run.arms)}), arm="arm", promise=promise) for run in runs]
     return next((one for one in found if not one.kept), found[0])

@@ -18,7 +18,6 @@ import numpy as np
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.due_times import advance, pace, position
-from evenhand.promises.promise import read_promise
 
 __all__ = ["Limits", "enter", "enter_one", "limits", "rounds_broken"]
 
@@ -51,11 +50,9 @@ class Limits(NamedTuple):
     """Rounds in which the promise was broken, up to its last play."""
 
 
-def limits(promise: Any, windows: Any, arms: Any) -> Limits:
+def limits(promise: Any, arms: Any) -> Limits:
     """Return the counts before the first round, for what is promised beside the floors of single arms."""
     place = {arm: i for i, arm in enumerate(arms)}
-    if promise is None and windows:
-        promise = read_promise(windows=windows, arms=arms, audited=True)
     clauses = () if promise is None else promise.clauses
     owed = [clause for clause in clauses if clause.kind != "floor" or len(clause.arms) > 1]
     n = len(owed)

@@ -27,11 +27,12 @@ def arms_table(
     columns: dict[str, Callable[[int], Any]] = {"arm": arms.__getitem__}
     if traits.membership is not None:
         columns["group"] = lambda i: traits.membership.names[traits.membership.codes[i]]
-    if traits.promise is not None:
-        columns["promised share"] = traits.promise.shares.__getitem__
-    if traits.windows is not None:
-        windows = traits.windows
-        columns["promised window"] = lambda i: "{} in {} rounds".format(*windows[arms[i]]) if arms[i] in windows else ""
+    promise = traits.promise
+    if promise is not None and (promise.owes or not promise.windows):
+        columns["promised share"] = promise.shares.__getitem__
+    if promise is not None and promise.windows:
+        windows = {members: f"{plays} in {rounds} rounds" for members, (plays, rounds) in promise.windows}
+        columns["promised window"] = lambda i: windows.get((arms[i],), "")
     if counts is not None and waiting is not None:
         known = sum(counts) == rounds * traits.plays
         columns["decisions" if known else "decisions since it was loaded"] = counts.__getitem__

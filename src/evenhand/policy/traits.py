@@ -26,10 +26,8 @@ class Traits:
     ----------
     arms : the labels of its arms; None where it has none, or does not know them yet.
     labels : whom its decisions are for: its arms, or the groups of a sampler; () where rounds bring their own.
-    promise : the shares that it promises, None where it promises none.
-    windows : what it promises in any so many consecutive rounds, arm -> (plays, rounds); None where it promises none.
-    kept : when it keeps the promise, "at every round", "at the horizon", "in the long run" or "in every window"; None
-        without one.
+    promise : what it promises, an `eh.Promise`; None where it promises nothing.
+    kept : when it keeps the promise, "at every round", "at the horizon" or "in the long run"; None without one.
     horizon : the round up to which it decides, or keeps its promise; None for no end.
     learner : the learner that it is built on, None where it has none.
     membership : the groups of its arms, its own or its learner's; None where it knows none.
@@ -52,7 +50,6 @@ class Traits:
     arms: tuple[Label, ...] | None = None
     labels: tuple[Label, ...] = ()
     promise: Any = None
-    windows: dict[Label, tuple[int, int]] | None = None
     kept: str | None = None
     horizon: int | None = None
     learner: Any = None
@@ -87,7 +84,7 @@ def traits_of(policy: Any) -> Traits:
     learner = stated.get("learner")
     for name in ("membership", "bias"):
         stated.setdefault(name, getattr(learner, name, None))
-    if stated.get("promise") is None and stated.get("windows") is None:
+    if stated.get("promise") is None:
         stated["kept"] = None
     else:
         stated.setdefault("kept", "at every round")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from evenhand.promises.reading import Members, is_set
+from evenhand.promises.reading import Members
 from evenhand.protocol import Label
 
-__all__ = ["Clause", "Kind", "Window", "clauses_of", "in_words", "listed"]
+__all__ = ["Clause", "Kind", "Window", "in_words", "listed"]
 
 Kind = Literal["floor", "cap", "window"]
 Window = tuple[int, int]
@@ -49,12 +49,6 @@ class Clause(NamedTuple):
     def __str__(self) -> str:
         together = "" if len(self.arms) == 1 else " together"
         return f"{', '.join(map(str, self.arms))}{together} {self.what}"
-
-
-def clauses_of(promise: Any, windows: Mapping[Any, Window] | None) -> tuple[Clause, ...]:
-    """Return everything that a promise and windows beside it say, each thing once; either may be None."""
-    beside = [Clause("window", arm if is_set(arm) else (arm,), rate) for arm, rate in (windows or {}).items()]
-    return tuple(dict.fromkeys([*(promise.clauses if promise else ()), *beside]))
 
 
 def in_words(clauses: Iterable[Clause]) -> list[str]:

@@ -24,7 +24,13 @@ one of at most k + 1. Where clauses bind, the slate is turned by a place drawn e
 that order is played. So an arm of any allowed slate keeps at least pi_i / m, as the first in the order always stays;
 and all chances are sums over at most (k + 1) m slates. They are those given the learner's ranking.
 
-Source: ours; the lottery over floors alone is described at the head of `evenhand.quotas.lottery_learn`.
+How often a floor forces, one play a round. While a learner never plays an arm, x drifts by -r (x - (a + 1 - 4)) / 2 and
+has the noise variance r (1 - r), so its stationary variance is 1 - r, and x comes 4 above its centre, to where a play
+is forced, in about exp(-16 / (2 (1 - r))) of the rounds, however large a and the horizon are. The price against forcing
+alone is about 4 plays an arm, once. With a < 4 arms are kept ahead of their shares. Where the shares sum to one they
+cannot all be ahead: there force is rare only with a >= 4.
+
+Source: ours.
 """
 
 from __future__ import annotations
@@ -36,7 +42,7 @@ import numpy as np
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.due_times import NEVER
 from evenhand.kernels.random import below, uniform
-from evenhand.promises.laminar import look, relieve, soonest, take
+from evenhand.promises.laminar import look, relieve, take
 from evenhand.promises.pick import (
     begin_round,
     choose_ranked,
@@ -50,6 +56,7 @@ from evenhand.promises.pick import (
     pass_round,
     put_ahead,
 )
+from evenhand.promises.windows import soonest
 
 __all__ = ["TRIES", "finish_one", "lot", "open_what_may_be_played", "prepare_one", "spread", "weigh"]
 

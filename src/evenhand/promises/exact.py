@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from evenhand.promises.feasible import tokens_of
+import math
+
+from evenhand.promises.feasible import spaced_alone, tokens_of
 from evenhand.promises.promise import Promise
+from evenhand.promises.windows import MOST_STATES
 
 __all__ = ["grants_all"]
 
@@ -19,13 +22,13 @@ def grants_all(promise: Promise) -> bool:
     """
     if not promise.windows:
         return True
+    tokens = tokens_of(promise)
+    if spaced_alone(promise) and math.prod(token.window for token in tokens) <= MOST_STATES:
+        return True
     nested = any(len(members) > 1 for members, _ in promise.windows)
     if promise.plays > 1 and any(plays > len(members) for members, (plays, _) in promise.windows):
         return False
     owed = {arm for clause in promise.clauses if clause.kind == "floor" for arm in clause.arms}
     if any(owed & set(members) for members, _ in promise.windows):  # one play may then serve both
         return False
-    varied, alone = promise.offers != "all", len(promise.clauses) == len(promise.windows)
-    if not varied and alone and not nested and promise.plays == 1:
-        return True
-    return not nested and all(token.window == token.period or varied for token in tokens_of(promise))
+    return not nested and all(token.window == token.period or promise.offers != "all" for token in tokens)

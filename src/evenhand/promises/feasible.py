@@ -15,10 +15,10 @@ from evenhand.errors import SharesError, figure, wanted
 from evenhand.promises.clause import Clause
 from evenhand.promises.reading import MOST_TOKENS, Members, overlap, scale_down
 from evenhand.promises.schedules import find_schedule
-from evenhand.promises.windows import safe_states
+from evenhand.promises.windows import chain, safe_states
 from evenhand.protocol import Label, find_label
 
-__all__ = ["Token", "check_sums", "find_chain", "forest_of", "settle_offers", "tokens_of"]
+__all__ = ["Token", "check_sums", "forest_of", "settle_offers", "spaced_alone", "tokens_of"]
 
 LOOK = 10_000
 """Rounds up to which a counterexample is looked for."""
@@ -34,12 +34,12 @@ class Token(NamedTuple):
     period: int
 
 
-def forest_of(promise: Any, as_named: bool = False) -> tuple[list[Members], list[int]]:
+def forest_of(promise: Any) -> tuple[list[Members], list[int]]:
     """Return the owners, the arms and then the sets, the smaller before the larger, and the parent of each, -1 where it
-    has none; sets of one size in the order of their arms, or in that in which they were named."""
+    has none; sets of one size in the order of their arms."""
     sets = dict(promise.sets) | {members: window for members, window in promise.windows if len(members) > 1}
-    order = (lambda one: len(one)) if as_named else lambda one: (len(one), [promise.arms.index(a) for a in one])
-    owners = [(arm,) for arm in promise.arms] + sorted(sets, key=order)
+    ordered = sorted(sets, key=lambda one: (len(one), [promise.arms.index(arm) for arm in one]))
+    owners = [(arm,) for arm in promise.arms] + ordered
     first = len(promise.arms)
     parents = [
         next((j for j in range(max(first, i + 1), len(owners)) if set(owner) < set(owners[j])), -1)
@@ -48,24 +48,10 @@ def forest_of(promise: Any, as_named: bool = False) -> tuple[list[Members], list
     return owners, parents
 
 
-def find_chain(windows: Sequence[int]) -> list[int]:
-    """Return periods b <= w, each of which divides the next larger, of the least density.
-
-    They are x 2^j with one x for all. Raising x lowers the density until some period is a window, so that only the
-    windows halved again and again are tried.
-
-    >>> find_chain([2, 5, 9]), find_chain([3, 7])
-    ([2, 4, 8], [3, 6])
-    """
-    shortest, distinct = min(windows), sorted(set(windows))
-    tried = {w >> j for w in distinct for j in range(w.bit_length()) if 0 < w >> j <= shortest}
-    counts = {w: windows.count(w) for w in distinct} if len(distinct) > 1 else dict.fromkeys(distinct, len(windows))
-
-    def density(x: int) -> Fraction:
-        return sum((Fraction(counts[w], x << (w // x).bit_length() - 1) for w in distinct), Fraction(0))
-
-    best = min(sorted(tried, reverse=True), key=density)
-    return [best << (w // best).bit_length() - 1 for w in windows]
+def spaced_alone(promise: Any) -> bool:
+    """Return whether nothing is promised but windows of single arms, one play a round, every arm on offer."""
+    alone = all(clause.kind == "window" and len(clause.arms) == 1 for clause in promise.clauses)
+    return bool(promise.windows) and alone and promise.plays == 1 and promise.offers == "all"
 
 
 def tokens_of(promise: Any) -> list[Token]:
@@ -82,7 +68,7 @@ def tokens_of(promise: Any) -> list[Token]:
             wanted("windows", f"at most {MOST_TOKENS:,} plays in all windows", sum(n for _, n, _ in plays))
         )
     alone = [(members, w) for members, n, w in plays for _ in range(n)]
-    periods = find_chain([w for _, w in alone]) if alone else []
+    periods = chain([w for _, w in alone]) if alone else []
     tokens = [Token(members, w, b) for (members, w), b in zip(alone, periods, strict=True)]
     return sorted(tokens, key=lambda token: token.period)
 

@@ -60,7 +60,7 @@ from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.deadlines import deadline
 from evenhand.kernels.due_times import NEVER, advance, fall_due, round_up
-from evenhand.promises.windows import fits_a_phase
+from evenhand.promises.windows import in_list, is_listed, soonest
 
 __all__ = [
     "EVER",
@@ -72,7 +72,6 @@ __all__ = [
     "play",
     "refuse_for_urgent",
     "relieve",
-    "soonest",
     "survey",
     "take",
 ]
@@ -82,8 +81,8 @@ EVER = 3 * NEVER
 NEAR = 256
 """After so many deadlines a look ahead that has found no end tries whether it may end for another reason."""
 FARTHEST = 1 << 17
-"""After so many a wish is refused that could be granted only if what follows were known too; where caps, several plays
-or sets stand alone, after `evenhand.kernels.deadlines.PATIENCE`, and nothing else ends it before."""
+"""After so many, or in a survey after `evenhand.kernels.deadlines.PATIENCE`, a wish is refused that could be granted
+only if what follows were known too."""
 ONCE = 1 << 40
 """The period of a token that is counted once."""
 
@@ -95,16 +94,6 @@ def play(params: Any, whole: Ints, rest: Ints, arm: int) -> None:
     while owner >= 0:
         advance(params.numerators, params.steps, params.remainders, whole, rest, owner)
         owner = params.parents[owner]
-
-
-@kernel
-def soonest(params: Any, times: Ints, owner: int) -> int:
-    """Return the owner's token of the least time, -1 where it has no window."""
-    found = -1
-    for token in range(times.size):
-        if params.token_owners[token] == owner and (found < 0 or times[token] < times[found]):
-            found = token
-    return found
 
 
 @kernel
@@ -364,30 +353,17 @@ def serves(params: Any, state: Any, owner: int, rounds: int) -> bool:
     return unserved >= 0 and unserved // period > served // period
 
 
-@kernel
-def is_listed(params: Any, state: Any) -> bool:
-    """Say whether the table of windows, or a phase of their schedule, allows that `chosen` is played next."""
-    served, place = soonest(params, state.left, state.chosen[0]), 0
-    for token in range(state.left.size):
-        left = params.windows[token] if token == served else state.left[token] - 1
-        if left < 1:
-            return False
-        state.coming[token] = left
-        place = place * params.windows[token] + left - 1
-    return params.safe[place] if params.safe.size > 0 else fits_a_phase(params, state.coming)
-
-
 @routine
 def look(params: Any, state: Any, now: int) -> int:
     """Return the least that is left over at any round if `chosen` is played in the round after `now`, or a lower bound
     of it; below 0, some clause could then not be kept."""
-    if params.safe.size > 0 or params.phases.size > 0:
-        return 0 if is_listed(params, state) else -1
+    if is_listed(params):
+        return 0 if in_list(params, state, soonest(params, state.left, state.chosen[0])) else -1
     short, end = begin_look(params, state, now)
     plays, needed, least = state.chosen.size, 0, NEVER
     s = next_due(state)
     for looked in range(params.farthest):
-        if looked > NEAR and params.farthest == FARTHEST and are_all_needed(params, state):
+        if looked > NEAR and are_all_needed(params, state):
             return 0
         if s > end + params.horizon:
             break

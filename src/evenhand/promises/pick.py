@@ -17,6 +17,8 @@ import numpy as np
 from evenhand.kernels.compose import OPEN, bind, kernel, routine
 from evenhand.kernels.deadlines import deadline
 from evenhand.kernels.due_times import NEVER
+from evenhand.promises import windows
+from evenhand.promises.feasible import spaced_alone
 from evenhand.promises.laminar import (
     EVER,
     close_refused,
@@ -25,10 +27,10 @@ from evenhand.promises.laminar import (
     play,
     refuse_for_urgent,
     relieve,
-    soonest,
     survey,
     take,
 )
+from evenhand.promises.windows import soonest
 
 __all__ = [
     "AS_RANKED",
@@ -46,11 +48,11 @@ __all__ = [
     "find_slate",
     "grant",
     "improve",
+    "kernels_for",
     "most_urgent",
     "next_urgent",
     "open_arms",
     "pass_round",
-    "pick_for",
     "put_ahead",
 ]
 
@@ -452,8 +454,11 @@ PICK_ONE = bind(pick, choose_slate=pick_one)
 PICK_SLATE = bind(pick, choose_slate=pick_slate)
 
 
-def pick_for(promise: Any) -> Any:
-    """Return the kernel `pick` for a promise, which decides by a survey of all rounds to come wherever one tells."""
+def kernels_for(promise: Any) -> tuple[Any, Any]:
+    """Return the kernels `pick` and `grant` for a promise, which decide by a survey of all rounds to come wherever one
+    tells."""
+    if spaced_alone(promise):
+        return windows.pick, windows.grant
     if promise.windows or promise.sets or (promise.plays > 1 and promise.caps is not None):
-        return PICK_ONE if promise.plays == 1 else PICK_SLATE
-    return PICK_SURVEYED
+        return PICK_ONE if promise.plays == 1 else PICK_SLATE, grant
+    return PICK_SURVEYED, grant

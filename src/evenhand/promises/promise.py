@@ -144,6 +144,11 @@ class Promise(Shown):
         """floor(alpha): by how many plays a floor may be behind; r A - N >= floor(alpha) + 1 breaks it."""
         return math.floor(self.tolerance)
 
+    @property
+    def owes(self) -> bool:
+        """Whether a share is owed to an arm, or to a set of arms."""
+        return any(self.shares) or any(share for _, share in self.sets)
+
     # ------------------------------------------------------------------ as words, and as data
 
     def __str__(self) -> str:

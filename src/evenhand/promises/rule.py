@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.due_times import NEVER, Pace, pace, position
-from evenhand.promises.feasible import forest_of, tokens_of
+from evenhand.promises.feasible import forest_of, spaced_alone, tokens_of
 from evenhand.promises.laminar import FARTHEST, ONCE
 from evenhand.promises.promise import Promise
 from evenhand.promises.reading import Members
@@ -33,7 +33,7 @@ class RuleParams(NamedTuple):
     horizon: int
     """After so many rounds beyond the last first deadline a look has seen everything."""
     farthest: int
-    """How many deadlines a look walks."""
+    """How many deadlines a look walks; the compiler would make slower code of a constant."""
     parents: Ints
     """(n_owners,): the smallest set around each owner, -1 where there is none."""
     cap_numerators: Ints
@@ -124,11 +124,9 @@ class RuleState(NamedTuple):
     learner: Any
 
 
-def rule_parameters(
-    promise: Promise, learner: Any, floor: float = 0.0, as_named: bool = False, farthest: int = FARTHEST
-) -> RuleParams:
+def rule_parameters(promise: Promise, learner: Any, floor: float = 0.0) -> RuleParams:
     """Return the parameters of the rule; an arm without a cap stands still at its start, which no round reaches."""
-    owners, parents = forest_of(promise, as_named)
+    owners, parents = forest_of(promise)
     numerators, denominator = _shares(promise, owners)
     caps, common = _paced_caps(promise)
     tokens, lists = tokens_of(promise), _lists(promise)
@@ -144,7 +142,7 @@ def rule_parameters(
     )
     token_owners, windows, spaced = (np.array(column, np.int64) for column in of_tokens)
     rates = np.array(numerators) / denominator
-    counted = *pace(numerators, denominator), denominator, horizon, farthest, np.array(parents, np.int64)
+    counted = *pace(numerators, denominator), denominator, horizon, FARTHEST, np.array(parents, np.int64)
     limits = *caps, common, several, np.array([len(members) for members in owners], np.int64)
     rho = _rho(promise, owners, parents, rates)
     return RuleParams(*counted, *limits, token_owners, windows, spaced, *lists, floor, rates, rho, learner)
@@ -198,8 +196,7 @@ def _lists(promise: Promise) -> tuple[Any, Any]:
     where no chain of periods is sparse enough; each empty where it is not needed."""
     tokens = tokens_of(promise)
     nothing = np.zeros(0, np.bool_), np.zeros((0, len(tokens)), np.int64)
-    alone = all(clause.kind == "window" and len(clause.arms) == 1 for clause in promise.clauses)
-    if not tokens or not alone or promise.plays > 1 or promise.offers != "all":
+    if not spaced_alone(promise):
         return nothing
     lengths = [token.window for token in tokens]
     safe = safe_states(lengths)
@@ -209,9 +206,9 @@ def _lists(promise: Promise) -> tuple[Any, Any]:
     return nothing[0], nothing[1] if schedule is None else phases(schedule, len(tokens))
 
 
-def rule_state(promise: Promise, learner: Any, stream: Words = NO_STREAM, as_named: bool = False) -> RuleState:
+def rule_state(promise: Promise, learner: Any, stream: Words = NO_STREAM) -> RuleState:
     """Return the state of the rule before the first round."""
-    numerators, denominator = _shares(promise, forest_of(promise, as_named)[0])
+    numerators, denominator = _shares(promise, forest_of(promise)[0])
     whole, rest = position(numerators, denominator, promise.slack + 1)
     paced, common = _paced_caps(promise)
     cap_whole, cap_rest = np.full(len(promise.arms), -1), np.zeros(len(promise.arms), np.int64)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 
@@ -60,7 +61,7 @@ def find_schedule(windows: list[int], steps: int = STEPS, folds: int = MOST_FOLD
 
 def _by_chain(windows: list[int]) -> Schedule | None:
     periods = chain(windows)
-    if periods is None or max(periods) > LONGEST_CYCLE:
+    if sum(Fraction(1, b) for b in periods) > 1 or max(periods) > LONGEST_CYCLE:
         return None
     schedule = [IDLE] * max(periods)
     for token in sorted(range(len(windows)), key=periods.__getitem__):

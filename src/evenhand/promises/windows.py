@@ -44,6 +44,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -51,28 +53,28 @@ import numpy as np
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel, routine
 
-__all__ = ["chain", "fits_a_phase", "grant", "pick", "safe_states"]
+__all__ = ["chain", "grant", "in_list", "is_listed", "pick", "safe_states", "soonest"]
 
 MOST_STATES = 1 << 16
 
 
-def chain(windows: list[int]) -> list[int] | None:
-    """Return periods, each dividing the next larger, that keep windows of one play each; None where the best chain is
-    denser than one.
+def chain(windows: Sequence[int]) -> list[int]:
+    """Return periods b <= w, each of which divides the next larger, of the least density.
 
-    >>> chain([2, 5, 9]), chain([2, 3])
-    ([2, 4, 8], [2, 2])
+    They are x 2^j with one x for all. Raising x lowers the density until some period is a window, so that only the
+    windows halved again and again are tried.
+
+    >>> chain([2, 5, 9]), chain([3, 7])
+    ([2, 4, 8], [3, 6])
     """
-    times, best, least = Counter(windows), 0, math.inf
-    # between these x no exponent changes, and a larger x is the better one
-    for x in sorted({window >> j for window in times for j in range(window.bit_length())}):
-        if x <= min(times):
-            density = sum(count / _period(x, window) for window, count in times.items())
-            if density < least - 1e-12:
-                best, least = x, density
-    found = [_period(best, window) for window in windows]
-    common = max(found)
-    return found if sum(common // b for b in found) <= common else None
+    times, shortest = Counter(windows), min(windows)
+    tried = {w >> j for w in times for j in range(w.bit_length()) if 0 < w >> j <= shortest}
+
+    def density(x: int) -> Fraction:
+        return sum((Fraction(count, _period(x, w)) for w, count in times.items()), Fraction(0))
+
+    best = min(sorted(tried, reverse=True), key=density)
+    return [_period(best, w) for w in windows]
 
 
 def _period(x: int, window: int) -> int:
@@ -105,22 +107,13 @@ def safe_states(windows: list[int]) -> np.ndarray[Any, np.dtype[np.bool_]] | Non
 
 
 @kernel
-def soonest(params: Any, state: Any, arm: int) -> int:
-    """Return the arm's token with the least time left, -1 where it has no window."""
+def soonest(params: Any, times: Ints, owner: int) -> int:
+    """Return the owner's token of the least time, -1 where it has no window."""
     found = -1
-    for token in range(params.owners.size):
-        if params.owners[token] == arm and (found < 0 or state.left[token] < state.left[found]):
+    for token in range(times.size):
+        if params.token_owners[token] == owner and (found < 0 or times[token] < times[found]):
             found = token
     return found
-
-
-@kernel
-def pass_round(params: Any, left: Ints, served: int) -> None:
-    """Let a round go by in which a token is served (-1: none)."""
-    for token in range(left.size):
-        left[token] -= 1
-    if served >= 0:
-        left[served] = params.windows[served]
 
 
 @kernel
@@ -132,15 +125,14 @@ def is_listed(params: Any) -> bool:
 @kernel
 def in_list(params: Any, state: Any, served: int) -> bool:
     """Say whether the table, or a phase of the schedule, allows that a token is served next."""
-    left, place = state.ahead, 0
-    for token in range(left.size):
-        left[token] = state.left[token]
-    pass_round(params, left, served)
-    for token in range(left.size):
-        if left[token] < 1:
+    place = 0
+    for token in range(state.left.size):
+        left = params.windows[token] if token == served else state.left[token] - 1
+        if left < 1:
             return False
-        place = place * params.windows[token] + left[token] - 1
-    return params.safe[place] if params.safe.size > 0 else fits_a_phase(params, left)
+        state.coming[token] = left
+        place = place * params.windows[token] + left - 1
+    return params.safe[place] if params.safe.size > 0 else fits_a_phase(params, state.coming)
 
 
 @kernel
@@ -160,21 +152,20 @@ def keep_helpful(params: Any, state: Any, s: int) -> None:
     """Take from the ranking, in a look ahead that has come to `s`, all arms whose play now is none that is due by
     `s`."""
     for arm in range(state.scores.size):
-        token = soonest(params, state, arm)
-        if token < 0 or state.ahead[token] - min(state.left[token] - 1, params.periods[token]) <= s:
-            state.scores[arm] = -np.inf
+        if state.scores[arm] > -np.inf:
+            token = soonest(params, state.left, arm)
+            if token < 0 or state.coming[token] - min(state.left[token] - 1, params.periods[token]) <= s:
+                state.scores[arm] = -np.inf
 
 
 @routine
 def spare_after(params: Any, state: Any, served: int) -> int:
     """Return how many rounds are spare if a token (-1: none) is served next; below 0, it may not be.
 
-    Where it may not and there is no list, no arm that may not be played either is left in the ranking, and `spare` is
-    a lower bound for those that are left.
+    Where it may not, no arm that may not be played either is left in the ranking, and `spare` is a lower bound for
+    those that are left.
     """
-    if is_listed(params):
-        return 0 if in_list(params, state, served) else -1
-    coming, size, s, end = state.ahead, state.left.size, 1 << 60, 0
+    coming, size, s, end = state.coming, state.left.size, 1 << 60, 0
     for token in range(size):
         coming[token] = min(state.left[token] - 1, params.periods[token])
         s, end = min(s, coming[token]), max(end, coming[token])
@@ -219,7 +210,7 @@ def first_slot(params: Any, state: Any) -> int:
             if sooner and in_list(params, state, token):
                 best = token
         return best
-    slots, first = state.ahead, -1
+    slots, first = state.coming, -1
     for token in range(slots.size):  # periods ascend
         slots[token] = 0
         for slot in range(min(state.left[token], params.periods[token]), 0, -1):
@@ -237,29 +228,40 @@ def first_slot(params: Any, state: Any) -> int:
 
 @kernel
 def best_ranked(state: Any) -> int:
-    """Return the arm that is first in the ranking, -1 where there is none."""
+    """Return the arm on offer that is first in the ranking, -1 where there is none; arms that were retired are not."""
     best = -1
     for arm in range(state.scores.size):
-        if state.scores[arm] > -np.inf and (best < 0 or state.scores[arm] > state.scores[best]):
+        ranked = state.offered[arm] == 1 and state.scores[arm] > -np.inf
+        if ranked and (best < 0 or state.scores[arm] > state.scores[best]):
             best = arm
     return best
 
 
 @kernel
-def enter(params: Any, state: Any, arm: int, served: int) -> None:
-    """Enter that the arm is played in the next round, for a token or for none (-1)."""
+def enter(params: Any, state: Any, arm: int) -> None:
+    """Enter that the arm is played in the next round, for its token of the least time."""
     state.chosen[0] = arm
     state.pulls[arm] += 1
-    pass_round(params, state.left, served)
+    served, least = -1, 0
+    for token in range(state.left.size):
+        left = state.left[token] - 1
+        state.left[token] = left
+        if params.token_owners[token] == arm and (served < 0 or left < least):
+            served, least = token, left
+    if served >= 0:
+        state.left[served] = params.windows[served]
 
 
 @kernel
 def grant(params: Any, state: Any, now: int, wish: int) -> bool:
     """Play the arm in the round after `now` if it may be for certain without a look; return whether it was."""
-    if state.spare[0] <= 0:
+    if state.offered[wish] == 0:
         return False
-    state.spare[0] -= 1
-    enter(params, state, wish, soonest(params, state, wish))
+    if state.spare[0] > 0:
+        state.spare[0] -= 1
+    elif params.safe.size == 0 or not in_list(params, state, soonest(params, state.left, wish)):
+        return False
+    enter(params, state, wish)
     return True
 
 
@@ -272,19 +274,16 @@ def pick(params: Any, state: Any, now: int) -> bool:
     if state.spare[0] > 0:
         state.spare[0] -= 1
     elif is_listed(params):
-        while arm >= 0 and not in_list(params, state, soonest(params, state, arm)):
+        while arm >= 0 and not in_list(params, state, soonest(params, state.left, arm)):
             state.scores[arm] = -np.inf
             arm = best_ranked(state)
     else:
-        least = spare_after(params, state, soonest(params, state, wish))
+        least = spare_after(params, state, soonest(params, state.left, wish))
         if least >= 0:
             state.spare[0] = least
         else:
             arm = best_ranked(state)
-    if arm >= 0:
-        served = soonest(params, state, arm)
-    else:
-        served = first_slot(params, state)
-        arm, state.spare[0] = params.owners[max(served, 0)], 0
-    enter(params, state, arm, served)
+    if arm < 0:
+        arm, state.spare[0] = params.token_owners[max(first_slot(params, state), 0)], 0
+    enter(params, state, arm)
     return arm != wish

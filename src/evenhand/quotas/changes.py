@@ -32,12 +32,9 @@ from evenhand.promises.promise import Promise
 from evenhand.promises.reading import Members, key_of, read_share
 from evenhand.promises.versions import among, changed, joined, without
 from evenhand.protocol import Label, arm_labels, find_label
-from evenhand.quotas.composed import COMPOSED, RANKED
 from evenhand.quotas.deadlines import check_tolerance
-from evenhand.quotas.forms import form_for
 from evenhand.quotas.segments import Segments
 from evenhand.quotas.standing import Rounded, Standing, fits, fresh, lags, placed, shares_of, stand
-from evenhand.quotas.under_quota import Form
 
 __all__ = ["Changes"]
 
@@ -126,11 +123,10 @@ class _Version(NamedTuple):
     """What is promised from now on."""
 
     promise: Promise
-    form: Form
     retired: tuple[Label, ...]
 
     def fits(self, standing: Standing, now: int) -> bool:
-        return fits(self.promise, self.form, standing, self.retired, now)
+        return fits(self.promise, standing, self.retired, now)
 
 
 class _Part(NamedTuple):
@@ -151,10 +147,7 @@ def _version(policy: Any, promise: Promise, retired: Sequence[Label]) -> _Versio
         If none is known.
     """
     settle_offers(among(promise, [arm for arm in promise.arms if arm not in retired]), promise.offers)
-    form = form_for(promise, policy.lottery)
-    plain = form is not COMPOSED and not promise.sets and promise.caps is None
-    form = RANKED if plain and policy._form is not COMPOSED else COMPOSED
-    return _Version(promise, form, tuple(retired))
+    return _Version(promise, tuple(retired))
 
 
 def _retire(policy: Any, label: Label) -> None:
@@ -237,7 +230,7 @@ def _change(policy: Any, shares: Any) -> dict[Any, Any]:
     check_tolerance(version.promise)
     parts, dropped = [], {}
     for part in _parts(policy):
-        begun = fresh(version.promise, version.form, part.now)
+        begun = fresh(version.promise, part.now)
         lost = _carry(version, begun, _claims(policy, part), part.now)
         parts.append(part._replace(standing=begun))
         if lost:
@@ -292,22 +285,18 @@ def _parts(policy: Any) -> list[_Part]:
     found = [(None, policy.round, own._asdict(), policy._rounded)]
     if segments is not None:
         found = list(segments.parts(own, policy.round))
-    return [
-        _Part(label, now, stand(policy.promise, policy._form, params, part, rounded))
-        for label, now, part, rounded in found
-    ]
+    return [_Part(label, now, stand(policy.promise, params, part, rounded)) for label, now, part, rounded in found]
 
 
 def _enter(policy: Any, version: _Version, parts: list[_Part], begins: int | str | None = None) -> None:
     """Go on with another promise from where its clauses stand; `begins` says for which arm, or for all, anew."""
-    before, went_over = policy._state, policy._form is not version.form
+    before = policy._state
     states, roundeds = {}, {}
     for part in parts:
-        _, state, rounded = placed(version.promise, version.form, part.standing, version.retired)
+        _, state, rounded = placed(version.promise, part.standing, version.retired)
         states[part.segment] = part.now, state
         roundeds[part.segment] = rounded
-    policy.promise, policy._form = version.promise, version.form
-    policy.retired = version.retired
+    policy.promise, policy.retired, policy._composed = version.promise, version.retired, True
     learner = policy._state.learner
     params = policy._params, policy.quota_parameters(policy._params.learner)
     policy._params = params[1]
@@ -319,7 +308,7 @@ def _enter(policy: Any, version: _Version, parts: list[_Part], begins: int | str
     kept = {} if policy.lottery is None else {"stream": before.stream}
     policy._state = state._replace(learner=learner, **kept)
     policy.reset_offer()
-    if went_over and policy.compiled:
+    if policy.compiled:
         policy.kernels = policy._bound(policy.learner.kernels)
     policy.forget_machine_code()
 

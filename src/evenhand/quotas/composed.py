@@ -7,23 +7,15 @@ from typing import Any
 
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, Gradual, bind, entry, kernel
-from evenhand.kernels.deadlines import PATIENCE
 from evenhand.kernels.flatten import flat, packer
 from evenhand.policy.chances import Chances
 from evenhand.policy.policy import FORCED, Kernels, certain, drawn, unknown
 from evenhand.promises.draw import TRIES, draw_slate, finish_one, lot, prepare_one, spread
-from evenhand.promises.pick import BY_DEADLINE, BY_LOT, PICK_SURVEYED, best_open, cause, grant
-from evenhand.promises.rule import rule_parameters, rule_state
-from evenhand.quotas.under_quota import LOT, Form, Ranking, explain_cause
+from evenhand.promises.pick import BY_DEADLINE, BY_LOT, best_open, cause
+from evenhand.quotas.under_quota import LOT, explain_cause
 
-__all__ = ["COMPOSED", "NESTED", "RANKED", "draw_for", "draw_ranked"]
+__all__ = ["draw_for", "draw_ranked"]
 
-COMPOSED = Form(__name__, "COMPOSED", Ranking(PICK_SURVEYED, grant), rule_parameters, rule_state)
-RANKED = COMPOSED._replace(name="RANKED", parameters=partial(rule_parameters, farthest=PATIENCE))
-"""What policies of single floors are saved as that have caps, several plays or offers alone."""
-_parameters = partial(rule_parameters, as_named=True, farthest=PATIENCE)
-NESTED = Form(__name__, "NESTED", COMPOSED.rule, _parameters, partial(rule_state, as_named=True))
-"""The same of sets of arms alone; of sets that are equally urgent that which is named first comes first."""
 PLAIN_CALLS = 100
 """How many decisions are gone through as plain Python before the kernels are compiled."""
 READ = ("pulls", "whole", "rest", "cap_whole", "cap_rest", "left", "offered", "spare")

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.compose import OPEN, Gradual, entry, interpreted, kernel
+from evenhand.kernels.compose import OPEN, Gradual, entry, kernel
 from evenhand.kernels.flatten import flat, packer
 from evenhand.policy.chances import Chances
 
-__all__ = ["of_certain", "settle_in_place", "under_rule"]
+__all__ = ["under_rule"]
 
 PLAIN_CALLS = 100
 """How many decisions are gone through as plain Python before the kernels are compiled."""
@@ -43,17 +43,6 @@ def under_rule(rule: Any, each: Any, learner: Chances) -> Chances:
     return Chances(partial(_played, rule.forced, each, learner.of), kept, learner.waiting)
 
 
-def of_certain(choose: Any) -> Chances:
-    """Return the probabilities of a learner that draws nothing: 1 for what it would `choose`."""
-    return Chances(partial(_chosen, choose), ("*",), waiting=True)
-
-
-def _chosen(choose: Any, params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> Floats:
-    chances = np.zeros(waiting.size)
-    chances[interpreted(choose)(params, state, contexts, round, waiting)[0]] = 1.0
-    return chances
-
-
 def _played(
     must_play: Any,
     each: Any,
@@ -70,14 +59,9 @@ def _played(
         certain[must] = 1.0
         return certain
     chances: Floats = of_learner(params.learner, state.learner, contexts, round, waiting)
-    settle_in_place(each, params, state, round, chances)
-    return chances
-
-
-def settle_in_place(each: Any, params: Any, state: Any, round: int, chances: Floats) -> None:
-    """Turn the distribution of wishes into that of the arms that are played, where no arm must be."""
     settle = _gradual(_settle, ("settle_each", each), *_packers(params, state))
     settle(round, -1, chances, (*flat(params), *flat(state)))
+    return chances
 
 
 def _packers(params: Any, state: Any) -> tuple[tuple[str, Any], ...]:

@@ -41,7 +41,8 @@ from evenhand.policy.conversation import locked
 from evenhand.policy.policy import KernelPolicy, Kernels, unknown
 from evenhand.promises.exact import grants_all
 from evenhand.promises.feasible import settle_offers
-from evenhand.promises.pick import pick_for
+from evenhand.promises.pick import kernels_for
+from evenhand.promises.plain import ARGUMENTS
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set, key_of
 from evenhand.promises.rule import look_work as composed_work
@@ -49,13 +50,19 @@ from evenhand.promises.rule import rule_parameters, rule_state
 from evenhand.promises.versions import named_as
 from evenhand.protocol import Label, arm_labels
 from evenhand.quotas.changes import Changes
-from evenhand.quotas.composed import COMPOSED, NESTED, RANKED, draw_for, draw_ranked
-from evenhand.quotas.deadlines import DEADLINES, check_tolerance, look_work, warn_of_idle_arms
-from evenhand.quotas.forms import form_for
+from evenhand.quotas.composed import draw_for, draw_ranked
+from evenhand.quotas.deadlines import (
+    DEADLINE_RULE,
+    check_tolerance,
+    deadline_parameters,
+    deadline_state,
+    is_plain,
+    look_work,
+    warn_of_idle_arms,
+)
 from evenhand.quotas.held import always, has_room, holding
 from evenhand.quotas.segments import Segment, Segments, Stacked, enter_stacked, read_segment
-from evenhand.quotas.standing import owners_of
-from evenhand.quotas.under_quota import Form, Ranking, Rule, Shares, UnderQuota, rank_wish, update_learner
+from evenhand.quotas.under_quota import Ranking, Rule, Shares, UnderQuota, rank_wish, update_learner
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -155,7 +162,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         promise = self._promised(learner, shares, said | {"windows": windows}, arms)
         self.plays = promise.plays
         self.lottery = None if lottery is None else real("lottery", lottery, low=0.0, high=1.0)
-        self._form = form_for(promise, self.lottery)
+        self._composed = self.lottery is not None or not is_plain(promise)
         check_tolerance(promise)
         warn_of_idle_arms(promise)
         self._set_up(learner, promise, seed)
@@ -165,9 +172,8 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
 
     @property
     def rule(self) -> Rule | Ranking:  # type: ignore[override]
-        """The kernels of the promise in its present form."""
-        rule = self._form.rule
-        return rule if self._form is DEADLINES else rule._replace(pick=pick_for(self.promise))  # type: ignore[call-arg]
+        """The kernels that keep the promise."""
+        return Ranking(*kernels_for(self.promise)) if self._composed else DEADLINE_RULE
 
     @property
     def exact(self) -> bool:
@@ -200,13 +206,15 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments; the promise as a whole where they have no words for it."""
         config = super().config()
-        lottery, windows = config.pop("lottery", None), config.pop("windows", None)
-        drawn = {} if lottery is None else {"lottery": lottery}
-        own = {name: config[name] for name in ("learner", "arms", "seed") if name in config}
-        stated = windows is not None or self._form is COMPOSED
-        if stated or self.promise.offers != settle_offers(self.promise, None):
-            return own | {"shares": self.promise} | drawn
-        return config | drawn
+        if self._has_words(config):
+            return config
+        first = next(name for name in config if name in ARGUMENTS)
+        return {name: value for name, value in config.items() if name not in ARGUMENTS} | {first: self.promise}
+
+    def _has_words(self, config: dict[str, Any]) -> bool:
+        """Return whether the constructor's arguments say the promise without a `Promise`."""
+        said = all(name in config or getattr(self, name) == SILENT.get(name) for name in ("windows", "cap_tolerance"))
+        return said and self.promise.offers == settle_offers(self.promise, None)
 
     def _must_hold(self, learner: Any) -> bool:
         if self.lottery is not None or not getattr(learner, "own_choices", False):
@@ -221,7 +229,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
 
     @property
     def _may_come(self) -> Any:
-        return always if self._form is DEADLINES else has_room
+        return has_room if self._composed else always
 
     def _bound(self, learner: Kernels) -> Kernels:
         if self.holds:
@@ -265,14 +273,14 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         return dict(zip(self.promise.arms, self.promise.shares, strict=True)) | dict(self.promise.sets)
 
     def quota_parameters(self, learner: Any) -> Any:
-        if self._form is COMPOSED:
+        if self._composed:
             return rule_parameters(self.promise, learner, self.lottery or 0.0)
-        return self._form.parameters(self.promise, learner)
+        return deadline_parameters(self.promise, learner)
 
     def quota_memory(self, learner: Any) -> Any:
         if self.lottery is not None:
             return rule_state(self.promise, learner, self.stream())
-        return self._form.state(self.promise, learner)
+        return rule_state(self.promise, learner) if self._composed else deadline_state(self.promise, learner)
 
     @property
     @locked
@@ -294,9 +302,6 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
             self._enter_segment(label)
         self._rank()
         if available is not None:
-            if self._form is NESTED:
-                self._token  # noqa: B018, tickets handed out before and after are the same policy's
-                self._go_over(COMPOSED)
             self._partial = True
             self._state.offered[:] = 0
             self._state.offered[available] = 1
@@ -314,8 +319,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     def _unseen(self) -> Any:
         """Return the rule's state, without a learner, at the start of a segment."""
         state = self.quota_memory(())
-        if self._form is COMPOSED:
-            state.cap_whole[[self._labels.index(arm) for arm in self.retired]] = NEVER
+        state.cap_whole[[self._labels.index(arm) for arm in self.retired]] = NEVER
         return state
 
     def _enter_segment(self, label: Label) -> None:
@@ -376,29 +380,19 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
 
     def _rank(self) -> None:
         """Go over to a rule that takes arms that are not on offer; nothing is forgotten."""
-        if self._form is not DEADLINES:
+        if self._composed:
             return
-        self._go_over(RANKED)
-
-    def _go_over(self, form: Form) -> None:
-        """Go on by another form of the rule."""
-        before, owners, learner = self._state, owners_of(self.promise, self._form), self._state.learner
-        order, self._form = [owners.index(owner) for owner in owners_of(self.promise, form)], form
-        self._params, self._state = self.quota_parameters(self._params.learner), self.quota_memory(learner)
-        self._state.pulls[:] = before.pulls
-        for name in ("whole", "rest"):
-            getattr(self._state, name)[:] = getattr(before, name)[order]
-        if self._segments is not None:
-            self._segments.go_over(self._unseen(), order)
+        before, self._composed = self._state, True
+        self._params, self._state = self.quota_parameters(self._params.learner), self.quota_memory(before.learner)
+        for name in ("pulls", "whole", "rest"):
+            getattr(self._state, name)[:] = getattr(before, name)
         if self.compiled:
             self.kernels = self._bound(self.learner.kernels)
         self.forget_machine_code()
 
     def _take_form(self, snapshot: dict[str, Any]) -> None:
-        if snapshot.get("ranked") is True:
+        if snapshot.get("composed") is True:
             self._rank()
-        if snapshot.get("composed") is True and self._form is not COMPOSED:
-            self._go_over(COMPOSED)
         retired = snapshot.get("retired", [])
         if not isinstance(retired, list) or not all(arm in self._labels for arm in retired):
             raise refused("retired", "labels of arms", retired)
@@ -410,7 +404,6 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
             raise refused("rounded", f"{self._state.whole.size} fractions", rounded)
         self._rounded = tuple(rounded)
         if "segments" in snapshot:
-            self._rank()
             self._segments = Segments(self._unseen(), self.promise)
             self._segments.restore(snapshot["segments"])
 
@@ -422,11 +415,10 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
             retired["segments"] = self._segments.save()
         if any(self._rounded):
             retired["rounded"] = list(self._rounded)
-        form = {"ranked": True} if self._form is RANKED else {"composed": True} if self._form is COMPOSED else {}
-        return super().snapshot() | form | retired
+        return super().snapshot() | {"composed": self._composed} | retired
 
     def call_work(self) -> int:
-        own = composed_work(self._params, self.plays) if self._form is COMPOSED else look_work(self.promise)
+        own = composed_work(self._params, self.plays) if self._composed else look_work(self.promise)
         return super().call_work() + own
 
     @classmethod

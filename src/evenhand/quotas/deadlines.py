@@ -16,9 +16,17 @@ from evenhand.kernels.compose import kernel
 from evenhand.kernels.deadlines import EARLIEST, PATIENCE, deadline, may_play, only_one, outlook, played
 from evenhand.kernels.due_times import NEVER
 from evenhand.promises.promise import Promise
-from evenhand.quotas.under_quota import Form, Rule
+from evenhand.quotas.under_quota import Rule
 
-__all__ = ["DEADLINES", "DEADLINE_RULE", "check_tolerance", "look_work", "warn_of_idle_arms"]
+__all__ = [
+    "DEADLINE_RULE",
+    "check_tolerance",
+    "deadline_parameters",
+    "deadline_state",
+    "is_plain",
+    "look_work",
+    "warn_of_idle_arms",
+]
 
 
 class DeadlineParams(NamedTuple):
@@ -57,6 +65,12 @@ def granted(params: DeadlineParams, state: DeadlineState, round: int, wish: int)
 def count(params: DeadlineParams, state: DeadlineState, round: int, arm: int) -> None:
     state.pulls[arm] += 1
     played(params, state, arm)
+
+
+def is_plain(promise: Promise) -> bool:
+    """Return whether nothing is promised but floors of single arms, one play a round."""
+    beside = promise.sets or promise.windows or promise.caps is not None or promise.plays > 1
+    return not beside and isinstance(promise.offers, str)
 
 
 def deadline_parameters(promise: Promise, learner: Any) -> DeadlineParams:
@@ -104,4 +118,3 @@ def warn_of_idle_arms(promise: Promise) -> None:
 
 
 DEADLINE_RULE = Rule(forced, granted, count, ("whole", "rest"))
-DEADLINES = Form(__name__, "DEADLINES", DEADLINE_RULE, deadline_parameters, deadline_state)

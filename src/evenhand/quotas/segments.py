@@ -178,15 +178,6 @@ class Segments:
             if label != self.present
         }
 
-    def go_over(self, fresh: Any, order: list[int]) -> None:
-        """Go on by another form of the rule, whose state before the first round is `fresh`; its positions are the
-        former ones in this order."""
-        self._fresh = {name: getattr(fresh, name).copy() for name in MOVED}
-        for label, (left, part) in self._kept.items():
-            own = {name: array.copy() for name, array in self._fresh.items()}
-            own |= {name: part[name][order] for name in ("whole", "rest")}
-            self._kept[label] = left, own
-
     def parts(self, state: Any, round: int) -> Iterator[tuple[Label, int, dict[str, Ints], tuple[Fraction, ...]]]:
         """Yield each segment with the round up to which it was followed, its part of the state, and by how much its
         positions were rounded up."""

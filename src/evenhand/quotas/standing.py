@@ -1,4 +1,4 @@
-"""Where the clauses of a promise stand, exactly and by their members, whatever the form of the rule that keeps them.
+"""Where the clauses of a promise stand, exactly and by their members.
 
 A floor stands at the time x, in rounds, by which its next play falls due: by the end of round ceil(x), and n plays
 later by that of round ceil(x + n / r). For r = p/q in lowest terms nothing changes if x is rounded up to a multiple of
@@ -20,10 +20,8 @@ from evenhand.promises.promise import Promise
 from evenhand.promises.reading import Members
 from evenhand.promises.rule import rule_parameters, rule_state
 from evenhand.protocol import Label
-from evenhand.quotas.composed import COMPOSED, NESTED
-from evenhand.quotas.under_quota import Form
 
-__all__ = ["Rounded", "Standing", "fits", "fresh", "lags", "look_for_room", "owners_of", "placed", "shares_of", "stand"]
+__all__ = ["Rounded", "Standing", "fits", "fresh", "lags", "look_for_room", "placed", "shares_of", "stand"]
 
 PLAIN_WORK = 1_000_000
 """Array entries up to which a look ahead runs as plain Python."""
@@ -46,14 +44,9 @@ class Standing(NamedTuple):
     left: dict[Members, list[int]]
 
 
-def owners_of(promise: Promise, form: Form) -> list[Members]:
-    """Return whom the positions of a form of the rule belong to."""
-    return forest_of(promise, as_named=form is NESTED)[0]
-
-
-def stand(promise: Promise, form: Form, params: Any, part: Mapping[str, Any], rounded: Rounded) -> Standing:
+def stand(promise: Promise, params: Any, part: Mapping[str, Any], rounded: Rounded) -> Standing:
     """Return where the clauses stand by the arrays of a rule."""
-    owners, numerators = owners_of(promise, form), params.numerators.tolist()
+    owners, numerators = forest_of(promise)[0], params.numerators.tolist()
     columns = part["whole"].tolist(), part["rest"].tolist(), numerators, rounded or (0,) * len(owners)
     floors = {
         members: whole + Fraction(rest, n) - by
@@ -72,10 +65,10 @@ def stand(promise: Promise, form: Form, params: Any, part: Mapping[str, Any], ro
     return Standing(floors, caps, left)
 
 
-def fresh(promise: Promise, form: Form, now: int) -> Standing:
+def fresh(promise: Promise, now: int) -> Standing:
     """Return where the clauses stand if they begin after round `now`."""
     params, state = _begin(promise)
-    begun = stand(promise, form, params, state._asdict(), ())
+    begun = stand(promise, params, state._asdict(), ())
     floors = {members: at + now for members, at in begun.floors.items()}
     return Standing(floors, {arm: at + now for arm, at in begun.caps.items()}, begun.left)
 
@@ -95,12 +88,12 @@ def shares_of(promise: Promise) -> dict[Members, Fraction]:
     return {members: share for members, share in (found | dict(promise.sets)).items() if share}
 
 
-def placed(promise: Promise, form: Form, standing: Standing, retired: Sequence[Label]) -> tuple[Any, Any, Rounded]:
+def placed(promise: Promise, standing: Standing, retired: Sequence[Label]) -> tuple[Any, Any, Rounded]:
     """Return the rule's parameters and state, without a learner, at this standing, and by how much positions were
     rounded up; what does not stand there never falls due."""
     params, state = _begin(promise)
     rounded = []
-    for owner, members in enumerate(owners_of(promise, form)):
+    for owner, members in enumerate(forest_of(promise)[0]):
         at, numerator = standing.floors.get(members), int(params.numerators[owner])
         if at is None or not numerator:
             state.whole[owner], state.rest[owner] = NEVER, 0
@@ -115,17 +108,16 @@ def placed(promise: Promise, form: Form, standing: Standing, retired: Sequence[L
         place = promise.arms.index(arm)
         state.cap_whole[place] = math.floor(at)
         state.cap_rest[place] = int((at - math.floor(at)) * int(params.cap_numerators[place]))
-    if form is COMPOSED:
-        for arm in retired:  # nor does it help to fill a slate
-            state.cap_whole[promise.arms.index(arm)] = NEVER
-        waiting = {members: [*left] for members, left in standing.left.items()}
-        state.left[:] = [waiting[token.members].pop(0) for token in tokens_of(promise)]
+    for arm in retired:  # nor does it help to fill a slate
+        state.cap_whole[promise.arms.index(arm)] = NEVER
+    waiting = {members: [*left] for members, left in standing.left.items()}
+    state.left[:] = [waiting[token.members].pop(0) for token in tokens_of(promise)]
     return params, state, tuple(rounded)
 
 
-def fits(promise: Promise, form: Form, standing: Standing, retired: Sequence[Label], now: int) -> bool:
+def fits(promise: Promise, standing: Standing, retired: Sequence[Label], now: int) -> bool:
     """Say whether all clauses can be kept from this standing on after round `now`, as far as a look ahead sees."""
-    return look_for_room(*placed(promise, form, standing, retired)[:2], now)
+    return look_for_room(*placed(promise, standing, retired)[:2], now)
 
 
 def look_for_room(params: Any, state: Any, now: int) -> bool:

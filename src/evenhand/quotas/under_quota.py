@@ -20,15 +20,13 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
-from evenhand.arguments import whole as whole_number
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, entry, interpreted, kernel
@@ -41,7 +39,7 @@ from evenhand.promises.pick import BY_CAP, BY_DEADLINE, BY_LOT, BY_NO_RANK
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set
 from evenhand.protocol import Label
-from evenhand.quotas.composed_chances import of_certain, under_rule
+from evenhand.quotas.composed_chances import under_rule
 from evenhand.quotas.foreign import asked, go_down, wishes
 from evenhand.quotas.held import CALLED_FROM_PYTHON, always, check_saved, no_wish, propose, recall, settle
 from evenhand.rng import Seed, child
@@ -49,18 +47,15 @@ from evenhand.saving.saved import refused
 
 __all__ = [
     "WISH",
-    "Form",
     "Kept",
     "Ranking",
     "Rule",
     "Shares",
     "UnderQuota",
     "as_wished",
-    "compose",
     "explain_cause",
     "promise_over",
     "rank_wish",
-    "settled_each",
     "update_learner",
 ]
 
@@ -92,28 +87,6 @@ class Ranking(NamedTuple):
 
     pick: Any
     grant: Any
-
-
-class Form(NamedTuple):
-    """A rule with the arrays that it works on.
-
-    `parameters(promise, learner)` and `state(promise, learner)` return its NamedTuples, the learner's own last. Copies
-    and pickles of a policy have the form itself, which is the variable `name` of a `module`.
-    """
-
-    module: str
-    name: str
-    rule: Rule | Ranking
-    parameters: Callable[[Promise, Any], Any]
-    state: Callable[[Promise, Any], Any]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _form_of, (self.module, self.name)
-
-
-def _form_of(module: str, name: str) -> Form:
-    form: Form = getattr(import_module(module), name)
-    return form
 
 
 forced = settled = served = redistributed = settle_each = learner_choose = learner_update = pack_params = pack_state = (
@@ -242,29 +215,16 @@ def _pick(round: int, *arrays: Any) -> int:
     return pick(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round - 1)
 
 
-def settled_each(rule: Rule, lottery: Any = None) -> Any:
-    """Return the kernel that turns the distribution of wishes into that of the arms that are played; a `lottery` is
-    drawn first."""
-    each = bind(_settle_each, settled=rule.settled)
-    return each if lottery is None else bind(lottery, settle_each=each)
-
-
-def compose(learner: Kernels, rule: Rule, choose: Any = _choose, lottery: Any = None) -> Kernels:
-    """Return the kernels of a learner under a rule; `lottery` and its own `choose` draw even where the learner does
-    not."""
-    known, each = learner.probability is drawn, settled_each(rule, lottery)
+def compose(learner: Kernels, rule: Rule) -> Kernels:
+    """Return the kernels of a learner under a rule."""
+    known, each = learner.probability is drawn, bind(_settle_each, settled=rule.settled)
     redistribute = bind(_settle_all, settle_each=each) if known else _nothing_known
     callees = {"forced": rule.forced, "settled": rule.settled, "served": rule.served, "redistributed": redistribute}
-    if lottery is not None:
-        callees["asks_always"] = known
-    probability, wishes = learner.probability, learner.chances
-    if lottery is not None and probability is certain:
-        probability, wishes = unknown, of_certain(learner.choose)
     return Kernels(
-        bind(choose, learner_choose=learner.choose, **callees),
+        bind(_choose, learner_choose=learner.choose, **callees),
         bind(update_learner, learner_update=learner.update),
-        _drawn_inside if known else probability,
-        chances=None if known or wishes is None else under_rule(rule, each, wishes),
+        _drawn_inside if known else learner.probability,
+        chances=None if known or learner.chances is None else under_rule(rule, each, learner.chances),
     )
 
 
@@ -380,15 +340,6 @@ class UnderQuota(Base):
                 choose = bind(_choose_first, learner_choose=learner.choose, grant=self.rule.grant, **callees)
             return Kernels(choose, update, certain if learner.probability is certain else unknown)
         return compose(learner, self.rule)
-
-    def _one_play_without_caps(self, plays: Any, caps: Any) -> None:
-        """Refuse what DeadlineLearn alone can promise beside shares."""
-        name = type(self).__name__
-        if whole_number("plays", plays, low=1) != 1:
-            mend = "DeadlineLearn plays several"
-            raise ArgumentError(wanted("plays", f"1: {name} plays one arm a round", plays, mend))
-        if caps is not None:
-            raise ArgumentError(wanted("caps", f"None: {name} keeps no caps", caps, "DeadlineLearn keeps them"))
 
     def quota_parameters(self, learner: Any) -> Any:
         """Return the rule's parameters, `learner` last."""

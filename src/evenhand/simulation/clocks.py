@@ -160,11 +160,11 @@ ON_CLOCKS: dict[str, Any] = {
 
 
 def fresh_books(
-    promise: Any, windows: Any, arms: Any, course: Course | None, rounds: Ints, kept: Any
+    promise: Any, arms: Any, course: Course | None, rounds: Ints, kept: Any
 ) -> tuple[Tally, Limits, Clocks | Plain]:
     """Return the counts of a promise before its first round, a copy for each segment, and their clocks; `rounds` are
     the segments' rounds so far."""
-    books, others = fresh_tally(promise, len(arms)), fresh_limits(promise, windows, arms)
+    books, others = fresh_tally(promise, len(arms)), fresh_limits(promise, arms)
     if course is None:
         return books, others, Plain(np.zeros(0, np.int64))
     n = len(rounds)

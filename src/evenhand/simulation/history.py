@@ -42,14 +42,12 @@ def variables(
     rounds: Ints,
     plays: int = 1,
     *,
-    owing: bool | None = None,
     course: Course | None = None,
 ) -> Variables:
     """Return the history variables of one replication, each with its dimensions after (policy, replication).
 
-    `owing` says whether anything is promised, where that is not the shares of `promise` alone. Where several arms are
-    played in a round, regret is measured against the best of them, and of those on offer where the rounds of `course`
-    do not offer all.
+    Where several arms are played in a round, regret is measured against the best of them, and of those on offer where
+    the rounds of `course` do not offer all.
     """
     found: Variables = {
         "pulls": (("round", "arm"), trace.pulls),
@@ -59,11 +57,11 @@ def variables(
     for i, name in enumerate(world.scores):
         found[name] = (("round",), trace.totals[:, i])
     nothing = np.full(len(rounds), np.nan)
-    shared = promise is not None
+    shared = promise is not None and promise.owes
     found["shortfall"] = (("round",), trace.behind if shared else nothing)
     found["worst_shortfall"] = (("round",), trace.worst.max(axis=1) if shared else nothing)
     broken = trace.violations.sum(axis=1) + trace.limits
-    found["violations"] = (("round",), broken if shared or owing else nothing)
+    found["violations"] = (("round",), nothing if promise is None else broken)
     groups = getattr(world, "groups", None)
     if isinstance(groups, Mapping):
         found["group_share"] = (("round", "group"), group_share(trace.pulls, groups))

@@ -19,7 +19,7 @@ from evenhand.metrics.limits import Limits, rounds_broken
 from evenhand.metrics.shares import Tally, count, violations, worst
 from evenhand.policy.policy import KernelPolicy, Ticket, is_forced
 from evenhand.policy.traits import traits_of
-from evenhand.protocol import Decision, Label
+from evenhand.protocol import Decision
 from evenhand.rng import child
 from evenhand.simulation.clocks import (
     ON_CLOCKS,
@@ -241,7 +241,6 @@ def replicate(
     stop: Callable[[int], None],
     compiled: bool = True,
     delay: Delay | None = None,
-    windows: dict[Label, tuple[int, int]] | None = None,
     course: Course | None = None,
 ) -> Trace:
     """Run one replication of a fresh copy of `policy` in `world` and return its trace; `stop` is called now and then
@@ -295,7 +294,7 @@ def replicate(
             promise = policy.promise
         kept = policy.stack_segments(course.segments) if in_kernels and course is not None and course.segments else None
         nothing = np.zeros(0, np.int64)
-        books = fresh_books(promise, windows, world.arms, course, seen, nothing if kept is None else kept)
+        books = fresh_books(promise, world.arms, course, seen, nothing if kept is None else kept)
         row = (_play if in_kernels else _step)(run, books, first, last, row)
         _keep_sums(running, books, last)
         if kept is not None and course is not None:

@@ -18,7 +18,6 @@ from evenhand.kernels.arrays import Ints
 from evenhand.labels import numbered, same_labels
 from evenhand.policy.conversation import untaught
 from evenhand.policy.traits import traits_of
-from evenhand.promises.clause import clauses_of
 from evenhand.rng import Seed, child, draw_seed
 from evenhand.simulation.delay import read_delay
 from evenhand.simulation.fit import check_fit, check_world
@@ -146,7 +145,7 @@ def simulate(
         name = "offers" if offers is not None else "segments" if segments is not None else "changes"
         raise ArgumentError(wanted(name, f"None in {type(world).__name__}, which plays rounds of its own", "some"))
     _warn_of_shared_randomness(named, world, int(replications))
-    promises, windows = _promises(named)
+    promises = _promises(named)
     if backend is None:
         quick = all(runs_compiled(policy, world) or hasattr(world, "replicate") for policy in named.values())
         backend = "threading" if quick else "loky"
@@ -212,7 +211,6 @@ def simulate(
                         kept,
                         tick if inside else None,
                         late,
-                        windows[name],
                         given,
                     )
                     for name, some in deal
@@ -304,13 +302,10 @@ def _checkpoints(checkpoints: int | Sequence[int], spacing: str, rounds: int) ->
     return np.unique(np.append(given, rounds)).astype(np.int64)
 
 
-def _promises(named: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return for each policy the shares and the windows that it is measured against."""
-    stated = {name: (traits_of(policy).promise, traits_of(policy).windows) for name, policy in named.items()}
-    own = {name: both if clauses_of(*both) else (None, None) for name, both in stated.items()}
-    made = [both for both in own.values() if both != (None, None)]
-    common = made[0] if made and all(both == made[0] for both in made) else (None, None)
-    found = {name: common if both == (None, None) else both for name, both in own.items()}
-    return {name: shares for name, (shares, _) in found.items()}, {
-        name: windows for name, (_, windows) in found.items()
-    }
+def _promises(named: dict[str, Any]) -> dict[str, Any]:
+    """Return for each policy the promise that it is measured against: its own, or the one that all others make."""
+    stated = {name: traits_of(policy).promise for name, policy in named.items()}
+    own = {name: promise if promise is not None and promise.clauses else None for name, promise in stated.items()}
+    made = [promise for promise in own.values() if promise is not None]
+    common = made[0] if made and all(promise == made[0] for promise in made) else None
+    return {name: common if promise is None else promise for name, promise in own.items()}

@@ -13,7 +13,6 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.extras import optional
 from evenhand.kernels.arrays import Ints
 from evenhand.policy.traits import traits_of
-from evenhand.protocol import Label
 from evenhand.rng import child
 from evenhand.simulation.delay import Delay
 from evenhand.simulation.given import Given, check_given
@@ -39,7 +38,6 @@ def run_chunk(
     checkpoints: Ints,
     tick: Callable[[int], None] | None = None,
     delay: Delay | None = None,
-    windows: dict[Label, tuple[int, int]] | None = None,
     given: Given | None = None,
 ) -> tuple[str, dict[int, Variables]]:
     """Run some replications of one policy; the seeds depend on the replication alone, not on who runs it."""
@@ -60,11 +58,10 @@ def run_chunk(
             course = None if given is None else given.course(replication, seeds["world_seed"])
             if course is not None and given is not None and (callable(given.offers) or callable(given.segments)):
                 check_given(f"policies[{name!r}]", policy, course)
-            more: dict[str, Any] = {"delay": delay, "windows": windows, "course": course}
+            more: dict[str, Any] = {"delay": delay, "course": course}
             trace = replicate(policy, world, promise, **seeds, checkpoints=checkpoints, stop=stop, **more)
-            owing = promise is not None or bool(windows)
             plays = traits_of(policy).plays
-            results[replication] = variables(trace, world, promise, checkpoints, plays, owing=owing, course=course)
+            results[replication] = variables(trace, world, promise, checkpoints, plays, course=course)
     return name, results
 
 

@@ -114,17 +114,17 @@ def _about(study: Study, policy: Any, known: bool) -> list[str]:
     """Return what is on offer, what is promised, and what this log will not show; `known` says that arms are named
     beside the promise."""
     from evenhand.policy import certain
-    from evenhand.promises.clause import clauses_of, in_words, listed
+    from evenhand.promises.clause import in_words, listed
 
     statistics = study.statistics()
-    clauses, arms = clauses_of(statistics.promise, statistics.windows), getattr(policy, "arms", None) or ()
+    clauses, arms = statistics.promise.clauses if statistics.promise else (), getattr(policy, "arms", None) or ()
     lines = [f"On offer are {len(arms)} arms: {listed(arms)}."] if arms else []
     if clauses:
         others = len(arms) - len({arm for clause in clauses for arm in clause.arms})
         rest = f"; nothing to {'the other' if others == 1 else f'the {others} others'}" if others else ""
         lines.append(f"Promised: {'; '.join(in_words(clauses))}{rest}.")
         lines += [] if known else [ALONE]
-    drawn = getattr(policy, "lottery", None) is not None or study.log.birth.policy == "quotas/lottery-learn"
+    drawn = getattr(policy, "lottery", None) is not None
     if not drawn and (clauses or (arms and policy.kernels.probability is certain)):
         lines.append(BLIND)
     return lines

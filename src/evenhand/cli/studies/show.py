@@ -42,7 +42,6 @@ def show(
     """Show the state of a study: shares and promises, open tickets, learned bias, the last decisions with reasons."""
     from evenhand.cli.output import as_json, folder
     from evenhand.display.html import notes_of
-    from evenhand.promises.clause import clauses_of
     from evenhand.studies import Study
     from evenhand.studies.statistics.state import summarize
 
@@ -60,7 +59,7 @@ def show(
     if json:
         as_json(found)
     else:
-        _say(found, clauses_of(statistics.promise, statistics.windows), written, every=open_)
+        _say(found, statistics.promise.clauses if statistics.promise else (), written, every=open_)
 
 
 def bars(rows: Sequence[dict[str, Any]], blocks: str = "█│", width: int = 48) -> list[str]:

@@ -211,7 +211,7 @@ class EpochOut(BaseModel):
 class PromiseOut(WorstCase):
     """What is promised to the arms, and whether it is kept."""
 
-    when: Literal["at every round", "at the horizon", "in the long run", "in every window"]
+    when: Literal["at every round", "at the horizon", "in the long run"]
     kept: bool | None
     tolerance: float | None = Field(description="By how many pulls an arm may be behind.")
     broken_from: float | None = Field(

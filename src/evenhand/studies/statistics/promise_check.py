@@ -19,7 +19,7 @@ from evenhand.policy.traits import traits_of
 from evenhand.promises.books import Books
 from evenhand.promises.clause import Clause
 from evenhand.promises.counts import Rounds
-from evenhand.promises.promise import promise_of, read_promise
+from evenhand.promises.promise import promise_of
 from evenhand.promises.reading import read_share
 from evenhand.promises.stretches import Standing
 from evenhand.promises.versions import changed, joined, without
@@ -36,24 +36,21 @@ Subject = Label | tuple[Label, ...]
 
 
 class PromiseCheck:
-    """Follows the decisions of a study whose policy may promise shares or windows.
+    """Follows the decisions of a study whose policy may promise something.
 
     Attributes
     ----------
-    promise : the shares that are promised now, None where none are; `when` says when they are kept.
-    windows : arm -> (plays, rounds) that are promised in any so many consecutive rounds; empty where none are.
+    promise : what is promised now, None where nothing is; `when` says when it is kept.
     retired : the arms that were taken off offer.
     """
 
     def __init__(self, policy: Any) -> None:
         traits = traits_of(policy)
         self.promise: Any = traits.promise
-        self.windows: dict[Label, tuple[int, int]] = dict(traits.windows or {})
         self.when: str | None = traits.kept
         self.retired: list[Label] = list(getattr(policy, "retired", ()))
         self._horizon: int | None = traits.horizon
-        self._promised = self.promise is not None or bool(self.windows)
-        self._labels: list[Label] = list(policy.arms) if self._promised else []
+        self._labels: list[Label] = [] if self.promise is None else list(policy.arms)
         self._known: tuple[dict[Any, int], tuple[Label, ...]] = {}, ()
         """The positions of the labels, of which there may come more, and the labels themselves."""
         self._keys: dict[Label | None, int] = {}
@@ -66,7 +63,7 @@ class PromiseCheck:
         self._at_horizon: bool | None = None
         self._batch: list[tuple[Sequence[int], Sequence[int] | None, int]] = []
         """Rounds that are not in the books yet: the arms that were played, those on offer, and the key."""
-        self._books = self._opened() if self._promised else Books((), ())
+        self._books = Books((), ()) if self.promise is None else self._opened()
 
     def decided(self, played: Sequence[Any], given: dict[str, Any] | None = None) -> None:
         """Count the next round's decision, by the positions of its arms and the arguments of its `ask`.
@@ -76,7 +73,7 @@ class PromiseCheck:
         ReplayError
             If there is no such arm, one was played twice, or one was not on offer.
         """
-        if not self._promised:
+        if self.promise is None:
             return
         for index in played:
             if type(index) is not int or not 0 <= index < len(self._labels):
@@ -169,11 +166,8 @@ class PromiseCheck:
 
     def _clauses(self) -> list[Clause]:
         """Return what is promised: the floors of all arms first, also of those that are owed nothing."""
-        promise = self.promise
-        if promise is None:  # windows alone, as WindowLearn promises them
-            promise = read_promise(windows=self.windows, arms=self._labels, audited=True)
-        others = (clause for clause in promise.clauses if len(clause.arms) > 1 or clause.kind != "floor")
-        return [*promise.floors, *others]
+        others = (clause for clause in self.promise.clauses if len(clause.arms) > 1 or clause.kind != "floor")
+        return [*self.promise.floors, *others]
 
     def _opened(self, before: Books | None = None, late: Label | None = None, wait: int = 0) -> Books:
         """Return books of what is promised now, whose clauses stand where they stood before; those of an arm that comes
@@ -221,7 +215,7 @@ class PromiseCheck:
         """The largest shortfall r_i t - N_i(t) at the end of any round, with its arm, or set of arms, and round; None
         without promised shares. The rounds t are those of the arm's own clock."""
         self.settle()
-        if self.promise is None or not self._rounds:
+        if self.promise is None or not (self.promise.owes or self._worst[1]) or not self._rounds:
             return None
         shortfall, subject, round = self._largest()
         return shortfall, self._labels[0] if subject is None else subject, round
@@ -255,7 +249,7 @@ class PromiseCheck:
     @property
     def kept(self) -> bool | None:
         """Whether the promise was kept; None if it is not due yet."""
-        if not self._promised or self.when == "in the long run":
+        if self.promise is None or self.when == "in the long run":
             return None
         self.settle()
         return self._at_horizon if self.when == "at the horizon" else self.violations == 0
@@ -304,7 +298,7 @@ class PromiseCheck:
             self.promise = promise_of(snapshot["promise"])
         named = (name if name is None else first_named(name, self._names) for name in snapshot["segments"])
         self._keys = {name: key for key, name in enumerate(named)}
-        if self._promised:
+        if self.promise is not None:
             standing = Standing(*(np.array(values, np.int64) for values in snapshot["standing"]))
             self._books = Books(self._clauses(), self._labels, len(standing.tick), standing, rounds=self._rounds)
 

@@ -90,23 +90,21 @@ def _promise(statistics: Statistics) -> dict[str, Any] | None:
         return None
     promise = statistics.promise
     stated = {"when": statistics.when, "kept": statistics.kept}
-    stated["tolerance"] = None if promise is None else promise.tolerance
-    stated["broken_from"] = None if promise is None else promise.slack + 1.0
+    owed = promise is not None and promise.owes
+    stated["tolerance"] = promise.tolerance if owed else None
+    stated["broken_from"] = promise.slack + 1.0 if owed else None
     return stated | statistics.worst_case() | _beyond_shares(statistics)
 
 
 def _beyond_shares(statistics: Statistics) -> dict[str, Any]:
     """Return what is promised beside shares of single arms that stay as they are."""
     promise = statistics.promise
-    given = statistics.windows.items()
-    windows: list[tuple[Any, Any]] = [(key, {"plays": n, "rounds": length}) for key, (n, length) in given]
-    found: dict[str, Any] = {
-        "windows": [
-            {"arms": [*key], **told} if isinstance(key, tuple) else {"label": key, **told} for key, told in windows
-        ],
-        "retired": statistics.retired,
-    }
+    found: dict[str, Any] = {"retired": statistics.retired}
     if promise is not None:
+        found["windows"] = [
+            ({"label": who[0]} if len(who) == 1 else {"arms": [*who]}) | {"plays": n, "rounds": length}
+            for who, (n, length) in promise.windows
+        ]
         caps = zip(promise.arms, promise.caps or (), strict=False)
         found["plays"] = promise.plays if promise.plays > 1 else None
         found["caps"] = [{"label": arm, "cap": float(cap)} for arm, cap in caps if cap is not None]
