@@ -10,7 +10,7 @@ from evenhand.kernels.due_times import NEVER
 from evenhand.promises.counting import due, ease, look, move, play, worsen
 from evenhand.promises.counts import CAP, FLOOR, WINDOW, Counts, Rates, Rounds
 
-__all__ = ["close", "enter", "follow"]
+__all__ = ["close", "enter", "enter_floor", "follow"]
 
 
 @kernel
@@ -57,6 +57,8 @@ def pause(rates: Rates, counts: Counts, key: int, offer: Bools, round: int) -> i
 def enter(rates: Rates, counts: Counts, rounds: Rounds, t: int, round: int) -> bool:
     """Enter the t-th of these rounds; return whether all that was played is known."""
     key = rounds.keys[t] if rounds.keys.size else 0
+    if key < 0:
+        return False
     counts.tick[key] += 1
     paused = pause(rates, counts, key, rounds.offers[t], round) if rounds.offers.shape[0] else 0
     start, end = (rounds.starts[t], rounds.starts[t + 1]) if rounds.starts.size else (t, t + 1)
@@ -67,12 +69,26 @@ def enter(rates: Rates, counts: Counts, rounds: Rounds, t: int, round: int) -> b
         for i in range(rates.first[arm], rates.first[arm + 1]):
             if rates.live[rates.owners[i]]:
                 play(rates, counts, key, rates.owners[i], round)
+    settle(rates, counts, key, paused, round)
+    return True
+
+
+@kernel
+def enter_floor(rates: Rates, counts: Counts, q: int, round: int) -> None:
+    """Enter a round of the first key in which everything is on offer and one arm is played, whose only clause is q."""
+    counts.tick[0] += 1
+    play(rates, counts, 0, q, round)
+    settle(rates, counts, 0, 0, round)
+
+
+@kernel
+def settle(rates: Rates, counts: Counts, key: int, paused: int, round: int) -> None:
+    """End a round, in which so many of the broken clauses had no arm on offer."""
     if counts.tick[key] >= counts.next[key]:
         fall_due(rates, counts, key, round)
     counts.round[key] = round
     counts.broken[1] = counts.wrong[key] > paused
     counts.broken[0] += counts.broken[1]
-    return True
 
 
 @kernel
@@ -118,9 +134,10 @@ def close(rates: Rates, counts: Counts, ends: Bools) -> None:
         for q in range(n):
             at, tick = key * n + q, counts.tick[key]
             if ends[q] and rates.live[q]:
-                own, paused = tick - counts.idle[at], counts.paused[at] == tick
+                own = tick - counts.idle[at]
                 counts.clock[at] = own
-                look(rates, counts, q, at, own, counts.before[at] if paused else counts.round[key])
+                if rates.kinds[q] == FLOOR:
+                    look(rates, counts, key, q, at, own, tick)
                 if counts.missed[at] > 0:
                     counts.times[at] += own - counts.since[at] + 1
                     counts.wrong[key] -= 1
