@@ -83,7 +83,7 @@ def play(rates: Rates, counts: Counts, key: int, q: int, round: int) -> None:
     at, tick = key * rates.kinds.size + q, counts.tick[key]
     if at < 0:  # never: it saves the compiler what Python's indices from the end would need
         return
-    own = tick - counts.idle[at]
+    own, sooner = tick - counts.idle[at], False
     if rates.kinds[q] == FLOOR:
         look(rates, counts, key, q, at, own - 1, tick - 1)
         if counts.missed[at] > 0:
@@ -97,12 +97,14 @@ def play(rates: Rates, counts: Counts, key: int, q: int, round: int) -> None:
         barred = counts.whole[at] >= own if rates.numerators[q] > 0 else counts.plays[at] >= rates.plays[q]
         if counts.missed[at] > 0 or barred:
             worsen(counts, key, at, own, round)
+            sooner = True
         else:
             move(rates, counts, q, at)
     else:
         counts.recent[at, counts.plays[at] % rates.plays[q]] = own
         if counts.missed[at] > 0:
             ease(counts, key, at, own)
+            sooner = True
     counts.plays[at] += 1
-    if rates.kinds[q] != FLOOR:
+    if sooner:
         counts.next[key] = min(counts.next[key], due(rates, counts, q, at) + counts.idle[at])

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from evenhand.kernels.arrays import Bools, Floats, Ints
-from evenhand.kernels.compose import kernel
+from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.due_times import NEVER
 from evenhand.promises.counting import due, ease, look, move, play, worsen
 from evenhand.promises.counts import CAP, FLOOR, WINDOW, Counts, Rates, Rounds
 
-__all__ = ["close", "enter", "enter_floor", "follow"]
+__all__ = ["close", "enter", "follow", "pause", "play_all", "settle"]
 
 
-@kernel
+@routine
 def fall_due(rates: Rates, counts: Counts, key: int, round: int) -> None:
     """Enter all that changes by this tick, and when something does so next."""
     n, tick, coming = rates.kinds.size, counts.tick[key], NEVER
@@ -34,7 +34,7 @@ def fall_due(rates: Rates, counts: Counts, key: int, round: int) -> None:
     counts.next[key] = coming
 
 
-@kernel
+@routine
 def pause(rates: Rates, counts: Counts, key: int, offer: Bools, round: int) -> int:
     """Stop the clocks of the clauses without an arm on offer; return how many of them are broken."""
     n, tick, broken = rates.kinds.size, counts.tick[key], 0
@@ -66,19 +66,18 @@ def enter(rates: Rates, counts: Counts, rounds: Rounds, t: int, round: int) -> b
         arm = rounds.arms[rounds.codes[j]]
         if arm < 0:
             return False
-        for i in range(rates.first[arm], rates.first[arm + 1]):
-            if rates.live[rates.owners[i]]:
-                play(rates, counts, key, rates.owners[i], round)
+        play_all(rates, counts, key, arm, round)
     settle(rates, counts, key, paused, round)
     return True
 
 
 @kernel
-def enter_floor(rates: Rates, counts: Counts, q: int, round: int) -> None:
-    """Enter a round of the first key in which everything is on offer and one arm is played, whose only clause is q."""
-    counts.tick[0] += 1
-    play(rates, counts, 0, q, round)
-    settle(rates, counts, 0, 0, round)
+def play_all(rates: Rates, counts: Counts, key: int, arm: int, round: int) -> None:
+    """Count a play of an arm for every clause that it belongs to."""
+    for i in range(rates.first[arm], rates.first[arm + 1]):
+        q = rates.owners[i]
+        if rates.live[q]:
+            play(rates, counts, key, q, round)
 
 
 @kernel

@@ -16,14 +16,14 @@ from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.kernels.compose import OPEN, kernel
 from evenhand.promises.books import Books
 from evenhand.promises.clause import Clause
-from evenhand.promises.counts import Counts, Rates, Rounds
-from evenhand.promises.entering import enter, enter_floor
+from evenhand.promises.counts import Counts, Rates
+from evenhand.promises.entering import pause
 from evenhand.promises.promise import read_promise
 from evenhand.simulation.given import Course
 
 __all__ = [
-    "Running", "Stage", "Trace", "count_any", "count_floor", "empty_trace", "note", "nothing_set", "open_books",
-    "set_offer", "set_segment", "stage_of",
+    "Running", "Stage", "Trace", "all_offered", "empty_trace", "note", "one_segment", "open_books", "set_offer",
+    "set_segment", "stage_of",
 ]  # fmt: skip
 
 
@@ -59,53 +59,53 @@ class Running(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """What the rounds are given: the arms on offer, their segments, and a round at a time as the books take it."""
+    """What the rounds are given."""
 
     offers: Bools
-    """(n_rounds, n_arms); without rows where every arm is always on offer."""
+    """(n_rounds, n_arms): the arms on offer; without rows where all always are."""
     codes: Ints
     """(n_rounds,): the place of each round's segment; empty where there are none."""
     kept: Any
     """The parts of the policy's state that belong to segments that are not the present one."""
-    round: Rounds
 
 
-enter_segment = OPEN
+def stage_of(course: Course | None, kept: Any) -> Stage:
+    """Return what the rounds of a course are given."""
+    offers = np.zeros((0, 0), np.bool_) if course is None or course.offers is None else course.offers
+    codes = np.zeros(0, np.int64) if course is None or course.codes is None else course.codes
+    return Stage(offers, codes, np.zeros(0, np.int64) if kept is None else kept)
+
+
+bring_in = OPEN
 
 
 @kernel
-def nothing_set(stage: Stage, state: Any, round: int) -> None:
-    """Stand for `set_offer` and `set_segment` where every arm is on offer and rounds have no segments."""
+def one_segment(stage: Stage, state: Any, round: int) -> int:
+    """Stand for `set_segment` where rounds have no segments."""
+    return 0
 
 
 @kernel
-def set_offer(stage: Stage, state: Any, round: int) -> None:
-    """Tell the policy and the books which arms are on offer."""
+def set_segment(stage: Stage, state: Any, round: int) -> int:
+    """Bring the round's segment into the policy's state, and return its key."""
+    key = max(0, stage.codes[round - 1])
+    bring_in(stage.kept, state, key, round - 1)
+    return key
+
+
+@kernel
+def all_offered(stage: Stage, state: Any, rates: Rates, counts: Counts, key: int, round: int) -> int:
+    """Stand for `set_offer` where every arm is always on offer."""
+    return 0
+
+
+@kernel
+def set_offer(stage: Stage, state: Any, rates: Rates, counts: Counts, key: int, round: int) -> int:
+    """Tell the policy and the books which arms are on offer; return how many of the clauses that pause are broken."""
     for arm in range(stage.offers.shape[1]):
-        stage.round.offers[0, arm] = stage.offers[round - 1, arm]
         state.offered[arm] = 1 if stage.offers[round - 1, arm] else 0
-
-
-@kernel
-def set_segment(stage: Stage, state: Any, round: int) -> None:
-    """Bring the round's segment into the policy's state, and open its books."""
-    stage.round.keys[0] = stage.codes[round - 1]
-    enter_segment(stage.kept, state, stage.codes[round - 1], round - 1)
-
-
-@kernel
-def count_floor(stage: Stage, rates: Rates, counts: Counts, arm: int, played: int, round: int) -> None:
-    """Enter a round in which one arm is played, where nothing is promised but floors of arms that are always on
-    offer."""
-    enter_floor(rates, counts, arm, round)
-
-
-@kernel
-def count_any(stage: Stage, rates: Rates, counts: Counts, arm: int, played: int, round: int) -> None:
-    """Enter any round, in which so many arms are played."""
-    if stage.round.starts.size:
-        stage.round.starts[1] = played
-    enter(rates, counts, stage.round, 0, round)
+    paused: int = pause(rates, counts, key, stage.offers[round - 1], round)
+    return paused
 
 
 @kernel
@@ -146,13 +146,3 @@ def open_books(promise: Any, windows: Any, arms: Any, keys: int, rounds: int) ->
     floors, others = (nothing, ()) if promise is None else (promise.floors, promise.clauses)
     clauses = [*floors, *(clause for clause in others if clause.kind != "floor" or len(clause.arms) > 1)]
     return Books(clauses, arms if promise is None else promise.arms, keys, worst=-math.inf, rounds=rounds)
-
-
-def stage_of(course: Course | None, kept: Any, arms: int, plays: int) -> Stage:
-    """Return what the rounds of a course are given."""
-    offers = np.zeros((0, arms), np.bool_) if course is None or course.offers is None else course.offers
-    codes = np.zeros(0, np.int64) if course is None or course.codes is None else course.codes
-    starts, keys = np.zeros(2 if plays > 1 else 0, np.int64), np.zeros(min(1, len(codes)), np.int64)
-    here = np.zeros((min(1, len(offers)), arms), np.bool_)
-    played = np.zeros(plays, np.int64), np.arange(arms)
-    return Stage(offers, codes, np.zeros(0, np.int64) if kept is None else kept, Rounds(*played, starts, keys, here))

@@ -18,17 +18,17 @@ from evenhand.policy.policy import KernelPolicy, Ticket, is_forced
 from evenhand.policy.traits import traits_of
 from evenhand.promises.books import Books
 from evenhand.promises.counts import Counts, Rates
+from evenhand.promises.entering import play_all, settle
 from evenhand.protocol import Decision, Label
 from evenhand.rng import child
 from evenhand.simulation.counting import (
     Running,
     Stage,
     Trace,
-    count_any,
-    count_floor,
+    all_offered,
     empty_trace,
     note,
-    nothing_set,
+    one_segment,
     open_books,
     set_offer,
     set_segment,
@@ -55,7 +55,7 @@ ROUNDS_A_CALL = 1 << 22
 
 
 observe = choose = probability = respond = learn = deliver = score = OPEN
-offer = enter_segment = places = arm_at = count = OPEN
+offer = enter_segment = places = arm_at = OPEN
 
 
 @kernel
@@ -111,8 +111,9 @@ def play(
     """
     for round in range(first, last + 1):
         observe(world, world_state, contexts, round)
-        enter_segment(stage, state, round)
-        offer(stage, state, round)
+        key = enter_segment(stage, state, round)
+        counts.tick[key] += 1
+        paused = offer(stage, state, rates, counts, key, round)
         first_arm, why = choose(params, state, contexts, round, waiting)
         played = 0
         for place in range(places(state)):
@@ -125,11 +126,11 @@ def play(
                 learn(pending, waiting, params, state, contexts, arm, reward, ticket)
                 score(world, world_state, contexts, arm, reward, running.totals)
                 running.reward[0] += reward
-                stage.round.codes[played] = arm
+                play_all(rates, counts, key, arm, round)
                 played += 1
         if played == 0:
             return NO_SUCH_ARM
-        count(stage, rates, counts, first_arm, played, round)
+        settle(rates, counts, key, paused, round)
         if is_forced(why):
             running.forced[0] += 1
         deliver(pending, waiting, params, state, round)
@@ -230,17 +231,15 @@ def foreign_learner(policy: Any) -> Any:
 
 def _play(run: _Run, books: Books, kept: Any, first: int, last: int, row: int) -> int:
     policy, world, pending, checkpoints = run.policy, run.world, run.pending, run.checkpoints
-    stage = stage_of(run.course, kept, len(world.arms), policy.plays)
+    stage = stage_of(run.course, kept)
     kernels = policy.kernels
     named = {"choose": kernels.choose, "probability": kernels.probability, **world.kernels._asdict()}
     named["learn"] = bind(learn_at_once if pending is None else learn_later, update=kernels.update)
     named["deliver"] = nothing_due if pending is None else bind(tell_due, update=kernels.update)
-    floors = len(books.clauses) == len(world.arms) and not len(stage.codes) + len(stage.offers)
-    named["count"] = count_floor if floors and policy.plays == 1 else count_any
     places, arm_at = (one_place, same_arm) if policy.plays == 1 else (all_places, arm_there)
     named |= {"places": places, "arm_at": arm_at}
-    named["offer"] = set_offer if len(stage.offers) else nothing_set
-    segmented = bind(set_segment, enter_segment=policy.segment_kernel) if len(stage.codes) else nothing_set
+    named["offer"] = set_offer if len(stage.offers) else all_offered
+    segmented = bind(set_segment, bring_in=policy.segment_kernel) if len(stage.codes) else one_segment
     function = entry(play, **named, enter_segment=segmented)
     if not run.compiled:
         function = interpreted(function.uncompiled)
