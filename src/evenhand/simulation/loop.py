@@ -17,6 +17,7 @@ from evenhand.learners.adapter import said_by
 from evenhand.policy.policy import KernelPolicy, Ticket, is_forced
 from evenhand.policy.traits import traits_of
 from evenhand.promises.books import Books
+from evenhand.promises.counting import play as play_clause
 from evenhand.promises.counts import Counts, Rates
 from evenhand.promises.entering import play_all, settle
 from evenhand.protocol import Decision, Label
@@ -55,7 +56,7 @@ ROUNDS_A_CALL = 1 << 22
 
 
 observe = choose = probability = respond = learn = deliver = score = OPEN
-offer = enter_segment = places = arm_at = OPEN
+offer = enter_segment = places = arm_at = count = OPEN
 
 
 @kernel
@@ -126,7 +127,7 @@ def play(
                 learn(pending, waiting, params, state, contexts, arm, reward, ticket)
                 score(world, world_state, contexts, arm, reward, running.totals)
                 running.reward[0] += reward
-                play_all(rates, counts, key, arm, round)
+                count(rates, counts, key, arm, round)
                 played += 1
         if played == 0:
             return NO_SUCH_ARM
@@ -236,6 +237,8 @@ def _play(run: _Run, books: Books, kept: Any, first: int, last: int, row: int) -
     named = {"choose": kernels.choose, "probability": kernels.probability, **world.kernels._asdict()}
     named["learn"] = bind(learn_at_once if pending is None else learn_later, update=kernels.update)
     named["deliver"] = nothing_due if pending is None else bind(tell_due, update=kernels.update)
+    # Where nothing but shares of arms is promised, the only clause of an arm stands at its own place: a tenth faster.
+    named["count"] = play_clause if len(books.clauses) == len(world.arms) else play_all
     places, arm_at = (one_place, same_arm) if policy.plays == 1 else (all_places, arm_there)
     named |= {"places": places, "arm_at": arm_at}
     named["offer"] = set_offer if len(stage.offers) else all_offered
