@@ -84,24 +84,10 @@ def arm_there(state: Any, arm: int, place: int) -> int:
 
 @kernel
 def play(
-    params: Any,
-    state: Any,
-    world: Any,
-    world_state: Any,
-    contexts: Floats,
-    waiting: Ints,
-    pending: Any,
-    stage: Stage,
-    rates: Rates,
-    counts: Counts,
-    running: Running,
-    before: Trace,
-    trace: Trace,
-    checkpoints: Ints,
-    first: int,
-    last: int,
-    row: int,
-) -> int:
+    params: Any, state: Any, world: Any, world_state: Any, contexts: Floats, waiting: Ints, pending: Any, stage: Stage,
+    rates: Rates, counts: Counts, running: Running, before: Trace, trace: Trace, checkpoints: Ints,
+    first: int, last: int, row: int,
+) -> int:  # fmt: skip
     """Play rounds first .. last and note the checkpoints on the way; return the next checkpoint's row.
 
     The policy plays `places` arms; one of the places may be free, -1. `learn` passes a reward on at once, or puts it
