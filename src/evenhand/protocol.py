@@ -26,7 +26,6 @@ __all__ = [
     "Label",
     "Learner",
     "Policy",
-    "ReplicatingWorld",
     "World",
     "arm_labels",
     "as_label",
@@ -230,35 +229,6 @@ class World(Protocol):
 
     def respond(self, ticket: Any) -> tuple[Any, ...]:
         """Return what `tell` is told about the ticket of the round that was observed last."""
-        ...
-
-
-@runtime_checkable
-class ReplicatingWorld(Protocol):
-    """A world with a simulation of its own, for rounds that are more than one arm and one reward.
-
-    Attributes
-    ----------
-    arms : the labels of the arms.
-    """
-
-    arms: Sequence[Label]
-
-    def check_policy(self, name: str, policy: Any) -> None:
-        """Raise ArgumentError if a policy, called `name`, cannot be played here."""
-        ...
-
-    def replicate(
-        self, policy: Any, *, policy_seed: int, world_seed: int, checkpoints: Any, stop: Callable[[int], None]
-    ) -> dict[str, tuple[tuple[str, ...], Any]]:
-        """Play a fresh copy of the policy from these seeds to the last checkpoint.
-
-        Returns
-        -------
-        dict
-            Of each history variable its dimensions, "round" first, and its values at the checkpoints. `stop` is called
-            now and then with the rounds done, and may raise to end the replication.
-        """
         ...
 
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
-from evenhand.metrics.shares import behind, count, tally, violations, worst
 from evenhand.quotas import FairUCB, LoggedArms, Promise, audit
+from evenhand.simulation.counting import Running, empty_trace, note, open_books
 from tests.fuzzing import many
 from tests.naming import named
 from tests.reference import quotas as slow
@@ -57,21 +57,24 @@ def test_an_audit_finds_what_counting_in_fractions_finds(shares, tolerance, rows
 
 @settings(max_examples=many(60))
 @given(shares=any_shares(5), tolerance=tolerances, codes=st.lists(st.integers(0, 4), min_size=1, max_size=80))
-def test_streaming_and_batch_are_one_definition(shares, tolerance, codes):
-    """The kernels, called pull by pull as plain Python, agree with the audit after every prefix of the log."""
-
+def test_a_simulation_counts_what_an_audit_finds(shares, tolerance, codes):
+    """What is noted after every round, as plain Python, is what an audit finds in the log up to there."""
     k = len(shares)
     codes = [code % k for code in codes]
     promise = Promise(shares, tolerance)
-    books = tally(promise, k)
+    books, running = open_books(promise, None, promise.arms, 1, 0), Running(*np.zeros((3, 1)))
+    trace, before = empty_trace(1, k, 1), empty_trace(1, k, 1)
     for t, arm in enumerate(codes, start=1):
-        count(books, arm, t)
+        broken = books.enter([arm])
+        note(trace, 0, books.rates, books.counts, before, running)
         expected = slow.audit(promise.shares, tolerance, codes[:t])
-        for i in range(k):
-            assert worst(books, i, t) == pytest.approx(float(expected["worst"][i]), abs=1e-9)
-            assert violations(books, i, t) == expected["by_arm"][i]
-            now = (promise.shares[i] * t).__floor__() - expected["pulls"][i] > tolerance
-            assert bool(behind(books, i, t)) == now
+        behind = slow.shortfalls(promise.shares, expected["pulls"], t)
+        assert trace.worst[0].tolist() == pytest.approx([float(one) for one in expected["worst"]], abs=1e-9)
+        assert trace.violations[0].tolist() == expected["by_arm"]
+        assert trace.pulls[0].tolist() == expected["pulls"]
+        assert trace.behind[0] == pytest.approx(float(max(behind)), abs=1e-9)
+        owed = [(share * t).__floor__() for share in promise.shares]
+        assert broken == any(due - n > tolerance for due, n in zip(owed, expected["pulls"], strict=True))
 
 
 def test_the_log_of_a_fair_policy_passes():

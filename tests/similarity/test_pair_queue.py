@@ -98,7 +98,7 @@ def test_what_is_wrong_is_refused_by_name():
     for label in ("maybe", 3, True, "withdrawal"):
         with pytest.raises(ArgumentError, match='label: wanted "unfair", "acceptable"'):
             asked.tell(task, label)
-    with pytest.raises(UnknownTicketError, match="ticket: wanted a PairTask"):
+    with pytest.raises(UnknownTicketError, match="pairtask: wanted a PairTask or its id"):
         asked.tell("1", "unfair")
     with pytest.raises(ArgumentError, match="auditor: wanted a name"):
         asked.ask(annotator=" ")

@@ -31,39 +31,19 @@ __all__ = ["ApartAudit", "Audit", "audit"]
 
 @overload
 def audit(
-    frame: pd.DataFrame | str | os.PathLike[str],
-    *,
-    arm: str,
-    shares: Any = ...,
-    tolerance: float = ...,
-    order: str | None = ...,
-    caps: Any = ...,
-    cap_tolerance: float = ...,
-    windows: Any = ...,
-    promise: Promise | None = ...,
-    segment: str | None = ...,
-    available: str | None = ...,
-    round: str | None = ...,
+    frame: pd.DataFrame | str | os.PathLike[str], *, arm: str, shares: Any = ..., tolerance: float = ...,
+    order: str | None = ..., caps: Any = ..., cap_tolerance: float = ..., windows: Any = ...,
+    promise: Promise | None = ..., segment: str | None = ..., available: str | None = ..., round: str | None = ...,
     jobs: int = ...,
-) -> Audit: ...
+) -> Audit: ...  # fmt: skip
 
 
 @overload
 def audit(
-    *,
-    frames: Sequence[pd.DataFrame],
-    arm: str,
-    shares: Any = ...,
-    tolerance: float = ...,
-    order: str | None = ...,
-    caps: Any = ...,
-    cap_tolerance: float = ...,
-    windows: Any = ...,
-    promise: Promise | None = ...,
-    segment: str | None = ...,
-    available: str | None = ...,
-    round: str | None = ...,
-) -> ApartAudit: ...
+    *, frames: Sequence[pd.DataFrame], arm: str, shares: Any = ..., tolerance: float = ..., order: str | None = ...,
+    caps: Any = ..., cap_tolerance: float = ..., windows: Any = ..., promise: Promise | None = ...,
+    segment: str | None = ..., available: str | None = ..., round: str | None = ...,
+) -> ApartAudit: ...  # fmt: skip
 
 
 def audit(

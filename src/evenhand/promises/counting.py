@@ -69,36 +69,42 @@ def ease(counts: Counts, key: int, at: int, tick: int) -> None:
 
 
 @kernel
-def look(rates: Rates, counts: Counts, q: int, at: int, tick: int, round: int) -> None:
-    """Note r A - N after a tick of the clause's clock, in this round."""
-    behind = rates.shares[q] * max(tick, 0) - counts.plays[at]
-    if rates.kinds[q] == FLOOR and behind > counts.worst[at]:
-        counts.worst[at], counts.worst_at[at] = behind, round
+def look(rates: Rates, counts: Counts, key: int, q: int, at: int, own: int, tick: int) -> None:
+    """Note r A - N of a floor after so many ticks of its clock, at the end of a tick of its key."""
+    behind = rates.shares[q] * max(own, 0) - counts.plays[at]
+    if behind > counts.worst[at]:
+        counts.worst[at] = behind
+        counts.worst_at[at] = counts.before[at] if counts.paused[at] == tick else counts.round[key]
 
 
 @kernel
 def play(rates: Rates, counts: Counts, key: int, q: int, round: int) -> None:
     """Count a play of an arm of the clause in the tick that has begun."""
     at, tick = key * rates.kinds.size + q, counts.tick[key]
-    own = tick - counts.idle[at]
-    paused = counts.paused[at] == tick - 1
-    look(rates, counts, q, at, own - 1, counts.before[at] if paused else counts.round[key])
-    if rates.kinds[q] == CAP:
+    if at < 0:  # never: it saves the compiler what Python's indices from the end would need
+        return
+    own, sooner = tick - counts.idle[at], False
+    if rates.kinds[q] == FLOOR:
+        look(rates, counts, key, q, at, own - 1, tick - 1)
+        if counts.missed[at] > 0:
+            ease(counts, key, at, own)
+        else:
+            move(rates, counts, q, at)
+    elif rates.kinds[q] == CAP:
         while counts.missed[at] > 0 and counts.whole[at] < own:
             ease(counts, key, at, own)
             move(rates, counts, q, at)
         barred = counts.whole[at] >= own if rates.numerators[q] > 0 else counts.plays[at] >= rates.plays[q]
         if counts.missed[at] > 0 or barred:
             worsen(counts, key, at, own, round)
+            sooner = True
         else:
             move(rates, counts, q, at)
     else:
-        if rates.kinds[q] == WINDOW:
-            counts.recent[at, counts.plays[at] % rates.plays[q]] = own
+        counts.recent[at, counts.plays[at] % rates.plays[q]] = own
         if counts.missed[at] > 0:
             ease(counts, key, at, own)
-        elif rates.kinds[q] == FLOOR:
-            move(rates, counts, q, at)
+            sooner = True
     counts.plays[at] += 1
-    if rates.kinds[q] != FLOOR:
+    if sooner:
         counts.next[key] = min(counts.next[key], due(rates, counts, q, at) + counts.idle[at])

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from evenhand.kernels.arrays import Bools, Floats, Ints
-from evenhand.kernels.compose import kernel
+from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.due_times import NEVER
 from evenhand.promises.counting import due, ease, look, move, play, worsen
 from evenhand.promises.counts import CAP, FLOOR, WINDOW, Counts, Rates, Rounds
 
-__all__ = ["close", "enter", "follow"]
+__all__ = ["close", "enter", "follow", "pause", "play_all", "settle"]
 
 
-@kernel
+@routine
 def fall_due(rates: Rates, counts: Counts, key: int, round: int) -> None:
     """Enter all that changes by this tick, and when something does so next."""
     n, tick, coming = rates.kinds.size, counts.tick[key], NEVER
@@ -34,7 +34,7 @@ def fall_due(rates: Rates, counts: Counts, key: int, round: int) -> None:
     counts.next[key] = coming
 
 
-@kernel
+@routine
 def pause(rates: Rates, counts: Counts, key: int, offer: Bools, round: int) -> int:
     """Stop the clocks of the clauses without an arm on offer; return how many of them are broken."""
     n, tick, broken = rates.kinds.size, counts.tick[key], 0
@@ -57,6 +57,8 @@ def pause(rates: Rates, counts: Counts, key: int, offer: Bools, round: int) -> i
 def enter(rates: Rates, counts: Counts, rounds: Rounds, t: int, round: int) -> bool:
     """Enter the t-th of these rounds; return whether all that was played is known."""
     key = rounds.keys[t] if rounds.keys.size else 0
+    if key < 0:
+        return False
     counts.tick[key] += 1
     paused = pause(rates, counts, key, rounds.offers[t], round) if rounds.offers.shape[0] else 0
     start, end = (rounds.starts[t], rounds.starts[t + 1]) if rounds.starts.size else (t, t + 1)
@@ -64,15 +66,28 @@ def enter(rates: Rates, counts: Counts, rounds: Rounds, t: int, round: int) -> b
         arm = rounds.arms[rounds.codes[j]]
         if arm < 0:
             return False
-        for i in range(rates.first[arm], rates.first[arm + 1]):
-            if rates.live[rates.owners[i]]:
-                play(rates, counts, key, rates.owners[i], round)
+        play_all(rates, counts, key, arm, round)
+    settle(rates, counts, key, paused, round)
+    return True
+
+
+@kernel
+def play_all(rates: Rates, counts: Counts, key: int, arm: int, round: int) -> None:
+    """Count a play of an arm for every clause that it belongs to."""
+    for i in range(rates.first[arm], rates.first[arm + 1]):
+        q = rates.owners[i]
+        if rates.live[q]:
+            play(rates, counts, key, q, round)
+
+
+@kernel
+def settle(rates: Rates, counts: Counts, key: int, paused: int, round: int) -> None:
+    """End a round, in which so many of the broken clauses had no arm on offer."""
     if counts.tick[key] >= counts.next[key]:
         fall_due(rates, counts, key, round)
     counts.round[key] = round
     counts.broken[1] = counts.wrong[key] > paused
     counts.broken[0] += counts.broken[1]
-    return True
 
 
 @kernel
@@ -118,9 +133,10 @@ def close(rates: Rates, counts: Counts, ends: Bools) -> None:
         for q in range(n):
             at, tick = key * n + q, counts.tick[key]
             if ends[q] and rates.live[q]:
-                own, paused = tick - counts.idle[at], counts.paused[at] == tick
+                own = tick - counts.idle[at]
                 counts.clock[at] = own
-                look(rates, counts, q, at, own, counts.before[at] if paused else counts.round[key])
+                if rates.kinds[q] == FLOOR:
+                    look(rates, counts, key, q, at, own, tick)
                 if counts.missed[at] > 0:
                     counts.times[at] += own - counts.since[at] + 1
                     counts.wrong[key] -= 1

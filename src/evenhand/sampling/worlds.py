@@ -34,8 +34,30 @@ INSTANCES: dict[str, dict[Label, list[list[float]]]] = {
 """The means (label 0, label 1) of the two groups in the paper's two instances."""
 
 
+class Synthetic:
+    """What both worlds have in common: groups from which examples are drawn."""
+
+    groups: tuple[Label, ...]
+
+    def reset(self, seed: int) -> None:
+        """Start anew from a seed."""
+        self._rng = generator(seed)
+
+    def observe(self) -> tuple[Any, ...]:
+        """Begin a round; it shows nothing."""
+        return ()
+
+    def respond(self, ticket: Draw) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return (X, y) for a draw."""
+        return self.sample(group_index(self.groups, ticket), ticket.count, self._rng)
+
+    def sample(self, group: int, count: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return features (count, d) and labels (count,) of the group with this index."""
+        raise NotImplementedError
+
+
 @register("sampling/synthetic-1", kind="world")
-class SyntheticModel1:
+class SyntheticModel1(Synthetic):
     """Groups of Gaussians: X | Y = y, Z = z is N(mu_yz, I), and the labels 0 and 1 are even.
 
     Parameters
@@ -65,24 +87,12 @@ class SyntheticModel1:
         if instance is not None and instance not in INSTANCES:
             raise ArgumentError(wanted("instance", "'I' or 'II'", instance))
         chosen = means if means is not None else INSTANCES[str(instance)]
-        self.groups: tuple[Label, ...] = tuple(chosen)
+        self.groups = tuple(chosen)
         numbers = as_floats([chosen[z] for z in self.groups])
         self.means = np.zeros(0) if numbers is None else numbers
         if self.means.ndim != 3 or self.means.shape[1] != 2 or not np.isfinite(self.means).all():
             raise ArgumentError(wanted("means", "two vectors of one dimension for each group", means))
         self.reset(0)
-
-    def reset(self, seed: int) -> None:
-        """Start anew from a seed."""
-        self._rng = generator(seed)
-
-    def observe(self) -> tuple[Any, ...]:
-        """Begin a round; it shows nothing."""
-        return ()
-
-    def respond(self, ticket: Draw) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return (X, y) for a draw."""
-        return self.sample(group_index(self.groups, ticket), ticket.count, self._rng)
 
     def sample(self, group: int, count: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return features (count, d) and labels (count,) of the group with this index."""
@@ -135,7 +145,7 @@ class SyntheticModel1:
 
 
 @register("sampling/synthetic-2", kind="world")
-class SyntheticModel2:
+class SyntheticModel2(Synthetic):
     """One group with an irreducible risk of 1/4, one with three clusters a label that take time to learn.
 
     Group u: X = (U(c_y, c_y + 4), 0) with c_0 = -3, c_1 = -1. Group v, before a rotation by 45 degrees: label 0 is
@@ -150,7 +160,7 @@ class SyntheticModel2:
     Source: Shekhar, Fields, Ghavamzadeh, Javidi (2021), Section 5.1 and Appendix E.
     """
 
-    groups: tuple[Label, ...] = ("u", "v")
+    groups = ("u", "v")
     starts = np.array([-3.0, -1.0])
     length = 4.0
     centres = np.array([[2.0, 0.0], [1.0, 6.0], [1.0, -6.0]])
@@ -160,18 +170,6 @@ class SyntheticModel2:
 
     def __init__(self) -> None:
         self.reset(0)
-
-    def reset(self, seed: int) -> None:
-        """Start anew from a seed."""
-        self._rng = generator(seed)
-
-    def observe(self) -> tuple[Any, ...]:
-        """Begin a round; it shows nothing."""
-        return ()
-
-    def respond(self, ticket: Draw) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return (X, y) for a draw."""
-        return self.sample(group_index(self.groups, ticket), ticket.count, self._rng)
 
     def sample(self, group: int, count: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return features (count, 2) and labels (count,) of the group with this index."""

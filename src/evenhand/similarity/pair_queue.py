@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evenhand.arguments import array, is_whole, real, whole
+from evenhand.arguments import array, real, whole
 from evenhand.data.rows import in_step
-from evenhand.errors import ArgumentError, ExhaustedError, UnknownTicketError, wanted
+from evenhand.errors import ArgumentError, ExhaustedError, wanted
 from evenhand.frames import is_frame
 from evenhand.policy.conversation import Conversation, locked
 from evenhand.registry import register
@@ -193,10 +193,6 @@ class PairQueue(Conversation):
         del self._open[number]
         self._put(question, None)
 
-    def by_number(self, number: int) -> PairTask:
-        """Return what `tell` and `forget` take for the ticket of this number."""
-        return PairTask(number, 0, "", 0.0, "", {}, ())
-
     # ------------------------------------------------------------------ what is known so far
 
     @locked
@@ -340,13 +336,6 @@ class PairQueue(Conversation):
         self._waiting.append(question._replace(answered=others))
 
     # ------------------------------------------------------------------ files
-
-    def _ticket(self, given: Any) -> tuple[int, Any]:
-        if isinstance(given, PairTask) and given.token is None:
-            return super()._ticket(given.id)
-        if not isinstance(given, PairTask) and not is_whole(given):
-            raise UnknownTicketError(wanted("ticket", "a PairTask or its id", given))
-        return super()._ticket(given)
 
     def _kept(self, remembered: Any) -> tuple[Any, ...]:
         (round, *_), (one, other, gap, answered), who = remembered

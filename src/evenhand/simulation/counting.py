@@ -1,0 +1,145 @@
+"""How a simulation counts what is promised: in the books of `evenhand.promises`, as studies and audits do.
+
+Each segment has a key of its own. The first clauses of the books are the floors of the arms, in their order, of those
+that are owed nothing too; what else is promised follows.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evenhand.kernels.arrays import Bools, Floats, Ints
+from evenhand.kernels.compose import OPEN, kernel
+from evenhand.promises.books import Books
+from evenhand.promises.clause import Clause
+from evenhand.promises.counts import Counts, Rates
+from evenhand.promises.entering import pause
+from evenhand.simulation.given import Course
+
+__all__ = [
+    "Running", "Stage", "Trace", "all_offered", "empty_trace", "note", "one_segment", "open_books", "set_offer",
+    "set_segment", "stage_of",
+]  # fmt: skip
+
+
+class Trace(NamedTuple):
+    """What a replication leaves behind at its checkpoints, a row each."""
+
+    pulls: Ints
+    worst: Floats
+    violations: Ints
+    behind: Floats
+    """(n_checkpoints,): the largest r_i t - N_i now, by the clock of each arm."""
+    limits: Ints
+    """(n_checkpoints,): rounds in which promises beside the floors of arms were broken."""
+    forced: Ints
+    reward: Floats
+    totals: Floats
+    """(n_checkpoints, n_scores): the world's scores, cumulative."""
+
+
+def empty_trace(rows: int, arms: int, scores: int) -> Trace:
+    """Return a trace of so many checkpoints before the first round."""
+    counts = np.zeros((rows, arms), np.int64), np.full((rows, arms), -math.inf), np.zeros((rows, arms), np.int64)
+    whole = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+    return Trace(*counts, np.zeros(rows), *whole, np.zeros(rows), np.zeros((rows, scores)))
+
+
+class Running(NamedTuple):
+    """Sums that go on from checkpoint to checkpoint, whatever is promised."""
+
+    forced: Ints
+    reward: Floats
+    totals: Floats
+
+
+class Stage(NamedTuple):
+    """What the rounds are given."""
+
+    offers: Bools
+    """(n_rounds, n_arms): the arms on offer; without rows where all always are."""
+    codes: Ints
+    """(n_rounds,): the place of each round's segment; empty where there are none."""
+    kept: Any
+    """The parts of the policy's state that belong to segments that are not the present one."""
+
+
+def stage_of(course: Course | None, kept: Any) -> Stage:
+    """Return what the rounds of a course are given."""
+    offers = np.zeros((0, 0), np.bool_) if course is None or course.offers is None else course.offers
+    codes = np.zeros(0, np.int64) if course is None or course.codes is None else course.codes
+    return Stage(offers, codes, np.zeros(0, np.int64) if kept is None else kept)
+
+
+bring_in = OPEN
+
+
+@kernel
+def one_segment(stage: Stage, state: Any, round: int) -> int:
+    """Stand for `set_segment` where rounds have no segments."""
+    return 0
+
+
+@kernel
+def set_segment(stage: Stage, state: Any, round: int) -> int:
+    """Bring the round's segment into the policy's state, and return its key."""
+    key = max(0, stage.codes[round - 1])
+    bring_in(stage.kept, state, key, round - 1)
+    return key
+
+
+@kernel
+def all_offered(stage: Stage, state: Any, rates: Rates, counts: Counts, key: int, round: int) -> int:
+    """Stand for `set_offer` where every arm is always on offer."""
+    return 0
+
+
+@kernel
+def set_offer(stage: Stage, state: Any, rates: Rates, counts: Counts, key: int, round: int) -> int:
+    """Tell the policy and the books which arms are on offer; return how many of the clauses that pause are broken."""
+    for arm in range(stage.offers.shape[1]):
+        state.offered[arm] = 1 if stage.offers[round - 1, arm] else 0
+    paused: int = pause(rates, counts, key, stage.offers[round - 1], round)
+    return paused
+
+
+@kernel
+def note(trace: Trace, row: int, rates: Rates, counts: Counts, before: Trace, running: Running) -> None:
+    """Write what was counted so far to a row of the trace; `before` (of one row) is what earlier promises showed."""
+    clauses, arms = rates.kinds.size, trace.pulls.shape[1]
+    trace.limits[row], trace.behind[row] = before.limits[0], -math.inf
+    for arm in range(arms):
+        trace.pulls[row, arm] = before.pulls[0, arm]
+        trace.worst[row, arm] = before.worst[0, arm]
+        trace.violations[row, arm] = before.violations[0, arm]
+    for key in range(counts.tick.size):
+        for q in range(clauses):
+            at = key * clauses + q
+            clock = counts.tick[key] - counts.idle[at]
+            if q < arms:
+                trace.pulls[row, q] += counts.plays[at]
+            if clock > 0:
+                broken = counts.times[at] + (clock - counts.since[at] + 1 if counts.missed[at] > 0 else 0)
+                if q < arms:
+                    behind = rates.shares[q] * clock - counts.plays[at]
+                    trace.behind[row] = max(trace.behind[row], behind)
+                    trace.worst[row, q] = max(trace.worst[row, q], max(counts.worst[at], behind))
+                    trace.violations[row, q] += broken
+                else:
+                    trace.limits[row] += broken
+    trace.forced[row] = running.forced[0]
+    trace.reward[row] = running.reward[0]
+    for i in range(running.totals.size):
+        trace.totals[row, i] = running.totals[i]
+
+
+def open_books(promise: Any, arms: Any, keys: int, rounds: int) -> Books:
+    """Return the books of a promise, or of none, after so many rounds."""
+    nothing = tuple(Clause("floor", (arm,), Fraction(0), 0) for arm in arms)
+    floors, others = (nothing, ()) if promise is None else (promise.floors, promise.clauses)
+    clauses = [*floors, *(clause for clause in others if clause.kind != "floor" or len(clause.arms) > 1)]
+    return Books(clauses, arms if promise is None else promise.arms, keys, worst=-math.inf, rounds=rounds)
