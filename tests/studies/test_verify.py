@@ -330,7 +330,7 @@ def test_no_promise_no_finding():
 
 def test_progress_changes_nothing(study, capsys):
     assert study.verify(progress=True) == study.verify()
-    assert "replaying" in capsys.readouterr().out
+    assert "replaying" in capsys.readouterr().err
 
 
 def test_the_log_says_what_was_written(study):

@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, wanted
-from evenhand.saving.saved import refused
 from evenhand.similarity.metric import EQUAL
 from evenhand.similarity.verdicts import Verdict
 
 __all__ = [
-    "UNKNOWN", "Suspect", "checked_auditor", "checked_rates", "heard", "is_due", "learned_rates",
+    "UNKNOWN", "Suspect", "checked_auditor", "heard", "is_due", "learned_rates",
     "ranked", "suspects",
 ]  # fmt: skip
 
@@ -79,13 +78,6 @@ def checked_auditor(auditor: Any) -> str | None:
     if auditor is None or (isinstance(auditor, str) and auditor.strip()):
         return auditor
     raise ArgumentError(wanted("auditor", "a name, or None", auditor))
-
-
-def checked_rates(rates: Any) -> dict[str, float]:
-    """Return the rates that a file kept, refusing what no file can hold."""
-    if isinstance(rates, dict) and all(type(r) is float and 0.0 < r < 1.0 for r in rates.values()):
-        return dict(rates)
-    raise refused("rates", "a number in (0, 1) for each auditor", rates)
 
 
 def signed(verdicts: Sequence[Verdict]) -> list[Verdict]:

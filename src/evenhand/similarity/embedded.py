@@ -18,7 +18,6 @@ from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, VerdictError, wanted
 from evenhand.policy.conversation import Configured, locked
 from evenhand.registry import register
-from evenhand.saving import saved
 from evenhand.similarity.metric import EQUAL
 from evenhand.similarity.moments import MomentDistance
 from evenhand.similarity.reading import LARGEST_FEATURE
@@ -136,10 +135,8 @@ class EmbeddedDistance(Configured):
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the learner that `snapshot` was taken of."""
-        embedded, learner = cls(**saved.item(snapshot, "config")), saved.item(snapshot, "learner")
-        if not isinstance(learner, MomentDistance) or learner.dimension not in (None, len(embedded.basis)):
-            raise saved.refused("learner", f"a MomentDistance of {len(embedded.basis)} features", learner)
-        embedded.learner = learner
+        embedded = cls(**snapshot["config"])
+        embedded.learner = snapshot["learner"]
         return embedded
 
     @classmethod

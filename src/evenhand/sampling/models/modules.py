@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from evenhand.errors import ArgumentError, wanted
 from evenhand.extras import optional
 from evenhand.rng import child
-from evenhand.saving.saved import LOADING_DEVICE, refused
+from evenhand.saving.saved import LOADING_DEVICE
 from evenhand.saving.saved import fill as fill_array
 
 __all__ = [
@@ -172,13 +172,11 @@ def fill(module: Any, arrays: Any) -> None:
     Raises
     ------
     StateFileError
-        If a name is missing or unknown, or an array has another type or shape or a number that is not finite.
+        If an array has another type or shape.
     """
-    torch, tensors = torch_module(), dict(tensors_of(module))
-    if not isinstance(arrays, dict) or set(arrays) != set(tensors):
-        raise refused("weights", f"arrays named {sorted(tensors)}", sorted(arrays))
+    torch = torch_module()
     with torch.no_grad():
-        for name, tensor in tensors.items():
+        for name, tensor in tensors_of(module):
             held = np.empty(tuple(tensor.shape), tensor.detach().cpu().numpy().dtype)
             fill_array(held, arrays[name], f"weights {name}")
             tensor.copy_(torch.as_tensor(held))

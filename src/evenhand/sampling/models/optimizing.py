@@ -9,7 +9,6 @@ import numpy as np
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.sampling.models.modules import torch_module
-from evenhand.saving.saved import item, refused
 
 __all__ = ["OptimizerChoice", "made_optimizer", "made_schedule", "memory_of", "remember"]
 
@@ -74,30 +73,10 @@ def memory_of(optimizer: Any) -> dict[str, Any]:
 
 
 def remember(optimizer: Any, saved: Any) -> None:
-    """Give an optimizer the memory that `memory_of` returned; files of the first version have no settings.
-
-    Raises
-    ------
-    StateFileError
-        If it has moments of other weights, of another shape, or that are not finite.
-    """
-    torch, state = torch_module(), optimizer.state_dict()
-    weights = dict(enumerate(weight for group in optimizer.param_groups for weight in group["params"]))
-    moments = item(saved, "moments")
-    for key, values in moments.items():
-        if not key.isdecimal() or int(key) not in weights:
-            raise refused("moments", f"those of {len(weights)} weights", key)
-        for name, value in values.items():
-            if isinstance(value, np.ndarray) and value.shape not in ((), tuple(weights[int(key)].shape)):
-                continue  # factored moments have shapes of their own
-            if isinstance(value, np.ndarray) and value.dtype.kind == "f" and not np.isfinite(value).all():
-                raise refused(f"moments[{key}].{name}", "finite numbers", value)
-    state["state"] = {
+    """Give an optimizer the memory that `memory_of` returned."""
+    torch = torch_module()
+    state = {
         int(key): {k: torch.as_tensor(v) if isinstance(v, np.ndarray) else v for k, v in values.items()}
-        for key, values in moments.items()
+        for key, values in saved["moments"].items()
     }
-    groups = saved["groups"]
-    if [group["params"] for group in groups] != [group["params"] for group in state["param_groups"]]:
-        raise refused("groups", "those of the same weights", groups)
-    state["param_groups"] = [dict(group) for group in groups]
-    optimizer.load_state_dict(state)
+    optimizer.load_state_dict({"state": state, "param_groups": [dict(group) for group in saved["groups"]]})

@@ -16,7 +16,6 @@ from evenhand.sampling.models.modules import (
     torch_module,
 )
 from evenhand.sampling.models.optimizing import memory_of, remember
-from evenhand.saving.saved import refused, whole
 
 __all__ = ["restored_model", "state_of", "why_unsavable"]
 
@@ -81,9 +80,7 @@ def restored_model(cls: Any, snapshot: dict[str, Any]) -> Any:
     if model.schedule is not None:
         model.schedule.load_state_dict(snapshot["progress"])
     model.classes, model.constant = tuple(snapshot["classes"]), snapshot["constant"]
-    if model.constant is not None and not 0 <= model.constant < max(1, len(model.classes)):
-        raise refused("constant", "the code of a class, or none", model.constant)
-    model.rounds, model.seed = whole(snapshot, "rounds", 0), whole(snapshot, "seed", 0)
+    model.rounds, model.seed = snapshot["rounds"], snapshot["seed"]
     model.takes_whole = bool(snapshot["takes_whole"])
     model.take_names(snapshot)
     return model
