@@ -49,7 +49,7 @@ class OptimisticSampler(Sampler):
     Parameters
     ----------
     groups : number of groups or their labels.
-    model : None for logistic regression with C = 1, a scikit-learn classifier, an `EstimatorModel` or a `TorchModel`.
+    model : None for logistic regression with C = 1, a classifier of scikit-learn or skorch, or an `EstimatorModel`.
     exploration : c0 of the heuristic bound.
     trend : c1 of the heuristic bound.
     trend_series : "own": an accuracy is noted after each draw of the group itself; "every": after every draw.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,7 @@ from numpy.typing import NDArray
 
 from evenhand.errors import StateFileError, wanted
 
-__all__ = ["LOADING_DEVICE", "fill", "packed", "unpacked"]
-
-LOADING_DEVICE: ContextVar[Any] = ContextVar("LOADING_DEVICE", default=None)
-"""The device that `load` was given, for what computes on one."""
+__all__ = ["fill", "packed", "unpacked"]
 
 
 def fill(own: NDArray[Any], saved: NDArray[Any], name: str) -> None:

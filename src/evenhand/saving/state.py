@@ -26,7 +26,6 @@ import numpy as np
 from evenhand import registry
 from evenhand.errors import ArgumentError, EvenhandError, StateFileError, wanted
 from evenhand.saving.buffers import can_hold, pack, unpack
-from evenhand.saving.saved import LOADING_DEVICE
 
 __all__ = ["FORMAT", "from_bytes", "load", "save", "to_bytes", "write"]
 
@@ -77,13 +76,8 @@ def write(target: Path, data: bytes) -> None:
         raise
 
 
-def load(path: str | os.PathLike[str], *, device: Any = None) -> Any:
+def load(path: str | os.PathLike[str]) -> Any:
     """Return the policy saved at `path`.
-
-    Parameters
-    ----------
-    device : where a network continues, such as "cpu" or "cuda"; by default where it was, or on the processor if that
-        device is not here. Other policies have no device and ignore it.
 
     Raises
     ------
@@ -97,11 +91,7 @@ def load(path: str | os.PathLike[str], *, device: Any = None) -> Any:
         data = source.read_bytes()
     except OSError as error:
         raise StateFileError(f"{source}: cannot be read: {error.strerror}") from error
-    token = LOADING_DEVICE.set(device)
-    try:
-        return from_bytes(data, str(source))
-    finally:
-        LOADING_DEVICE.reset(token)
+    return from_bytes(data, str(source))
 
 
 def _locked(policy: Any) -> AbstractContextManager[Any]:

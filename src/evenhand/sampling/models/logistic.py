@@ -122,7 +122,7 @@ class LogisticModel(Classifier):
             If a row is no list of numbers, as a picture is.
         """
         if X.ndim != 2:
-            mend = "flatten them with X.reshape(len(X), -1), or pass model=TorchModel(...)"
+            mend = "flatten them with X.reshape(len(X), -1), or pass a network of skorch"
             raise ContextError(wanted("X", "rows of numbers (n, d) for logistic regression", X.shape, mend))
 
     def update(self, rows: Rows, first: int) -> None:
