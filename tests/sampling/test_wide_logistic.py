@@ -116,20 +116,6 @@ def test_a_draw_that_fails_takes_the_curvature_back(monkeypatch):
     assert to_bytes(sampler) == before
 
 
-def test_files_from_before_are_taken_up():
-    sampler = UniformSampler(["u", "v"], batch=4, classes=[0, 1], seed=1)
-    talk(sampler, np.random.default_rng(0), 6)
-    saved = sampler.model.snapshot() | {"factor": np.eye(141)}
-    del saved["wide"]
-    model, rows = LogisticModel.restored(saved).resumed(sampler.training), sampler.training
-    assert (model.coefficients == sampler.model.coefficients).all()
-    first = rows.count
-    X, y = embedded(np.random.default_rng(5), 4, 140)
-    rows.append(X, y.tolist(), 0)
-    model.update(rows, first)
-    assert np.abs(model.coefficients - exact(rows.X[: rows.count], rows.y[: rows.count])).max() < 1e-6
-
-
 @pytest.mark.parametrize(("batch", "rounds"), [(1, 130), (3, 40), (9, 6), (9, 14), (40, 3)])
 def test_saved_before_rows_outnumber_features_it_goes_on_exactly(batch, rounds):
     first = UniformSampler(["u", "v"], batch=batch, classes=[0, 1], seed=1)
