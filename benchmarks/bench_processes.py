@@ -1,29 +1,24 @@
-"""How long a writer waits for its turn while four processes converse on one SQLite file.
+"""How long calls take while four processes converse on one study, in a file and on PostgreSQL.
 
-python -m benchmarks.bench_processes [--out DIR] [--quick]
+python -m benchmarks.bench_processes [--out DIR] [--quick] [--against CHECKOUT] [--folder DIR]
 
-Four processes ask and tell as fast as they can, for the same number of conversations each: once by evenhand's queue,
-once with SQLite's own waiting, in turns.
+Four processes ask and tell as fast as they can, for the same number of conversations each. With `--against` those of
+another checkout take turns with these. The file, and the server's files, are in `--folder`.
 """
 
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import os
 import statistics
 import tempfile
-import time
-from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
-import evenhand as eh
+from tests.studies import postgres
+
+from benchmarks.converse import Talker, converse
 from benchmarks.timing import Measure, report
-from evenhand.studies import Study
-from evenhand.studies.store import store
 
-SHARES = {"ads": 0.2, "news": 0.3, "sports": 0.1}
 PROCESSES = 4
 
 
@@ -31,72 +26,58 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--against", type=Path)
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
     arguments = parser.parse_args()
     if arguments.out is not None:
         os.environ["BENCHMARKS_OUT"] = str(arguments.out)
-    size, turns = (50, 1) if arguments.quick else (200, 2)
-    report("processes", "Four processes on one SQLite file", measures(size, turns))
+    postgres.PLACE = str(arguments.folder)
+    checkouts = {"": None} if arguments.against is None else {"": None, "other: ": arguments.against}
+    size, turns = (50, 1) if arguments.quick else (300, 5)
+    measures: list[Measure] = []
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+        places = {name: f"{folder}/{n}.evenhand" for n, name in enumerate(checkouts)}
+        measures += load("a file", places, checkouts, size, turns)
+    server = postgres.Server()
+    server.make()
+    try:
+        url = f"postgresql://postgres@/{{}}?host={server.home}"
+        for n in range(len(checkouts)):
+            server.run(f"CREATE DATABASE store{n}")
+        places = {name: url.format(f"store{n}") for n, name in enumerate(checkouts)}
+        measures += load("PostgreSQL", places, checkouts, size, turns)
+    finally:
+        server.control("-m", "immediate", "stop")
+    report("processes", "Four processes on one study", measures)
 
 
-def measures(size: int, turns: int) -> list[Measure]:
-    found: dict[bool, list[list[float]]] = {True: [], False: []}
-    rates: dict[bool, list[float]] = {True: [], False: []}
+def load(where: str, places: dict[str, str], checkouts: dict[str, Path | None], size: int, turns: int) -> list[Measure]:
+    """Return how long each call took, and how many conversations there were a second."""
+    waits: dict[str, list[float]] = {name: [] for name in checkouts}
+    rates: dict[str, list[float]] = {name: [] for name in checkouts}
+    talkers = {}
+    for name, checkout in checkouts.items():
+        talkers[name] = [Talker(places[name], checkout)]
+        talkers[name][0].seconds(1)  # it makes the study
+        talkers[name] += [Talker(places[name], checkout) for _ in range(PROCESSES - 1)]
+        converse(*talkers[name], size=20)
     for _ in range(turns):
-        for fair in (True, False):
-            waits, wall = load(fair, size)
-            found[fair].append(waits)
-            rates[fair].append(PROCESSES * size / wall)
-
-    def of(fair: bool, percent: int) -> float:
-        return statistics.median(statistics.quantiles(waits, n=100)[percent - 1] * 1e3 for waits in found[fair])
-
-    worst = {fair: max(max(waits) for waits in found[fair]) * 1e3 for fair in found}
-    return [
-        Measure("p50 of a call", of(True, 50), "ms"),
-        Measure("p99 of a call", of(True, 99), "ms", 50),
-        Measure("  SQLite's own waiting against it", of(False, 99) / of(True, 99), "times", 1, True),
-        Measure("worst of all calls", worst[True], "ms"),
-        Measure("  SQLite's own waiting against it", worst[False] / worst[True], "times"),
-        Measure("conversations of all four", statistics.median(rates[True]), "a second"),
-        Measure(
-            "  against SQLite's own waiting", statistics.median(rates[True]) / statistics.median(rates[False]), "times"
-        ),
-    ]
-
-
-def load(fair: bool, size: int) -> tuple[list[float], float]:
-    """Return how long each call took, and all of them together."""
-    context = multiprocessing.get_context("spawn")
-    with tempfile.TemporaryDirectory() as folder:
-        place = str(Path(folder) / "ads.evenhand")
-        Study.create(place, eh.quotas.FairUCB(SHARES, seed=1), name="ads").close()
-        begin, results = context.Barrier(PROCESSES + 1), context.Queue()
-        workers = [context.Process(target=work, args=(place, fair, size, begin, results)) for _ in range(PROCESSES)]
-        for worker in workers:
-            worker.start()
-        begin.wait()
-        started = time.perf_counter()
-        waits = [wait for _ in workers for wait in results.get()]
-        wall = time.perf_counter() - started
-        for worker in workers:
-            worker.join()
-    return waits, wall
-
-
-def work(place: str, fair: bool, size: int, begin: Any, results: Any) -> None:
-    if not fair:
-        store.queued = lambda *_: nullcontext()  # type: ignore[assignment]
-    study = Study.open(place)
-    study.tell(study.ask(), 0.5)
-    waits = []
-    begin.wait()
-    for n in range(size):
-        began = time.perf_counter()
-        decision = study.ask()
-        asked = time.perf_counter()
-        study.tell(decision, (n % 5) / 4)
-        waits.extend((asked - began, time.perf_counter() - asked))
-    results.put(waits)
+        for name, four in talkers.items():
+            seen, wall = converse(*four, size=size)
+            waits[name] += seen
+            rates[name].append(PROCESSES * size / wall)
+    for four in talkers.values():
+        for talker in four:
+            talker.end()
+    measures = []
+    for name, seen in waits.items():
+        ranks = statistics.quantiles(seen, n=1000)
+        for percent, limit in ((50, None), (99, None), (99.9, 1000)):
+            value = ranks[round(percent * 10) - 1] * 1e3
+            measures.append(Measure(f"{where}: {name}p{percent} of a call", value, "ms", limit))
+        measures.append(Measure(f"{where}: {name}worst of {len(seen):,} calls", max(seen) * 1e3, "ms"))
+        measures.append(Measure(f"{where}: {name}conversations", statistics.median(rates[name]), "a second"))
+    return measures
 
 
 if __name__ == "__main__":

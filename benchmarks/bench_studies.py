@@ -1,10 +1,11 @@
 """How fast studies are that lose nothing: conversations a second, as ratios in one run.
 
-python -m benchmarks.bench_studies [--out DIR] [--quick]
+python -m benchmarks.bench_studies [--out DIR] [--quick] [--against CHECKOUT] [--folder DIR]
 
 A conversation is one ask and one tell, each on disk before it returns. The floor is sqlite3 by itself: two inserts of
 rows of the same size, each committed with the same settings. Optuna is the tool with an ask-and-tell of the same kind:
-`study.ask()`, a suggestion, `study.tell()`, in its SQLite storage and in its journal file.
+`study.ask()`, a suggestion, `study.tell()`, in its SQLite storage and in its journal file. With `--against` another
+checkout of evenhand takes turns with this one. The files are in `--folder`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -24,10 +26,10 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 
 import evenhand as eh
+from benchmarks.converse import SHARES, Talker
 from benchmarks.timing import Measure, interleaved, ratio, report
 from evenhand.studies import Operation, Study
 
-SHARES = {"ads": 0.2, "news": 0.3, "sports": 0.1}
 ROW = "x" * 330
 """As long as the entries of a decision and of its report are on average."""
 
@@ -36,23 +38,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--against", type=Path)
+    parser.add_argument("--folder", type=Path)
     arguments = parser.parse_args()
     if arguments.out is not None:
         os.environ["BENCHMARKS_OUT"] = str(arguments.out)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     size, turns = (100, 3) if arguments.quick else (400, 10)
-    with tempfile.TemporaryDirectory() as folder:
-        report("studies", "Studies that last", measures(Path(folder), size, turns))
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+        report("studies", "Studies that last", measures(Path(folder), size, turns, arguments.against))
 
 
-def measures(folder: Path, size: int, turns: int) -> list[Measure]:
-    waits: list[float] = []
+def measures(folder: Path, size: int, turns: int, against: Path | None) -> list[Measure]:
+    talkers = {"file": Talker(f"{folder}/a.evenhand"), "memory": Talker(":memory:")}
+    if against is not None:
+        other = {"other file": Talker(f"{folder}/b.evenhand", against), "other memory": Talker(":memory:", against)}
+        talkers |= other
     journal = JournalStorage(JournalFileBackend(str(folder / "optuna.log")))
     found = interleaved(
         {
-            "file": timed(evenhand_single(folder / "a.evenhand", waits), size),
+            **{name: partial(talker.seconds, size) for name, talker in talkers.items()},
             "sqlite3": timed(sqlite_single(folder / "floor.db"), size),
-            "memory": timed(evenhand_single(":memory:", []), size),
             "batch": timed(evenhand_batch(":memory:"), size),
             "optuna": timed(optuna_single(f"sqlite:///{folder / 'optuna.db'}"), max(5, size // 20)),
             "journal": timed(optuna_single(journal), max(5, size // 20)),
@@ -60,11 +66,23 @@ def measures(folder: Path, size: int, turns: int) -> list[Measure]:
         turns,
     )
     rate = {name: 1 / statistics.median(values) for name, values in found.items()}
-    slowest = statistics.quantiles(waits, n=100)[98] * 1e3
+    talkers["file"].begin(size)
+    slowest = statistics.quantiles(talkers["file"].waits(), n=100)[98] * 1e3
+    for talker in talkers.values():
+        talker.end()
+    compared = []
+    for name in ("file", "memory") if against is not None else ():
+        limit = 2 / 3 if name == "memory" else None
+        values = found[name], found[f"other {name}"]
+        compared.append(Measure(f"rate against {against}, {name}", 1 / ratio(*values), "times", limit, True))
+    if against is not None:
+        commits = ratio(found["other file"], found["sqlite3"])
+        compared.append(Measure(f"{against} against two bare commits", commits, "times"))
     return [
+        *compared,
         Measure("ask + tell in an SQLite file", rate["file"], "a second", 500, True),
         Measure("  its p99 of one call", slowest, "ms", 20),
-        Measure("  against two bare commits of sqlite3", ratio(found["file"], found["sqlite3"]), "times", None),
+        Measure("  against two bare commits of sqlite3", ratio(found["file"], found["sqlite3"]), "times", 4),
         Measure("  Optuna's SQLite storage against it", ratio(found["optuna"], found["file"]), "times", 1, True),
         Measure("  Optuna's journal file against it", ratio(found["journal"], found["file"]), "times", 1, True),
         Measure("ask + tell in memory", rate["memory"], "a second"),
@@ -81,20 +99,6 @@ def timed(conversation: Callable[[int], None], size: int) -> Callable[[], float]
         return (time.perf_counter() - started) / size
 
     return measure
-
-
-def evenhand_single(place: Path | str, waits: list[float]) -> Callable[[int], None]:
-    study = Study.create(place, eh.quotas.FairUCB(SHARES, seed=1), name="ads")
-
-    def converse(size: int) -> None:
-        for n in range(size):
-            began = time.perf_counter()
-            decision = study.ask()
-            asked = time.perf_counter()
-            study.tell(decision, (n % 5) / 4)
-            waits.extend((asked - began, time.perf_counter() - asked))
-
-    return converse
 
 
 def evenhand_batch(place: Path | str) -> Callable[[int], None]:

@@ -94,8 +94,8 @@ def link_inside(app: Any, name: str, source: list[str]) -> None:
 
 CONVERSED = "ask choose compile forget forget_older gaps learn observe open_tickets plays probabilities reset respond"
 CONVERSED += " round tell tell_all update"
-BEHIND = "arrays_for checked_label copied_arrays examples make_room prepare put_back quota_memory quota_parameters"
-BEHIND += " relive replay reset_offer shape sources takes_back warn_if_grown weigh_auditors"
+BEHIND = "checked_label copied_arrays examples make_room prepare put_back quota_memory quota_parameters"
+BEHIND += " replay reset_offer shape sources takes_back warn_if_grown"
 TRUNK = {name for base in (Conversation, KernelPolicy, KernelWorld) for name in dir(base)}
 HOOKS = {*BEHIND.split()} | TRUNK - {*CONVERSED.split()}
 """What authors of policies and worlds fill in, and no user calls."""

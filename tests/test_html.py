@@ -17,7 +17,7 @@ from evenhand.display.html import Card, Table, said, shortened
 from evenhand.learners import UCB1, EpsilonGreedy, Thompson
 from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, FairUCB, WindowLearn, audit
 from evenhand.sampling import LabelQueue, OptimisticSampler
-from evenhand.similarity import LipschitzUCB, MahalanobisOracle, PairQueue, Panel
+from evenhand.similarity import LipschitzUCB, PairQueue
 
 EVIL = "<script>alert('x')</script>"
 POLICIES = {entry.name: entry.cls for entry in registry.entries("policy")}
@@ -222,12 +222,6 @@ def labelled(groups):
     return queue
 
 
-def panel(rule):
-    made = Panel({EVIL: MahalanobisOracle(np.eye(2)), "b": MahalanobisOracle(2 * np.eye(2))}, rule=rule)
-    made([[0.1, 0.2], [0.9, 0.3]], [0.9, 0.1])
-    return made
-
-
 LOG = pd.DataFrame({"item": [EVIL, "b"] * 500, "click": [1.0, 0.0, 0.0, 0.0] * 250, "p": 0.5})
 
 
@@ -260,8 +254,6 @@ SHOWN = {
     "replay": (lambda: evaluation(FairUCB({EVIL: 0.2, "b": 0.3})), "kept in every replayed round"),
     "comparison": (lambda: evaluation({EVIL: {EVIL: 1, "b": 0}, "other": {EVIL: 0.5, "b": 0.5}}), "difference"),
     "label queue": (lambda: labelled([EVIL] * 20 + ["b"] * 20), "labelled"),
-    "panel": (lambda: panel("any"), "auditors 2"),
-    "learning panel": (lambda: panel("learned"), "share of wrong answers"),
     "study": (study, "entries of the log"),
     "sampler": (lambda: OptimisticSampler([EVIL, "b"], seed=1), "training rows"),
 }

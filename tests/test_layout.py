@@ -14,7 +14,7 @@ PLACES = {
     "how are plays counted against clauses?": ("promises/counting.py", "play"),
     "how long may a ticket stay open?": ("studies/log/expiry.py", "read_expiry"),
     "how are the entries of a log chained?": ("studies/log/chain.py", "digest_of"),
-    "who may write to a store next?": ("studies/store/turns.py", "wait_turn"),
+    "how long does a writer wait for another?": ("studies/store/engine.py", "begin"),
     "how large may the body of a request be?": ("service/bodies.py", "read_body"),
     "what is the body of a request that changes shares?": ("service/schemas/request_schemas.py", "ChangeBody"),
     "how is a log of another system audited against shares?": ("audit/promises.py", "audit"),

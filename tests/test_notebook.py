@@ -62,7 +62,7 @@ def test_a_simulation_shows_nothing_unless_asked(shown):
 
 @pytest.mark.parametrize(
     ("cell", "html"),
-    [("policy", "promised share"), ("history", "worst_shortfall"), ("audit", "kept after every round")],
+    [("policy", "promised share"), ("history", "worst_shortfall"), ("audit", "The promise was kept in each of")],
 )
 def test_an_object_at_the_end_of_a_cell_is_shown_once_as_html(cell, html, shown):
     (output,) = shown[cell]

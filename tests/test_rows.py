@@ -26,16 +26,12 @@ from evenhand.sampling import (
 )
 from evenhand.saving.state import to_bytes
 from evenhand.similarity import (
-    EmbeddedDistance,
     LipschitzUCB,
     MahalanobisOracle,
     MomentDistance,
     PairQueue,
-    Panel,
     fair_distribution,
-    fit_metric,
 )
-from evenhand.similarity.fitting import FittedMetric
 from evenhand.simulation.given import read_given
 
 # ------------------------------------------------------------------ the function
@@ -245,10 +241,7 @@ DOORS = {
     "PairQueue, people": ("people", CHANCES, lambda people: audited(people=people)),
     "fair_distribution": ("distances", DISTANCES, lambda table: fair_distribution(REWARDS, table).tolist()),
     "MahalanobisOracle": ("probabilities", WEIGHT, lambda chances: ORACLE(X, chances)),
-    "Panel": ("probabilities", WEIGHT, lambda chances: Panel([ORACLE])(X, chances)),
     "MomentDistance": ("y", OTHER, lambda y: believed(MomentDistance(), y)),
-    "EmbeddedDistance": ("y", OTHER, lambda y: believed(EmbeddedDistance(np.eye(3)[:2], radius=9.0), y)),
-    "FittedMetric": ("y", OTHER, lambda y: FittedMetric(np.diag([1.0, 2.0, 3.0]), 1.0, 0.0)(FEATURES, y)),
     "LipschitzUCB": ("y", OTHER, lambda y: believed(LipschitzUCB(3, seed=1), y)),
     "tell_all": ("rewards", WEIGHT.iloc[:4], paid),
     "simulate": ("segments", pd.Series(["p", "p", "q", "p"], index=IDS[:4]), given),
@@ -278,14 +271,6 @@ def test_every_door_refuses_rows_with_other_labels(name, thing, door):
     with pytest.raises(ArgumentError) as refused:
         door(thing.set_axis([f"other {row}" for row in range(len(thing))]))
     assert str(refused.value).startswith(f"{name}: wanted the row labels of ")
-
-
-def test_what_people_said_of_pairs_and_how_these_were_treated_must_agree():
-    pairs, gaps = RANDOM.random((ROWS, 2, 2)), WEIGHT * 0.9 + 0.1
-    true = fit_metric(pairs, Y, gaps=gaps).A.tolist()
-    assert fit_metric(pairs, Y.to_numpy(), gaps=gaps.to_numpy()).A.tolist() == true
-    with pytest.raises(ArgumentError, match="gaps: wanted the row labels of judgements, in the same order"):
-        fit_metric(pairs, Y, gaps=turned(gaps))
 
 
 def test_a_table_of_distances_is_read_by_the_labels_of_its_columns_too():

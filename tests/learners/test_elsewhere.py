@@ -52,7 +52,7 @@ HEAVY = ("a forest", "a classifier", "neighbours")
 def talk(policy, rounds, start=0):
     """Take decisions and bring back rewards that depend on the round and the arm alone, one between 0 and 1 in four."""
     said = []
-    contextual = policy.bare_policy.contextual if isinstance(policy, eh.Study) else policy.contextual
+    contextual = policy.policy.contextual if isinstance(policy, eh.Study) else policy.contextual
     for t in range(start, start + rounds):
         random = np.random.default_rng([7, t])
         shown = [random.random(2).tolist()] * 3

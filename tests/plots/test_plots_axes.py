@@ -18,7 +18,7 @@ from evenhand import plots
 from evenhand.errors import ArgumentError
 from evenhand.interventions import CSR, SimulatedTrial
 from evenhand.learners import UCB1
-from evenhand.plots import groups, interventions, quotas, sampling, similarity, studies
+from evenhand.plots import evaluation, groups, interventions, quotas, sampling, similarity, studies
 from evenhand.quotas import BernoulliArms, FairUCB
 
 TRIAL = next(SimulatedTrial.examples()).problem
@@ -68,8 +68,8 @@ def made():
 
 
 ONE = {
-    plots.evaluation.plot_evaluation: lambda made, **on: plots.plot_evaluation(made["value"], **on),
-    plots.evaluation.plot_overlap: lambda made, **on: plots.plot_overlap(made["value"], **on),
+    evaluation.plot_evaluation: lambda made, **on: plots.plot_evaluation(made["value"], **on),
+    evaluation.plot_overlap: lambda made, **on: plots.plot_overlap(made["value"], **on),
     groups.plot_bias: lambda made, **on: plots.plot_bias(BIAS, **on),
     groups.plot_group_share: lambda made, **on: plots.plot_group_share(made["grouped"], **on),
     groups.plot_sweep: lambda made, **on: groups.plot_sweep(

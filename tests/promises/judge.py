@@ -1,7 +1,7 @@
 """What a promise comes to, counted from its clauses alone in whole numbers, and the game of what can still be kept.
 
 A clause counts A, the rounds in which one of its arms was on offer, and N, the plays of its arms in them. A floor needs
-N >= floor(r A + carried) - a, or r A - N <= b; a cap N <= ceil(c A) + b; so each has a limit (p A + s) // q of plays.
+N >= floor(r A + carried) - a; a cap N <= ceil(c A) + b; so each has a limit (p A + s) // q of plays.
 Nothing here is shared with the rules that keep promises. Arms are bits: arm i is 1 << i.
 
 The game goes through every state that a small promise can come to. Plays by which a floor is ahead, or a cap has room,
@@ -95,10 +95,8 @@ def count_of(clause: Clause, arms: tuple[Label, ...], carried: Fraction = Fracti
     members, rate, slack = bits(clause.arms, arms), clause.rate, clause.slack
     if isinstance(rate, tuple):
         return Count(clause, members, start=rate[0], length=rate[1])
-    period = math.lcm(rate.denominator, Fraction(slack).denominator, carried.denominator)
+    period = math.lcm(rate.denominator, carried.denominator)
     start = (carried - slack) * period if clause.kind == "floor" else slack * period + period - 1
-    if isinstance(slack, Fraction):  # r A - N <= b, that is N >= ceil(r A - b)
-        start += period - 1
     return Count(clause, members, int(rate * period), int(start), period)
 
 

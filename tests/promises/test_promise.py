@@ -10,7 +10,6 @@ import pytest
 from evenhand.errors import ArgumentError, SharesError
 from evenhand.promises.feasible import find_chain
 from evenhand.promises.promise import Clause, Promise
-from evenhand.saving.state import from_bytes, to_bytes
 from tests.naming import named
 
 A = {"a": "3/10", "b": "1/5", "c": 0}
@@ -176,14 +175,6 @@ REFUSED = [
         "more than one of these arms in some rounds",
     ),
 ]
-
-
-def test_exact_limits_are_a_workers_own_and_no_plain_data_promises_them():
-    limited = Promise(A).exactly({"a": "9/10", "b": "4/5", "c": 0})
-    assert limited != Promise(A)
-    assert from_bytes(to_bytes(limited)) == limited
-    with pytest.raises(SharesError, match=r"promise: wanted the names shares, .*, got 'behind'"):
-        Promise.from_dict(limited.to_dict())
 
 
 @pytest.mark.parametrize(("arguments", "words"), REFUSED, ids=named)

@@ -48,7 +48,7 @@ class Whims:
 def splittable(kinds, seed, workers):
     """A drawn promise with tolerances and windows that so many processes can share, and its parts."""
     drawn = drawn_promise(kinds, np.random.default_rng(seed))
-    if drawn is None or drawn.behind is not None:
+    if drawn is None:
         return None
     given = arguments_of(drawn)
     given["tolerance"] = drawn.tolerance + workers - 1 + seed % 3

@@ -27,8 +27,7 @@ def begun(promise):
 def game_of(promise):
     """The same promise, written anew from its arguments."""
     places, slack = {arm: i for i, arm in enumerate(promise.arms)}, math.floor(promise.tolerance)
-    behind = promise.behind or (slack,) * len(places)
-    clauses = [Floor((i,), r, behind[i]) for i, r in enumerate(promise.shares) if r]
+    clauses = [Floor((i,), r, slack) for i, r in enumerate(promise.shares) if r]
     clauses += [Floor(tuple(places[a] for a in members), r, slack) for members, r in promise.sets if r]
     ahead = math.floor(promise.cap_tolerance)
     clauses += [Cap((i,), c, ahead) for i, c in enumerate(promise.caps or ()) if c is not None]

@@ -65,8 +65,6 @@ def test_the_finding_is_that_of_the_worst_of_all_orders(kinds):
     broken = 0
     for seed in range(12):
         promise = drawn_promise(kinds, np.random.default_rng(seed))
-        if promise.behind is not None:
-            continue
         sizes = chance.choice([(3, 2, 2), (4, 3), (1, 1, 1, 2)])
         logs = [anything(promise, size, chance, offering) for size in sizes]
         finding = audit(frames=[frame(log) for log in logs], arm="arm", promise=promise, available="on")

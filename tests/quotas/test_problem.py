@@ -95,7 +95,7 @@ def test_what_is_owed_is_the_definition(shares, tolerance, t):
 @given(shares=any_shares())
 def test_the_integers_of_the_kernels_are_the_shares_or_finer_than_anyone_can_count(shares):
     promise = Promise(shares)
-    numerators, denominator = promise.fixed_point()
+    numerators, denominator = promise.fixed_point
     assert denominator < 1 << 60
     assert min(numerators) >= 0
     assert sum(numerators) <= denominator

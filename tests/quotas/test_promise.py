@@ -151,7 +151,7 @@ def test_rounding_never_touches_a_share_that_was_written_exactly():
     generator = np.random.default_rng(0)
     for small in generator.random(300) * 1e-4:
         promise = Promise([0.5, small, 0.5 - small])
-        numerators, denominator = promise.fixed_point()
+        numerators, denominator = promise.fixed_point
         assert promise.shares[0] == F(1, 2)
         assert F(numerators[0], denominator) == F(1, 2)
         assert sum(numerators) <= denominator
@@ -223,7 +223,7 @@ def far_out(policy, start):
     pulls = [math.ceil(share * start) for share in promise.shares]
     assert sum(pulls) <= start
     pulls[-1] += start - sum(pulls)
-    numerators, denominator = promise.fixed_point()
+    numerators, denominator = promise.fixed_point
     first = 0 if isinstance(policy, FairLearn) else 1
     for arm, n in enumerate(pulls):
         whole, rest = position(numerators, denominator, n + promise.slack + first)

@@ -4,7 +4,6 @@ Only r A - N is said in floating point, as all audits say it.
 """
 
 import math
-from fractions import Fraction
 
 
 def missing(clause, ticks):
@@ -15,9 +14,6 @@ def missing(clause, ticks):
         return rate[0] - sum(ticks[-rate[1] :]) if n >= rate[1] else 0
     if kind == "cap":
         return plays - math.ceil(rate * n) - slack
-    if isinstance(slack, Fraction):
-        broken = (j for j in range(math.ceil(rate * n) + 1) if rate * n - (plays + j) > slack)
-        return len(list(broken))
     return math.floor(rate * n) - plays - slack
 
 

@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 
 class Floor(NamedTuple):
-    """N >= floor(r A) - slack over these members, A the rounds in which one of them was on offer; a Fraction of slack
-    means r A - N <= slack."""
+    """N >= floor(r A) - slack over these members, A the rounds in which one of them was on offer."""
 
     members: tuple[int, ...]
     share: Fraction
-    slack: int | Fraction = 0
+    slack: int = 0
 
     def begin(self):
         return 0, 0
@@ -30,8 +29,6 @@ class Floor(NamedTuple):
 
     def kept(self, books):
         rounds, plays = books
-        if isinstance(self.slack, Fraction):
-            return self.share * rounds - plays <= self.slack
         return plays >= math.floor(self.share * rounds) - self.slack
 
 

@@ -16,7 +16,7 @@ class Owed(NamedTuple):
 
     members: tuple
     share: Fraction
-    slack: Fraction
+    slack: int
     carried: Fraction = Fraction(0)
     wait: int = 0
     after = Floor.after
@@ -36,10 +36,9 @@ class Owed(NamedTuple):
 def clauses_of(promise):
     """Return every clause of a promise, as the game counts them."""
     found = []
-    slacks = dict(zip(promise.arms, promise.slacks, strict=True))
     for kind, arms, rate, slack in promise.clauses:
         if kind == "floor":
-            found.append(Owed(arms, rate, slacks[arms[0]] if len(arms) == 1 else Fraction(slack)))
+            found.append(Owed(arms, rate, slack))
         elif kind == "cap":
             found.append(Cap(arms, rate, slack))
         else:
@@ -119,7 +118,7 @@ class Versions:
 
     def add(self, arm, share, slack, wait):
         self.live.append(arm)
-        owed = Owed((arm,), Fraction(share), Fraction(slack))
+        owed = Owed((arm,), Fraction(share), slack)
         if share:
             late = owed._replace(wait=wait)
             self.parts = {s: [*part, (late, late.begin())] for s, part in self.parts.items()}

@@ -24,8 +24,8 @@ from evenhand.studies import Store
 from evenhand.studies.log.log import Log
 from evenhand.studies.log.replay import Replay
 from evenhand.studies.log.state import State
-from evenhand.studies.store.server import PATIENCE
-from evenhand.studies.store.store import _engine, _url
+from evenhand.studies.store.engine import PATIENCE, ways_of
+from evenhand.studies.store.store import _url
 from tests.service.simulated_threads import Killed, Lock, Process, Scheduler, Threading
 
 __all__ = ["DAY", "Host", "World", "process"]
@@ -130,10 +130,10 @@ class World:
     # ------------------------------------------------------------------ the program in this world
 
     @contextmanager
-    def _writing(self, honest: Callable[..., Any], store: Store, begin: bool) -> Iterator[Any]:
+    def _writing(self, honest: Callable[..., Any], store: Store) -> Iterator[Any]:
         self._reach()
         self._edge("before a transaction")
-        with self._lock, honest(store, begin=begin) as connection:
+        with self._lock, honest(store) as connection:
             yield connection
             self._edge("before a transaction ends")
         self._edge("after a transaction ended", over=True)
@@ -153,11 +153,11 @@ class World:
         append, writing, reading = Log.append, Store.writing, Store.reading
         time = SimpleNamespace(monotonic=lambda: self.scheduler.time)
 
-        def appended(log: Log, connection: Any, entries: Any, *, commit: bool = False) -> None:
+        def appended(log: Log, connection: Any, entries: Any) -> None:
             if entries:
                 self._edge("before an entry is written")
                 self._note(entries)
-            append(log, connection, entries, commit=commit)
+            append(log, connection, entries)
 
         with ExitStack() as stack:
             for module in THREADED:
@@ -170,7 +170,7 @@ class World:
                 stack.enter_context(patch.dict(Writer.__init__.__kwdefaults__, queue=2, most=2))
             for change in (
                 patch.object(Log, "append", appended),
-                patch.object(Store, "writing", lambda store, *, begin=True: self._writing(writing, store, begin)),
+                patch.object(Store, "writing", lambda store: self._writing(writing, store)),
                 patch.object(Store, "reading", lambda store: self._reading(reading, store)),
                 patch.object(Store, "close", lambda store: None),  # the process ends, its store stays
                 patch.object(State, "_rehearse", lambda *_: None),  # it only compiles
@@ -196,7 +196,7 @@ class World:
 
     def begin_with(self, saved: bytes) -> Store:
         """Return a store with these contents; one of an earlier world is taken again."""
-        self._store = store = FREE.pop() if FREE else Store(_engine(_url(":memory:")))
+        self._store = store = FREE.pop() if FREE else Store(ways_of(_url(":memory:")))
         connection = store._engine.raw_connection()
         connection.driver_connection.deserialize(saved)  # type: ignore[union-attr]
         connection.close()

@@ -269,13 +269,13 @@ def an_outage_ends_the_writer():
 
 def a_commit_is_lost():
     """What a store refused is answered as if it had been done."""
-    honest = Transaction.commit
+    honest = Transaction.write
 
-    def commit(self):
+    def write(self):
         with suppress(StoreError):
             honest(self)
 
-    return [patch.object(Transaction, "commit", commit)]
+    return [patch.object(Transaction, "write", write)]
 
 
 def a_decision_twice_under_one_key():

@@ -15,7 +15,6 @@ from evenhand.similarity import (
     LipschitzUCB,
     MahalanobisOracle,
     MomentDistance,
-    Panel,
     ProjectedVolumeDistance,
     Scale,
     TableIndividuals,
@@ -95,11 +94,6 @@ CONSTRUCTORS = {
         {"A": A},
         {"A": [*TABLES, None], "names": [*WORD, None], "error_rate": [*NUMBER, None, 0.5]}
         | {"distortion": [*NUMBER, None, 1], "seed": SEED},
-    ),
-    "panel": (
-        Panel,
-        {"auditors": [MahalanobisOracle(A)]},
-        {"auditors": [[], "ab", 3, None, [3], (None for _ in range(1))], "rule": [*WORD, None]},
     ),
     "linear contexts": (LinearContexts, {"theta": [0.5, 0.1], "oracle": MahalanobisOracle(A)}, {**WORLD, **SPREAD}),
     "table individuals": (
@@ -345,17 +339,6 @@ def test_tables_that_no_world_can_show():
             TableIndividuals(TABLE.assign(**{column: [1.0, 1e200, 0.0]}), **given)
     with pytest.raises(TableError, match="frame: wanted"):
         TableIndividuals([[1.0, 2.0]], **given)
-
-
-def test_a_panel_refuses_what_its_members_say_by_their_number():
-    x, p = PAIR, [0.5, 0.0]
-    for said in (None, "01", [(0, 2)], [0], True, [(0, 1.0)]):
-        panel = Panel([MahalanobisOracle(A), lambda x, p, said=said: said], rule="all")
-        with pytest.raises(VerdictError, match=r"auditors\[1\]: wanted"):
-            panel(x, p)
-    twice = Panel([lambda x, p: [(0, 1), (1, 0)], lambda x, p: []], rule="all")
-    assert twice(x, p) == []
-    assert Panel(auditor for auditor in [MahalanobisOracle(A)])(x, [1.0, 0.0]) == [(0, 1)]
 
 
 BODIES = [

@@ -42,7 +42,7 @@ def test_an_answer_that_contradicts_does_not_end_the_audit():
     asked = answered(queue(auditors=2), 16, slip=5)
     assert asked.policy.metric.guarantee == "measured, not certified"
     assert "measured, not certified" in asked.ask().reason
-    assert set(asked.error_rates) == {"ann", "bob"}
+    assert set(asked.answers["auditor"]) == {"ann", "bob"}
     assert asked.answers["wrong"].between(0, 1).all()
     assert len(asked.answers) == 16
 

@@ -7,7 +7,7 @@ import pytest
 import evenhand as eh
 from evenhand.errors import ArgumentError, ContextError, RewardError, TableError, VerdictError
 from evenhand.rng import child
-from evenhand.saving.state import to_bytes
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import (
     EllipsoidDistance,
     KnownDistance,
@@ -16,7 +16,6 @@ from evenhand.similarity import (
     LipschitzUCB,
     MahalanobisOracle,
     MomentDistance,
-    Panel,
     ProjectedVolumeDistance,
     TableIndividuals,
     fair_distribution,
@@ -243,17 +242,20 @@ def test_errors_of_the_auditor_need_the_belief():
     assert robust.violations[-1] < 300 < hard.violations[-1]
 
 
-def test_several_auditors():
+def test_an_auditor_may_be_any_callable_beside_the_truth():
     mild, strict = MahalanobisOracle(2 * A), MahalanobisOracle(A)
-    p = np.array([0.6, 0.0])
-    gap = MahalanobisOracle(A).distances(PAIR)[0, 1]
-    assert gap < 0.6 < 2 * gap
-    assert Panel([mild, strict])(np.array(PAIR), p) == [(0, 1)]
-    assert Panel([mild, strict, strict], rule="most")(np.array(PAIR), p) == [(0, 1)]
-    assert Panel([mild, strict], rule="all")(np.array(PAIR), p) == []
-    assert Panel([lambda x, p: [(1, 0)]])(np.array(PAIR), p) == [(0, 1)]
-    found = run(LipschitzUCB(2), world(oracle=Panel([mild, strict]), truth=strict), 400)
+    found = run(LipschitzUCB(2), world(oracle=lambda x, p: strict(x, p) or mild(x, p), truth=strict), 400)
     assert found.violations[-1] == found.violations[1]
+
+
+def test_the_name_of_an_auditor_is_saved_with_the_verdict():
+    learner = MomentDistance(radius=1.0, error_rate=0.1)
+    for name in ("ann", "bob"):
+        learner.verdict([0.5, 0.1], [0.0, 0.0], 0.4, True, auditor=name)
+    again = from_bytes(to_bytes(learner))
+    again.withdraw(again.verdict([0.6, 0.1], [0.0, 0.2], 0.3, True, auditor="cid"))
+    assert [verdict.auditor for verdict in again.verdicts] == ["ann", "bob"]
+    assert np.array_equal(again.state.centre, learner.state.centre)
 
 
 def test_something_was_unfair_asks_which_pair():
@@ -377,8 +379,8 @@ TABLE = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [0.0, 1.0, 0.5], "r": [0, 1, 1]
         (lambda: MahalanobisOracle(A, names="two"), "names: wanted"),
         (lambda: MahalanobisOracle(A)([[1.0]], [1.0]), "contexts: wanted"),
         (lambda: MahalanobisOracle(A)(PAIR, [1.0]), "probabilities: wanted"),
-        (lambda: Panel([]), "auditors: wanted"),
-        (lambda: Panel([MahalanobisOracle(A)], rule="none"), "rule: wanted"),
+        (lambda: MomentDistance().verdict([1.0], [0.0], 0.3, True, auditor=""), "auditor: wanted a name"),
+        (lambda: LipschitzUCB(1).verdict([1.0], [0.0], 0.3, True, auditor=7), "auditor: wanted a name"),
         (lambda: world(individuals=0), "individuals: wanted"),
         (lambda: world(contexts="cube"), "contexts: wanted"),
         (lambda: world(noise=-1), "noise: wanted"),

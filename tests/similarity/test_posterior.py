@@ -157,13 +157,13 @@ def test_what_is_believed_depends_on_the_log_alone():
     assert [last_renewal(n) for n in (0, 1, 2, 100)] == [0, 1, 2, 94]
 
 
-def test_a_poor_auditor_is_found_and_does_little_harm():
+def test_a_poor_auditor_does_little_harm():
     learner, draws = PosteriorDistance(radius=2.0, seed=1), np.random.default_rng(5)
     for x, y, gap, unfair in asked(80, 4, 0.0):
         for name, slips in (("ann", 0.02), ("bob", 0.1), ("cid", 0.5)):
             learner.verdict(x, y, gap, unfair != (draws.random() < slips), auditor=name)
-    rates = learner.error_rates
-    assert rates["ann"] < 0.1 < 0.35 < rates["cid"]
+    assert learner.rate < 0.15
+    assert sum(one.verdict.auditor == "cid" for one in learner.suspects() if one.wrong > 0.5) > 20
     assert learner.caveat() is None
     assert missed(learner)[0] <= 0.05
 

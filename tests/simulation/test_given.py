@@ -146,7 +146,7 @@ def by_hand(versions, course, plays):
                         least, length = clause.rate
                         total += clock >= length and sum(history[-length:]) < least
                         continue
-                    rate, slack = clause.rate, int(clause.slack)
+                    rate, slack = clause.rate, clause.slack
                     if clause.kind == "cap":
                         total += count > math.ceil(rate * clock) + slack
                         continue

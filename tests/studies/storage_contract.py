@@ -17,12 +17,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import Any
 
-from sqlalchemy import Connection, inspect
+from sqlalchemy import Connection, insert, inspect, select, text
 
 from evenhand.errors import StoreError
 from evenhand.quotas import FairUCB
-from evenhand.studies.store.schema import METADATA
-from evenhand.studies.store.statements import change, read
+from evenhand.studies.store.schema import KEYS, METADATA
 from evenhand.studies.store.storage import Storage
 from evenhand.studies.store.store import Store
 from evenhand.studies.study import Study
@@ -31,7 +30,7 @@ __all__ = ["check_store"]
 
 Opener = Callable[[str], Storage]
 ROUNDS, THREADS = 12, 4
-KEY = "INSERT INTO keys (id, role, digest, note, created_at) VALUES (?, 'read', ?, '', 1)"
+IDS = select(KEYS.c.id).order_by(KEYS.c.id)
 
 
 def check_store(opened: Opener) -> list[str]:
@@ -65,18 +64,22 @@ def _using(opened: Opener, name: str) -> Iterator[Storage]:
 
 def _keys(storage: Storage) -> list[str]:
     with storage.reading() as connection:
-        return [id for (id,) in read(connection, "SELECT id FROM keys ORDER BY id")]
+        return list(connection.scalars(IDS))
 
 
 def _add_key(storage: Storage, id: str) -> None:
     with storage.writing() as connection:
-        change(connection, KEY, id, id)
+        _insert(connection, id)
+
+
+def _insert(connection: Connection, id: str) -> None:
+    connection.execute(insert(KEYS), {"id": id, "role": "read", "digest": id, "note": "", "created_at": 1})
 
 
 def _whole(opened: Opener, name: str) -> None:
     with _using(opened, name) as storage:
         with contextlib.suppress(ZeroDivisionError), storage.writing() as connection:
-            change(connection, KEY, "undone", "undone")
+            _insert(connection, "undone")
             raise ZeroDivisionError
         found = _keys(storage)
         assert not found, f"a block that raised left {found}"
@@ -97,10 +100,10 @@ def _kept(opened: Opener, name: str) -> None:
 def _one_state(opened: Opener, name: str) -> None:
     with _using(opened, name) as storage, _using(opened, name) as other:
         with storage.reading() as connection, ThreadPoolExecutor(1) as elsewhere:
-            before = read(connection, "SELECT id FROM keys")
+            before = list(connection.scalars(IDS))
             # In a thread: a reader that holds writers up would otherwise wait for itself until the patience ends.
             elsewhere.submit(_add_key, other, "late").result()
-            after = read(connection, "SELECT id FROM keys")
+            after = list(connection.scalars(IDS))
         assert before == after, f"a reader saw {before}, and {after} in the same block"
         assert _keys(storage) == ["late"], "what another opening wrote is not seen by a later block"
 
@@ -119,7 +122,7 @@ def _refusals(opened: Opener, name: str) -> None:
 def _refused(block: Callable[[], AbstractContextManager[Connection]]) -> Exception | None:
     try:
         with block() as connection:
-            read(connection, "SELECT * FROM no_such_table")
+            connection.execute(text("SELECT * FROM no_such_table"))
     except Exception as error:
         return error
     return None

@@ -137,8 +137,6 @@ def test_a_verification_that_a_file_cuts_off_finds_nothing_out(tmp_path, monkeyp
     study.perform([Operation("ask")] * 1_500)
 
     def interrupt():
-        for connection, _ in study.store._connections._kept:
-            connection.connection.driver_connection.set_progress_handler(lambda: 1, 1)
         busy.set_progress_handler(lambda: 1, 1)
 
     with study.store.reading() as connection:
@@ -150,7 +148,7 @@ def test_a_verification_that_a_file_cuts_off_finds_nothing_out(tmp_path, monkeyp
 
 def test_all_connections_in_use_is_an_outage(tmp_path):
     study = Study.create(tmp_path / "ads.evenhand", POLICY, name="ads")
-    with pytest.raises(UnreachableError, match="all connections are in use"), study.store.reached():
+    with pytest.raises(UnreachableError, match="all connections are in use"), study.store.reading():
         raise PoolTimeout
 
 

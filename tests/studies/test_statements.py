@@ -4,10 +4,12 @@ import itertools
 import json
 
 import pytest
+from sqlalchemy import event
 
 import evenhand as eh
 from evenhand.studies import Operation, Study
-from evenhand.studies.store import statements
+from evenhand.studies.log.log import ALL, SOME
+from evenhand.studies.store.schema import EVENTS
 
 SHARES = {"a": 0.2, "b": 0.3}
 SIZES = 2_000, 8_000
@@ -80,31 +82,26 @@ def test_a_report_on_an_old_ticket_takes_as_many_steps_where_tickets_expire():
 
 
 def test_the_counter_sees_a_statement_that_reads_the_whole_log(studies, monkeypatch):
-    monkeypatch.setattr("evenhand.studies.log.log.IN_ORDER", "ORDER BY sequence")
+    by_sequence = ALL.where(SOME).order_by(EVENTS.c.sequence)
+    monkeypatch.setattr("evenhand.studies.log.log.OF_TICKETS", by_sequence)
     small, large = (study.of(CALLS["record"]) for study in studies)
     assert large > 3 * small > 3 * SIZES[0]
 
 
-def test_a_server_finds_the_entries_of_a_ticket_by_their_index(database, monkeypatch):
+def test_a_server_finds_the_entries_of_a_ticket_by_their_index(database):
     study = Study.create(database, eh.quotas.FairUCB(SHARES, seed=1))
     for _ in range(3):
         study.perform([Operation("ask")] * 1_000)
     with study.store.writing() as connection:
         connection.exec_driver_sql("ANALYZE events")
-    said, execute = [], statements._execute
-    monkeypatch.setattr(
-        statements,
-        "_execute",
-        lambda connection, statement, values: (
-            said.append((statement, values)) or execute(connection, statement, values)
-        ),
-    )
+    said = []
+    event.listen(study.store._engine, "before_cursor_execute", lambda *given: said.append(given[2:4]))
     study.tell(5, 1.0), study.tell(5, 1.0), study.forget(6), study.log.record(7)
-    asked = [one for one in said if one[0].startswith("SELECT") and " ticket " in one[0].partition("WHERE")[2]]
+    asked = [one for one in said if one[0].startswith("SELECT") and ".ticket " in one[0].partition("WHERE")[2]]
     assert len(asked) >= 4
     for statement, values in asked:
         with study.store.reading() as connection:
-            plan = statements.read(connection, f"EXPLAIN (FORMAT JSON) {statement}", *values)[0][0]
+            plan = connection.exec_driver_sql(f"EXPLAIN (FORMAT JSON) {statement}", values).scalar()
         scans = [node for node in nodes(plan[0]["Plan"]) if node.get("Relation Name") == "events"]
         assert scans, statement
         assert all("ticket" in json.dumps(nodes_below(node)) for node in scans), (statement, plan)

@@ -15,8 +15,9 @@ from sqlalchemy import create_engine, event, inspect, text
 import evenhand as eh
 from evenhand.errors import ArgumentError, MissingExtraError, StoreError
 from evenhand.studies import Operation, Store, Study
+from evenhand.studies.store.engine import ways_of
 from evenhand.studies.store.schema import METADATA, VERSION
-from evenhand.studies.store.store import _engine, _url
+from evenhand.studies.store.store import _url
 from tests.naming import named
 from tests.waiting import until
 
@@ -27,7 +28,7 @@ def policy():
 
 def bare(place):
     """A store as it is before anything was looked at."""
-    return Store(_engine(_url(place)))
+    return Store(ways_of(_url(place)))
 
 
 @pytest.fixture
@@ -402,23 +403,6 @@ def test_a_study_that_cannot_be_had_leaves_no_connection_open(shared, monkeypatc
     store.close()
 
 
-def test_a_call_makes_two_round_trips_to_a_server(database, monkeypatch, tmp_path):
-    study = Study.create(database, eh.quotas.FairUCB({"a": 0.2, "b": 0.3}))
-    study.tell(study.ask(), 1.0)
-    monkeypatch.setattr("evenhand.studies.store.store.IDLE", 3600.0)
-    with study.store.reading() as connection:
-        server = connection.connection.driver_connection.pgconn
-    path, trips = tmp_path / "trace", []
-    for call in (study.ask, lambda: study.tell(2, 1.0)):
-        with open(path, "w") as trace:
-            server.trace(trace.fileno())
-            call()
-            server.untrace()
-        trips.append(path.read_text().count("ReadyForQuery"))
-    assert trips == [2, 2]
-    assert study.verify().ok
-
-
 def test_a_transaction_of_a_server_that_fails_late_leaves_no_trace(database, monkeypatch):
     study = Study.create(database, eh.quotas.FairUCB({"a": 0.2, "b": 0.3}))
     decision = study.ask()
@@ -432,7 +416,7 @@ def test_a_transaction_of_a_server_that_fails_late_leaves_no_trace(database, mon
     assert study.verify().ok
 
 
-def test_a_connection_that_was_idle_is_tried_before_it_is_used(database, monkeypatch):
+def test_a_connection_that_the_server_ended_meanwhile_is_replaced(database):
     study = Study.create(database, eh.quotas.FairUCB({"a": 0.2, "b": 0.3}))
     study.ask()
     other = create_engine(study.store._engine.url)
@@ -440,7 +424,6 @@ def test_a_connection_that_was_idle_is_tried_before_it_is_used(database, monkeyp
         ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
         connection.execute(text(f"{ended} AND pid != pg_backend_pid()"))
     other.dispose()
-    monkeypatch.setattr("evenhand.studies.store.store.IDLE", 0.0)
     assert study.ask().id == 2
     assert study.verify().ok
 

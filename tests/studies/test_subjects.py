@@ -102,7 +102,7 @@ def test_an_erased_subject_is_in_no_table_of_a_server(database):
     study = talked(database, key=KEY)
 
     def heap():
-        with study.store._idle.connect() as connection:
+        with study.store._ways.outside.engine.connect() as connection:
             connection.exec_driver_sql("CHECKPOINT")
             folder = connection.exec_driver_sql("SHOW data_directory").scalar()
             names = ("subjects", "events", "snapshots", "keys")

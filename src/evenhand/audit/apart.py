@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evenhand.audit.audited_promise import AuditedPromise
-from evenhand.audit.decision_log import DecisionLog
 from evenhand.audit.verdicts import row_of
 from evenhand.data.tables import in_natural_order
 from evenhand.display.html import Card, Shown, Table
-from evenhand.kernels.arrays import Ints
+from evenhand.kernels.arrays import Bools, Ints
 from evenhand.promises.clause import Clause
+from evenhand.promises.counts import Rounds
 from evenhand.promises.promise import Promise
 from evenhand.promises.stretches import position_of
 from evenhand.protocol import Label, distinct, find_label, places
@@ -67,17 +67,15 @@ class ApartAudit(Shown):
 class Inside:
     """The rounds of one log inside one segment: when each arm was played, and what was on offer."""
 
-    def __init__(self, log: DecisionLog, segment: Label | None, n_arms: int) -> None:
-        known = None if segment is None else find_label(segment, log.segments)
-        rounds = np.arange(log.rounds if segment is None else 0) if known is None else log.rounds_in[known]
-        position = np.full(log.rounds, -1)
-        position[rounds] = np.arange(len(rounds))
-        inside = position[log.at] >= 0
+    def __init__(self, log: Rounds, mine: Bools) -> None:
+        position = np.where(mine, np.cumsum(mine) - 1, -1)
+        at = position if len(log.starts) == 0 else np.repeat(position, np.diff(log.starts))
+        inside = at >= 0
         order = np.argsort(log.codes[inside], kind="stable")
-        self._at, codes = position[log.at[inside]][order], log.codes[inside][order]
-        self._bounds = np.searchsorted(codes, np.arange(n_arms + 1))
-        self._offered = None if log.offered is None else log.offered[rounds]
-        self._rounds = len(rounds)
+        self._at, codes = at[inside][order], log.codes[inside][order]
+        self._bounds = np.searchsorted(codes, np.arange(len(log.arms) + 1))
+        self._offered = log.offers[mine] if len(log.offers) else None
+        self._rounds = int(mine.sum())
 
     def played(self, places: Sequence[int]) -> Played:
         """Return the plays of arms together, by the clock of the rounds in which one of them was on offer."""
@@ -111,22 +109,31 @@ class Played(NamedTuple):
         return [int(each.max()) for each in gaps] + [self.clock] * (most - len(gaps))
 
 
-def judge_all_orders(owed: AuditedPromise, logs: Sequence[DecisionLog]) -> ApartAudit:
-    """Return what logs that were written apart show of a promise in all orders in which they can be merged."""
+def judge_all_orders(owed: AuditedPromise, logs: Sequence[tuple[Rounds, tuple[Label, ...]]]) -> ApartAudit:
+    """Return what logs that were written apart, each with its segments, show of a promise in all orders in which they
+    can be merged."""
     import pandas as pd
 
-    arms, known = owed.promise.arms, places(owed.promise.arms)
-    rows = []
-    for segment in in_natural_order(distinct(name for log in logs for name in log.segments)) or [None]:
-        inside = [Inside(log, segment, len(arms)) for log in logs]
+    known, rows = places(owed.promise.arms), []
+    for segment in in_natural_order(distinct(name for _, names in logs for name in names)) or [None]:
+        inside = [Inside(log, _rounds_of(segment, log, names)) for log, names in logs]
         for clause in (term.clause for term in owed.terms):
             mine = [known[arm] for arm in clause.arms]
             each = [log.played(mine) for log in inside]
             plays = sum(len(log.ticks) for log in each)
             rows.append(row_of(clause, segment) | {"plays": plays, "broken_by": _broken_by(clause, each)})
-    table, rounds = pd.DataFrame(rows), tuple(log.rounds for log in logs)
+    table, rounds = pd.DataFrame(rows), tuple(log.size for log, _ in logs)
     kept = not table["broken_by"].any()
     return ApartAudit(kept, rounds, table, owed.promise, () if kept else (NOTE,))
+
+
+def _rounds_of(segment: Label | None, log: Rounds, names: tuple[Label, ...]) -> Bools:
+    """Return which rounds of a log are of a segment, all of them where there are none (n_rounds,)."""
+    if segment is None:
+        return np.ones(log.size, np.bool_)
+    known = find_label(segment, names)
+    mine: Bools = log.keys == (-1 if known is None else known)
+    return mine
 
 
 def _broken_by(clause: Clause, logs: Sequence[Played]) -> int:

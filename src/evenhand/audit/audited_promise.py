@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from evenhand.audit.decision_log import Rounds, moments_of
+from evenhand.audit.decision_log import Numbered, moments_of
 from evenhand.data.tables import cells, column, in_natural_order, named_alike, twin_of
 from evenhand.errors import SharesError, TableError, nearest, of_one_type, wanted, wanted_one_of
 from evenhand.kernels.arrays import Ints
@@ -61,7 +61,7 @@ class Entry(NamedTuple):
 
 def read_audited(
     kinds: list[Label],
-    rounds: Rounds | None,
+    rounds: Numbered | None,
     *,
     shares: Any,
     tolerance: Any,
@@ -176,7 +176,7 @@ def _stated(promise: Promise, floors: list[Term], last: int) -> AuditedPromise:
     return AuditedPromise(promise, read, terms)
 
 
-def _entries(shares: Any, rounds: Rounds) -> list[Entry] | None:
+def _entries(shares: Any, rounds: Numbered) -> list[Entry] | None:
     """Return the entries of shares that change over time, by their first rounds; None where they do not change."""
     import pandas as pd
 
@@ -208,7 +208,7 @@ def _entries(shares: Any, rounds: Rounds) -> list[Entry] | None:
     return sorted(map(Entry, starts.tolist(), whens, arms, parts), key=lambda entry: entry.start)
 
 
-def _starts(dates: pd.Series[Any], rounds: Rounds) -> Ints:
+def _starts(dates: pd.Series[Any], rounds: Numbered) -> Ints:
     """Return the first round, counted from 0, of each date."""
     found = moments_of(dates, "from")
     if rounds.moments is None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,19 +12,20 @@ from numpy.typing import NDArray
 from evenhand.data.tables import cells, column, in_natural_order, levels_of, named_alike, places_in
 from evenhand.errors import TableError, UnknownArmError, wanted, wanted_label, wanted_one_of
 from evenhand.kernels.arrays import Ints
+from evenhand.promises.counts import Rounds
 from evenhand.protocol import Label, find_label, label_of, places, writing
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MEND", "DecisionLog", "Plays", "Rounds", "moments_of", "read_log", "read_plays", "read_rounds"]
+__all__ = ["MEND", "NONE", "Numbered", "Plays", "moments_of", "read_log", "read_plays", "read_rounds"]
 
 SEVERAL = (list, tuple, np.ndarray)
 MEND = "give it a share, 0 if it is owed nothing"
+NONE = np.zeros(0, np.int64)
 
 
-@dataclass(frozen=True)
-class Plays:
+class Plays(NamedTuple):
     """The arms that were played, an entry for each: its label and its row (n_plays,).
 
     Attributes
@@ -38,35 +38,13 @@ class Plays:
     kinds: list[Label]
 
 
-@dataclass(frozen=True)
-class Rounds:
+class Numbered(NamedTuple):
     """The round of each row, counted from 0 (n_rows,), the first row of each round (n_rounds,), and the rounds' moments
     in the column that puts them in order, None where none does."""
 
     of_row: Ints
     first_row: Ints
     moments: NDArray[Any] | None
-
-
-@dataclass(frozen=True)
-class DecisionLog:
-    """The decisions round by round.
-
-    Attributes
-    ----------
-    rounds : how many.
-    codes, at : the position of each arm that was played and its round from 0 (n_plays,), in the order of rounds.
-    offered : whether each arm was on offer in each round (n_rounds, n_arms); None where all always were.
-    segments : the segments' labels; () where rounds have none.
-    rounds_in : the rounds of each segment; of all rounds where there are no segments.
-    """
-
-    rounds: int
-    codes: Ints
-    at: Ints
-    offered: NDArray[np.bool_] | None
-    segments: tuple[Label, ...]
-    rounds_in: list[Ints]
 
 
 def read_plays(frame: pd.DataFrame, arm: str, owed: Any = None) -> Plays:
@@ -112,7 +90,7 @@ def _lists_in(given: pd.Series[Any], labels: Container[Any] = ()) -> pd.Series[A
     return pd.Series(found) if all(isinstance(cell, list) for cell in found) else given
 
 
-def read_rounds(frame: pd.DataFrame, order: str | None, round: str | None) -> Rounds:
+def read_rounds(frame: pd.DataFrame, order: str | None, round: str | None) -> Numbered:
     """Return the rounds of a log, a row each, or a value of the column `round` each.
 
     Raises
@@ -137,7 +115,7 @@ def read_rounds(frame: pd.DataFrame, order: str | None, round: str | None) -> Ro
         first = sequence[np.searchsorted(np.maximum.accumulate(numbers), np.arange(len(names)))]
     of_row = np.empty(len(frame), np.int64)
     of_row[sequence] = numbers
-    return Rounds(of_row, first, None if moments is None else moments[first])
+    return Numbered(of_row, first, None if moments is None else moments[first])
 
 
 def moments_of(given: pd.Series[Any], name: str) -> NDArray[Any]:
@@ -169,14 +147,14 @@ def moments_of(given: pd.Series[Any], name: str) -> NDArray[Any]:
 def read_log(
     frame: pd.DataFrame,
     plays: Plays,
-    rounds: Rounds,
+    rounds: Numbered,
     arms: Sequence[Label],
     *,
     arm: str,
     available: str | None,
     segment: str | None,
-) -> DecisionLog:
-    """Return the decisions round by round.
+) -> tuple[Rounds, tuple[Label, ...]]:
+    """Return the decisions round by round, and the segments that their keys stand for, () where there are none.
 
     Raises
     ------
@@ -195,28 +173,27 @@ def read_log(
     at, n_rounds = rounds.of_row[plays.rows], len(rounds.first_row)
     if n_rounds < len(codes):
         _check_once(at * len(arms) + codes, plays, arm)
-    offered = None
+    offers = np.zeros((0, len(arms)), np.bool_)
     if available is not None:
-        offers = _offers(frame, available, arms)
-        _check_same(offers, rounds, available)
-        offered = offers[rounds.first_row]
-        absent = np.flatnonzero(~offered[at, codes])
+        by_row = _offers(frame, available, arms)
+        _check_same(by_row, rounds, available)
+        offers = by_row[rounds.first_row]
+        absent = np.flatnonzero(~offers[at, codes])
         if absent.size:
             where = f"column {available!r}, row {plays.rows[absent[0]] + 1}"
             raise TableError(wanted(where, "the arm that was played among those on offer", plays.labels[absent[0]]))
     names: list[Label] = []
-    rounds_in = [np.arange(n_rounds)]
+    keys = NONE
     if segment is not None:
         labels = named_alike(column(frame, segment))
         _check_same(labels, rounds, segment)
         names = in_natural_order(labels.tolist())
-        belongs = places_in(labels[rounds.first_row], names)
-        ends = np.cumsum(np.bincount(belongs, minlength=len(names)))
-        rounds_in = np.split(np.argsort(belongs, kind="stable"), ends[:-1])
+        keys = places_in(labels[rounds.first_row], names)
     if (at[1:] < at[:-1]).any():
         sequence = np.argsort(at, kind="stable")
         codes, at = codes[sequence], at[sequence]
-    return DecisionLog(n_rounds, codes, at, offered, tuple(names), rounds_in)
+    starts = NONE if n_rounds == len(codes) else np.searchsorted(at, np.arange(n_rounds + 1))
+    return Rounds(codes.astype(np.int32), np.arange(len(arms)), starts, keys, offers), tuple(names)
 
 
 def _check_once(numbers: Ints, plays: Plays, arm: str) -> None:
@@ -228,7 +205,7 @@ def _check_once(numbers: Ints, plays: Plays, arm: str) -> None:
         raise TableError(wanted(where, "each arm once in a round", plays.labels[again]))
 
 
-def _check_same(values: NDArray[Any], rounds: Rounds, name: str) -> None:
+def _check_same(values: NDArray[Any], rounds: Numbered, name: str) -> None:
     """Refuse a column that differs between the rows of a round."""
     if len(rounds.first_row) < len(values):
         first = values[rounds.first_row][rounds.of_row]

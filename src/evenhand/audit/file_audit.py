@@ -9,17 +9,17 @@ cluster. Any other log is read from its beginning to its end.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from evenhand.audit.audited_promise import AuditedPromise, check_constant, read_audited
-from evenhand.audit.decision_log import MEND, read_log, read_plays, read_rounds
+from evenhand.audit.decision_log import MEND, NONE, read_log, read_plays, read_rounds
 from evenhand.audit.file_rows import Stretch, batches, numbered, placed, stretches
 from evenhand.audit.file_survey import Columns, Survey, columns_of, holds_labels, parallel, survey, together
 from evenhand.audit.findings import Audit
-from evenhand.audit.verdicts import NONE, Entered, as_rounds, finding, looks_at, open_books
+from evenhand.audit.verdicts import Entered, finding, looks_at, open_books
 from evenhand.data.tables import in_natural_order
 from evenhand.errors import EvenhandError, UnknownArmError, wanted_label
 from evenhand.kernels.arrays import Floats, Ints
@@ -28,7 +28,10 @@ from evenhand.promises.promise import Promise
 from evenhand.promises.stretches import Standing, join
 from evenhand.protocol import Label, find_label, first_named, places
 
-__all__ = ["audit_files"]
+__all__ = ["Part", "audit_files", "in_turn"]
+
+Part = tuple[Rounds, tuple[Label, ...]]
+"""Rounds, and the labels that their keys stand for, () where there are no segments."""
 
 
 def audit_files(
@@ -64,7 +67,7 @@ def audit_files(
     kinds = in_natural_order(seen.plays)
     owed = read_audited(kinds, None, shares=shares, promise=promise, plays=seen.most, available=available, **promised)
     if not columns.plain:
-        return _in_turn(found, columns, owed, seen.rounds)
+        return in_turn((part for one in found for part in _rounds(one, columns, owed)), owed, seen.rounds)
     arms = owed.promise.arms
     played = [label for label, times in seen.plays.items() if times]
     strange = in_natural_order(label for label in played if find_label(label, arms) is None)
@@ -73,8 +76,8 @@ def audit_files(
     return _side_by_side(found, columns, owed, [one.among(arms) for one in by_stretch], jobs)
 
 
-def _rounds(stretch: Stretch, columns: Columns, owed: AuditedPromise) -> Iterator[tuple[Rounds, tuple[Label, ...]]]:
-    """Yield the rounds of each batch, and the labels that its keys stand for, () where there are no segments."""
+def _rounds(stretch: Stretch, columns: Columns, owed: AuditedPromise) -> Iterator[Part]:
+    """Yield the rounds of each batch."""
     arms = owed.promise.arms
     if columns.plain:
         known, everything = places(arms), np.zeros((0, len(arms)), np.bool_)
@@ -86,18 +89,13 @@ def _rounds(stretch: Stretch, columns: Columns, owed: AuditedPromise) -> Iterato
     named = dict.fromkeys(arms, 0)
     for frame, row in batches(stretch, columns.names):
         try:
+            plays, rows = read_plays(frame, columns.arm, named), read_rounds(frame, None, None)
             log = read_log(
-                frame,
-                read_plays(frame, columns.arm, named),
-                read_rounds(frame, None, None),
-                arms,
-                arm=columns.arm,
-                available=columns.available,
-                segment=columns.segment,
+                frame, plays, rows, arms, arm=columns.arm, available=columns.available, segment=columns.segment
             )
         except EvenhandError as error:
             raise placed(error, stretch.path, row) from error
-        yield as_rounds(log, len(arms)), log.segments
+        yield log
 
 
 def _side_by_side(found: list[Stretch], columns: Columns, owed: AuditedPromise, seen: list[Survey], jobs: int) -> Audit:
@@ -140,26 +138,24 @@ def _check(
     return books.counts, np.concatenate(now)
 
 
-def _in_turn(found: list[Stretch], columns: Columns, owed: AuditedPromise, total: int) -> Audit:
-    """Audit files from the first row to the last."""
+def in_turn(parts: Iterable[Part], owed: AuditedPromise, total: int) -> Audit:
+    """Audit rounds, so many in all, from the first to the last."""
     books, looks, now = open_books(owed, 1), looks_at(total), []
     keys: dict[Label | None, int] = {}
     names: dict[Any, Label] = {}
     pulls, on_offer = np.zeros((2, len(owed.promise.arms)), np.int64)
-    for stretch in found:
-        for rounds, segments in _rounds(stretch, columns, owed):
-            segments = tuple(first_named(segment, names) for segment in segments)
-            for segment in segments:
-                if segment not in keys:
-                    books.widen() if keys else None
-                    keys[segment] = len(keys)
-            if segments:
-                mine = np.array([keys[segment] for segment in segments])
-                rounds = rounds._replace(keys=mine[rounds.keys])
-            now.append(books.follow(rounds, looks)[1])
-            pulls += np.bincount(rounds.codes, minlength=len(pulls))
-            size = len(rounds.starts) - 1 if len(rounds.starts) else len(rounds.codes)
-            on_offer += rounds.offers.sum(axis=0) if len(rounds.offers) else size
+    for rounds, segments in parts:
+        named = [first_named(segment, names) for segment in segments]
+        fresh = [segment for segment in dict.fromkeys(named) if segment not in keys]
+        if (more := len(keys) + len(fresh) - len(books.counts.tick)) > 0:
+            books.widen(more)
+        keys |= {segment: len(keys) + n for n, segment in enumerate(fresh)}
+        if named:
+            mine = np.array([keys[segment] for segment in named])
+            rounds = rounds._replace(keys=mine[rounds.keys])
+        now.append(books.follow(rounds, looks)[1])
+        pulls += np.bincount(rounds.codes, minlength=len(pulls))
+        on_offer += rounds.offers.sum(axis=0) if len(rounds.offers) else rounds.size
     books.close()
     order = {segment: keys[segment] for segment in in_natural_order(keys)} or {None: 0}
     return finding(owed, books.counts, Entered(total, pulls, on_offer, order, looks, np.concatenate(now)))

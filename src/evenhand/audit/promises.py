@@ -14,10 +14,9 @@ import numpy as np
 
 from evenhand.audit.apart import ApartAudit, judge_all_orders
 from evenhand.audit.audited_promise import read_audited
-from evenhand.audit.decision_log import Plays, Rounds, read_log, read_plays, read_rounds
-from evenhand.audit.file_audit import audit_files
+from evenhand.audit.decision_log import Numbered, Plays, read_log, read_plays, read_rounds
+from evenhand.audit.file_audit import audit_files, in_turn
 from evenhand.audit.findings import Audit
-from evenhand.audit.verdicts import Entered, as_rounds, finding, looks_at, open_books
 from evenhand.data.tables import in_natural_order
 from evenhand.errors import ArgumentError, wanted
 from evenhand.frames import as_pandas, frame_or_value
@@ -159,24 +158,16 @@ def audit(
     most = max(map(_most_at_once, plays, rounds))
     kinds = in_natural_order(distinct(kind for each in plays for kind in each.kinds))
     owed = read_audited(kinds, rounds[0] if frames is None else None, plays=most, **promised)
-    arms = owed.promise.arms
     logs = [
-        read_log(*each, arms, arm=arm, available=available, segment=segment)
+        read_log(*each, owed.promise.arms, arm=arm, available=available, segment=segment)
         for each in zip(tables, plays, rounds, strict=True)
     ]
     if frames is not None:
         return judge_all_orders(owed, logs)
-    [log] = logs
-    books, looks = open_books(owed, max(1, len(log.segments))), looks_at(log.rounds)
-    now = books.follow(as_rounds(log, len(arms)), looks)[1]
-    books.close()
-    pulls = np.bincount(log.codes, minlength=len(arms))
-    on_offer = np.full(len(pulls), log.rounds) if log.offered is None else log.offered.sum(axis=0)
-    keys = {name: key for key, name in enumerate(log.segments or (None,))}
-    return finding(owed, books.counts, Entered(log.rounds, pulls, on_offer, keys, looks, now))
+    return in_turn(logs, owed, logs[0][0].size)
 
 
-def _most_at_once(plays: Plays, rounds: Rounds) -> int:
+def _most_at_once(plays: Plays, rounds: Numbered) -> int:
     """Return the most plays in a round."""
     single = len(rounds.first_row) == len(plays.rows)
     return 1 if single else int(np.bincount(rounds.of_row[plays.rows]).max())

@@ -5,25 +5,22 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.audit.audited_promise import AuditedPromise, Term
-from evenhand.audit.decision_log import DecisionLog
 from evenhand.audit.findings import Audit, Breach
 from evenhand.data.groupings import Grouping
-from evenhand.kernels.arrays import Bools, Floats, Ints
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.promises.books import Books
 from evenhand.promises.clause import Clause
-from evenhand.promises.counts import Counts, Rounds
+from evenhand.promises.counts import Counts
 from evenhand.promises.stretches import position_of
 from evenhand.protocol import Label
 
-__all__ = ["Entered", "as_rounds", "finding", "looks_at", "open_books", "row_of"]
+__all__ = ["Entered", "finding", "looks_at", "open_books", "row_of"]
 
 LOOKS = 1000
 FOREVER = 2**62
 """Ticks of a clock after which all is broken that can be."""
-NONE = np.zeros(0, np.int64)
 
 
 class Entered(NamedTuple):
@@ -55,19 +52,6 @@ def looks_at(rounds: int) -> Ints:
     """Return the rounds, at most 1,000, at which the finding says how large the largest shortfall is."""
     at: Ints = np.unique(np.linspace(1, rounds, min(rounds, LOOKS)).astype(np.int64))
     return at
-
-
-def as_rounds(log: DecisionLog, arms: int) -> Rounds:
-    """Return the decisions of a log as the books take them; segment i has the key i."""
-    plain = len(log.codes) == log.rounds
-    starts = NONE if plain else np.searchsorted(log.at, np.arange(log.rounds + 1))
-    keys = NONE
-    if log.segments:
-        keys = np.empty(log.rounds, np.int64)
-        for key, rounds in enumerate(log.rounds_in):
-            keys[rounds] = key
-    offers: Bools | NDArray[Any] = np.zeros((0, arms), np.bool_) if log.offered is None else log.offered
-    return Rounds(log.codes.astype(np.int32), np.arange(arms), starts, keys, np.ascontiguousarray(offers))
 
 
 def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:

@@ -214,11 +214,12 @@ def _print_json(finding: Audit, several: bool) -> None:
 
 def _say(finding: Audit, log: Path, unit: str, segments: bool, several: bool) -> None:
     from evenhand.audit.findings import when_broken
-    from evenhand.cli.output import records, say
+    from evenhand.cli.output import cell, records, say
 
     title = f"{log}: {finding.rounds:,} decisions"
     if segments:
-        records(title, finding.arms[["arm", "pulls", "share", "behind_over_segments"]].to_dict("records"))
+        shown = finding.arms[["arm", "pulls", "share", "behind_over_segments"]].rename(columns={"pulls": "plays"})
+        records(title, shown.to_dict("records"))
     records("Promises" if segments else title, promised_rows(finding, unit, segments), empty=False)
     promised = {arm for named in finding.owed["arm"] for arm in (named if isinstance(named, tuple) else (named,))}
     if free := len(finding.arms) - len(promised):
@@ -230,7 +231,7 @@ def _say(finding: Audit, log: Path, unit: str, segments: bool, several: bool) ->
     when = "no arm was ever behind a share"
     if finding.worst_round:
         behind = f"by {finding.worst_shortfall:.4g} after {unit} {finding.worst_round:,}"
-        when = f"furthest behind was arm {finding.worst_arm}, {behind}"
+        when = f"furthest behind was arm {cell(finding.worst_arm)}, {behind}"
     if not finding.enough:
         say(f"Nothing is shown: in most segments no decision could have broken the promise; {when}.")
     elif finding.first_violation is None:
@@ -238,7 +239,7 @@ def _say(finding: Audit, log: Path, unit: str, segments: bool, several: bool) ->
     else:
         first, arm = finding.first_violation
         words = when_broken(finding.rounds_in_violation, first, finding.rounds, unit)
-        say(f"The promise was BROKEN {words}, beginning with arm {arm}; {when}.")
+        say(f"The promise was BROKEN {words}, beginning with arm {cell(arm)}; {when}.")
         if several:
             say(f"First of all, {finding.first_breach}.")
 
@@ -258,7 +259,7 @@ def promised_rows(finding: Audit, unit: str, segments: bool) -> list[dict[str, A
         limit = one["limit"].replace("in", "in any") if window else number(float(Fraction(one["limit"])))
         row["promised"] = f"at {'most' if cap else 'least'} {limit}"
         row["share"] = None if segments or len(named) > 1 else mine["share"].iloc[0]
-        row["decisions"] = None if segments else mine["pulls"].sum()
+        row["plays"] = None if segments else mine["pulls"].sum()
         row["behind"] = None if cap else one["broken_by"] if window else one["worst_shortfall"]
         row["above"] = one["broken_by"] if cap else None
         row["broken"] = when_broken(one["rounds_in_violation"], one["first_broken"], finding.rounds, unit)

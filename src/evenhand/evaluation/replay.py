@@ -118,12 +118,12 @@ def rounds_of(policy: Any, logged: Logged) -> tuple[int, int]:
     promise = getattr(policy, "promise", None)
     if promise is None or promise.sets or getattr(policy, "kept", "") != "at every round":
         return least, rows
-    shares, slack = promise.floats(), np.array(promise.slacks, np.float64)
+    shares = promise.floats()
     known = _codes(policy, logged)
     counts = counts[[known[arm] for arm in promise.arms]]
 
     def owed(round: int) -> Any:
-        return np.maximum(np.floor(shares * round * (1 - 1e-12) - slack), 0)
+        return np.maximum(np.floor(shares * round * (1 - 1e-12)) - promise.slack, 0)
 
     lengths = range(rows + 1)
     sure = bisect_left(lengths, True, least + 1, key=lambda t: (t - (owed(t).sum() - owed(t)) > counts).any()) - 1

@@ -68,9 +68,9 @@ def limits(promise: Any, windows: Any, arms: Any) -> Limits:
             continue
         (numerators[i],), (steps[i],), (remainders[i],) = pace([limit.numerator], limit.denominator)
         if kind == "floor":
-            (whole[i],), (rest[i],) = position([limit.numerator], limit.denominator, int(slack) + 1)
+            (whole[i],), (rest[i],) = position([limit.numerator], limit.denominator, slack + 1)
         else:
-            whole[i], rest[i] = divmod(-(int(slack) + 1) * limit.denominator, limit.numerator)
+            whole[i], rest[i] = divmod(-(slack + 1) * limit.denominator, limit.numerator)
     last = np.zeros((n, int(counts.max(initial=1))), np.int64)
     return Limits(
         members,

@@ -31,7 +31,7 @@ def fair_regret(pulls: NDArray[Any], gaps: Floats, promise: Any, rounds: Ints, p
     ----------
     pulls : pulls (n_rounds, n_arms) at the end of the given rounds.
     gaps : Delta_i (n_arms,).
-    promise : `shares` as fractions and `tolerance`; alpha enters as it was given, not rounded; `behind` in its place.
+    promise : `shares` as fractions and `tolerance`; alpha enters as it was given, not rounded.
     rounds : t (n_rounds,).
     plays : how many arms are played in a round: the best policy fills what is not owed with the best arms, each once a
         round.
@@ -41,8 +41,6 @@ def fair_regret(pulls: NDArray[Any], gaps: Floats, promise: Any, rounds: Ints, p
     owed = np.array(
         [
             [max(0.0, s.numerator * t // s.denominator - promise.tolerance) for s in promise.shares]
-            if promise.behind is None
-            else promise.owed(t)
             for t in rounds.tolist()
         ]
     )

@@ -45,7 +45,7 @@ def tally(promise: Any, arms: int) -> Tally:
         shares, pace = np.zeros(arms), (none, none, none)
         position = (np.full(arms, np.iinfo(np.int64).max >> 1), none.copy())
     else:
-        shares, pace, position = promise.floats(), promise.pace(), promise.start()
+        shares, pace, position = promise.floats(), promise.pace(), promise.position(promise.slack + 1)
     since = np.zeros(arms, np.int64)
     return Tally(
         np.zeros(arms, np.int64), shares, np.full(arms, -np.inf), np.zeros(arms, np.int64), *pace, *position, since

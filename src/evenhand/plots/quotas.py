@@ -137,7 +137,7 @@ def plot_audit(finding: Audit, *, ax: Axes | None = None) -> Axes:
     seen, promise = finding.timeline, finding.promise
     worst = f" (at most {short(finding.worst_shortfall)}: {_named(finding.worst_arm)})" if finding.worst_round else ""
     lines = {
-        "shortfall": (f"behind a share{worst}", "share", promise.breaks_at),
+        "shortfall": (f"behind a share{worst}", "share", promise.slack + 1.0),
         "excess": ("ahead of a cap", "cap", math.floor(promise.cap_tolerance) + 1.0),
     }
     drawn = [name for name in lines if seen[name].notna().any()]
@@ -150,8 +150,7 @@ def plot_audit(finding: Audit, *, ax: Axes | None = None) -> Axes:
         for name, look in looks(drawn).items():
             label, what, limit = lines[name]
             axes.plot(seen["round"], seen[name], **look | {"marker": "", "linewidth": 1.4}, label=label)
-            if limit is not None:
-                axes.axhline(limit, **DASHED, label=f"from {limit:g} on a {what} is broken")
+            axes.axhline(limit, **DASHED, label=f"from {limit:g} on a {what} is broken")
         _mark_breaches(finding, axes)
         axes.margins(x=0, y=0.1)
         axes.locator_params(axis="x", integer=True)

@@ -66,7 +66,7 @@ class Books:
         self._spans = np.array([(0, NEVER)] * n if spans is None else spans).reshape(-1, 2)
         rates = [c.rate if isinstance(c.rate, Fraction) else Fraction(0) for c in self.clauses]
         windows = [c.rate if isinstance(c.rate, tuple) else (0, 0) for c in self.clauses]
-        ahead = [int(c.slack) if c.kind == "cap" and not c.rate else 0 for c in self.clauses]
+        ahead = [c.slack if c.kind == "cap" and not c.rate else 0 for c in self.clauses]
         owners = [[q for q, c in enumerate(self.clauses) if arm in c.arms] for arm in arms]
         self.rates = Rates(
             np.array([KINDS[c.kind] for c in self.clauses], np.int64),
@@ -155,7 +155,7 @@ class Books:
         each of the rounds `looks`, counted from 1, that are among these: the largest r A - N of the floors and the
         largest N - c A of the caps whose clocks tick in it, -inf for none, and the rounds so far after which a clause
         was broken."""
-        size = len(rounds.starts) - 1 if len(rounds.starts) else len(rounds.codes)
+        size = rounds.size
         mine = looks[(looks > self.rounds) & (looks <= self.rounds + size)]
         now, wrong, before, first = np.empty((len(mine), 3)), -1, self.rounds, 0
         turns = self._spans[(self._spans > before) & (self._spans < before + size)] - before

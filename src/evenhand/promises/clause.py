@@ -23,13 +23,13 @@ class Clause(NamedTuple):
     kind : "floor", "cap" or "window".
     arms : the arm, or the arms that it is promised to together.
     rate : the share or the cap, exactly; of a window (plays, rounds).
-    slack : by how many plays a floor may be behind or a cap ahead, a whole number; a Fraction where it is said exactly.
+    slack : by how many plays a floor may be behind or a cap ahead, a whole number.
     """
 
     kind: Kind
     arms: Members
     rate: Fraction | Window
-    slack: int | Fraction = 0
+    slack: int = 0
 
     @property
     def rate_as_text(self) -> str:

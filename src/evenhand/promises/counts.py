@@ -89,3 +89,8 @@ class Rounds(NamedTuple):
     """(n_rounds,): the key of each; empty where all have the first."""
     offers: Bools
     """(n_rounds, n_arms): what was on offer; without rows where everything was."""
+
+    @property
+    def size(self) -> int:
+        """How many they are."""
+        return len(self.starts) - 1 if len(self.starts) else len(self.codes)

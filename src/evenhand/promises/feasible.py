@@ -6,14 +6,12 @@ when the promise is made, with as few of its clauses as clash and what would bre
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from evenhand.errors import SharesError, figure, wanted
-from evenhand.kernels.deadlines import PATIENCE
 from evenhand.promises.clause import Clause
 from evenhand.promises.reading import MOST_TOKENS, Members, overlap, scale_down
 from evenhand.promises.schedules import find_schedule
@@ -106,8 +104,6 @@ def settle_offers(promise: Any, given: Any) -> Any:
             refused = _refuse_fixed(promise)
     elif refused is None:
         refused = _refuse_varied(promise, () if offers == "any" else offers)
-    if refused is None and promise.behind is not None:
-        refused = _refuse_behind(promise, offers)
     if refused is not None:
         raise SharesError(refused)
     return offers
@@ -228,35 +224,6 @@ def _fewest(clauses: list[Clause], clash: Callable[[list[Clause]], bool]) -> lis
         if clash(without):
             few = without
     return few
-
-
-def _refuse_behind(promise: Any, offers: Any) -> str | None:
-    """Return by when too many plays fall due where it is said exactly by how much arms may be behind; None where G >= 0
-    at the start, see the head of `evenhand.promises.laminar`."""
-    owed = [(share, slack) for share, slack in zip(promise.shares, promise.slacks, strict=True) if share]
-    tokens = tokens_of(promise)
-    falls = [(math.ceil((1 + slack) / share), i, 1) for i, (share, slack) in enumerate(owed)]
-    falls += [(token.window if offers != "all" else token.period, len(owed) + i, 1) for i, token in enumerate(tokens)]
-    periods = [token.period for token in tokens] if offers == "all" else []
-    cycle = math.lcm(*(share.denominator for share, _ in owed), *periods)
-    end, most = max((first for first, _, _ in falls), default=0) + 1, len(falls)
-    heapq.heapify(falls)
-    for due in range(1, PATIENCE):
-        if not falls or falls[0][0] > end + cycle:
-            return None
-        s, i, nth = heapq.heappop(falls)
-        if due > promise.plays * s:
-            limits = ", ".join(map(str, promise.behind or ()))
-            said = f"{limits}, by which {due} plays fall due in the first {s:,} rounds"
-            return wanted("behind", "numbers that some rule can keep", said, "1 - 1/q for every p/q always can be kept")
-        if promise.plays * s - due >= 2 * most + promise.plays:
-            return None
-        if i < len(owed):
-            share, slack = owed[i]
-            heapq.heappush(falls, (math.ceil((nth + 1 + slack) / share), i, nth + 1))
-        elif offers == "all":
-            heapq.heappush(falls, (s + tokens[i - len(owed)].period, i, nth + 1))
-    return wanted("behind", "numbers that some rule is known to keep", "some whose plays cannot be counted out so far")
 
 
 # ---------------------------------------------------------------------- every arm on offer

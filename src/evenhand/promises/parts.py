@@ -58,7 +58,6 @@ def read_parts(
         "plays": plays,
         "caps": None if caps is None else _read_caps(caps, labels, audited),
         "cap_tolerance": read_tolerance(cap_tolerance, "cap_tolerance", "use 0.0 for the strict cap"),
-        "behind": None,
         "sets": sets,
         "windows": _read_windows(windows, labels),
     }

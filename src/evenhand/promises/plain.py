@@ -12,7 +12,7 @@ from evenhand.promises.reading import is_set, key_of
 __all__ = ["ARGUMENTS", "TABLES", "arguments_of", "as_data", "as_given"]
 
 ARGUMENTS = ("shares", "tolerance", "caps", "cap_tolerance", "windows", "plays", "offers")
-TABLES = ("shares", "caps", "windows", "behind")
+TABLES = ("shares", "caps", "windows")
 """Arguments that are tables of arms."""
 
 
@@ -28,10 +28,9 @@ def arguments_of(promise: Any) -> dict[str, Any]:
         "cap_tolerance": promise.cap_tolerance,
         "windows": windows,
         "plays": promise.plays,
-        "behind": None if promise.behind is None else dict(zip(promise.arms, promise.behind, strict=True)),
         "offers": promise.offers if isinstance(promise.offers, str) else list(promise.offers),
     }
-    silent = {"tolerance": 0.0, "caps": {}, "cap_tolerance": 0.0, "windows": {}, "plays": 1, "behind": None}
+    silent = {"tolerance": 0.0, "caps": {}, "cap_tolerance": 0.0, "windows": {}, "plays": 1}
     return {name: value for name, value in given.items() if name not in silent or value != silent[name]}
 
 

@@ -3,7 +3,7 @@ round, where arms may come and go.
 
 A clause counts on a clock of its own, the rounds A in which one of its arms was on offer, N its plays in them:
 
-    a floor   N >= floor(r A) - a            a = floor(alpha); of a worker r A - N <= b, exactly
+    a floor   N >= floor(r A) - a            a = floor(alpha)
     a cap     N <= ceil(c A) + floor(beta)
     a window  N grows by n in any w rounds of the clock
 
@@ -35,7 +35,7 @@ from evenhand.promises.clause import Clause, Kind, Window, in_words, listed
 from evenhand.promises.feasible import check_sums, settle_offers
 from evenhand.promises.parts import read_parts
 from evenhand.promises.plain import ARGUMENTS, TABLES, arguments_of, as_data, as_given
-from evenhand.promises.reading import Members, overlap
+from evenhand.promises.reading import Members
 from evenhand.promises.split import split
 from evenhand.protocol import Label
 from evenhand.registry import register
@@ -95,7 +95,6 @@ class Promise(Shown):
     plays: int
     caps: tuple[Fraction | None, ...] | None
     cap_tolerance: float
-    behind: tuple[Fraction, ...] | None
     sets: tuple[tuple[Members, Fraction], ...]
     windows: tuple[tuple[Members, Window], ...]
     offers: Offers
@@ -125,22 +124,10 @@ class Promise(Shown):
         own = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return self._of(**own | fields)
 
-    def exactly(self, limits: Mapping[Label, Any]) -> Self:
-        """Return a worker's own promise: r A - N of each arm is at most its limit, exactly, in the tolerance's place.
-
-        Raises
-        ------
-        SharesError
-            If no rule can keep it.
-        """
-        made = self.varied(tolerance=0.0, behind=tuple(Fraction(limits[arm]) for arm in self.arms))
-        return made.varied(offers=settle_offers(made, made.offers))
-
     @cached_property
     def floors(self) -> tuple[Clause, ...]:
         """The floors of single arms (n_arms,), of those that are owed nothing too."""
-        behind: Sequence[int | Fraction] = (self.slack,) * len(self.arms) if self.behind is None else self.behind
-        return tuple(Clause("floor", (arm,), r, b) for arm, r, b in zip(self.arms, self.shares, behind, strict=True))
+        return tuple(Clause("floor", (arm,), r, self.slack) for arm, r in zip(self.arms, self.shares, strict=True))
 
     @cached_property
     def clauses(self) -> tuple[Clause, ...]:
@@ -154,7 +141,7 @@ class Promise(Shown):
 
     @property
     def slack(self) -> int:
-        """floor(alpha): by how many plays a floor may be behind."""
+        """floor(alpha): by how many plays a floor may be behind; r A - N >= floor(alpha) + 1 breaks it."""
         return math.floor(self.tolerance)
 
     # ------------------------------------------------------------------ as words, and as data
@@ -188,10 +175,7 @@ class Promise(Shown):
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the promise that `snapshot` was taken of."""
-        data = dict(snapshot["promise"])
-        limits = data.pop("behind", None)
-        made = cls.from_dict(data)
-        return made if limits is None else made.exactly(as_given("behind", limits))
+        return cls.from_dict(snapshot["promise"])
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON, TOML and HTTP, that `from_dict` reads; fractions are text.
@@ -261,37 +245,9 @@ class Promise(Shown):
 
     # ------------------------------------------------------------------ what is owed
 
-    @cached_property
-    def slacks(self) -> tuple[Fraction, ...]:
-        """floor(alpha) for each arm, or what stands in its place where it is said exactly by how much the arm may be
-        behind: max(0, floor(r_i t - slack_i)) pulls are owed, and r_i t - N_i >= slack_i + 1 breaks the promise.
-
-        >>> Promise([0.5, 0.25]).exactly({0: "1/2", 1: 3}).slacks
-        (Fraction(0, 1), Fraction(9, 4))
-        """
-        if self.behind is None:
-            return (Fraction(self.slack),) * len(self.shares)
-        exact = zip(self.shares, self.behind, strict=True)
-        return tuple(Fraction(math.floor(r.denominator * b) + 1, r.denominator) - 1 for r, b in exact)
-
-    @property
-    def breaks_at(self) -> float | None:
-        """The shortfall r_i t - N_i(t) from which on the promise is broken, None where it is not the same for all arms
-        that are owed a share."""
-        if self.behind is None:
-            return self.slack + 1.0
-        found = {slack for share, slack in zip(self.shares, self.slacks, strict=True) if share}
-        return float(found.pop() + 1) if len(found) == 1 else None
-
     def owed(self, round: int) -> list[int]:
-        """Return how many pulls each arm must have had at the end of round t: max(0, floor(r_i t) - floor(alpha)), or
-        max(0, ceil(r_i t - b_i)) where it is said exactly by how much it may be behind."""
-        return [self.owed_to(place, round) for place in range(len(self.shares))]
-
-    def owed_to(self, place: int, round: int) -> int:
-        """Return the same of one arm, by its position."""
-        share, slack = self.shares[place], self.slacks[place]
-        return max(0, math.floor(share * round - slack))
+        """Return how many pulls each arm must have had at the end of round t: max(0, floor(r_i t) - floor(alpha))."""
+        return [max(0, share.numerator * round // share.denominator - self.slack) for share in self.shares]
 
     def most(self, round: int) -> list[float]:
         """Return how many plays each arm may have at the end of round t, infinity where it has no cap."""
@@ -327,44 +283,21 @@ class Promise(Shown):
         enough = all(n >= owed for n, owed in zip(counts, self.owed(round), strict=True))
         return enough and together and all(n <= most for n, most in zip(counts, self.most(round), strict=True))
 
-    def overlap(self) -> tuple[Members, Members] | None:
-        """Return two sets that overlap without one being inside the other, None where there are none."""
-        return overlap([members for members, _ in self.sets])
-
     # ------------------------------------------------------------------ as kernels count
 
-    def fixed_point(self) -> tuple[list[int], int]:
-        """Return the shares of single arms, exactly, as numerators over one common denominator below 2^60."""
-        return self._fixed_point
-
     @cached_property
-    def _fixed_point(self) -> tuple[list[int], int]:
+    def fixed_point(self) -> tuple[list[int], int]:
+        """The shares of single arms, exactly, as numerators over one common denominator below 2^60."""
         denominator = math.lcm(*{share.denominator for share in self.shares})
         return [share.numerator * (denominator // share.denominator) for share in self.shares], denominator
 
     def pace(self) -> Pace:
         """Return the shares in the integers that kernels use."""
-        return pace(*self.fixed_point())
-
-    def start(self) -> Position:
-        """Return, in the integers that kernels use, when each arm's first play falls due; rounded up it is a round.
-
-        N_i plays are enough up to the largest round t with q_i N_i + floor(q_i b_i) >= p_i t, so the next is due at
-        (q_i N_i + floor(q_i b_i) + 1) / p_i.
-        """
-        found = self.position(self.slack + 1)
-        if self.behind is None:
-            return found
-        numerators, denominator = self.fixed_point()
-        for arm, (share, limit) in enumerate(zip(self.shares, self.behind, strict=True)):
-            if share:
-                due = (math.floor(share.denominator * limit) + 1) * (denominator // share.denominator)
-                found.whole[arm], found.rest[arm] = divmod(due, numerators[arm])
-        return found
+        return pace(*self.fixed_point)
 
     def position(self, enough: int) -> Position:
         """Return, in the integers that kernels use, the times up to which `enough` plays satisfy each share."""
-        return position(*self.fixed_point(), enough)
+        return position(*self.fixed_point, enough)
 
     def floats(self) -> Floats:
         """Return the shares (n_arms,) as floats."""
@@ -374,9 +307,8 @@ class Promise(Shown):
 def promise_of(data: Mapping[str, Any]) -> Promise:
     """Return the promise that `to_dict` wrote, without asking again whether a rule keeps it: arms may have retired."""
     given = {name: as_given(name, value) for name, value in data.items()}
-    offers, limits = given.pop("offers"), given.pop("behind", None)
-    made = read_promise(**given, audited=True).varied(offers=offers)
-    return made if limits is None else made.exactly(limits)
+    offers = given.pop("offers")
+    return read_promise(**given, audited=True).varied(offers=offers)
 
 
 def read_promise(

@@ -1,4 +1,4 @@
-"""Read what users write into a promise: shares, caps, windows, exact limits and tolerances, for arms and sets of arms.
+"""Read what users write into a promise: shares, caps, windows and tolerances, for arms and sets of arms.
 
 Each reader returns exact numbers by label, or refuses by name what cannot be one. Nothing else in evenhand reads them.
 """

@@ -213,8 +213,6 @@ def rule_state(promise: Promise, learner: Any, stream: Words = NO_STREAM, as_nam
     """Return the state of the rule before the first round."""
     numerators, denominator = _shares(promise, forest_of(promise, as_named)[0])
     whole, rest = position(numerators, denominator, promise.slack + 1)
-    if promise.behind is not None:
-        whole, rest = promise.start()
     paced, common = _paced_caps(promise)
     cap_whole, cap_rest = np.full(len(promise.arms), -1), np.zeros(len(promise.arms), np.int64)
     ahead = math.floor(promise.cap_tolerance)

@@ -57,9 +57,6 @@ LONGEST = 1_000_000
 def split(promise: Any, workers: int) -> list[Any]:
     """Return a promise for each of so many processes; see `Promise.split`."""
     whole("workers", workers, low=1)
-    if promise.behind is not None:
-        mend = "say it by a tolerance"
-        raise SharesError(wanted("behind", "whole tolerances, which alone can be split", "exact limits", mend))
     given = arguments_of(promise)
     floors = _parts_of(promise.clauses, "floor", "tolerance", workers)
     caps = _parts_of(promise.clauses, "cap", "cap_tolerance", workers)
@@ -101,7 +98,7 @@ def _parts_of(clauses: Sequence[Clause], kind: str, name: str, workers: int) -> 
     hardest = max(own, key=lambda clause: _rate(clause).denominator)
     q = _rate(hardest).denominator
     needed = workers - 1 - (workers - 1) // q
-    total = int(hardest.slack) - needed
+    total = hardest.slack - needed
     if total < 0:
         what = f"at least {needed}, so that {workers} processes can keep '{hardest._replace(slack=needed)}' together"
         raise SharesError(wanted(name, what, float(hardest.slack), "or take fewer processes"))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -72,17 +71,15 @@ def position_of(clause: Clause, plays: int, clock: int, moments: list[int]) -> t
     if isinstance(rate, tuple):
         return 0, 0, sum(moment + rate[1] <= clock for moment in moments)
     if clause.kind == "cap":
-        missed = max(0, plays - int(slack) - math.ceil(rate * clock))
-        enough: int | Fraction = plays - missed - int(slack)
+        missed = max(0, plays - slack - math.ceil(rate * clock))
+        enough = plays - missed - slack
     else:
-        exact = isinstance(slack, Fraction)
-        least = Fraction(math.floor(rate.denominator * slack) + 1, rate.denominator) if exact else slack + 1
-        due = max(0, math.floor(rate * clock - least) + 1)
-        missed, enough = max(0, due - plays), max(plays, due) + least
+        due = max(0, math.floor(rate * clock) - slack)
+        missed, enough = max(0, due - plays), max(plays, due) + slack + 1
     if not rate:
         return NEVER, 0, missed
     whole, rest = divmod(enough * rate.denominator, rate.numerator)
-    return max(-NEVER, min(int(whole), NEVER)), int(rest) if whole < NEVER else 0, missed
+    return max(-NEVER, min(whole, NEVER)), rest if whole < NEVER else 0, missed
 
 
 def join(parts: Sequence[Counts]) -> Counts:

@@ -40,7 +40,6 @@ def joined(promise: Promise, arm: Label, share: Fraction) -> Promise:
         arms=promise.arms if known else (*promise.arms, arm),
         shares=_put(promise.shares, place, share),
         caps=_put(promise.caps, place, None),
-        behind=_put(promise.behind, place, 1 - Fraction(1, share.denominator)),
     )
 
 
@@ -125,7 +124,6 @@ def _over(arms: tuple[Label, ...], promise: Promise) -> Promise:
         arms=arms,
         shares=widened(promise.shares, Fraction(0)),
         caps=widened(promise.caps, None),
-        behind=widened(promise.behind, Fraction(0)),
     )
 
 
@@ -147,7 +145,6 @@ def among(promise: Promise, arms: list[Label]) -> Promise:
         shares=tuple(shares.values()),
         sets=tuple(sorted(sets.items(), key=lambda one: len(one[0]))),
         caps=pick(promise.caps),
-        behind=pick(promise.behind),
         windows=tuple((members, window) for members, window in windows if members),
     )
 

@@ -145,7 +145,7 @@ def _version(policy: Any, promise: Promise, retired: Sequence[Label]) -> _Versio
     """
     settle_offers(among(promise, [arm for arm in promise.arms if arm not in retired]), promise.offers)
     form = form_for(promise, policy.lottery)
-    plain = form is not COMPOSED and not promise.sets and promise.caps is None and promise.behind is None
+    plain = form is not COMPOSED and not promise.sets and promise.caps is None
     form = RANKED if plain and policy._form is not COMPOSED else COMPOSED
     return _Version(promise, form, tuple(retired))
 
@@ -190,7 +190,7 @@ def _add(policy: Any, label: Label, share: Any) -> int:
     promise = joined(before, labels[place], part)
     version = _version(policy, promise, [arm for arm in policy.retired if arm != labels[place]])
     parts, wait = [], 0
-    owed = (version.promise.slacks[place] + 1) / part if part else None
+    owed = (promise.slack + 1) / part if part else None
     for one in _parts(policy):
         standing = _of(version, one.standing)
         if owed is not None:

@@ -20,7 +20,7 @@ __all__ = ["COMPOSED", "NESTED", "RANKED", "draw_for", "draw_ranked"]
 
 COMPOSED = Form(__name__, "COMPOSED", Ranking(PICK_SURVEYED, grant), rule_parameters, rule_state)
 RANKED = COMPOSED._replace(name="RANKED", parameters=partial(rule_parameters, farthest=PATIENCE))
-"""What policies of single floors are saved as that have caps, exact limits, several plays or offers alone."""
+"""What policies of single floors are saved as that have caps, several plays or offers alone."""
 _parameters = partial(rule_parameters, as_named=True, farthest=PATIENCE)
 NESTED = Form(__name__, "NESTED", COMPOSED.rule, _parameters, partial(rule_state, as_named=True))
 """The same of sets of arms alone; of sets that are equally urgent that which is named first comes first."""

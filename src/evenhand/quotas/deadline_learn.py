@@ -202,7 +202,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         lottery, windows = config.pop("lottery", None), config.pop("windows", None)
         drawn = {} if lottery is None else {"lottery": lottery}
         own = {name: config[name] for name in ("learner", "arms", "seed") if name in config}
-        stated = windows is not None or self.promise.behind is not None or self._form is COMPOSED
+        stated = windows is not None or self._form is COMPOSED
         if stated or self.promise.offers != settle_offers(self.promise, None):
             return own | {"shares": self.promise} | drawn
         return config | drawn
@@ -246,16 +246,6 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         if self.lottery is not None and not self.compiled:
             packers = {"pack_params": packer(self._params), "pack_state": packer(self._state)}
             self._ask_kernel = entry(draw_ranked, split=len(self._params), **packers)
-
-    def _facts(self) -> dict[str, Any]:
-        limits = self.behind and ", ".join(f"{arm} {float(limit):g}" for arm, limit in self.behind.items())
-        return super()._facts() | ({"tolerance": f"exact, at most behind: {limits}"} if limits else {})
-
-    @property
-    def behind(self) -> dict[Label, Fraction] | None:
-        """By how much r_i t - N_i(t) may be above 0 for each arm, exactly; None where the tolerance says it."""
-        limits = self.promise.behind
-        return None if limits is None else dict(zip(self.promise.arms, limits, strict=True))
 
     @property
     def cap_tolerance(self) -> float:

@@ -61,7 +61,7 @@ def count(params: DeadlineParams, state: DeadlineState, round: int, arm: int) ->
 
 def deadline_parameters(promise: Promise, learner: Any) -> DeadlineParams:
     """Return the parameters of the rule."""
-    return DeadlineParams(*promise.pace(), promise.fixed_point()[1], learner)
+    return DeadlineParams(*promise.pace(), promise.fixed_point[1], learner)
 
 
 def deadline_state(promise: Promise, learner: Any) -> DeadlineState:
@@ -73,7 +73,7 @@ def deadline_state(promise: Promise, learner: Any) -> DeadlineState:
 
 def look_work(promise: Promise) -> int:
     """Return about how many array entries a look ahead touches."""
-    numerators, denominator = promise.fixed_point()
+    numerators, denominator = promise.fixed_point
     narrowest = min(n for n in numerators if n) if any(numerators) else 1
     deadlines = len(numerators) * denominator // (narrowest + promise.plays * denominator - sum(numerators))
     return len(numerators) * min(deadlines, PATIENCE)
@@ -93,7 +93,7 @@ def check_tolerance(promise: Promise) -> None:
 
 def warn_of_idle_arms(promise: Promise) -> None:
     """Warn of an arm of share 0 beside others whose shares sum to one exactly; the caller is a constructor."""
-    numerators, denominator = promise.fixed_point()
+    numerators, denominator = promise.fixed_point
     if sum(numerators) == denominator and 0 in numerators and promise.plays == 1:
         never = promise.arms[numerators.index(0)]
         warnings.warn(

@@ -17,4 +17,4 @@ def form_for(promise: Promise, lottery: float | None) -> Form:
         return COMPOSED
     if promise.sets:
         return NESTED
-    return RANKED if several or promise.behind is not None else DEADLINES
+    return RANKED if several else DEADLINES

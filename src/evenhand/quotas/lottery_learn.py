@@ -264,7 +264,7 @@ class LotteryLearn(UnderQuota, KernelPolicy):
     def quota_parameters(self, learner: Any) -> LotteryParams:
         shares = self.promise.floats()
         rise = STEEPNESS * float(shares @ shares) * (1.0 + 1e-12)
-        counted = *self.promise.pace(), self.promise.fixed_point()[1]
+        counted = *self.promise.pace(), self.promise.fixed_point[1]
         return LotteryParams(*counted, shares, np.cumsum(shares), self.floor, rise, learner)
 
     def quota_memory(self, learner: Any) -> LotteryState:

@@ -82,13 +82,11 @@ def fresh(promise: Promise, form: Form, now: int) -> Standing:
 
 def lags(promise: Promise, standing: Standing, now: int) -> dict[Members, Fraction]:
     """Return by how many plays each arm, and each set of arms, is behind its floor."""
-    found: dict[Members, Fraction] = {}
-    slacks = dict(zip(promise.arms, promise.slacks, strict=True))
-    for members, share in shares_of(promise).items():
-        if members in standing.floors:
-            slack = slacks[members[0]] if len(members) == 1 else promise.slack
-            found[members] = max(Fraction(0), slack + 1 - share * (standing.floors[members] - now))
-    return found
+    owed = shares_of(promise)
+    return {
+        members: max(Fraction(0), promise.slack + 1 - owed[members] * (at - now))
+        for members, at in standing.floors.items()
+    }
 
 
 def shares_of(promise: Promise) -> dict[Members, Fraction]:

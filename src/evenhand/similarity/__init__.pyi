@@ -1,13 +1,10 @@
 from .bounds import regret_bound as regret_bound, violations_bound as violations_bound
 from .ellipsoid import EllipsoidDistance as EllipsoidDistance
-from .embedded import EmbeddedDistance as EmbeddedDistance
-from .fitting import FittedMetric as FittedMetric, fit_metric as fit_metric
 from .known import KnownDistance as KnownDistance
 from .lipschitz_ucb import KnownRewardLipschitz as KnownRewardLipschitz, LipschitzUCB as LipschitzUCB
 from .moments import MomentDistance as MomentDistance
 from .oracles import MahalanobisOracle as MahalanobisOracle
 from .pair_queue import PairQueue as PairQueue
-from .panel import Panel as Panel
 from .posterior import PosteriorDistance as PosteriorDistance
 from .program import FairProgram as FairProgram, fair_distribution as fair_distribution
 from .projected_volume import ProjectedVolumeDistance as ProjectedVolumeDistance

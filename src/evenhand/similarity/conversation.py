@@ -417,7 +417,7 @@ class Lipschitz(Conversation):
         status = np.zeros((k, k), np.int64)
         gaps = ticket.gaps
         shown, p, undecided = ticket.contexts, ticket.probabilities, ticket.undecided
-        arrays = self.metric.arrays_for(auditor)
+        arrays = flat(self.metric.state)
         contradicted = self._kernels.learn_verdicts(shown, p, undecided, said, status, self._params, arrays)
         taken = {
             (i, j): Verdict(0, shown[i], shown[j], float(gaps[i, j]), bool(said[i, j] > 0), number, auditor)
@@ -435,7 +435,6 @@ class Lipschitz(Conversation):
             i, j = next(pair for pair in taken if status[pair] == CONTRADICTED or pair in opposite)
             beside = [verdict for pair, verdict in taken.items() if pair < (i, j)]
             raise self.metric.refusal(*beside, taken[i, j], where=f"pair ({i}, {j}): ")
-        told = self.metric.log.next
         silent = self._silent(said)
         for i, j, number in self._pairs(k):
             if status[i, j] in (TAUGHT, MOVED) or said[i, j] != 0:
@@ -443,8 +442,6 @@ class Lipschitz(Conversation):
             elif silent and gaps[i, j] > EQUAL:
                 heard = Verdict(0, shown[i], shown[j], float(gaps[i, j]), False, number, auditor)
                 self.metric.log.record(heard, idle=not isinstance(self.metric, PosteriorDistance))
-        if auditor is not None:
-            self.metric.weigh_auditors(self.metric.log.next - told)
 
     def _silent(self, said: NDArray[np.int64]) -> bool:
         """Return whether the pairs that were not named count as answers that are kept.

@@ -17,15 +17,7 @@ from evenhand.kernels.flatten import flat
 from evenhand.policy.conversation import Configured, locked
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.similarity import metric
-from evenhand.similarity.auditors import (
-    UNKNOWN,
-    Suspect,
-    checked_auditor,
-    heard,
-    is_due,
-    learned_rates,
-    suspects,
-)
+from evenhand.similarity.auditors import Suspect, checked_auditor, suspects
 from evenhand.similarity.contradictions import clashing, disputed
 from evenhand.similarity.gradual import DistanceKernels, distance_kernels
 from evenhand.similarity.metric import CONTRADICTED, EQUAL
@@ -35,9 +27,6 @@ from evenhand.similarity.structure import Structure, checked_structure, coordina
 from evenhand.similarity.verdicts import Verdict, VerdictLog, growth, refusal
 
 __all__ = ["DistanceLearner", "Structure", "Verdict", "coordinates"]
-
-ERROR_RATE = MetricState._fields.index("error_rate")
-"""Where the assumed rate of wrong verdicts stands among a state's fields."""
 
 DOUBLINGS = 12
 """How often a radius that was not given may double before verdicts count as contradictory: a factor of 4096."""
@@ -58,8 +47,6 @@ class DistanceLearner(Configured):
     """The rate of wrong verdicts that the learner is prepared for; 0 where it trusts all."""
     most_pairs: int | None = None
     """The most pairs of a policy's round; None for no limit."""
-    rates: dict[str, float]
-    """The rate of wrong verdicts of each auditor, learned from the log where it is prepared for any."""
     stepped: ClassVar[bool] = False
     """Whether a policy with it is stepped in Python, since it learns outside kernels."""
 
@@ -80,8 +67,7 @@ class DistanceLearner(Configured):
         self.precision = self.taken_at = real("precision", precision, low=0, below=1)
         self.seed = draw_seed(seed)
         self.dimension: int | None = None
-        self.copies, self.rates = 1, {}
-        self.log = VerdictLog()
+        self.copies, self.log = 1, VerdictLog()
 
     def reach(self, m: int) -> tuple[float, float]:
         """Return how far the ellipsoid reaches in standard units, and the prior's factor relative to the ball of the
@@ -153,10 +139,7 @@ class DistanceLearner(Configured):
         self, x: ArrayLike, y: ArrayLike, gap: float, unfair: bool, *, pair: int = 0, auditor: str | None = None
     ) -> int:
         """Take the verdict that treating x and y differently by `gap` was unfair (d < gap) or not (d >= gap); return
-        its id.
-
-        Where verdicts may be wrong, and `auditor` names who gave it, it counts as much as this auditor's rate of wrong
-        verdicts says.
+        its id. The log keeps the name of the auditor who gave it.
 
         Raises
         ------
@@ -180,8 +163,6 @@ class DistanceLearner(Configured):
             self.put_back(before)
             raise self.refusal(taken)
         number = self.log.record(taken)
-        if who is not None:
-            self.weigh_auditors(1)
         self.warn_if_grown(doublings)
         return number
 
@@ -224,17 +205,9 @@ class DistanceLearner(Configured):
     def suspects(self) -> list[Suspect]:
         """Return each verdict with the probability that it is wrong, the likeliest first; [] where all are trusted.
 
-        With an auditor's rate r and the belief's probability P of what was answered it is r(1 - P) / (r(1 - P) + (1 -
-        r)P).
+        With the rate r and the belief's probability P of what was answered it is r(1 - P) / (r(1 - P) + (1 - r)P).
         """
         return [] if self.error_rate == 0.0 else suspects(self)
-
-    @property
-    @locked
-    def error_rates(self) -> dict[str, float]:
-        """The share of wrong verdicts of each named auditor, estimated from what all of them said; {} where all are
-        trusted."""
-        return learned_rates(self, self.verdicts)
 
     @property
     def guarantee(self) -> str:
@@ -279,32 +252,14 @@ class DistanceLearner(Configured):
             If the structure is for another dimension, or there are more pairs and features than memory holds.
         """
         self._allocate(whole("dimension", dimension, low=1), 1 if self.shared else max(1, copies))
-        self.log, self.rates = VerdictLog(), {}
+        self.log = VerdictLog()
 
     def replay(self) -> None:
         """Believe what the log says, from the beginning."""
-        self.relive(self.log.entries, learned_rates(self, heard(self.verdicts)))
-
-    def relive(self, verdicts: Sequence[Verdict], rates: dict[str, float]) -> None:
-        """Believe these verdicts alone, each auditor being wrong at these rates; the log stays as it is."""
         assert self.dimension is not None
         self._allocate(self.dimension, self.copies)
-        self.rates = dict(rates)
-        for v in verdicts:
+        for v in self.log.entries:
             self._take(v)
-
-    def weigh_auditors(self, newest: int) -> None:
-        """Learn the auditors' rates anew where it is time to, after so many verdicts, and weigh all verdicts by
-        them."""
-        if self.error_rate > 0.0 and is_due(self.verdicts, newest):
-            self.replay()
-
-    def arrays_for(self, auditor: str | None) -> tuple[Any, ...]:
-        """Return the state's fields, as kernels are given them for a verdict of this auditor."""
-        if auditor is None or self.error_rate == 0.0:
-            return self._arrays
-        rate = self.assumed(self.rates.get(auditor, UNKNOWN))
-        return (*self._arrays[:ERROR_RATE], rate, *self._arrays[ERROR_RATE + 1 :])
 
     def takes_back(self, newest: Verdict, beside: Sequence[Verdict] = ()) -> bool:
         """Say whether the log, or a verdict beside it, says the opposite on the same pair and gap; False where
@@ -364,8 +319,6 @@ class DistanceLearner(Configured):
         if self.dimension is not None:
             body["state"] = list(saved_arrays(self.state).values())
             body |= self.log.saved()
-            if self.rates:
-                body["rates"] = dict(self.rates)
         return body
 
     @classmethod
@@ -376,7 +329,6 @@ class DistanceLearner(Configured):
             learner.begin(snapshot["dimension"], snapshot["copies"])
             learner._keep(restored_state(learner.state, snapshot["state"]))
             learner.log = VerdictLog.restored(snapshot)
-            learner.rates = dict(snapshot.get("rates", {}))
         return learner
 
     # ------------------------------------------------------------------ inside
@@ -419,8 +371,7 @@ class DistanceLearner(Configured):
             return CONTRADICTED
         self.make_room(1)
         index = 0 if self.shared else v.pair
-        arrays = self.arrays_for(v.auditor)
-        status: int = self._kernels.learn(v.x, v.y, index, v.gap, v.unfair, self.taken_at, arrays)
+        status: int = self._kernels.learn(v.x, v.y, index, v.gap, v.unfair, self.taken_at, self._arrays)
         return status
 
     @property

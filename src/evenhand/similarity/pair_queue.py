@@ -274,11 +274,6 @@ class PairQueue(Conversation):
         return fair_chances(self.policy.metric, rows, gains, places, notes)
 
     @property
-    def error_rates(self) -> dict[str, float]:
-        """The share of wrong answers of each named auditor; {} as long as all are trusted."""
-        return self.policy.metric.error_rates
-
-    @property
     @locked
     def caveat(self) -> str | None:
         """Why no distance is known although answers were given, in words; None where distances are known."""

@@ -15,7 +15,7 @@ from evenhand.kernels.compose import routine
 from evenhand.policy.conversation import locked
 from evenhand.registry import register
 from evenhand.rng import Seed, generator
-from evenhand.similarity.auditors import RIGHT, WRONG, Suspect, ranked
+from evenhand.similarity.auditors import Suspect, ranked
 from evenhand.similarity.learner import DistanceLearner, Structure, root
 from evenhand.similarity.line_walk import RATES, Answers, Metrics, log_weights, rate_density, start, walk, wrong_under
 from evenhand.similarity.metric import EQUAL, NOTHING, TAUGHT
@@ -126,7 +126,7 @@ class PosteriorDistance(DistanceLearner):
 
     cut = cut
     error_rate = 0.2
-    """The mean of the rate's prior; what was learned is in `error_rates` and `rate`."""
+    """The mean of the rate's prior; what was learned is in `rate`."""
     stepped = True
 
     def __init__(
@@ -194,22 +194,8 @@ class PosteriorDistance(DistanceLearner):
     @locked
     def suspects(self) -> list[Suspect]:
         """Return each verdict with the probability that it is wrong, the likeliest first: the share of the metrics that
-        were drawn under which it is."""
-        return ranked(self.verdicts, self._chances(self.verdicts))
-
-    @property
-    @locked
-    def error_rates(self) -> dict[str, float]:
-        """The share of wrong verdicts of each named auditor, with a Beta(2, 6) prior."""
-        told = [verdict for verdict in self.verdicts if verdict.auditor is not None]
-        wrong, found = self._chances(told), dict[str, float]()
-        for name in dict.fromkeys(str(verdict.auditor) for verdict in told):
-            mine = np.array([verdict.auditor == name for verdict in told])
-            found[name] = float((WRONG + wrong[mine].sum()) / (WRONG + RIGHT + mine.sum()))
-        return found
-
-    def _chances(self, verdicts: Sequence[Verdict]) -> NDArray[np.float64]:
-        """Return the probability that each verdict is wrong, before any belief that of the prior."""
+        were drawn under which it is, before any draw the prior's."""
+        verdicts = self.verdicts
         self._renew()
         chances = np.full(len(verdicts), self.error_rate)
         for copy, draws in enumerate(self._draws):
@@ -217,7 +203,7 @@ class PosteriorDistance(DistanceLearner):
             if draws is not None and mine:
                 answers = self._answers([verdicts[n] for n in mine])
                 chances[mine] = wrong_under(np.concatenate(draws.metrics), answers).mean(axis=0)
-        return chances
+        return ranked(verdicts, chances)
 
     # ------------------------------------------------------------------ for policies
 
@@ -231,13 +217,6 @@ class PosteriorDistance(DistanceLearner):
         """Believe what the log says, from the beginning."""
         assert self.dimension is not None
         self._allocate(self.dimension, self.copies)
-
-    def weigh_auditors(self, newest: int) -> None:
-        """Do nothing: rates are learned with the metric."""
-
-    def arrays_for(self, auditor: str | None) -> tuple[Any, ...]:
-        """Return the kernels' fields, the same for all auditors."""
-        return self._arrays
 
     # ------------------------------------------------------------------ files
 
@@ -255,10 +234,10 @@ class PosteriorDistance(DistanceLearner):
         """Return the learner that `snapshot` was taken of."""
         learner = super().restored(snapshot)
         learner._told = snapshot["told"]
-        for kept in snapshot["draws"]:
-            metrics, rate, found, possible = kept or [None] * 4
-            drawn = Draws(metrics, rate, found and Misfit(*found), possible)
-            learner._draws.append(None if kept is None else drawn)
+        learner._draws = [
+            kept and Draws(metrics=kept[0], rate=kept[1], misfit=kept[2] and Misfit(*kept[2]), possible=kept[3])
+            for kept in snapshot["draws"]
+        ]
         return learner
 
     # ------------------------------------------------------------------ inside

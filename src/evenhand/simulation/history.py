@@ -119,7 +119,6 @@ def assemble(
     if any(promise is not None for promise in promises.values()):
         none = np.full(len(world.arms), np.nan)
         shares = np.stack([none if promises[n] is None else promises[n].floats() for n in names])
-        said = [promise is not None and promise.behind is None for promise in map(promises.get, names)]
-        tolerance = [promises[n].tolerance if has else np.nan for n, has in zip(names, said, strict=True)]
+        tolerance = [np.nan if promises[n] is None else promises[n].tolerance for n in names]
         dataset = dataset.assign_coords(share=(("policy", "arm"), shares), tolerance=("policy", tolerance))
     return dataset

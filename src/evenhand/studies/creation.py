@@ -41,17 +41,17 @@ def write_study(store: Store, name: str, policy: Any, state: bytes, expire_after
         If the store has a study of this name.
     """
     birth, version = Birth(name, str(registry.name_of(policy)), new_secret(), now()), policy_version(policy)
-    try:
-        with store.writing() as connection:
+    with store.writing() as connection:
+        try:
             number = connection.scalar(insert(STUDIES).values(birth._asdict()).returning(STUDIES.c.id))
-            assert number is not None
-            write_snapshot(connection, number, 0, birth.digest, birth.created_at, version, state)
-            if expire_after is not None:
-                log = Log(store, number)
-                setting = {"expire_after": expire_after}
-                Transaction(connection, log, latest_replay(connection, log), int).set(setting)
-    except IntegrityError as error:
-        raise ArgumentError(f"{store.url}: study {name!r} already exists; choose another name") from error
+        except IntegrityError as error:
+            raise ArgumentError(f"{store.url}: study {name!r} already exists; choose another name") from error
+        assert number is not None
+        write_snapshot(connection, number, 0, birth.digest, birth.created_at, version, state)
+        if expire_after is not None:
+            log = Log(store, number)
+            setting = {"expire_after": expire_after}
+            Transaction(connection, log, latest_replay(connection, log), int).set(setting)
 
 
 def state_of_new(policy: Any) -> bytes:

@@ -32,5 +32,5 @@ def erase(
         transaction = state.transaction(connection, replay)
         forgotten = transaction.erase(list(found))
         only_snapshot(replay, connection, log.study, now())
-        transaction.commit()
+        transaction.write()
     return Erasure(len(set(found.values())), forgotten, store.purge(SUBJECTS, SNAPSHOTS))

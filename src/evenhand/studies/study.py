@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from sqlalchemy import bindparam, select
+
 from evenhand.arguments import whole
 from evenhand.display.html import Card, notes_of
 from evenhand.errors import ArgumentError, EvenhandError, UnknownStudyError, wanted
@@ -23,7 +25,7 @@ from evenhand.studies.log.reader import Reader
 from evenhand.studies.log.state import State
 from evenhand.studies.log.subjects import Erasure
 from evenhand.studies.signing import number_of, sign_ticket, ticket_number
-from evenhand.studies.store.statements import read
+from evenhand.studies.store.schema import STUDIES
 from evenhand.studies.store.storage import Storage
 from evenhand.studies.store.store import Store
 
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Study"]
 
-FOUND = f"SELECT id, {', '.join(Birth._fields)} FROM studies WHERE name = CAST(? AS VARCHAR)"
+NAMED = select(STUDIES).where(STUDIES.c.name == bindparam("name"))
 MOST = 1_000_000
 """The most decisions of one transaction."""
 
@@ -59,12 +61,13 @@ class Study:
 
     def __init__(self, store: Store, name: str | None) -> None:
         with store.reading() as connection:
-            found = read(connection, FOUND, name)
-        if not found:
+            born = connection.execute(NAMED, {"name": name}).first()
+        if born is None:
             there = ", ".join(store.names()[:12]) or "it has none"
             raise UnknownStudyError(f"{store.url}: no study is named {name!r}; there: {there}")
-        number, *born = found[0]
-        self.store, self._birth, self._log = store, Birth(*born), Log(store, number)
+        fields = born._asdict()
+        self.store, self._log = store, Log(store, fields.pop("id"))
+        self._birth = Birth(**fields)
         self.log = Reader(store, self._log, self._birth)
         self.state = State(store, self._log, self._read)
         self._statistics: Statistics | None = None

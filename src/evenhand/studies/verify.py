@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, func, select, text
 
 from evenhand.display.html import Card, Shown
 from evenhand.display.progress import tracked
@@ -25,7 +25,7 @@ from evenhand.studies.log.state import State
 from evenhand.studies.log.subjects import changed_subjects, sealed_under
 from evenhand.studies.statistics.mark import Count, Mark
 from evenhand.studies.store.integrity import damages
-from evenhand.studies.store.statements import read
+from evenhand.studies.store.schema import SNAPSHOTS, STUDIES
 from evenhand.studies.store.store import Store
 
 __all__ = ["Verification", "verify"]
@@ -204,15 +204,15 @@ def _follow(entries: Iterable[Entry], verifier: _Verifier | None, count: Count) 
 
 def _duplicate_keys(connection: Connection, study: int) -> Iterator[str]:
     """Yield the keys that several decisions have, which only a damaged index can allow."""
-    keyed = f"SELECT key, count(*) FROM {_unindexed(connection)} WHERE study = ? AND key IS NOT NULL"
-    for key, times in read(connection, f"{keyed} GROUP BY key HAVING count(*) > 1", study):
+    keyed = f"SELECT key, count(*) FROM {_unindexed(connection)} WHERE study = :study AND key IS NOT NULL"
+    for key, times in connection.execute(text(f"{keyed} GROUP BY key HAVING count(*) > 1"), {"study": study}):
         yield f"{times} decisions stand under the key {shown_key(key)!r}"
 
 
 def _missing(connection: Connection, log: Log, last: int, reached: int) -> Iterator[str]:
     """Yield a problem if the number of entries is not the number of the last one."""
-    counted = f"SELECT count(*) FROM {_unindexed(connection)} WHERE study = ?"
-    there = read(connection, counted, log.study)[0][0]
+    counted = text(f"SELECT count(*) FROM {_unindexed(connection)} WHERE study = :study")
+    there = connection.scalar(counted, {"study": log.study})
     if not last == reached == there:
         seen = f"the last that can be read in order has the number {reached}"
         yield f"the last entry has the number {last}, there are {there} entries, {seen}"
@@ -231,7 +231,8 @@ class _Verifier:
     """
 
     def __init__(self, connection: Connection, log: Log, birth: str, mark: Mark | None, notes: list[str]) -> None:
-        (born,) = read(connection, f"SELECT {', '.join(Birth._fields)} FROM studies WHERE id = ?", log.study)
+        fields = (STUDIES.c[name] for name in Birth._fields)
+        born = connection.execute(select(*fields).where(STUDIES.c.id == log.study)).one()
         begun = first_replay(connection, log)
         if begun.sequence or not Birth(*born).digest == begun.digest == birth:
             parts = "the study's name, policy, secret and time of creation"
@@ -253,10 +254,10 @@ class _Verifier:
             if mark.sequence:
                 notes.append(f"entries 1 to {mark.sequence} were not read: an earlier verification found them sound")
         self._kept: dict[int, list[Snapshot]] = defaultdict(list)
-        for one in snapshots(connection, log, "AND sequence >= ?", self.count.sequence):
+        for one in snapshots(connection, log.study, self.count.sequence):
             self._kept[one.sequence].append(one)
-        own = snapshots(connection, log, "AND version = ? ORDER BY sequence LIMIT 1", self._version)
-        self._began = own[0].sequence if own else 0
+        own = SNAPSHOTS.c.study == log.study, SNAPSHOTS.c.version == self._version
+        self._began = connection.scalar(select(func.min(SNAPSHOTS.c.sequence)).where(*own)) or 0
         last, _ = log.last(connection)
         if self._kept and max(self._kept) > last:
             after = max(self._kept)
@@ -305,7 +306,7 @@ class _Verifier:
         if digest != kept.digest or (own and not same and not (began or self._policy is None)):
             raise ReplayError(f"the snapshot after entry {kept.sequence} is not the state that replay comes to")
         if own and not same:
-            self._policy = replay_at(self._log, [kept]).whole_copy(self._connection)
+            self._policy = replay_at(self._log, kept).whole_copy(self._connection)
             why = f"version {self._version} began" if not self._erased else "the state was saved"
             taken = ", taking that state as it is" if self._erased else ""
             self._notes.append(f"{why} after entry {kept.sequence}: replayed from there{taken}")

@@ -15,7 +15,6 @@ from evenhand.protocol import Label
 __all__ = [
     "changing_shares",
     "delay_of",
-    "labels_in",
     "named_shares",
     "names_of",
     "numbers_of",
@@ -38,20 +37,6 @@ def shares_of(text: str, arms: Sequence[Label]) -> dict[Label, Any]:
     if unknown:
         raise SharesError(wanted_one_of("--shares", arms, unknown[0], what="arms among"))
     return {arm: named.get(arm, 0) for arm in arms}
-
-
-def labels_in(text: str, option: str) -> list[Any]:
-    """Read labels a,b, or a list as JSON.
-
-    >>> labels_in("a, b", "--available"), labels_in('["a,b", 17]', "--available")
-    (['a', 'b'], ['a,b', 17])
-    """
-    if not text.lstrip().startswith("["):
-        return [label.strip() for label in text.split(",")]
-    try:
-        return list(json.loads(text))
-    except ValueError as error:
-        raise ArgumentError(wanted(option, 'labels a,b,c or ["a", "b"] as JSON', text)) from error
 
 
 def changing_shares(text: str) -> Any:

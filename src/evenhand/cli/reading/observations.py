@@ -90,7 +90,8 @@ def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
 
 def groups_of(text: str, study: Study) -> dict[Label, Any] | list[Any]:
     """Read the groups of some arms, a=men,b=women, or a JSON file or object, or those of all arms as a list in JSON."""
-    from evenhand.cli.reading.inputs import labels_in, named_shares
+    from evenhand.cli.reading.inputs import named_shares
+    from evenhand.cli.reading.labels import labels_in
 
     traits = traits_of(study.state.bare_copy())
     names = {str(name): name for name in getattr(traits.membership, "names", ())}

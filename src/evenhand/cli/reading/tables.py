@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from evenhand.cli.reading.inputs import labels_in
+from evenhand.cli.reading.labels import labels_in
 from evenhand.data import files
 from evenhand.data.csv_files import EVERY
 from evenhand.data.csv_form import CsvForm, detected

@@ -56,7 +56,7 @@ def ask(
 ) -> None:
     """Take a decision. It is saved with its reason before it is printed as one line of JSON."""
     from evenhand.cli.output import line
-    from evenhand.cli.reading.inputs import labels_in
+    from evenhand.cli.reading.labels import labels_in
     from evenhand.cli.reading.observations import contexts_of, groups_of
     from evenhand.cli.studies.changes import labels_of
     from evenhand.studies import Operation, Study

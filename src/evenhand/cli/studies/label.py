@@ -61,7 +61,8 @@ def label(
 
     from evenhand.cli.output import as_json, records, say, say_notes
     from evenhand.cli.reading.empty_cells import without_empty_cells
-    from evenhand.cli.reading.inputs import labels_in, names_of
+    from evenhand.cli.reading.inputs import names_of
+    from evenhand.cli.reading.labels import labels_in
     from evenhand.cli.reading.tables import GIVEN, label_file, read_as_written
     from evenhand.data.csv_files import write_csv
     from evenhand.errors import ArgumentError, ExhaustedError, wanted

@@ -189,7 +189,7 @@ def _labels(labels: Any, shares: str, groups: str) -> dict[str, Any]:
 
 def _arms(text: str, log: Path | None, column: str) -> Any:
     """Return the labels of the arms, or their number; None where they are not named."""
-    from evenhand.cli.reading.inputs import labels_in
+    from evenhand.cli.reading.labels import labels_in
     from evenhand.cli.reading.tables import read_log
 
     if log is not None:

@@ -216,11 +216,8 @@ def _beyond_shares(promise: dict[str, Any]) -> list[str]:
         lines.append(f"The promise {kept} {promise['when']}.")
     if "plays" in promise:
         lines.append(f"{promise['plays']} arms are played in a round.")
-    told = {
-        "At most behind, in plays": [f"{one['label']} {one['behind']:.4g}" for one in promise.get("behind", ())],
-        "Retired": list(map(str, promise.get("retired", ()))),
-    }
-    lines += [f"{name}: {', '.join(parts)}." for name, parts in told.items() if parts]
+    if promise.get("retired"):
+        lines.append(f"Retired: {', '.join(map(str, promise['retired']))}.")
     for epoch in promise.get("history", ()):
         shares = ", ".join(f"{one['label']} {one['share']:.4g}" for one in epoch["shares"])
         when = "" if epoch["at"] is None else f" ({epoch['at']:%Y-%m-%d %H:%M}, {epoch['kind']})"
@@ -257,7 +254,7 @@ def pictures(statistics: Statistics) -> dict[str, Callable[..., Any]]:
     drawn: dict[str, Callable[..., Any]] = {"shares": partial(plot_course, rounds, counts, labels, promised, caps)}
     owed = [] if promise is None else [arm for arm, share in enumerate(promise.shares) if share]
     if promise is not None and owed:
-        limit = promise.breaks_at if statistics.when == "at every round" else None
+        limit = promise.slack + 1.0 if statistics.when == "at every round" else None
         stretches = np.array_split(np.arange(len(moments)), min(STRETCHES, len(moments)))
         behind = np.array([moment.owed for moment in moments])[:, owed]
         ends = [rounds[stretch[-1]] for stretch in stretches]

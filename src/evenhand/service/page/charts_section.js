@@ -47,7 +47,7 @@ function limitWords(promise) {
   if (promise?.when !== "at every round" || slack == null) {
     return "Decisions behind the promised share; below zero is ahead. Where there are many rounds, a point is the largest of those read in a stretch; arms far ahead run off the lower edge.";
   }
-  return `Decisions behind the promised share; below zero is ahead. An arm ${Number.isInteger(slack) ? slack : number(slack)} or more behind breaks the promise. Where there are many rounds, a point is the largest of those read in a stretch; arms far ahead run off the lower edge.`;
+  return `Decisions behind the promised share; below zero is ahead. An arm ${count(slack)} or more behind breaks the promise. Where there are many rounds, a point is the largest of those read in a stretch; arms far ahead run off the lower edge.`;
 }
 
 function chooser(series, ui, word) {

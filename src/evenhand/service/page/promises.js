@@ -1,7 +1,7 @@
 // What is promised, clause by clause: shares, caps, sets, windows, plays, arms off offer, and past shares.
 
 import { el } from "./dom.js";
-import { count, counted, number, percent, time } from "./format.js";
+import { count, counted, percent, time } from "./format.js";
 import { named } from "./labels.js";
 import { keyOf } from "./promised.js";
 import { section } from "./section.js";
@@ -16,7 +16,6 @@ export function promises({ state }) {
     ...floors(state.arms),
     told.tolerance >= 1 ? `An arm may be ${counted(Math.floor(told.tolerance), "decision")} behind its share.` : null,
     told.plays ? `${count(told.plays)} arms are played in a round, none of them twice.` : null,
-    ...(told.behind ?? []).map(({ label, behind }) => [named(label), ` is behind its share by at most ${number(behind)}.`]),
     ...alike(told.caps ?? [], "cap").map(({ who, several, value }) => [
       who,
       ` ${several ? "have each" : "has"} at most ${percent(value)} of the rounds.`,

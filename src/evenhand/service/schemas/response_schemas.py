@@ -169,13 +169,6 @@ class WorstCase(BaseModel):
     rounds_in_violation: int
 
 
-class BehindOut(BaseModel):
-    """By how many pulls an arm may be behind its share."""
-
-    label: str | int
-    behind: float
-
-
 class CapOut(BaseModel):
     """The largest part of the rounds that an arm may have."""
 
@@ -220,11 +213,10 @@ class PromiseOut(WorstCase):
 
     when: Literal["at every round", "at the horizon", "in the long run", "in every window"]
     kept: bool | None
-    tolerance: float | None = Field(description="By how many pulls an arm may be behind; null beside `behind`.")
+    tolerance: float | None = Field(description="By how many pulls an arm may be behind.")
     broken_from: float | None = Field(
-        None, description="The shortfall from which on the promise is broken; null where it differs by arm."
+        None, description="The shortfall from which on the promise is broken; null where no shares are promised."
     )
-    behind: list[BehindOut] | None = Field(None, description="By how much each arm may be behind, exactly.")
     plays: int | None = Field(None, description="How many arms are played in a round, where several are.")
     caps: list[CapOut] | None = None
     sets: list[SetOut] | None = Field(None, description="Shares of sets of arms.")

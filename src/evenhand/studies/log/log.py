@@ -8,17 +8,15 @@ from datetime import datetime
 from itertools import chain
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, func, select
-from sqlalchemy.sql import ColumnElement
+from sqlalchemy import BigInteger, Connection, CursorResult, Select, bindparam, func, insert, select
 
 from evenhand.errors import StoreError
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import Event, from_text, moment, shown_arguments
 from evenhand.studies.log.request_keys import shown_key
 from evenhand.studies.log.subjects import opened
-from evenhand.studies.store.schema import EVENTS
-from evenhand.studies.store.server import Prepared, driver_of, execute, literals
-from evenhand.studies.store.statements import marks, read
+from evenhand.studies.store.engine import sqlite_of
+from evenhand.studies.store.schema import EVENTS, STUDIES
 from evenhand.studies.store.store import Store
 
 __all__ = ["CLOSED", "LARGEST", "Log", "Record", "as_event", "record_of"]
@@ -26,33 +24,47 @@ __all__ = ["CLOSED", "LARGEST", "Log", "Record", "as_event", "record_of"]
 CLOSED = {"tell": "told", "forget": "forgotten", "expire": "expired"}
 """The status of a ticket that an entry of this kind closed."""
 
-ALL = select(*(EVENTS.c[name] for name in Entry._fields))
-FOUND = f"SELECT {', '.join(Entry._fields)} FROM events WHERE study = ? AND "
-CLOSINGS = (
-    "(SELECT count(*) FROM events AS closing WHERE closing.study = events.study AND closing.ticket = events.ticket "
-    f"AND closing.kind IN ({', '.join(map(repr, CLOSED))}))"
-)
-"""How many entries closed an entry's ticket; see `Log._closed` why it counts."""
-IN_ORDER = "ORDER BY +sequence"
-"""Puts the few entries that an index finds in order; without the plus a database reads the whole log in its order."""
-APPEND = f"INSERT INTO events (study, {', '.join(Entry._fields)}) VALUES "
-LAST = "SELECT sequence, digest FROM events WHERE study = {0} ORDER BY sequence DESC LIMIT 1"
-LOCK = "SELECT FROM studies WHERE id = {0} FOR UPDATE"
-"""Begins a transaction on a server; a statement behind it sees entries that were written during the wait for it."""
-VALUES = "integer, bigint, text, bigint, bigint, text, text, text, text, text, text, text"
-ON_SERVER = Prepared(
-    {
-        "append": (VALUES, APPEND + "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"),
-        "last": ("integer", LAST.format("$1")),
-        "lock": ("integer", LOCK.format("$1")),
-    }
-)
-"""The statements of a transaction on a server."""
-CLOSING = EVENTS.alias()
-"""Entries that may have closed a ticket."""
 PAGE = 1_000
 """Entries that are read at a time."""
 LARGEST = 2**63 - 1
+
+# The statements, built once: to build one takes longer than the database needs for it.
+MINE = EVENTS.c.study == bindparam("study")
+ALL = select(*(EVENTS.c[name] for name in Entry._fields)).where(MINE)
+UP_TO = EVENTS.c.sequence + 0 <= bindparam("up_to")
+"""The sum keeps the index by sequence out: by it, a database reads the whole log for a few entries."""
+SOME = EVENTS.c.ticket.in_(bindparam("tickets", expanding=True))
+ASKS = EVENTS.c.kind == "ask"
+CLOSING = EVENTS.alias()
+"""Entries that may have closed a ticket."""
+CLOSES = (
+    CLOSING.c.study == EVENTS.c.study,
+    CLOSING.c.ticket == EVENTS.c.ticket,
+    CLOSING.c.kind.in_(CLOSED),
+    CLOSING.c.sequence + 0 <= bindparam("up_to"),
+)
+OPEN = select(func.count()).select_from(CLOSING).where(*CLOSES).correlate(EVENTS).scalar_subquery() == 0
+"""Counts, so that a server looks each ticket up by the index: EXISTS becomes a join, for which a server without
+statistics reads the whole log once for each ticket."""
+
+LOCK = select(STUDIES.c.id).where(STUDIES.c.id == bindparam("study")).with_for_update()
+LAST = select(EVENTS.c.sequence, EVENTS.c.digest).where(MINE).order_by(EVENTS.c.sequence.desc()).limit(1)
+APPEND = insert(EVENTS)
+LAST_IN_SQLITE = "SELECT sequence, digest FROM events WHERE study = ? ORDER BY sequence DESC LIMIT 1"
+APPEND_IN_SQLITE = f"INSERT INTO events (study, {', '.join(Entry._fields)}) VALUES (?{', ?' * len(Entry._fields)})"
+DIGEST = select(EVENTS.c.digest).where(MINE, EVENTS.c.sequence == bindparam("sequence"))
+WITH_DIGEST = select(EVENTS.c.sequence).where(MINE, EVENTS.c.digest == bindparam("digest")).limit(1)
+BEHIND = EVENTS.c.sequence > bindparam("after"), EVENTS.c.sequence <= bindparam("up_to")
+FOLLOWING = ALL.where(*BEHIND).order_by(EVENTS.c.sequence).limit(PAGE)
+OF_TICKETS = ALL.where(SOME, UP_TO).order_by(EVENTS.c.sequence + 0)
+OF_KEYS = ALL.where(EVENTS.c.key.in_(bindparam("keys", expanding=True)))
+LATE = ALL.where(SOME, ASKS, EVENTS.c.at <= bindparam("before"), OPEN)
+BETWEEN = EVENTS.c.ticket > bindparam("after"), EVENTS.c.ticket <= bindparam("last")
+MOST = bindparam("most", type_=BigInteger)
+OPEN_ASKS = ALL.where(ASKS, *BETWEEN, UP_TO, OPEN).order_by(EVENTS.c.ticket).limit(MOST)
+OPEN_TICKETS = OPEN_ASKS.with_only_columns(EVENTS.c.ticket)
+LAST_TICKETS = select(EVENTS.c.ticket).where(MINE, ASKS).order_by(EVENTS.c.ticket.desc()).limit(MOST)
+SETTINGS = select(EVENTS.c.sequence, EVENTS.c.given).where(MINE, EVENTS.c.ticket.is_(None), EVENTS.c.kind == "set")
 
 
 class Record(NamedTuple):
@@ -83,156 +95,120 @@ class Log:
 
     def __init__(self, store: Store, study: int) -> None:
         self._store, self.study = store, study
-        self._last = LAST.format(int(study))
 
-    def begin(self, connection: Connection) -> int:
-        """Begin a transaction that writes, if the store has not begun it; return the last entry's position."""
-        driver = driver_of(connection)
-        if self._store.serial:
-            found = driver.execute(self._last).fetchone()
-        else:
-            call, number = ON_SERVER.call, str(self.study)
-            found = ON_SERVER.begin(driver, f"{call('lock', number)}; {call('last', number)}")
-        return int(found[0]) if found else 0
+    def lock(self, connection: Connection) -> int:
+        """Keep other writers out until the transaction ends, and return the last entry's position.
+
+        A server reads the last entry in a statement of its own: one that waits for the lock sees the log as it was
+        before the wait, and the next decision would be taken twice.
+        """
+        if not self._store.serial:
+            self._run(connection, LOCK)
+        return self.last(connection)[0]
 
     def last(self, connection: Connection) -> tuple[int, str]:
         """Return the last entry's position and digest, (0, "") for an empty log."""
-        return driver_of(connection).execute(self._last).fetchone() or (0, "")
+        if self._store.serial:
+            found = sqlite_of(connection).execute(LAST_IN_SQLITE, (self.study,)).fetchone()
+        else:
+            found = self._run(connection, LAST).first()
+        return (0, "") if found is None else (found[0], found[1])
 
     def digest(self, connection: Connection, sequence: int) -> str | None:
         """Return the digest of an entry, None where there is no such entry."""
-        found = self._stored(connection, "sequence = ?", sequence)
-        return found[0].digest if found else None
+        return self._run(connection, DIGEST, sequence=sequence).scalar()
 
     def has_digest(self, connection: Connection, digest: str) -> bool:
-        """Say whether an entry has this digest."""
-        return bool(self._stored(connection, "digest = CAST(? AS VARCHAR) LIMIT 1", digest))
+        """Return whether an entry has this digest."""
+        return self._run(connection, WITH_DIGEST, digest=digest).first() is not None
 
-    def append(self, connection: Connection, entries: Sequence[Entry], *, commit: bool = False) -> None:
-        """Write entries at the end.
+    def append(self, connection: Connection, entries: Sequence[Entry]) -> None:
+        """Write entries at the end."""
+        if entries and self._store.serial:
+            rows = [(self.study, *entry) for entry in entries]
+            sqlite_of(connection).executemany(APPEND_IN_SQLITE, rows)
+        elif entries:
+            connection.execute(APPEND, [{"study": self.study, **entry._asdict()} for entry in entries])
 
-        Parameters
-        ----------
-        commit : end the transaction of a server that `begin` began, in the same round trip. That of a file ends with
-            its block.
-        """
-        if not entries:
-            return
-        driver = driver_of(connection)
-        if self._store.serial:
-            row = f"(?{', ?' * len(Entry._fields)})"
-            driver.executemany(APPEND + row, [(self.study, *entry) for entry in entries])
-        else:
-            rows = [literals(driver, (self.study, *entry)) for entry in entries]
-            many = APPEND + ", ".join(f"({row})" for row in rows)
-            said = ON_SERVER.call("append", rows[0]) if commit and len(rows) == 1 else many
-            execute(driver, f"{said}; COMMIT" if commit else said)
-
-    def pages(self, connection: Connection, after: int = 0, up_to: int | None = None) -> Iterator[list[Entry]]:
+    def pages(self, connection: Connection, after: int = 0, up_to: int = LARGEST) -> Iterator[list[Entry]]:
         """Yield the entries after the one numbered `after`, in pages."""
         while True:
-            last = LARGEST if up_to is None else up_to
-            page = f"sequence > ? AND sequence <= ? ORDER BY sequence LIMIT {PAGE}"
-            rows = self._stored(connection, page, after, last)
-            if rows:
-                yield opened(connection, rows)
-            if len(rows) < PAGE:
+            page = self._entries(connection, FOLLOWING, after=after, up_to=up_to)
+            if page:
+                yield page
+            if len(page) < PAGE:
                 return
-            reached = rows[-1].sequence
+            reached = page[-1].sequence
             if type(reached) is not int or reached <= after:  # an index and its table say different things
                 raise StoreError(f"the database is damaged: entry {reached!r} was found behind entry {after}")
             after = reached
 
-    def rows(self, connection: Connection, after: int = 0, up_to: int | None = None) -> Iterator[Entry]:
+    def rows(self, connection: Connection, after: int = 0, up_to: int = LARGEST) -> Iterator[Entry]:
         """Yield the entries after the one numbered `after`, read a page at a time."""
         return chain.from_iterable(self.pages(connection, after, up_to))
 
     def of_ticket(self, connection: Connection, ticket: int) -> list[Event]:
         """Return the entries about a ticket."""
-        found = opened(connection, self._stored(connection, f"ticket = ? {IN_ORDER}", ticket))
-        return list(map(as_event, found))
+        return list(map(as_event, self._entries(connection, OF_TICKETS, tickets=[ticket], up_to=LARGEST)))
 
     def of_tickets(self, connection: Connection, tickets: Sequence[int], up_to: int) -> dict[int, list[Entry]]:
         """Return the entries about these tickets up to the one numbered `up_to`, by ticket, the asks first."""
         found: dict[int, list[Entry]] = defaultdict(list)
-        for start in range(0, len(tickets), PAGE):
-            some = tickets[start : start + PAGE]
-            about = f"ticket IN ({marks(some)}) AND +sequence <= ? {IN_ORDER}"
-            for entry in opened(connection, self._stored(connection, about, *some, up_to)):
+        for some in _paged(tickets):
+            for entry in self._entries(connection, OF_TICKETS, tickets=some, up_to=up_to):
                 found[entry.ticket or 0].append(entry)
         return found
 
     def open_asks(
-        self, connection: Connection, after: int, up_to: int, most: int | None = None, *, at: int | None = None
+        self, connection: Connection, after: int, last: int, most: int = LARGEST, *, up_to: int = LARGEST
     ) -> list[Entry]:
         """Return the asks of the first open tickets behind the number `after`, in order.
 
         Parameters
         ----------
-        up_to : the last number.
-        most : how many at most; all where it is None.
-        at : the entry after which they were open; the last where it is None.
+        last : the last number.
+        most : how many at most.
+        up_to : the entry after which they were open.
         """
-        still = EVENTS.c.kind == "ask", EVENTS.c.ticket > after, EVENTS.c.ticket <= up_to, ~self._closed(at)
-        asks = ALL if at is None else ALL.where(EVENTS.c.sequence <= at)
-        return self._entries(connection, asks.where(*still).order_by(EVENTS.c.ticket).limit(most))
+        return self._entries(connection, OPEN_ASKS, after=after, last=last, most=most, up_to=up_to)
 
     def open_tickets(self, connection: Connection, after: int) -> list[int]:
         """Return the numbers of all open tickets behind `after`."""
-        mine = EVENTS.c.study == self.study
-        still = mine, EVENTS.c.kind == "ask", EVENTS.c.ticket > after, ~self._closed(None)
-        return list(connection.scalars(select(EVENTS.c.ticket).where(*still).order_by(EVENTS.c.ticket)))
-
-    def _closed(self, at: int | None) -> ColumnElement[bool]:
-        """Return the condition that an entry's ticket was closed, up to the entry numbered `at`.
-
-        It counts, so that a server looks each ticket up by the index: EXISTS becomes a join, for which a server without
-        statistics reads the whole log once for each ticket.
-        """
-        mine = CLOSING.c.study == EVENTS.c.study, CLOSING.c.ticket == EVENTS.c.ticket, CLOSING.c.kind.in_(CLOSED)
-        closed = select(func.count()).select_from(CLOSING).where(*mine)
-        if at is not None:
-            closed = closed.where(CLOSING.c.sequence + 0 <= at)  # the sum keeps the index by sequence out
-        return closed.correlate(EVENTS).scalar_subquery() > 0
+        every = {"after": after, "last": LARGEST, "most": LARGEST, "up_to": LARGEST}
+        return list(self._run(connection, OPEN_TICKETS, **every).scalars())
 
     def late(self, connection: Connection, tickets: Sequence[int], before: int) -> list[Entry]:
         """Return the asks of those of these tickets that are open and were handed out at `before` or earlier."""
-        found: list[Entry] = []
-        for start in range(0, len(tickets), PAGE):
-            some = tickets[start : start + PAGE]
-            late = f"ticket IN ({marks(some)}) AND kind = 'ask' AND at <= ? AND {CLOSINGS} = 0"
-            found += opened(connection, self._stored(connection, late, *some, before))
-        return found
+        found = (
+            self._entries(connection, LATE, tickets=some, before=before, up_to=LARGEST) for some in _paged(tickets)
+        )
+        return list(chain.from_iterable(found))
 
     def last_tickets(self, connection: Connection, most: int = 1) -> list[int]:
         """Return the numbers of the last tickets, newest first."""
-        asks = "SELECT ticket FROM events WHERE study = ? AND kind = 'ask' ORDER BY ticket DESC LIMIT ?"
-        return [ticket for (ticket,) in read(connection, asks, self.study, most)]
+        return list(self._run(connection, LAST_TICKETS, most=most).scalars())
 
     def setting(self, connection: Connection, up_to: int) -> dict[str, Any]:
         """Return the last setting up to the entry numbered `up_to`, an empty dict if there is none."""
-        return dict(from_text(self.setting_text(connection, up_to) or "{}"))
-
-    def setting_text(self, connection: Connection, up_to: int) -> str | None:
-        """Return the same as the log keeps it, None if there is none."""
-        every = "SELECT sequence, given FROM events WHERE study = ? AND ticket IS NULL AND kind = 'set'"
-        rows = read(connection, every, self.study)
-        return max(((sequence, given) for sequence, given in rows if sequence <= up_to), default=(0, None))[1]
+        rows = [(sequence, given) for sequence, given in self._run(connection, SETTINGS) if sequence <= up_to]
+        return dict(from_text(max(rows, default=(0, "{}"))[1]))
 
     def of_keys(self, connection: Connection, keys: Sequence[str]) -> dict[str, Event]:
         """Return the entries of the asks with these keys, by key."""
-        pages = (keys[start : start + PAGE] for start in range(0, len(keys), PAGE))
-        stored = (self._stored(connection, f"key IN ({marks(page)})", *page) for page in pages)
-        return {str(entry.key): as_event(entry) for entries in stored for entry in opened(connection, entries)}
+        found = (self._entries(connection, OF_KEYS, keys=some) for some in _paged(keys))
+        return {str(entry.key): as_event(entry) for entry in chain.from_iterable(found)}
 
-    def _stored(self, connection: Connection, condition: str, *values: Any) -> list[Entry]:
-        """Return the entries of which a condition is true, as they are stored."""
-        return list(map(Entry._make, read(connection, FOUND + condition, self.study, *values)))
+    def _run(self, connection: Connection, statement: Select[Any], **values: Any) -> CursorResult[*tuple[Any, ...]]:
+        return connection.execute(statement, {"study": self.study, **values})
 
-    def _entries(self, connection: Connection, query: Select[Any]) -> list[Entry]:
-        """Return the entries of this log that a query finds, decrypted as far as their keys are there."""
-        found = connection.execute(query.where(EVENTS.c.study == self.study))
-        return opened(connection, list(map(Entry._make, found)))
+    def _entries(self, connection: Connection, statement: Select[Any], **values: Any) -> list[Entry]:
+        """Return the entries that a statement finds, decrypted as far as their keys are there."""
+        return opened(connection, list(map(Entry._make, self._run(connection, statement, **values))))
+
+
+def _paged(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Yield them a few at a time: a statement has room for so many."""
+    return (values[start : start + PAGE] for start in range(0, len(values), PAGE))
 
 
 def as_event(entry: Entry) -> Event:

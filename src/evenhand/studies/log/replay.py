@@ -141,7 +141,7 @@ class Replay:
         """Return an independent copy of the policy, with all open tickets."""
         copy = self.copy()
         if getattr(copy, "apart", False):
-            for ask in self.log.open_asks(connection, self.tickets.floor, LAST, at=self.sequence):
+            for ask in self.log.open_asks(connection, self.tickets.floor, LAST, up_to=self.sequence):
                 if not copy.remembers(ask.ticket):
                     take_up(copy, ask)
         return copy

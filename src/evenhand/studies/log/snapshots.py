@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
-from sqlalchemy import Connection
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, select
 
 from evenhand.errors import EvenhandError, StateFileError
 from evenhand.registry import register
@@ -14,7 +13,7 @@ from evenhand.studies.log.log import Log
 from evenhand.studies.log.open_tickets import alone
 from evenhand.studies.log.replay import Replay
 from evenhand.studies.log.subjects import has_subjects
-from evenhand.studies.store.statements import change, read
+from evenhand.studies.store.schema import SNAPSHOTS
 
 __all__ = [
     "Snapshot",
@@ -44,13 +43,12 @@ class Snapshot(NamedTuple):
     state: bytes
 
 
-FOUND = f"SELECT {', '.join(Snapshot._fields)} FROM snapshots WHERE study = ? "
-WRITE = f"INSERT INTO snapshots ({', '.join(Snapshot._fields)}, study) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
-DROP = (
-    "DELETE FROM snapshots WHERE study = ? AND sequence NOT IN "
-    "(SELECT MIN(sequence) FROM snapshots WHERE study = ? GROUP BY version) AND sequence NOT IN "
-    f"(SELECT sequence FROM snapshots WHERE study = ? ORDER BY sequence DESC LIMIT {KEPT})"
-)
+MINE = SNAPSHOTS.c.study == bindparam("study")
+FOUND = select(*(SNAPSHOTS.c[name] for name in Snapshot._fields)).where(MINE)
+NEWEST = select(SNAPSHOTS.c.sequence).where(MINE).order_by(SNAPSHOTS.c.sequence.desc()).limit(KEPT)
+FIRST = FOUND.order_by(SNAPSHOTS.c.sequence, SNAPSHOTS.c.at).limit(1)
+LATEST = FOUND.order_by(SNAPSHOTS.c.sequence.desc(), SNAPSHOTS.c.at.desc()).limit(1)
+FIRST_OF_VERSION = select(func.min(SNAPSHOTS.c.sequence)).where(MINE).group_by(SNAPSHOTS.c.version)
 
 
 @register("studies/state", kind="part")
@@ -94,13 +92,13 @@ def take_snapshot(replay: Replay, connection: Connection, study: int, at: int) -
 def take_resting_place(replay: Replay, connection: Connection, study: int, at: int) -> None:
     """Write a snapshot that lasts until the next one of this process, and takes the place of no other."""
     _leave_resting_place(replay, connection, study)
-    change(connection, WRITE, replay.sequence, replay.version, at, replay.digest, _state_of(replay), study)
+    _add(connection, study, Snapshot(replay.sequence, replay.version, at, replay.digest, _state_of(replay)))
     replay.resting = replay.sequence
 
 
 def _leave_resting_place(replay: Replay, connection: Connection, study: int) -> None:
     if replay.resting:
-        change(connection, "DELETE FROM snapshots WHERE study = ? AND sequence = ?", study, replay.resting)
+        connection.execute(delete(SNAPSHOTS).where(MINE, SNAPSHOTS.c.sequence == replay.resting), {"study": study})
         replay.resting = 0
 
 
@@ -114,7 +112,7 @@ def _state_of(replay: Replay) -> bytes:
 def mark_version(replay: Replay, connection: Connection, study: int, at: int) -> None:
     """Take a snapshot if other code wrote the last entry: the first state of this code."""
     if replay.writer != replay.version:
-        if not read(connection, "SELECT 1 FROM snapshots WHERE study = ? AND version = ?", study, replay.version):
+        if not _has(connection, study, SNAPSHOTS.c.version == replay.version):
             take_snapshot(replay, connection, study, at)
         replay.writer = replay.version
 
@@ -122,26 +120,40 @@ def mark_version(replay: Replay, connection: Connection, study: int, at: int) ->
 def only_snapshot(replay: Replay, connection: Connection, study: int, at: int) -> None:
     """Take a snapshot, and delete all others but the first: they may hold the contexts of open tickets."""
     take_snapshot(replay, connection, study, at)
-    others = "DELETE FROM snapshots WHERE study = ? AND sequence > 0 AND sequence != ?"
-    change(connection, others, study, replay.sequence)
+    others = SNAPSHOTS.c.sequence.not_in((0, replay.sequence))
+    connection.execute(delete(SNAPSHOTS).where(MINE, others), {"study": study})
 
 
 def write_snapshot(
     connection: Connection, study: int, sequence: int, digest: str, now: int, version: str, state: bytes
 ) -> None:
     """Store a state; of earlier ones, keep each version's first and the last few."""
-    change(connection, WRITE, sequence, version, now, digest, state, study)
-    change(connection, DROP, study, study, study)
+    _add(connection, study, Snapshot(sequence, version, now, digest, state))
+    old = SNAPSHOTS.c.sequence.not_in(FIRST_OF_VERSION), SNAPSHOTS.c.sequence.not_in(NEWEST)
+    connection.execute(delete(SNAPSHOTS).where(MINE, *old), {"study": study})
 
 
-def snapshots(connection: Connection, log: Log, rest: str, *values: Any) -> list[Snapshot]:
-    """Return snapshots of a log; the rest of the statement says which, and in which order."""
-    return list(map(Snapshot._make, read(connection, FOUND + rest, log.study, *values)))
+def _add(connection: Connection, study: int, snapshot: Snapshot) -> None:
+    """Store a snapshot, unless there is one of this entry and version: both hold the same state."""
+    same = SNAPSHOTS.c.sequence == snapshot.sequence, SNAPSHOTS.c.version == snapshot.version
+    if not _has(connection, study, *same):
+        connection.execute(insert(SNAPSHOTS), {"study": study, **snapshot._asdict()})
+
+
+def _has(connection: Connection, study: int, *conditions: ColumnElement[bool]) -> bool:
+    found = select(SNAPSHOTS.c.sequence).where(MINE, *conditions).limit(1)
+    return connection.execute(found, {"study": study}).first() is not None
+
+
+def snapshots(connection: Connection, study: int, after: int) -> list[Snapshot]:
+    """Return the snapshots of a study that were taken after this entry or later ones."""
+    found = connection.execute(FOUND.where(SNAPSHOTS.c.sequence >= after), {"study": study})
+    return list(map(Snapshot._make, found))
 
 
 def latest_replay(connection: Connection, log: Log) -> Replay:
     """Return the replay at the last snapshot."""
-    replay = replay_at(log, snapshots(connection, log, "ORDER BY sequence DESC, at DESC LIMIT 1"))
+    replay = replay_at(log, connection.execute(LATEST, {"study": log.study}).first())
     replay.settle(log.setting(connection, replay.sequence))
     replay.sealed = has_subjects(connection, log.study)
     return replay
@@ -149,20 +161,19 @@ def latest_replay(connection: Connection, log: Log) -> Replay:
 
 def first_replay(connection: Connection, log: Log) -> Replay:
     """Return the replay before the first entry."""
-    return replay_at(log, snapshots(connection, log, "ORDER BY sequence, at LIMIT 1"))
+    return replay_at(log, connection.execute(FIRST, {"study": log.study}).first())
 
 
-def replay_at(log: Log, found: Sequence[Snapshot]) -> Replay:
-    """Return the replay that begins at the first of these snapshots.
+def replay_at(log: Log, snapshot: Any) -> Replay:
+    """Return the replay that begins at a snapshot, or at its row.
 
     Raises
     ------
     StateFileError
         If it is damaged.
     """
-    if not found:
+    if snapshot is None:
         raise StateFileError("the study has no snapshot left, not even its first: the store was tampered with")
-    snapshot = found[0]
     state = State.read(snapshot.state, f"snapshot {snapshot.sequence}")
     return Replay(state.policy, log, int(snapshot.sequence), snapshot.digest, snapshot.version, floor=state.floor)
 

@@ -102,7 +102,7 @@ class State:
                     self._snapshot(connection, replay)
                 elif replay.wants_resting_place:
                     take_resting_place(replay, connection, self._log.study, now())
-                transaction.commit()
+                transaction.write()
                 return outcomes
 
     @contextmanager
@@ -110,8 +110,8 @@ class State:
         """Provide a transaction that excludes other writers, and the policy with all that they wrote; if it fails, drop
         the replay, which may be ahead of the log."""
         try:
-            with self._store.writing(begin=self._store.serial) as connection:
-                last, replay = self._log.begin(connection), self.seen
+            with self._store.writing() as connection:
+                last, replay = self._log.lock(connection), self.seen
                 yield connection, self._follow(connection) if replay is None or replay.sequence < last else replay
         except BaseException:
             self.seen = None

@@ -20,7 +20,6 @@ from evenhand.extras import optional
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import CHECKED, SEALED, Sealed, from_text, now, to_text
 from evenhand.studies.store.schema import SUBJECTS
-from evenhand.studies.store.statements import read
 
 __all__ = ["DAY", "Erasure", "Subjects", "changed_subjects", "has_subjects", "opened", "sealed_under"]
 
@@ -115,7 +114,7 @@ class Subjects:
 
 def has_subjects(connection: Connection, study: int) -> bool:
     """Return whether contexts of a study are encrypted."""
-    return bool(read(connection, f"SELECT id FROM {SUBJECTS.name} WHERE study = ? LIMIT 1", study))
+    return connection.scalar(select(SUBJECTS.c.id).where(SUBJECTS.c.study == study).limit(1)) is not None
 
 
 def changed_subjects(connection: Connection, study: int, ids: Collection[str]) -> Iterator[str]:

@@ -56,7 +56,7 @@ class Transaction:
         """The arguments and decisions of earlier asks, by the keys of these operations."""
 
     def done(self, operations: Sequence[Operation]) -> list[Any]:
-        """Perform the operations; return the outcome or the refusal of each. `commit` writes the log."""
+        """Perform the operations; return the outcome or the refusal of each. `write` saves them."""
         self._prepare(operations)
         outcomes: list[Any] = []
         for operation in operations:
@@ -67,15 +67,16 @@ class Transaction:
         self._replay.tickets.asked(sum(operation.kind == "ask" for operation in operations))
         return outcomes
 
-    def commit(self) -> None:
-        """Write the log; nothing else can be done in this transaction."""
-        self._log.append(self._connection, self._entries, commit=True)
+    def write(self) -> None:
+        """Write to the log what was done so far."""
+        self._log.append(self._connection, self._entries)
+        self._entries.clear()
 
     def set(self, setting: dict[str, Any]) -> None:
         """Change a setting of the study, and write it to the log."""
         self._replay.settle(setting)
         self._enter("set", None, to_text(setting), time.perf_counter())
-        self._flush()
+        self.write()
 
     def erase(self, ids: Sequence[str]) -> int:
         """Forget the open tickets of subjects, and delete their keys; return how many tickets were open.
@@ -200,7 +201,7 @@ class Transaction:
 
     def _in_order(self, number: int, reward: dict[str, Any]) -> Any:
         """Return rewards by arm as a list in the order of the decision's arms, as they are where they do not fit."""
-        self._flush()
+        self.write()
         events = self._log.of_ticket(self._connection, number)
         arms = (events[0].decision or {}).get("arms") if events else None
         return reward if arms is None else by_arm(reward, arms)
@@ -227,7 +228,7 @@ class Transaction:
 
     def _closed_before(self, closed: ClosedTicketError, kind: str, number: int, given: dict[str, Any]) -> str:
         """Return that the same was told before, or refuse another report."""
-        self._flush()
+        self.write()
         try:
             events = self._log.of_ticket(self._connection, number)
         except StoreError as error:
@@ -266,10 +267,6 @@ class Transaction:
             raise ArgumentError(wanted("subject", f"none: {operation.kind} shows nothing of one", subject))
         _check_name("subject", subject, LONGEST)
         return () if text is None else tuple(self._subjects.hidden(subject, text))
-
-    def _flush(self) -> None:
-        self._log.append(self._connection, self._entries)
-        self._entries.clear()
 
 
 def _short(value: Any) -> str:

@@ -63,7 +63,7 @@ def overdue_of(statistics: Statistics, at: int) -> dict[int, int]:
 def _shortfall(statistics: Statistics) -> float | None:
     if statistics.owed is None or statistics.promise is None or not statistics.rounds:
         return None
-    return float((statistics.owed - np.array(statistics.promise.slacks, np.float64)).max())
+    return float(statistics.owed.max()) - statistics.promise.slack
 
 
 def _drift(statistics: Statistics) -> float | None:

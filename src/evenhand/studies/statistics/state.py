@@ -41,13 +41,12 @@ def summarize(study: Study, statistics: Statistics | None = None) -> dict[str, A
     or "samples".
 
     Of each arm: `label`, `group` (where there are groups), `decisions`, `share`, `promised`, `owed` (r_i t - N_i now),
-    `reward` (mean), `last_owed_round`; None where there is none. `promise`: `when`, `kept`, `tolerance` (None
-    beside `behind`), `broken_from` (the shortfall that breaks it, None where arms differ), `worst_shortfall`,
-    `worst_arm`, `worst_round`, `rounds_in_violation`, and where there are any `plays` (above one), `behind` (`label`,
-    `behind`), `caps` (`label`, `cap`), `sets` (`arms`, `share`), `windows` (`label`, or the `arms` of a set, `plays`,
-    `rounds`), `retired`, and `history`: the shares from each change on (`round`, `at`, `kind`, `shares`: `label`,
-    `share`). `reward`: `mean`, `recent`, `window`. `bias`: rows of `group`, `reference`, `feature`, `bias`, `low`,
-    `high`. `groups`: `label`, `share`.
+    `reward` (mean), `last_owed_round`; None where there is none. `promise`: `when`, `kept`, `tolerance`, `broken_from`
+    (the shortfall that breaks it; both None where no shares are promised), `worst_shortfall`, `worst_arm`,
+    `worst_round`, `rounds_in_violation`, and where there are any `plays` (above one), `caps` (`label`, `cap`), `sets`
+    (`arms`, `share`), `windows` (`label`, or the `arms` of a set, `plays`, `rounds`), `retired`, and `history`: the
+    shares from each change on (`round`, `at`, `kind`, `shares`: `label`, `share`). `reward`: `mean`, `recent`,
+    `window`. `bias`: rows of `group`, `reference`, `feature`, `bias`, `low`, `high`. `groups`: `label`, `share`.
     """
     statistics = study.statistics() if statistics is None else statistics
     traits = traits_of(study.state.bare_copy())
@@ -90,9 +89,9 @@ def _promise(statistics: Statistics) -> dict[str, Any] | None:
     if statistics.when is None:
         return None
     promise = statistics.promise
-    tolerance = None if promise is None or promise.behind is not None else promise.tolerance
-    stated = {"when": statistics.when, "kept": statistics.kept, "tolerance": tolerance}
-    stated["broken_from"] = None if promise is None else promise.breaks_at
+    stated = {"when": statistics.when, "kept": statistics.kept}
+    stated["tolerance"] = None if promise is None else promise.tolerance
+    stated["broken_from"] = None if promise is None else promise.slack + 1.0
     return stated | statistics.worst_case() | _beyond_shares(statistics)
 
 
@@ -108,8 +107,6 @@ def _beyond_shares(statistics: Statistics) -> dict[str, Any]:
         "retired": statistics.retired,
     }
     if promise is not None:
-        behind = zip(promise.arms, promise.behind or (), strict=False)
-        found["behind"] = [{"label": arm, "behind": float(most)} for arm, most in behind]
         caps = zip(promise.arms, promise.caps or (), strict=False)
         found["plays"] = promise.plays if promise.plays > 1 else None
         found["caps"] = [{"label": arm, "cap": float(cap)} for arm, cap in caps if cap is not None]

@@ -12,22 +12,18 @@ import hmac
 from contextlib import suppress
 from typing import Any, Self
 
+from sqlalchemy import delete, insert, select
+
 from evenhand.errors import EvenhandError
 from evenhand.registry import register
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies.log.reader import Reader
 from evenhand.studies.log.versions import policy_version
 from evenhand.studies.statistics.statistics import Statistics
-from evenhand.studies.store.statements import change, read
+from evenhand.studies.store.schema import SUMMARIES
 from evenhand.studies.store.store import Store
 
 __all__ = ["begin", "keep"]
-
-FOUND = "SELECT seal, state FROM summaries WHERE study = ?"
-WRITE = (
-    "INSERT INTO summaries (study, sequence, seal, state) VALUES (?, ?, ?, ?) ON CONFLICT (study) DO UPDATE SET "
-    "sequence = excluded.sequence, seal = excluded.seal, state = excluded.state"
-)
 
 
 @register("studies/summary", kind="part")
@@ -61,10 +57,11 @@ def begin(store: Store, log: Reader) -> tuple[Statistics, dict[str, Any]]:
 
 def _stored(store: Store, log: Reader) -> Summary | None:
     with store.reading() as connection:
-        found = read(connection, FOUND, log.number)
-    for seal, state in found:
-        if hmac.compare_digest(str(seal), _seal(log, bytes(state))):
-            summary = from_bytes(bytes(state), "summary")
+        found = connection.execute(select(SUMMARIES).where(SUMMARIES.c.study == log.number)).all()
+    for row in found:
+        state = bytes(row.state)
+        if hmac.compare_digest(str(row.seal), _seal(log, state)):
+            summary = from_bytes(state, "summary")
             return summary if summary.version == policy_version(log.first_policy) else None
     return None
 
@@ -74,7 +71,9 @@ def keep(store: Store, log: Reader, statistics: Statistics, parts: dict[str, Any
     digest, version = log.digest(statistics.sequence), policy_version(log.first_policy)
     state = to_bytes(Summary(version, digest, statistics.snapshot(), parts))
     with store.writing() as connection:
-        change(connection, WRITE, log.number, statistics.sequence, _seal(log, state), state)
+        connection.execute(delete(SUMMARIES).where(SUMMARIES.c.study == log.number))
+        row = {"study": log.number, "sequence": statistics.sequence, "seal": _seal(log, state), "state": state}
+        connection.execute(insert(SUMMARIES), row)
 
 
 def _seal(log: Reader, state: bytes) -> str:

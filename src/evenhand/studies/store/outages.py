@@ -42,18 +42,16 @@ def is_outage(error: BaseException | None) -> bool:
     return type(raised).__name__ in ("OperationalError", "InterfaceError")  # no state: the connection was lost
 
 
-def said_by(error: BaseException, errors: type[Exception]) -> str | None:
-    """Return the first line of what a database said; None of an error that is not one of a database.
-
-    Parameters
-    ----------
-    errors : the base class of the driver's errors, which a cursor raises that is read without SQLAlchemy.
-    """
+def said_by(error: BaseException) -> str | None:
+    """Return the first line of what a database said; None of an error that is not one of a database."""
     if isinstance(error, UnicodeDecodeError):  # from a message of SQLite about a damaged name
         return "the database is damaged: it holds text that cannot be read"
     if isinstance(error, PoolTimeout):
         return "the store did not do it: all connections are in use"
-    if not isinstance(error, (DBAPIError, errors)):
+    if not isinstance(error, (DBAPIError, sqlite3.Error)):
         return None
     raised = error.orig if isinstance(error, DBAPIError) else error
-    return "the store did not do it: " + str(raised).strip().split("\n", 1)[0]
+    said = "the store did not do it: " + str(raised).strip().split("\n", 1)[0]
+    if "readonly database" in said:
+        said += "; to read it too, its folder must be writable: copy all its files to one that is"
+    return said

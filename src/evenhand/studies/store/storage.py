@@ -14,8 +14,7 @@ __all__ = ["Storage"]
 class Storage(Protocol):
     """A database that holds studies; `Store` is ours, and `Study.create` and `Study.open` take any other.
 
-    It gives connections of SQLAlchemy to a database that speaks as SQLite or PostgreSQL does, through `sqlite3` or
-    psycopg: studies send short statements to the driver itself.
+    It gives connections of SQLAlchemy to SQLite, through `sqlite3`, or to PostgreSQL, through psycopg.
 
     **Threads.** Every method may be called from any thread, and several at once. A connection belongs to the thread
     that entered its block, until the block ends. Blocks of one thread are not nested.
@@ -30,7 +29,7 @@ class Storage(Protocol):
     elsewhere studies lock the rows that they change.
 
     **Errors.** What the database refuses is a `StoreError` outside the block, an `UnreachableError` where it may
-    succeed later; an `IntegrityError` of SQLAlchemy and errors that are not the database's pass unchanged.
+    succeed later; errors that are not the database's pass unchanged.
 
     Attributes
     ----------
@@ -49,11 +48,8 @@ class Storage(Protocol):
         """Provide a connection that sees one state of the database."""
         ...
 
-    def writing(self, *, begin: bool = True) -> AbstractContextManager[Connection]:
-        """Provide a connection whose changes are saved when the block ends.
-
-        Without `begin` the block itself executes BEGIN, in one round trip with its first statement.
-        """
+    def writing(self) -> AbstractContextManager[Connection]:
+        """Provide a connection whose changes are saved when the block ends."""
         ...
 
     def names(self) -> list[str]:

@@ -1,34 +1,26 @@
 """Stores: one database with many studies, in a file, in memory, or on a PostgreSQL server.
 
-Writing is serialised: on SQLite by `BEGIN IMMEDIATE`, first come, first served; on PostgreSQL by a lock on the study's
-row. A commit is on disk when it returns (SQLite: write-ahead log with `synchronous = FULL`).
+Writing is serialised: on SQLite by `BEGIN IMMEDIATE`, on PostgreSQL by a lock on the study's row. A commit is on disk
+when it returns (SQLite: write-ahead log with `synchronous = FULL`).
 """
 
 from __future__ import annotations
 
-import math
 import os
-import sqlite3
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from sqlalchemy import Connection, Engine, Table, create_engine, delete, event, insert, inspect, make_url, text
+from sqlalchemy import Connection, Table, delete, insert, inspect, make_url, select, text
 from sqlalchemy.exc import ArgumentError as BadURL
-from sqlalchemy.exc import DisconnectionError, IntegrityError, OperationalError
-from sqlalchemy.pool import StaticPool
+from sqlalchemy.exc import OperationalError
 
 from evenhand.errors import ArgumentError, StoreError, UnreachableError, wanted
-from evenhand.extras import optional
-from evenhand.studies.store.connections import BEGIN, USED, Connections, Use
+from evenhand.studies.store.engine import MEMORY, PATIENCE, Way, Ways, begin, ways_of
 from evenhand.studies.store.outages import is_outage, said_by
-from evenhand.studies.store.schema import KEYS, METADATA, VERSION, VERSIONS
-from evenhand.studies.store.server import BEGIN_WRITING, PATIENCE, execute
-from evenhand.studies.store.statements import read
+from evenhand.studies.store.schema import KEYS, METADATA, STUDIES, VERSION, VERSIONS
 from evenhand.studies.store.storage import Storage
 
 if TYPE_CHECKING:
@@ -36,24 +28,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Store"]
 
-MEMORY = (None, "", ":memory:")
 DRIVERS = {
     "sqlite": "sqlite",
     "postgres": "postgresql+psycopg",
     "postgresql": "postgresql+psycopg",
     "postgresql+psycopg": "postgresql+psycopg",
 }
-BEGINNINGS = {
-    "sqlite": ("BEGIN", "BEGIN IMMEDIATE"),
-    "postgresql": ("BEGIN ISOLATION LEVEL REPEATABLE READ", BEGIN_WRITING),
-}
-"""The first statement of a transaction that reads, and of one that writes."""
 BRIEF = 2_000
 """Milliseconds for which clearing deleted rows waits for those who read."""
 LOCKED = "55P03"
 """The state in which PostgreSQL says that a lock was not to be had in time."""
-IDLE = 1.0
-"""Seconds after which an idle connection to a server is tested before it is used."""
 ROOM = 2**14
 """Bytes that must fit into a file for it to count as writable."""
 KINDS = "a path such as ads.evenhand, sqlite:///ads.evenhand, sqlite:// (in memory) or postgresql://user@host/database"
@@ -65,16 +49,12 @@ class Store:
     Made by `Store.at`; every method may be called from any thread. A store is created with its first study.
     """
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = self._idle = engine
-        """Its connections begin no transaction by themselves."""
-        self._begin_reading, self._begin_writing = BEGINNINGS[engine.dialect.name]
-        self.url = _shown(engine.url)
-        self.in_memory = engine.dialect.name == "sqlite" and engine.url.database in MEMORY
-        turn = threading.RLock() if self.in_memory else None
-        self._turn: AbstractContextManager[Any] = turn or nullcontext()
-        self._file = os.path.abspath(str(engine.url.database)) if self.serial and not self.in_memory else None
-        self._connections = Connections(engine, turn, self._file, self._refused)
+    def __init__(self, ways: Ways) -> None:
+        self._ways, self._engine = ways, ways.writing.engine
+        url = self._engine.url
+        self.url, self.serial = _shown(url), url.get_backend_name() == "sqlite"
+        self.in_memory = self.serial and url.database in MEMORY
+        self._turn: AbstractContextManager[Any] = threading.RLock() if self.in_memory else nullcontext()
 
     @classmethod
     def at(cls, where: Storage | str | os.PathLike[str], *, create: bool = False) -> Store:
@@ -100,7 +80,7 @@ class Store:
         url = _url(where)
         if url.get_backend_name() == "sqlite":
             _check_file(url.database, create)
-        store = cls(_engine(url))
+        store = cls(ways_of(url))
         try:
             store._settle(create)
         except BaseException:
@@ -110,26 +90,20 @@ class Store:
 
     def reading(self) -> AbstractContextManager[Connection]:
         """Provide a connection that sees one state of the store."""
-        return Use(self._connections, self._begin_reading, IDLE)
+        return self._block(self._ways.reading)
 
-    def writing(self, *, begin: bool = True) -> AbstractContextManager[Connection]:
+    def writing(self) -> AbstractContextManager[Connection]:
         """Provide a connection; its changes are saved when the block ends, and undone if it raises.
 
-        Parameters
-        ----------
-        begin : False if the block executes BEGIN itself, together with its first statement.
+        An error at the end, such as a connection that is lost during the commit, leaves open whether they were saved.
+        So a study then reads its log anew, and whoever asks again names the same key.
         """
-        return Use(self._connections, self._begin_writing if begin else None, IDLE, PATIENCE)
-
-    @cached_property
-    def serial(self) -> bool:
-        """Whether a writing transaction excludes all others, so that rows need no locks."""
-        return self._engine.dialect.name == "sqlite"
+        return self._block(self._ways.writing)
 
     def names(self) -> list[str]:
         """Return the names of the studies, oldest first."""
         with self.reading() as connection:
-            return [name for (name,) in read(connection, "SELECT name FROM studies ORDER BY id")]
+            return list(connection.scalars(select(STUDIES.c.name).order_by(STUDIES.c.id)))
 
     def check_writable(self) -> None:
         """Write to the store and undo it at once.
@@ -151,12 +125,12 @@ class Store:
         An SQLite file overwrites what is deleted with zeros, and its write-ahead log is emptied here. A PostgreSQL
         server writes the tables anew. Neither waits long for those who read: others would wait behind it.
         """
-        with self.reached(), self._turn, self._idle.connect() as connection:
+        with self._block(self._ways.outside) as connection:
             run = connection.exec_driver_sql
             if self.serial:
                 run(f"PRAGMA busy_timeout = {BRIEF}")
                 busy = run("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
-                run(f"PRAGMA busy_timeout = {PATIENCE * 1000}")
+                run("PRAGMA busy_timeout = 0")
                 return not busy
             run(f"SET lock_timeout = {BRIEF}")
             try:
@@ -172,35 +146,33 @@ class Store:
 
     def close(self) -> None:
         """Close all connections."""
-        self._engine.dispose()
+        self._ways.close()
 
     def __repr__(self) -> str:
         return f"Store({self.url!r})"
 
-    @contextmanager
-    def reached(self) -> Iterator[None]:
-        """Raise errors of the database in the block as a StoreError."""
-        try:
-            yield
-        except Exception as error:
-            refusal = self._refused(error)
-            if refusal is None:
-                raise
-            raise refusal from error
-
-    def _refused(self, error: BaseException) -> StoreError | None:
-        """Return what to raise in place of an error of the database; None for others."""
-        if isinstance(error, IntegrityError):
-            return None
-        said = said_by(error, self._engine.dialect.loaded_dbapi.Error)
-        if said is not None and "readonly database" in said:
-            said += "; to read it too, its folder must be writable: copy all its files to one that is"
-        if said is None:
-            return None
-        kind = UnreachableError if is_outage(error) else StoreError
-        return kind(f"{self.url}: {said}")
-
     # ------------------------------------------------------------------ inside
+
+    @contextmanager
+    def _block(self, way: Way) -> Iterator[Connection]:
+        """Provide a transaction; raise errors of the database as a StoreError."""
+        raised: BaseException | None = None
+        try:
+            with self._turn, way.engine.begin() as connection:
+                begin(connection, way.first)
+                try:
+                    yield connection
+                except BaseException as error:
+                    raised = error
+                    raise
+        except Exception as error:
+            # Where the server is gone, the rollback fails as well, and would hide what the block raised.
+            first = raised or error
+            said = said_by(first)
+            if said is None:
+                raise first  # noqa: B904  it has its own cause
+            kind = UnreachableError if is_outage(first) else StoreError
+            raise kind(f"{self.url}: {said}") from first
 
     def _settle(self, create: bool) -> None:
         with self.reading() as connection:
@@ -221,7 +193,9 @@ class Store:
     def _create(self) -> Any:
         """Make the tables, all or none, unless another process has made them meanwhile; return their version."""
         with self.writing() as connection:
-            if not self.serial:
+            if self.serial:  # a file has no write-ahead log yet: the commit waits for readers too
+                connection.exec_driver_sql(f"PRAGMA busy_timeout = {1_000 * PATIENCE}")
+            else:
                 connection.execute(text("SELECT pg_advisory_xact_lock(20211121)"))
             version = _version(connection)
             if version is None:
@@ -295,61 +269,6 @@ def begin_file(path: Path) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
 
 
-def _engine(url: URL) -> Engine:
-    if url.get_backend_name() == "postgresql":
-        optional("psycopg", "a store in PostgreSQL")
-        engine = create_engine(url, isolation_level="AUTOCOMMIT")
-        _ping_idle(engine)
-        _begin_by_hand(engine)
-        return engine
-    in_memory = url.database in MEMORY
-    pool: dict[str, Any] = {"poolclass": StaticPool} if in_memory else {}
-    settings = {"check_same_thread": False, "timeout": PATIENCE}
-    engine = create_engine(url, connect_args=settings, pool_reset_on_return=None, **pool)
-
-    @event.listens_for(engine, "connect")
-    def _connected(connection: Any, record: Any) -> None:
-        connection.isolation_level = None
-        cursor = connection.cursor()
-        for pragma in ("synchronous = FULL", "foreign_keys = ON", "secure_delete = ON"):
-            cursor.execute(f"PRAGMA {pragma}")
-        if cursor.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (VERSIONS.name,)).fetchone():
-            cursor.execute("PRAGMA journal_mode = WAL")
-        cursor.close()
-
-    _begin_by_hand(engine)
-    return engine
-
-
-def _begin_by_hand(engine: Engine) -> None:
-    """Begin transactions with the statement of a connection's use, which is faster than the drivers' own way."""
-
-    @event.listens_for(engine, "begin")
-    def _begun(connection: Connection) -> None:
-        statement, driver = connection.info.get(BEGIN), connection.connection.driver_connection
-        if statement is not None and isinstance(driver, sqlite3.Connection):
-            driver.execute(statement)
-        elif statement is not None and driver is not None:
-            execute(driver, statement)
-
-
-def _ping_idle(engine: Engine) -> None:
-    """Test connections that were idle before they are used again."""
-
-    @event.listens_for(engine, "checkout")
-    def _taken(connection: Any, record: Any, proxy: Any) -> None:
-        if time.monotonic() - record.info.get(USED, math.inf) > IDLE:
-            try:
-                engine.dialect.do_ping(connection)
-            except engine.dialect.loaded_dbapi.Error as error:
-                raise DisconnectionError from error
-
-
 def _version(connection: Connection) -> Any:
     """Return the version of the tables, None where there are none of ours."""
-    there = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
-    if connection.dialect.name != "sqlite":
-        # not to_regclass: it answers from the session's cache, which does not notice a table made while this waited
-        there = "SELECT 1 FROM pg_catalog.pg_tables WHERE tablename = ? AND schemaname = ANY (current_schemas(false))"
-    found = read(connection, there, VERSIONS.name) and read(connection, f"SELECT version FROM {VERSIONS.name}")
-    return found[0][0] if found else None
+    return connection.scalar(select(VERSIONS.c.version)) if inspect(connection).has_table(VERSIONS.name) else None

@@ -1,0 +1,175 @@
+"""Engines: how a store connects to SQLite or PostgreSQL, and how its transactions begin.
+
+SQLAlchemy's pool keeps the connections.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from itertools import count
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakSet
+
+from sqlalchemy import Connection, Engine, Pool, create_engine, event
+from sqlalchemy.pool import StaticPool
+
+from evenhand.extras import optional
+from evenhand.studies.store.schema import VERSIONS
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
+
+__all__ = ["MEMORY", "PATIENCE", "Way", "Ways", "begin", "sqlite_of", "ways_of"]
+
+MEMORY = (None, "", ":memory:")
+PATIENCE = 60
+"""Seconds for which a transaction waits for a lock that another one holds."""
+NAP = 0.001
+"""Seconds between two looks at whether a file is free."""
+ENGINES: WeakSet[Engine] = WeakSet()
+INHERITED: list[Pool] = []
+"""The pools that a forked process has from its parent; nothing may close their connections."""
+NAMES = count(1)
+
+
+class Way(NamedTuple):
+    """How transactions of one kind begin: the engine, and the statements to execute first."""
+
+    engine: Engine
+    first: tuple[str, ...] = ()
+
+
+class Ways(NamedTuple):
+    """How transactions that read begin, those that write, and statements that are outside of transactions; `close` ends
+    the connections, which all three share."""
+
+    reading: Way
+    writing: Way
+    outside: Way
+    close: Callable[[], None]
+
+
+def ways_of(url: URL) -> Ways:
+    """Return the ways to use the database at a URL; it connects when it is used."""
+    if url.get_backend_name() == "postgresql":
+        return _of_server(url)
+    engine, close = _of_memory() if url.database in MEMORY else _of_file(url)
+    event.listen(engine, "connect", _connected)
+    return Ways(
+        # With its first read a deferred transaction has its state, and meets no lock afterwards.
+        Way(engine, ("BEGIN", "SELECT 1 FROM sqlite_master LIMIT 1")),
+        # IMMEDIATE takes the lock before the log is read. A deferred transaction takes it at its first INSERT: if
+        # another process has written since its first SELECT, SQLite refuses with "database is locked" at once, however
+        # long one is ready to wait.
+        Way(engine, ("BEGIN IMMEDIATE",)),
+        Way(engine),
+        close,
+    )
+
+
+def begin(connection: Connection, first: tuple[str, ...]) -> None:
+    """Execute the first statements of a transaction; wait for the lock of a file, at most PATIENCE.
+
+    SQLite's own waiting sleeps up to 0.1 s between two tries, and is passed by whoever writes without a pause: of four
+    busy processes on one file, some waited for 8 s. Short naps of equal length bring that down to half a second.
+    """
+    deadline: float | None = None
+    for statement in first:
+        while True:
+            try:
+                sqlite_of(connection).execute(statement)
+                break
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise
+                deadline = deadline or time.monotonic() + PATIENCE
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(NAP)
+
+
+def sqlite_of(connection: Connection) -> Any:
+    """Return the connection of `sqlite3` itself, for the statements of every decision: it executes one in 3 us, and
+    SQLAlchemy takes 10 to 40 us more for each, as long as all the rest of a decision."""
+    return connection.connection.dbapi_connection
+
+
+def _of_server(url: URL) -> Ways:
+    optional("psycopg", "a store in PostgreSQL")
+    # Without a limit a server waits for ever for the lock of a writer that hangs. An option of the connection costs no
+    # round trip; those of the URL come last, and count.
+    options = f"-c lock_timeout={PATIENCE}s", *url.normalized_query.get("options", ())
+    engine = create_engine(
+        url,
+        connect_args={"options": " ".join(options)},
+        # A writer locks the study's row and then reads the log. READ COMMITTED shows it what was committed while it
+        # waited for the lock; with a snapshot from before the wait it would decide on a log that is out of date.
+        isolation_level="READ COMMITTED",
+        # A server that restarted has ended the connections in the pool: without a test, the first call on each of them
+        # would fail after every restart.
+        pool_pre_ping=True,
+    )
+    ENGINES.add(engine)
+    return Ways(
+        Way(engine.execution_options(isolation_level="REPEATABLE READ")),  # one state, whatever is committed meanwhile
+        Way(engine),
+        Way(engine.execution_options(isolation_level="AUTOCOMMIT")),
+        engine.dispose,
+    )
+
+
+def _of_file(url: URL) -> tuple[Engine, Callable[[], None]]:
+    engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": PATIENCE})
+    ENGINES.add(engine)
+    return engine, engine.dispose
+
+
+def _of_memory() -> tuple[Engine, Callable[[], None]]:
+    """Return an engine for a new database in memory, with one connection, and what closes both.
+
+    The pool drops a connection when Ctrl-C interrupts a statement, and a plain `:memory:` would be gone with it. So a
+    second connection, which nobody uses, keeps the database until the engine is disposed of.
+    """
+    name = f"file:/evenhand-{next(NAMES)}?vfs=memdb"
+    keeper: list[sqlite3.Connection] = []
+
+    def connect() -> sqlite3.Connection:
+        if not keeper:
+            keeper.append(sqlite3.connect(name, uri=True, check_same_thread=False))
+        return sqlite3.connect(name, uri=True, check_same_thread=False)
+
+    def close() -> None:
+        engine.dispose()
+        while keeper:
+            keeper.pop().close()
+
+    engine = create_engine("sqlite://", creator=connect, poolclass=StaticPool)
+    return engine, close
+
+
+def _connected(connection: sqlite3.Connection, record: object) -> None:
+    """Set up a new connection to SQLite."""
+    connection.isolation_level = None  # the module begins no transaction by itself
+    for pragma in ("synchronous = FULL", "foreign_keys = ON", "secure_delete = ON"):
+        connection.execute(f"PRAGMA {pragma}")
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (VERSIONS.name,)).fetchone():
+        connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA busy_timeout = 0")  # all waiting is in `begin`
+
+
+def _forked() -> None:
+    """Have a forked process connect anew.
+
+    Two processes on one connection to a server read each other's answers, and SQLite's locks on a file do not pass to
+    a child. The parent still uses the connections, so the child neither uses nor closes them.
+    """
+    for engine in ENGINES:
+        INHERITED.append(engine.pool)
+        engine.dispose(close=False)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

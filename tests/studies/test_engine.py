@@ -1,0 +1,148 @@
+"""Connections to a database: who waits for whom, and what a kill, an interruption and a fork leave behind."""
+
+import multiprocessing
+import threading
+
+import pytest
+from sqlalchemy import text
+
+import evenhand as eh
+from evenhand.errors import StoreError, UnreachableError
+from evenhand.studies import Store, Study
+from tests.waiting import until
+
+SHARES = {"a": 0.2, "b": 0.3}
+LATE = 60
+
+
+def created(place):
+    return Study.create(place, eh.quotas.FairUCB(SHARES, seed=1), name="ads")
+
+
+# ---------------------------------------------------------------------- waiting
+
+
+def test_a_writer_that_hangs_holds_up_others_for_as_long_as_is_said(shared, monkeypatch):
+    created(shared).close()
+    monkeypatch.setattr("evenhand.studies.store.engine.PATIENCE", 0.1)
+    study, other = Study.open(shared), Study.open(shared)
+    with other.state.writing(), pytest.raises(UnreachableError, match=r"database is locked|lock timeout"):
+        study.ask()
+    assert study.ask().id == 1
+    assert study.verify().ok
+
+
+def test_who_waits_for_another_writer_writes_after_it(shared):
+    study, other = created(shared), Study.open(shared)
+    found = []
+    waiting = threading.Thread(target=lambda: found.append(study.ask().id))
+    with other.state.writing():
+        waiting.start()
+        waiting.join(0.05)
+        assert found == []
+    waiting.join(LATE)
+    assert found == [1]
+
+
+def test_a_server_is_told_how_long_to_wait_and_the_url_has_the_last_word(database):
+    for url, said in ((database, "1min"), (f"{database}&options=-c%20lock_timeout%3D5s", "5s")):
+        store = Store.at(url, create=True)
+        for use in (store.reading, store.writing):
+            with use() as connection:
+                assert connection.exec_driver_sql("SHOW lock_timeout").scalar() == said
+        store.close()
+
+
+# ---------------------------------------------------------------------- what goes wrong in between
+
+
+def test_a_block_that_raised_leaves_its_connection_usable(place):
+    study = created(place)
+    for use in (study.store.reading, study.store.writing):
+        with pytest.raises(RuntimeError, match="in between"), use():
+            raise RuntimeError("in between")
+    assert study.ask().id == 1
+
+
+@pytest.mark.parametrize("use", ["reading", "writing"])
+def test_a_connection_that_the_server_ends_is_said_and_replaced(database, use):
+    store = Store.at(database, create=True)
+    refused = pytest.raises(StoreError, match="the store did not do it: terminating connection")
+    with refused, getattr(store, use)() as connection:
+        connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+    assert store.names() == []
+    store.close()
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_an_interruption_at_the_commit_is_answered_by_asking_again(place, saved, monkeypatch):
+    """Nobody knows whether the commit was done: the key says it."""
+    study = created(place)
+    first = study.ask(key="first")
+    dialect = study.store._engine.dialect
+    commit = dialect.do_commit
+
+    def interrupted(connection):
+        if saved:
+            commit(connection)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(dialect, "do_commit", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            study.ask(key="second")
+    assert study.log.sequence == 1 + saved
+    assert study.ask(key="second").id == 2
+    assert study.tell(first, 1.0) == "told"
+    assert study.verify().ok
+
+
+def test_an_interrupted_statement_leaves_a_database_in_memory(monkeypatch):
+    study = created(":memory:")
+    study.ask()
+
+    def interrupted(*given):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(study.store._engine.dialect, "do_execute", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            study.store.names()
+    assert study.ask().id == 2
+    study.store.close()
+    with pytest.raises(StoreError, match="no such table"):
+        study.store.names()
+
+
+# ---------------------------------------------------------------------- processes
+
+
+def ask(study, answers):
+    answers.put(study.ask().id)
+
+
+def test_a_forked_process_and_its_parent_go_on_with_one_study(shared):
+    study, context = created(shared), multiprocessing.get_context("fork")
+    study.ask()
+    answers, found = context.Queue(), []
+    count = text("SELECT count(*) FROM events")
+    with study.store.reading() as connection:  # it stays the parent's
+        assert connection.scalar(count) == 1
+        for _ in range(2):
+            child = context.Process(target=ask, args=(study, answers))
+            child.start()
+            found.append(answers.get(timeout=LATE))
+            child.join(LATE)
+            assert child.exitcode == 0
+        assert connection.scalar(count) == 1
+    assert [*found, study.ask().id] == [2, 3, 4]
+    assert study.verify().ok
+
+
+def test_many_threads_share_few_connections(shared):
+    study = created(shared)
+    threads = [threading.Thread(target=study.store.names) for _ in range(30)]
+    for thread in threads:
+        thread.start()
+    until(lambda: not any(thread.is_alive() for thread in threads))
+    assert study.store._engine.pool.checkedin() <= 5
