@@ -22,7 +22,7 @@ from evenhand.errors import DatasetError
 from evenhand.experiments.sampling.settings import Synthetic
 from evenhand.experiments.sampling.synthetic import in_model_1, three_schemes
 from evenhand.experiments.sampling.trials import run_trials
-from evenhand.sampling import OptimisticSampler, SyntheticModel1, TablePool, UniformSampler
+from evenhand.sampling import EstimatorModel, OptimisticSampler, SyntheticModel1, TablePool, UniformSampler
 
 
 def collected(sampler: Any, world: Any, rounds: int) -> tuple[float, Any]:
@@ -193,20 +193,19 @@ def main(quick: bool) -> None:
     try:
         import torch
 
-        from evenhand.sampling import TorchModel
-        from evenhand.sampling.models.networks import ConvolutionalNetwork
+        from evenhand.experiments.sampling.networks import paper_network
     except ImportError:
-        print("torch left out: not installed")
+        print("networks left out: torch or skorch is not installed")
         return
     torch.set_num_threads(1)
-    for step, recent in (("full", None), ("batch", None), ("batch", 50)):
+    for refit, recent in (("exact", None), ("partial_fit", None), ("partial_fit", 50)):
 
-        def make(step: Any = step, recent: Any = recent) -> Any:
-            network = ConvolutionalNetwork(channels=1, size=28, second=False)
-            model = TorchModel(network, step=step, batch_size=10)
+        def make(refit: Any = refit, recent: Any = recent) -> Any:
+            network = paper_network({"channels": 1, "size": 28, "second": False}, False, "cpu")
+            model = EstimatorModel(network, refit=refit)
             return OptimisticSampler(["u", "v"], model, batch=10, validation_rows=recent, seed=0)
 
-        name = f"torch, step={step!r}, validation_rows={recent}"
+        name = f"network, refit={refit!r}, validation_rows={recent}"
         growth(make, Pictures(), [5, 10, 20] if quick else [10, 20, 40], name)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 OPTIONAL = {
     "h5netcdf": "data", "h5py": "data", "highspy": "interventions", "pooch": "data",
     "psycopg": "postgresql", "pyarrow": "data", "sqlalchemy": "studies", "starlette": "service", "torch": "torch",
-    "uvicorn": "service", "httpx": "service", "structlog": "service", "fairlearn": "fairlearn",
+    "skorch": "torch", "uvicorn": "service", "httpx": "service", "structlog": "service", "fairlearn": "fairlearn",
 }  # fmt: skip
 BLOCKER = """
 import sys

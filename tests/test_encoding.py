@@ -10,7 +10,7 @@ import pytest
 
 import evenhand as eh
 from evenhand import Encoder
-from evenhand.errors import ArgumentError, ContextError, StateFileError, TableError
+from evenhand.errors import ArgumentError, ContextError, TableError
 from evenhand.groups import NaiveFair, TopInterval
 from evenhand.learners import LinUCB
 from evenhand.quotas import DeadlineLearn
@@ -236,13 +236,6 @@ def test_an_encoder_comes_before_the_first_contexts():
     policy.ask(np.eye(3))
     with pytest.raises(ArgumentError, match="a LinUCB that has seen no contexts yet"):
         policy.encode_with(Encoder(ENCODER))
-
-
-def test_a_file_with_another_encoder_is_refused():
-    policy = linear().encode_with(Encoder(ENCODER))
-    policy.encoder = eh.learners.UCB1(arms=3)
-    with pytest.raises(StateFileError, match="encoder: wanted an encoder"):
-        from_bytes(to_bytes(policy))
 
 
 # ---------------------------------------------------------------------- one row for all arms

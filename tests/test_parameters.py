@@ -189,17 +189,6 @@ def test_models_are_cloned_untrained(model):
     assert twin.set_params(**{key: 0.1}).get_params()[key] == 0.1
 
 
-@pytest.mark.slow
-def test_a_network_has_parameters():
-    torch = pytest.importorskip("torch")
-    from evenhand.sampling import TorchModel
-
-    model = TorchModel(torch.nn.Linear(2, 2), step="batch", batch_size=5)
-    twin = clone(model).set_params(batch_size=7)
-    assert (twin.batch_size, twin.step, model.batch_size) == (7, "batch", 5)
-    assert [*model.get_params(deep=False)][:2] == ["module", "step"]
-
-
 def test_a_grid_of_parameters_is_simulated_in_one_call():
     base = FairLearn(EpsilonGreedy(), {"a": 0.2, "b": 0.3, "c": 0.1}, seed=1)
     grid = ParameterGrid({"learner__epsilon": [0.05, 0.5], "tolerance": [0.0, 4.0]})

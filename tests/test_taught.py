@@ -22,7 +22,6 @@ from evenhand.sampling import (
     GreedySampler,
     LogisticModel,
     OptimisticSampler,
-    TorchModel,
     UniformSampler,
 )
 from evenhand.saving.state import from_bytes, to_bytes
@@ -126,16 +125,6 @@ def sampled(sampler):
 def test_a_trained_model_is_refused_by_samplers(sampler, model):
     with pytest.raises(ArgumentError, match=r"model: wanted one that has not decided yet, nor learned .*fresh\(\), or"):
         sampler(["u", "v"], MODELS[model]())
-
-
-def test_a_trained_network_is_refused_by_samplers_and_its_first_weights_are_kept():
-    torch = pytest.importorskip("torch")
-    module = torch.nn.Linear(1, 2)
-    sampler = sampled(UniformSampler(["u", "v"], TorchModel(module), seed=1))
-    with pytest.raises(ArgumentError, match="model: wanted one that has not decided yet"):
-        UniformSampler(["u", "v"], sampler.model)
-    begun = UniformSampler(["u", "v"], TorchModel(module), seed=1)
-    assert torch.equal(begun.model.module.weight, module.weight)
 
 
 @pytest.mark.parametrize("model", [None, DecisionTreeClassifier()], ids=["logistic", "tree"])

@@ -21,6 +21,7 @@ EXTRAS = {
     "psycopg": "postgresql",
     "pyarrow": "data",
     "ray": "ray",
+    "skorch": "torch",
     "sqlalchemy": "studies",
     "torch": "torch",
 }

@@ -69,7 +69,7 @@ def register(name: str, kind: Kind = "policy") -> Callable[[_T], _T]:
 
 def entries(kind: Kind | None = None, prefix: str = "") -> list[Entry]:
     """Return what is registered, sorted by name; `kind` and the name's beginning narrow it."""
-    _import_all(kind == "part")
+    _import_all()
     wanted = ("policy", "world") if kind is None else (kind,)
     return sorted(
         (e for e in _entries.values() if e.kind in wanted and e.name.startswith(prefix)), key=lambda e: e.name
@@ -91,9 +91,9 @@ def get(name: str, kind: Kind | None = None) -> Entry:
         if any(module.name == alone for module in pkgutil.iter_modules(package.__path__)):
             importlib.import_module(f"evenhand.{home}.{alone}")
         if name not in _entries:
-            _import_home(home, False)
+            _import_home(home)
     if name not in _entries:
-        _import_all(True)
+        _import_all()
     found = _entries.get(name)
     if found is None or kind not in (None, found.kind):
         known = [e.name for e in entries(kind)]
@@ -127,16 +127,13 @@ def own_modules() -> list[str]:
     return modules
 
 
-def _import_all(heavy: bool) -> None:
-    """Import every module that may register something: evenhand's, other packages', and those of the environment.
-
-    With `heavy`, also those that a package names `ON_DEMAND`, as their imports take seconds.
-    """
+def _import_all() -> None:
+    """Import every module that may register something: evenhand's, other packages', and those of the environment."""
     from importlib.metadata import entry_points
 
     own_modules()
     for home in HOMES:
-        _import_home(home, heavy)
+        _import_home(home)
     for plugin in entry_points(group=PLUGINS):
         try:
             plugin.load()
@@ -144,9 +141,8 @@ def _import_all(heavy: bool) -> None:
             raise RegistryError(f"{plugin.name}, a plugin ({plugin.value}), cannot be imported: {error}") from error
 
 
-def _import_home(home: str, heavy: bool) -> None:
+def _import_home(home: str) -> None:
     package = importlib.import_module(f"evenhand.{home}")
     for module in pkgutil.walk_packages(package.__path__, f"evenhand.{home}."):
-        if heavy or module.name.rpartition(".")[2] not in getattr(package, "ON_DEMAND", ()):
-            with suppress(MissingExtraError):
-                importlib.import_module(module.name)
+        with suppress(MissingExtraError):
+            importlib.import_module(module.name)

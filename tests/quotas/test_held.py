@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import evenhand as eh
-from evenhand.errors import ArgumentError, StateFileError
+from evenhand.errors import ArgumentError
 from evenhand.kernels.compose import bind, interpreted
 from evenhand.learners import Adapter, Exp3
 from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, under_quota
@@ -253,20 +253,6 @@ def test_what_cannot_be_held_is_refused(learner, plays, match):
     ):
         DeadlineLearn(learner(), [0.1, 0.1, 0.1], plays=plays)
     assert not FairLearn(learner(), [0.1, 0.1, 0.1]).holds
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("wish", [3, 0]), ("wish", [-2, 0]), ("why", [5, 5]), ("chance", [0.0, 0.5]), ("told", [1.5]), ("granted", [-1])],
-)
-def test_a_saved_wish_that_cannot_be_is_refused(name, value):
-    policy = DeadlineLearn(Exp3(0.4), PROMISES["shares"]["shares"], seed=5)
-    for decision, reward in rewards_of(policy, 20):
-        policy.tell(decision, reward)
-    assert policy._state.learner.wish[0] >= 0
-    getattr(policy._state.learner, name)[:] = value
-    with pytest.raises(StateFileError, match=f"learner.{name}"):
-        from_bytes(to_bytes(policy))
 
 
 def test_a_study_writes_down_what_was_granted(tmp_path):

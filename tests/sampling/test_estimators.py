@@ -211,6 +211,9 @@ def test_searches_and_stacks_are_described_and_made_again():
         {"ufunc": "load"},
         {"numpy": "fromfile"},
         {"builtin": "eval"},
+        {"type": "os:system"},
+        {"type": "torch.hub:load"},
+        {"type": "torch.optim.adam:Absent"},
     ],
 )
 def test_nothing_but_estimators_is_made_from_data(described):

@@ -88,33 +88,32 @@ def picture_task(seed):
 
 
 def test_an_image_experiment_is_taken_up_where_it_stopped(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("torch")
+    pytest.importorskip("skorch")
     from evenhand.experiments.sampling import images
 
-    small = images.Images("pictures", rounds=4, trials=1, batch=4, step="epoch", checkpoints=4)
+    small = images.Images("pictures", rounds=4, trials=1, batch=4, checkpoints=4)
     whole = images._run(small, Runner(jobs=1), picture_task)
     assert "minutes" in capsys.readouterr().err
-    monkeypatch.setattr(images, "SAVE_EVERY", 0.0)
     real, calls = images.collect, []
 
     def stopping(*arguments, **more):
         calls.append(1)
-        if len(calls) == 7:
+        if len(calls) == 3:
             raise KeyboardInterrupt
         return real(*arguments, **more)
 
     monkeypatch.setattr(images, "collect", stopping)
     with pytest.raises(KeyboardInterrupt):
         images._run(small, Runner(jobs=1, store=tmp_path), picture_task)
-    assert list(tmp_path.glob("*.evenhand"))
+    assert len(list(tmp_path.glob("*.csv"))) == 2
     resumed = images._run(small, Runner(jobs=1, store=tmp_path), picture_task)
+    assert len(calls) == 3 + 4
     pd.testing.assert_frame_equal(whole.data["history"], resumed.data["history"], check_exact=True)
-    assert not list(tmp_path.glob("*.evenhand"))
 
 
 @pytest.mark.filterwarnings("ignore:A worker stopped")  # joblib replaces a worker that torch has made larger
 def test_workers_change_no_number_and_finished_trials_are_kept(tmp_path):
-    pytest.importorskip("torch")
+    pytest.importorskip("skorch")
     from evenhand.errors import ArgumentError
     from evenhand.experiments.sampling import images
 

@@ -205,7 +205,7 @@ LEARN = {"policy": "quotas/fair-learn", "shares": [0.1, 0.1]}
             "deviation: wanted null",
         ),
         (
-            {"policy": "sampling/optimistic", "groups": 2, "model": "sampling/torch-model"},
+            {"policy": "sampling/optimistic", "groups": 2, "model": "sampling/estimator-model"},
             ArgumentError,
             "model: wanted what plain data can describe",
         ),

@@ -275,9 +275,3 @@ class Grouped(Base):
         if "groups" in shown:
             shown = {"contexts": Shown(shown["contexts"], shown["groups"])}
         return super()._logged(decided, shown)
-
-    def _may_be_shown(self, shown: Floats) -> bool:
-        own = shown.ndim == 2 and shown.shape[1] == (self.dimension or 0) + 1
-        if not own:
-            return super()._may_be_shown(shown)
-        return super()._may_be_shown(shown[:, :-1]) and set(shown[:, -1]) <= set(range(len(self.membership.names)))

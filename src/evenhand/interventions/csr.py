@@ -38,11 +38,11 @@ from evenhand.interventions.problem import Problem
 from evenhand.interventions.program import Rows
 from evenhand.interventions.report import Ends, Status
 from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, OUTCOME_NEAR, Search
+from evenhand.interventions.shown import Delivery
 from evenhand.interventions.verdicts import estimated, growth, shown_fair, shown_unfair, shown_worse
 from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.policy.conversation import locked
 from evenhand.registry import register
-from evenhand.saving import saved
 
 __all__ = ["CSR"]
 
@@ -227,8 +227,8 @@ class CSR(Search):
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the search that `snapshot` was taken of."""
         search = super().restored(snapshot)
-        for parts in saved.item(snapshot, "deliveries"):
-            search._deliveries.read(parts, search._nothing)
+        for parts in snapshot["deliveries"]:
+            search._deliveries.learn(Delivery(*parts))
         return search
 
     @locked

@@ -11,7 +11,6 @@ from evenhand.interventions.cells import Evidence
 from evenhand.interventions.counts import Counts
 from evenhand.interventions.pathways import through_v_alone
 from evenhand.interventions.problem import Problem
-from evenhand.interventions.saved_parts import saved_delivery
 from evenhand.interventions.shown import Delivery
 
 __all__ = ["Deliveries"]
@@ -36,12 +35,9 @@ class Deliveries:
         """Take in a delivery."""
         rows = told.rows.reshape(-1)
         at = np.flatnonzero(rows)
-        self._learn(Delivery(at, rows[at], logged))
+        self.learn(Delivery(at, rows[at], logged))
 
-    def read(self, parts: Any, nothing: Evidence) -> None:
-        """Take in a delivery that a file kept."""
-        self._learn(saved_delivery(parts, nothing))
-
-    def _learn(self, delivery: Delivery) -> None:
+    def learn(self, delivery: Delivery) -> None:
+        """Take in a delivery as files keep it."""
         self.kept.append(delivery)
         self.bets.learn(self._counts.dense(delivery.at, delivery.times), delivery.logged)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arguments import as_float, real
-from evenhand.errors import ArgumentError, StateFileError, wanted
+from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.cells import Cells, merged
 from evenhand.interventions.divergences import gap_divergence, outcome_divergence
 from evenhand.interventions.estimators import Clipped, Estimator, Mixture, inverse
@@ -307,20 +307,11 @@ class Problem(Question):
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
-        """Return the problem that `snapshot` was taken of.
-
-        Raises
-        ------
-        StateFileError
-            If a value cannot have been saved; its name is said.
-        """
+        """Return the problem that `snapshot` was taken of."""
         problem = cls.__new__(cls)
-        try:
-            question, problem.exact, prior, base = restored_parts(snapshot)
-            Question.__init__(problem, *question)
-            problem._complete(prior, base)
-        except ArgumentError as error:
-            raise StateFileError(f"saved {error}") from error
+        question, problem.exact, prior, base = restored_parts(snapshot)
+        Question.__init__(problem, *question)
+        problem._complete(prior, base)
         return problem
 
     # ------------------------------------------------------------------ inside

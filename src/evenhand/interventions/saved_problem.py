@@ -1,8 +1,7 @@
-"""What a file keeps of a problem, and how it is read back, or refused by name where no problem can have written it."""
+"""What a file keeps of a problem, and how it is read back."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from evenhand.interventions.cells import Cells
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.question import Question
 from evenhand.interventions.structure import Candidates, checked_candidates, checked_scores, checked_structure
-from evenhand.saving.saved import fill, item, refused
 
 __all__ = ["problem_snapshot", "restored_parts"]
 
@@ -49,49 +47,25 @@ def problem_snapshot(question: Question, exact: bool, cells: Cells) -> dict[str,
 
 def restored_parts(snapshot: dict[str, Any]) -> tuple[tuple[Any, ...], bool, Floats, Floats]:
     """Return the arguments of a `Question`, whether it is exact, the law of S, and what no candidate changes."""
-    given = partial(item, snapshot)
-    model = _model(snapshot)
-    structure = checked_structure(model, given("intervene"), given("sensitive"), given("outcome"))
-    candidates = _candidates(model, structure.intervene, snapshot)
-    values = dict(zip(model.states[structure.outcome], given("values"), strict=True))
-    scores, exact = checked_scores(model, structure.outcome, values), given("exact")
-    if type(exact) is not bool:
-        raise refused("exact", "true or false", exact)
-    prior = np.zeros(len(structure.groups))
-    base = np.zeros(int(np.prod([len(model.states[node]) for node in structure.nodes])))
-    fill(prior, given("prior"), "prior")
-    fill(base, given("base"), "base")
-    return (model, structure, candidates, scores), exact, prior, base
-
-
-def _model(snapshot: dict[str, Any]) -> CausalModel:
-    given, smoothing = partial(item, snapshot), snapshot.get("smoothing")
-    if "counts" in snapshot and not (isinstance(smoothing, float) and 0 < smoothing < np.inf):
-        raise refused("smoothing", "a number > 0", smoothing)
-    return CausalModel(
-        given("states"),
-        given("parents"),
-        tables=given("tables"),
+    model = CausalModel(
+        snapshot["states"],
+        snapshot["parents"],
+        tables=snapshot["tables"],
         latent=snapshot.get("latent", ()),
         counts=snapshot.get("counts"),
-        smoothing=smoothing,
+        smoothing=snapshot.get("smoothing"),
     )
+    structure = checked_structure(model, snapshot["intervene"], snapshot["sensitive"], snapshot["outcome"])
+    candidates = _candidates(model, structure.intervene, snapshot)
+    values = dict(zip(model.states[structure.outcome], snapshot["values"], strict=True))
+    scores = checked_scores(model, structure.outcome, values)
+    return (model, structure, candidates, scores), snapshot["exact"], snapshot["prior"], snapshot["base"]
 
 
 def _candidates(model: CausalModel, intervene: str, snapshot: dict[str, Any]) -> Candidates:
     """Read the candidates' tables; those of rules may have zeros where others have mass."""
-    labels, tables = item(snapshot, "candidates"), item(snapshot, "candidate_tables")
-    if not isinstance(labels, list) or not isinstance(tables, np.ndarray) or len(labels) != len(tables):
-        raise refused("candidates", "a label for each table", labels)
-    named = {label: table for label, table in zip(labels, tables, strict=True) if type(label) is not list}
-    if len(named) < len(labels):
-        raise refused("candidates", "labels, each once", labels)
-    kinds = snapshot.get("kinds", [[False] * len(labels)] * 2)
-    match kinds:
-        case [list(ruled), list(own)] if all(type(kind) is bool for kind in [*ruled, *own]):
-            if len(ruled) == len(own) == len(labels):
-                notes = snapshot.get("notes", [])
-                if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
-                    raise refused("notes", "a list of texts", notes)
-                return checked_candidates(model, intervene, named, (ruled, own))._replace(notes=tuple(notes))
-    raise refused("kinds", "for each candidate whether it is a rule, and whether the model's own table", kinds)
+    labels = snapshot["candidates"]
+    named = dict(zip(labels, snapshot["candidate_tables"], strict=True))
+    ruled, own = snapshot.get("kinds", [[False] * len(labels)] * 2)
+    notes = tuple(snapshot.get("notes", ()))
+    return checked_candidates(model, intervene, named, (ruled, own))._replace(notes=notes)

@@ -28,24 +28,19 @@ from evenhand.interventions.observations import checked_ticket
 from evenhand.interventions.phases import Phase, rounded
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.report import Ends, Recommendation, Status, report
-from evenhand.interventions.saved_parts import (
-    GAP_HIGH,
-    OUTCOME_LOW,
-    OUTCOME_NEAR,
-    saved_drops,
-    saved_evidence,
-)
 from evenhand.interventions.support import checked_support
 from evenhand.policy.conversation import Conversation, locked
-from evenhand.saving import saved
-from evenhand.saving.saved import refused
+from evenhand.saving.saved import fill
 
 __all__ = ["GAP_HIGH", "OUTCOME_LOW", "OUTCOME_NEAR", "Allocation", "Search"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-
+OUTCOME_LOW = "outcome below the best fair one"
+OUTCOME_NEAR = "outcome at most the slack above the one that is certified"
+GAP_HIGH = "gap above the tolerance"
+"""Why candidates are dropped."""
 EACH = "The intervals of the table are normal intervals, each by itself, and take the model's tables as exact."
 UNTESTED = f"No confidence is stated: candidates are dropped by the paper's radii. {EACH}"
 
@@ -412,21 +407,16 @@ class Search(Conversation):
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the search that `snapshot` was taken of."""
-        config = saved.item(snapshot, "config")
-        search = cls(**{**config, "problem": Problem.restored(saved.item(config, "problem"))})
-        state, last = saved.item(snapshot, "state"), len(search._phases)
-        search.phase = saved.whole(state, "phase", 0, last)
-        search.handed_out = saved.whole(state, "handed_out", 0, last)
-        search.cost, search.trials = saved.real(state, "cost", 0), saved.whole(state, "trials", 0)
-        search.over = saved.item(state, "over")
-        if type(search.over) is not bool:
-            raise refused("over", "true or false", search.over)
-        for name in ("remaining", "certified", "_owed"):
-            saved.fill(getattr(search, name), saved.item(state, name), name)
-        search._resume(saved.item(snapshot, "tickets"))
-        search.dropped = saved_drops(saved.item(snapshot, "dropped"), search.remaining, search.phase)
-        evidence = [saved_evidence(parts, search._nothing) for parts in saved.item(snapshot, "evidence")]
-        search._all, search._recent, search._used = evidence
+        config = snapshot["config"]
+        search = cls(**{**config, "problem": Problem.restored(config["problem"])})
+        for name, value in snapshot["state"].items():
+            if isinstance(value, np.ndarray):
+                fill(getattr(search, name), value, name)
+            else:
+                setattr(search, name, value)
+        search._resume(snapshot["tickets"])
+        search.dropped = {number: (phase, why) for number, phase, why in snapshot["dropped"]}
+        search._all, search._recent, search._used = (Evidence(*parts) for parts in snapshot["evidence"])
         return search
 
     def _said(self, ticket: Allocation) -> tuple[Any, ...]:
@@ -436,13 +426,9 @@ class Search(Conversation):
         _, phase, plan = remembered
         return phase, plan
 
-    def _remembered(self, number: int, *kept: Any) -> tuple[Any, ...]:
-        match kept:
-            case [int(phase), np.ndarray() as plan] if phase >= 1 and plan.dtype == np.int64 and (plan >= 0).all():
-                if plan.shape == self._owed.shape:
-                    phase = min(phase, len(self._phases))
-                    return (phase, counts_of(plan)), phase, plan
-        raise refused(f"ticket {number}", f"a phase and counts of trials {self._owed.shape}", kept)
+    def _remembered(self, *kept: Any) -> tuple[Any, ...]:
+        phase, plan = kept
+        return (phase, counts_of(plan)), phase, plan
 
     def _logged(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
         return decided["phase"], np.array(decided["plan"], np.int64)

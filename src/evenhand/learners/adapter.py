@@ -14,7 +14,6 @@ from evenhand.learners.functions import find, know, path_of
 from evenhand.parameters import Parameters
 from evenhand.protocol import Label, arm_labels
 from evenhand.registry import register
-from evenhand.saving.saved import item, refused
 
 __all__ = ["Adapter", "asks_among", "read_features", "read_range", "reward_range_of", "said_by", "wishes_of"]
 
@@ -180,20 +179,15 @@ class Adapter(Parameters):
         StateFileError
             If this process does not know one of its functions, or `load` fails.
         """
-        names = item(snapshot, "functions")
-        if not isinstance(names, dict) or set(names) != set(FUNCTIONS) or None in (names["dump"], names["load"]):
-            raise refused("functions", f"the names of {', '.join(FUNCTIONS)}", names)
+        names = snapshot["functions"]
         functions: dict[str, Any] = {name: None if path is None else find(path) for name, path in names.items()}
         try:
-            learner = functions["load"](item(snapshot, "dumped"))
+            learner = functions["load"](snapshot["dumped"])
         except StateFileError:
             raise
         except Exception as error:
             raise StateFileError(f"load: {names['load']} failed on what the file holds: {error}") from error
-        try:
-            return cls(learner, **functions, **{name: item(snapshot, name) for name in PLAIN})
-        except ArgumentError as error:
-            raise StateFileError(f"saved learner: {error}") from error
+        return cls(learner, **functions, **{name: snapshot[name] for name in PLAIN})
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -22,7 +22,7 @@ from evenhand.display.html import Card, Table, noted, said, shortened
 from evenhand.errors import ClosedTicketError, ForeignTicketError, UnknownTicketError, wanted
 from evenhand.parameters import Parameters, untaught
 from evenhand.protocol import Decision
-from evenhand.saving.saved import item, packed, refused, unpacked, whole
+from evenhand.saving.saved import packed, unpacked
 
 __all__ = ["COPIED", "Configured", "Conversation", "Lock", "locked", "untaught"]
 
@@ -185,7 +185,7 @@ class Conversation(Configured):
     @locked
     def take_up(self, number: int, decided: dict[str, Any], shown: dict[str, Any]) -> None:
         """Remember an open ticket again, from what a log says that was decided, noted and shown."""
-        self._open[number] = self._remembered(number, *self._logged(decided, shown))
+        self._open[number] = self._remembered(*self._logged(decided, shown))
 
     @locked
     def lay_aside(self, most: int, but: Collection[int] = ()) -> None:
@@ -238,34 +238,17 @@ class Conversation(Configured):
         return {"next": self._next, "token": self._token, "open": packed(rows)}
 
     def _resume(self, saved: Any) -> None:
-        """Take up saved tickets.
-
-        Raises
-        ------
-        StateFileError
-            If a value cannot have been saved; its name is said.
-        """
-        self._next = whole(saved, "next", 1)
-        self._token = item(saved, "token")
-        if not isinstance(self._token, str):
-            raise refused("token", "a text", self._token)
-        for number, *kept in unpacked(item(saved, "open"), "open"):
-            if type(number) is not int or not 1 <= number < self._next or number in self._open:
-                raise refused("open", f"each id once, from 1 to {self._next - 1}", number)
-            self._open[number] = self._remembered(number, *kept)
+        """Take up saved tickets."""
+        self._next, self._token = saved["next"], saved["token"]
+        for number, *kept in unpacked(saved["open"]):
+            self._open[number] = self._remembered(*kept)
 
     def _kept(self, remembered: Any) -> tuple[Any, ...]:
         """Return what a file keeps of an open ticket: numbers and arrays."""
         raise NotImplementedError
 
-    def _remembered(self, number: int, *kept: Any) -> tuple[Any, ...]:
-        """Return what is remembered of an open ticket, from what a file kept.
-
-        Raises
-        ------
-        StateFileError
-            If that cannot have been a ticket of this conversation.
-        """
+    def _remembered(self, *kept: Any) -> tuple[Any, ...]:
+        """Return what is remembered of an open ticket, from what a file kept."""
         raise NotImplementedError
 
     @functools.cached_property

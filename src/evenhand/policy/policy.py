@@ -43,7 +43,7 @@ from evenhand.policy.traits import traits_of
 from evenhand.policy.warm_start import columns_of, rows_of
 from evenhand.protocol import Decision, Label, arm_labels, find_label, label_of, places, writing
 from evenhand.rng import Seed, draw_seed, stream
-from evenhand.saving.saved import column_names, fill, item, refused, whole
+from evenhand.saving.saved import fill
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -606,43 +606,19 @@ class KernelPolicy(Conversation):
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
-        """Return the policy that `snapshot` was taken of.
-
-        Raises
-        ------
-        StateFileError
-            If a value cannot have been saved; its name is said.
-        """
-        policy = cls(**item(snapshot, "config"))
+        """Return the policy that `snapshot` was taken of."""
+        policy = cls(**snapshot["config"])
         policy.encoder = snapshot.get("encoder")
-        if not isinstance(policy.encoder, (Encoder, Transformer, type(None))):
-            raise refused("encoder", "an encoder", policy.encoder)
-        if item(snapshot, "dimension") is None:
-            if "round" in snapshot:
-                raise refused("dimension", "a whole number, as rounds were played", None)
+        if snapshot["dimension"] is None:
             return policy
-        policy.begin(whole(snapshot, "dimension", 1 if policy.contextual else 0))
+        policy.begin(snapshot["dimension"])
         policy._take_form(snapshot)
-        policy.round = whole(snapshot, "round", 0, 2**62)
-        own, saved = flat(policy._state), item(snapshot, "state")
-        if not isinstance(saved, list) or len(saved) != len(own):
-            raise refused("state", f"{len(own)} arrays", saved)
-        for name, mine, theirs in zip(names(policy._state), own, saved, strict=True):
-            fill(mine, theirs, f"state.{name}")
-            if name.endswith("pulls") and mine.min(initial=0) < 0:
-                raise refused(f"state.{name}", "counts from 0", mine.tolist())
-        policy._name_columns(column_names(snapshot))
-        policy._resume(item(snapshot, "tickets"))
-        handed_out = policy._next - 1
-        if handed_out > policy.round:
-            raise refused("next", f"at most {policy.round + 1}, one more than the rounds", policy._next)
-        arms = [i for (_, _, index), _, _, *slate in policy._open.values() for i in (slate[0] if slate else [index])]
-        at_hand = np.bincount(np.array(arms, np.int64), minlength=len(policy._labels))
-        policy._waiting[:] = at_hand
-        if "waiting" in snapshot:
-            fill(policy._waiting, snapshot["waiting"], "waiting")
-            if (policy._waiting < at_hand).any() or policy._waiting.sum() > handed_out * policy.plays:
-                raise refused("waiting", "the open tickets of each arm", policy._waiting.tolist())
+        policy.round = snapshot["round"]
+        for name, own, saved in zip(names(policy._state), flat(policy._state), snapshot["state"], strict=True):
+            fill(own, saved, f"state.{name}")
+        policy._name_columns(snapshot["columns"])
+        policy._resume(snapshot["tickets"])
+        fill(policy._waiting, snapshot["waiting"], "waiting")
         return policy
 
     def _kept(self, remembered: Any) -> tuple[Any, ...]:
@@ -651,19 +627,9 @@ class KernelPolicy(Conversation):
             probability = float(probability()[index])
         return round or 0, np.array(slate[0]) if slate else index, shown, probability
 
-    def _remembered(self, number: int, *kept: Any) -> tuple[Any, ...]:
+    def _remembered(self, *kept: Any) -> tuple[Any, ...]:
         round, index, shown, probability = (*kept, self._told_probability())[:4]
         slate = index.tolist() if isinstance(index, np.ndarray) and self.plays > 1 else [index]
-        if not slate or not all(type(arm) is int and 0 <= arm < len(self._labels) for arm in slate):
-            raise refused(f"ticket {number}", f"the index of an arm, below {len(self._labels)}", index)
-        if type(round) is not int or not 0 <= round <= self.round:
-            raise refused(f"ticket {number}", f"a round up to {self.round}", round)
-        sound = isinstance(shown, np.ndarray) and shown.dtype == np.float64 and np.isfinite(shown).all()
-        if not sound or not self._may_be_shown(shown) or (self.contextual and max(slate) >= len(shown)):
-            raise refused(f"ticket {number}", "the contexts of a round, finite numbers, a row an arm", shown)
-        silent = self.holds and probability == 0.0
-        if type(probability) is not float or not (0.0 < probability <= 1.0 or math.isnan(probability) or silent):
-            raise refused(f"ticket {number}", "a probability above 0, or nan", probability)
         said = (round or None, self._labels[slate[0]], slate[0]), shown, probability
         return said if self.plays == 1 else (*said, tuple(slate))
 
@@ -825,9 +791,6 @@ class KernelPolicy(Conversation):
     def _numbers(self) -> int | None:
         """How many numbers describe an arm, None where nothing says so yet."""
         return self.dimension if self.dimension is not None or self.features is None else len(self.features)
-
-    def _may_be_shown(self, shown: Floats) -> bool:
-        return shown.shape == ((len(self._labels), self.dimension) if self.contextual else NO_CONTEXTS.shape)
 
     def _checked_reward(self, reward: float) -> float:
         low, high = self.reward_range

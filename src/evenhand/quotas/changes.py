@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evenhand.errors import ArgumentError, SharesError, UnknownArmError, figure, wanted, wanted_one_of
-from evenhand.kernels.arrays import Floats
 from evenhand.policy.conversation import locked
 from evenhand.policy.policy import KernelPolicy
 from evenhand.promises.feasible import settle_offers
@@ -106,12 +105,6 @@ class Changes(Base):
             If it is a promise of other arms, or of more or fewer plays a round.
         """
         return _change(self, shares)
-
-    def _may_be_shown(self, shown: Floats) -> bool:
-        """Say so of contexts from before an arm was added, too."""
-        if not self.contextual:
-            return super()._may_be_shown(shown)
-        return shown.ndim == 2 and 2 <= len(shown) <= len(self._labels) and shown.shape[1] == self.dimension
 
     @property
     def _live(self) -> list[Label]:

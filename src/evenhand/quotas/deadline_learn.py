@@ -66,7 +66,6 @@ from evenhand.quotas.under_quota import Ranking, Rule, Shares, UnderQuota, rank_
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
-from evenhand.saving.saved import refused
 
 __all__ = ["DeadlineLearn"]
 
@@ -393,16 +392,8 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     def _take_form(self, snapshot: dict[str, Any]) -> None:
         if snapshot.get("composed") is True:
             self._rank()
-        retired = snapshot.get("retired", [])
-        if not isinstance(retired, list) or not all(arm in self._labels for arm in retired):
-            raise refused("retired", "labels of arms", retired)
-        self.retired = tuple(retired)
-        rounded = snapshot.get("rounded", [])
-        if not isinstance(rounded, list) or not all(isinstance(by, Fraction) and 0 <= by < 1 for by in rounded):
-            raise refused("rounded", "fractions from 0 to 1", rounded)
-        if len(rounded) not in (0, self._state.whole.size):
-            raise refused("rounded", f"{self._state.whole.size} fractions", rounded)
-        self._rounded = tuple(rounded)
+        self.retired = tuple(snapshot.get("retired", ()))
+        self._rounded = tuple(snapshot.get("rounded", ()))
         if "segments" in snapshot:
             self._segments = Segments(self._unseen(), self.promise)
             self._segments.restore(snapshot["segments"])

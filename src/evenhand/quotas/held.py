@@ -25,14 +25,12 @@ import numpy as np
 
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, kernel
-from evenhand.policy.policy import REASONS, Kernels, Ticket, certain, drawn
-from evenhand.saving.saved import refused
+from evenhand.policy.policy import Kernels, Ticket, certain, drawn
 
 __all__ = [
     "CALLED_FROM_PYTHON",
     "Held",
     "always",
-    "check_saved",
     "has_room",
     "holding",
     "no_wish",
@@ -65,25 +63,6 @@ def no_wish(learner: Any) -> Held:
     return Held(
         np.full(2, -1), np.zeros(2, np.int64), np.full(2, -1.0), np.full(1, -1.0), np.zeros(1, np.int64), learner
     )
-
-
-def check_saved(held: Held, arms: int) -> None:
-    """Refuse a saved state that no conversation over so many arms can have left.
-
-    Raises
-    ------
-    StateFileError
-        If there is no such arm, reason or probability.
-    """
-    for name, what, sound in (
-        ("wish", f"arms below {arms}, or -1", (held.wish >= -1) & (held.wish < arms)),
-        ("why", "reasons", np.isin(held.why, list(REASONS)) | (held.wish < 0)),
-        ("chance", "probabilities, or -1", (held.chance == -1.0) | ((held.chance > 0.0) & (held.chance <= 1.0))),
-        ("told", "a probability, 0 or -1", (held.told == -1.0) | ((held.told >= 0.0) & (held.told <= 1.0))),
-        ("granted", "a count from 0", held.granted >= 0),
-    ):
-        if not sound.all():
-            raise refused(f"state.learner.{name}", what, getattr(held, name).tolist())
 
 
 @kernel

@@ -19,14 +19,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.due_times import NEVER
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Label, first_named, label_of
-from evenhand.saving.saved import refused
 
 __all__ = ["Segment", "Segments", "Stacked", "enter_stacked", "read_segment"]
 
@@ -280,39 +278,11 @@ class Segments:
         return saved
 
     def restore(self, saved: Any) -> None:
-        """Take up what was saved.
-
-        Raises
-        ------
-        StateFileError
-            If it cannot have been saved.
-        """
-        try:
-            counts = [(read_segment(label), rounds, pulls) for label, rounds, pulls in saved["counts"]]
-            kept = [(read_segment(label), left, parts) for label, left, *parts in saved["kept"]]
-            begun = [(read_segment(label), due, pulls) for label, due, pulls in saved.get("begun", [])]
-            rounded = [(read_segment(label), tuple(by)) for label, by in saved.get("rounded", [])]
-            self.present = None if saved["present"] is None else read_segment(saved["present"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise refused("segments", "the counts and positions of segments", saved) from error
-        for label, rounds, pulls in counts:
+        """Take up what was saved."""
+        self.present = saved["present"]
+        for label, rounds, pulls in saved["counts"]:
             first_named(label, self._names)
-            self._rounds[label], self._counts[label] = rounds, self._like(pulls, np.zeros(len(self._promise.arms)))
-        for label, due, pulls in begun:
-            if not isinstance(due, list) or not all(isinstance(at, Fraction | None) for at in due):
-                raise refused("segments", "fractions of rounds", due)
-            self._begun[label] = due, self._like(pulls, np.zeros(len(self._promise.arms)))
-        for label, by in rounded:
-            if len(by) not in (0, self._fresh["whole"].size) or not all(isinstance(part, Fraction) for part in by):
-                raise refused("segments", "fractions of rounds", by)
-            self._rounded[label] = by
-        for label, left, parts in kept:
-            if len(parts) != len(MOVED) or not is_whole(left):
-                raise refused("segments", f"{len(MOVED)} arrays a segment", parts)
-            held = [self._like(part, like) for part, like in zip(parts, self._fresh.values(), strict=True)]
-            self._kept[label] = left, dict(zip(MOVED, held, strict=True))
-
-    def _like(self, saved: Any, own: Any) -> Ints:
-        if not isinstance(saved, np.ndarray) or saved.dtype != np.int64 or saved.shape != own.shape:
-            raise refused("segments", f"whole numbers of shape {own.shape}", saved)
-        return saved
+            self._rounds[label], self._counts[label] = rounds, pulls
+        self._begun |= {label: (due, pulls) for label, due, pulls in saved.get("begun", ())}
+        self._rounded |= {label: tuple(by) for label, by in saved.get("rounded", ())}
+        self._kept |= {label: (left, dict(zip(MOVED, parts, strict=True))) for label, left, *parts in saved["kept"]}

@@ -41,9 +41,8 @@ from evenhand.promises.reading import is_set
 from evenhand.protocol import Label
 from evenhand.quotas.composed_chances import under_rule
 from evenhand.quotas.foreign import asked, go_down, wishes
-from evenhand.quotas.held import CALLED_FROM_PYTHON, always, check_saved, no_wish, propose, recall, settle
+from evenhand.quotas.held import CALLED_FROM_PYTHON, always, no_wish, propose, recall, settle
 from evenhand.rng import Seed, child
-from evenhand.saving.saved import refused
 
 __all__ = [
     "WISH",
@@ -397,23 +396,9 @@ class UnderQuota(Base):
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
-        """Return the policy that `snapshot` was taken of.
-
-        Raises
-        ------
-        StateFileError
-            If a value cannot have been saved, such as pulls that are not as many as the rounds.
-        """
+        """Return the policy that `snapshot` was taken of."""
         policy = super().restored(snapshot)
-        pulls = int(policy._state.pulls.sum()) if policy._begun else 0
-        if policy._begun and not policy.round <= pulls <= policy.round * policy.plays:
-            raise refused("round", f"{pulls}, as many as the pulls", policy.round)
-        if policy.holds and policy._begun:
-            check_saved(policy._state.learner, len(policy._labels))
-        if not policy.compiled and "learner" in snapshot:
-            if type(snapshot["learner"]) is not type(policy.learner):
-                raise refused("learner", f"a learner of the class {type(policy.learner).__name__}", snapshot["learner"])
-            policy.learner = snapshot["learner"]
+        policy.learner = snapshot.get("learner", policy.learner)
         return policy
 
     def config(self) -> dict[str, Any]:

@@ -3,6 +3,3 @@
 import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-
-ON_DEMAND = ("networks",)
-"""Modules that import torch: they are imported when something in them is asked for by name."""

@@ -11,7 +11,6 @@ from .labelling.label_queue import LabelQueue as LabelQueue, Task as Task
 from .measures import confidence_sequence as confidence_sequence, fairness_report as fairness_report
 from .models.estimators import EstimatorModel as EstimatorModel
 from .models.logistic import LogisticModel as LogisticModel
-from .models.torch_model import TorchModel as TorchModel
 from .optimistic import OptimisticSampler as OptimisticSampler
 from .pools.pools import ArrayPool as ArrayPool, label_pairs as label_pairs
 from .pools.table_pool import TablePool as TablePool

@@ -7,7 +7,6 @@ from typing import Any
 from evenhand.policy.conversation import Conversation
 from evenhand.protocol import Label
 from evenhand.sampling.problem import Draw
-from evenhand.saving.saved import refused
 
 __all__ = ["Drawing"]
 
@@ -36,8 +35,6 @@ class Drawing(Conversation):
     def _logged(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[int, int, int]:
         return decided["round"], decided["index"], decided["count"]
 
-    def _remembered(self, number: int, *kept: Any) -> tuple[Any, ...]:
-        match kept:
-            case [int(round), int(index), int(count)] if round >= 1 <= count and 0 <= index < len(self.groups):
-                return ((round, self.groups[index], index, count),)
-        raise refused(f"ticket {number}", f"a round, a group below {len(self.groups)} and a count of rows", kept)
+    def _remembered(self, *kept: Any) -> tuple[Any, ...]:
+        round, index, count = kept
+        return ((round, self.groups[index], index, count),)

@@ -34,7 +34,7 @@ class EpsilonGreedySampler(Sampler):
     Parameters
     ----------
     groups : number of groups or their labels.
-    model : None for logistic regression with C = 1, a scikit-learn classifier, an `EstimatorModel` or a `TorchModel`.
+    model : None for logistic regression with C = 1, a classifier of scikit-learn or skorch, or an `EstimatorModel`.
     epsilon : probability of a uniform draw.
     warmup, forced, batch, ties, loss, costs, budget, classes, validation_rows, seed : as in `OptimisticSampler`.
 
@@ -81,7 +81,7 @@ class GreedySampler(Sampler):
     Parameters
     ----------
     groups : number of groups or their labels.
-    model : None for logistic regression with C = 1, a scikit-learn classifier, an `EstimatorModel` or a `TorchModel`.
+    model : None for logistic regression with C = 1, a classifier of scikit-learn or skorch, or an `EstimatorModel`.
     warmup, forced, batch, ties, loss, costs, budget, classes, validation_rows, seed : as in `OptimisticSampler`.
 
     Raises

@@ -29,7 +29,7 @@ from evenhand.sampling.models.losses import Loss
 from evenhand.sampling.problem import Groups, checked_number
 from evenhand.sampling.sampler import Costs, Sampler
 from evenhand.sampling.worlds import SyntheticModel1, SyntheticModel2
-from evenhand.saving.saved import fill, item, refused
+from evenhand.saving.saved import fill
 
 __all__ = ["OptimisticSampler", "checked_ties"]
 
@@ -49,7 +49,7 @@ class OptimisticSampler(Sampler):
     Parameters
     ----------
     groups : number of groups or their labels.
-    model : None for logistic regression with C = 1, a scikit-learn classifier, an `EstimatorModel` or a `TorchModel`.
+    model : None for logistic regression with C = 1, a classifier of scikit-learn or skorch, or an `EstimatorModel`.
     exploration : c0 of the heuristic bound.
     trend : c1 of the heuristic bound.
     trend_series : "own": an accuracy is noted after each draw of the group itself; "every": after every draw.
@@ -155,9 +155,7 @@ class OptimisticSampler(Sampler):
         """Return the sampler that `snapshot` was taken of."""
         sampler = super().restored(snapshot)
         for name, own in (("history", sampler._history), ("lengths", sampler._lengths)):
-            fill(own, item(snapshot, name), name)
-        if not 0 <= sampler._lengths.min() <= sampler._lengths.max() <= WINDOW:
-            raise refused("lengths", f"numbers from 0 to {WINDOW}", sampler._lengths.tolist())
+            fill(own, snapshot[name], name)
         return sampler
 
     @classmethod

@@ -28,7 +28,6 @@ __all__ = [
     "MOST",
     "Draw",
     "Groups",
-    "checked_flag",
     "checked_number",
     "checked_rows",
     "checked_whole",
@@ -101,19 +100,6 @@ def checked_number(name: str, value: Any, low: float, *, high: float = math.inf,
     inside = f"a finite number >= {low:g}" if math.isinf(high) else f"a number in [{low:g}, {high:g}]"
     inside = "a finite number" if math.isinf(low) else inside
     raise ArgumentError(wanted(name, inside, value, mend))
-
-
-def checked_flag(name: str, value: Any) -> bool:
-    """Return a bool.
-
-    Raises
-    ------
-    ArgumentError
-        If it is anything else.
-    """
-    if not isinstance(value, (bool, np.bool_)):
-        raise ArgumentError(wanted(name, "True or False", value))
-    return bool(value)
 
 
 def checked_whole(name: str, value: Any, low: int) -> int:

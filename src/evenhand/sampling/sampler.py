@@ -33,7 +33,7 @@ from evenhand.sampling.models.models import raise_named
 from evenhand.sampling.models.trainer import Trainer
 from evenhand.sampling.pools.rows import Rows
 from evenhand.sampling.problem import Draw, Groups, checked_number, checked_whole, per_group
-from evenhand.saving.saved import fill, item, real, refused, whole
+from evenhand.saving.saved import fill
 
 __all__ = ["Costs", "Sampler"]
 
@@ -442,24 +442,13 @@ class Sampler(Drawing):
         """Return the sampler that `snapshot` was taken of."""
         sampler = cls(**snapshot["config"], model=snapshot["model"].fresh())
         sampler._trainer.restore(snapshot)
-        fill(sampler._stream, item(snapshot, "stream"), "stream")
-        numbers = dict(zip(("round", "rounds", "labels"), item(snapshot, "numbers"), strict=True))
-        sampler.round = whole(numbers, "round", 0)
-        sampler.rounds = whole(numbers, "rounds", 0, sampler.round)
-        sampler.labels = whole(numbers, "labels", 0)
-        sampler.spent, sampler._notes = real(snapshot, "spent"), list(snapshot["notes"])
+        sampler.round, sampler.rounds, sampler.labels = snapshot["numbers"]
+        sampler.spent, sampler._notes = float(snapshot["spent"]), list(snapshot["notes"])
         sampler._resume(snapshot["tickets"])
-        for number, known in snapshot.get("part", ()):
-            ((*_, count),) = sampler._open.get(number, ((0,),))
-            if type(known) is not int or not 0 < known < count:
-                raise refused("part", "fewer rows than an open draw has", [number, known])
-            sampler._part[number] = known
-        if sampler._next - 1 > sampler.round:
-            raise refused("next", f"at most {sampler.round + 1}, one more than the rounds", sampler._next)
-        for name, own in (("draws", sampler._draws), ("asked", sampler._asked), ("mask", sampler._open_mask)):
-            fill(own, item(snapshot, name), name)
-        if not 0 <= sampler._draws.min() <= sampler._draws.sum() <= sampler.round or sampler._asked.min() < 0:
-            raise refused("draws", f"counts of at most {sampler.round} rounds", sampler._draws.tolist())
+        sampler._part = dict(snapshot.get("part", ()))
+        own = {"stream": sampler._stream, "draws": sampler._draws, "asked": sampler._asked, "mask": sampler._open_mask}
+        for name, array in own.items():
+            fill(array, snapshot[name], name)
         return sampler
 
     # ------------------------------------------------------------------ inside

@@ -29,7 +29,7 @@ class UniformSampler(Sampler):
     Parameters
     ----------
     groups : number of groups or their labels.
-    model : None for logistic regression with C = 1, a scikit-learn classifier, an `EstimatorModel` or a `TorchModel`.
+    model : None for logistic regression with C = 1, a classifier of scikit-learn or skorch, or an `EstimatorModel`.
     batch, loss, costs, budget, classes, validation_rows, seed : as in `OptimisticSampler`.
 
     Raises
@@ -72,7 +72,7 @@ class ProportionalSampler(Sampler):
     Parameters
     ----------
     groups : number of groups or their labels.
-    model : None for logistic regression with C = 1, a scikit-learn classifier, an `EstimatorModel` or a `TorchModel`.
+    model : None for logistic regression with C = 1, a classifier of scikit-learn or skorch, or an `EstimatorModel`.
     proportions : weight of each group >= 0, by label or in the order of the groups.
     warmup, batch, loss, costs, budget, classes, validation_rows, seed : as in `OptimisticSampler`.
 

@@ -1,13 +1,15 @@
 """Save and load: one file, arrays plus JSON, a format version, never pickle.
 
-The file is a zip archive of two members: `evenhand.json` holds what is not an array, with the type and shape of each
-array; `arrays` holds the bytes of all arrays.
+The file is a zip archive of three members: `evenhand.json` holds what is not an array, with the type and shape of each
+array; `arrays` holds the bytes of all arrays; `sha256` is the digest of both, by which damage is found before anything
+is made of them.
 Whatever wants to be saved offers `snapshot() -> dict` and a classmethod `restored(snapshot) -> object` and is
 registered; the dict may hold arrays, numbers, strings, bytes, lists, dicts, fractions, and further registered objects.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -24,14 +26,13 @@ import numpy as np
 from evenhand import registry
 from evenhand.errors import ArgumentError, EvenhandError, StateFileError, wanted
 from evenhand.saving.buffers import can_hold, pack, unpack
-from evenhand.saving.saved import LOADING_DEVICE, refused, whole
 
 __all__ = ["FORMAT", "from_bytes", "load", "save", "to_bytes", "write"]
 
 FORMAT = 1
 LARGE = 1_000_000
 """Arrays of more bytes are compressed where a sample shrinks; weights hardly do, and it takes half a minute."""
-_MANIFEST, _ARRAYS = "evenhand.json", "arrays"
+_MANIFEST, _ARRAYS, _DIGEST = "evenhand.json", "arrays", "sha256"
 
 
 def save(policy: Any, path: str | os.PathLike[str]) -> None:
@@ -75,13 +76,8 @@ def write(target: Path, data: bytes) -> None:
         raise
 
 
-def load(path: str | os.PathLike[str], *, device: Any = None) -> Any:
+def load(path: str | os.PathLike[str]) -> Any:
     """Return the policy saved at `path`.
-
-    Parameters
-    ----------
-    device : where a network continues, such as "cpu" or "cuda"; by default where it was, or on the processor if that
-        device is not here. Other policies have no device and ignore it.
 
     Raises
     ------
@@ -95,11 +91,7 @@ def load(path: str | os.PathLike[str], *, device: Any = None) -> Any:
         data = source.read_bytes()
     except OSError as error:
         raise StateFileError(f"{source}: cannot be read: {error.strerror}") from error
-    token = LOADING_DEVICE.set(device)
-    try:
-        return from_bytes(data, str(source))
-    finally:
-        LOADING_DEVICE.reset(token)
+    return from_bytes(data, str(source))
 
 
 def _locked(policy: Any) -> AbstractContextManager[Any]:
@@ -121,11 +113,18 @@ def to_bytes(policy: Any) -> bytes:
         described, data = pack(arrays)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        manifest = json.dumps({"format": FORMAT, "arrays": described, "object": encoded})
+        manifest = json.dumps({"format": FORMAT, "arrays": described, "object": encoded}).encode()
         archive.writestr(_member(_MANIFEST), manifest)
         how = None if _shrinks(data) else zipfile.ZIP_STORED
         archive.writestr(_member(_ARRAYS), data, how, compresslevel=1 if len(data) > LARGE else None)
+        archive.writestr(_member(_DIGEST), _digest(manifest, data))
     return buffer.getvalue()
+
+
+def _digest(manifest: bytes, arrays: bytes) -> bytes:
+    digest = hashlib.sha256(manifest)
+    digest.update(arrays)
+    return digest.hexdigest().encode()
 
 
 def _shrinks(data: bytes) -> bool:
@@ -149,24 +148,19 @@ def from_bytes(data: bytes, source: str = "state") -> Any:
         if not data.startswith(b"PK"):  # a store whose last pages hold a saved policy ends like an archive
             raise zipfile.BadZipFile("it does not begin like one")
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            body = json.loads(archive.read(_MANIFEST))
-            if not isinstance(body, dict) or not isinstance(body.get("format"), int) or "$object" not in body["object"]:
-                raise StateFileError(f"{source}: not a state file of evenhand")
-            if body["format"] != FORMAT:
-                what = f"written in format {body['format']}, and this evenhand reads format {FORMAT} alone"
-                raise StateFileError(f"{source}: {what}; load it with the evenhand that wrote it")
-            return _restored(body["object"], unpack(body["arrays"], archive.read(_ARRAYS)), source)
+            manifest, arrays, digest = (archive.read(name) for name in (_MANIFEST, _ARRAYS, _DIGEST))
+        if digest != _digest(manifest, arrays):
+            what = "what it holds is not what was saved"
+            raise StateFileError(f"{source}: damaged or edited by hand, {what}; load an earlier one")
+        body = json.loads(manifest)
+        if body["format"] != FORMAT:
+            what = f"written in format {body['format']}, and this evenhand reads format {FORMAT} alone"
+            raise StateFileError(f"{source}: {what}; load it with the evenhand that wrote it")
+        return _decode(body["object"], unpack(body["arrays"], arrays))
     except EvenhandError:
         raise
     except Exception as error:
         raise StateFileError(f"{source}: truncated, damaged or not a state file of evenhand ({error})") from error
-
-
-def _restored(value: Any, arrays: list[np.ndarray], source: str) -> Any:
-    try:
-        return _decode(value, arrays)
-    except StateFileError as error:
-        raise StateFileError(f"{source}: not a state as evenhand saves it: {error}") from error
 
 
 def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
@@ -212,22 +206,10 @@ def _decode(value: Any, arrays: list[np.ndarray]) -> Any:
         return Fraction(value["$fraction"])
     for tag in ("$array", "$bytes"):
         if tag in value:
-            held = arrays[whole(value, tag, 0, len(arrays) - 1)]
-            return held if tag == "$array" else held.tobytes()
+            return arrays[value[tag]] if tag == "$array" else arrays[value[tag]].tobytes()
     if "$items" in value:
         pairs = ((_decode(key, arrays), _decode(item, arrays)) for key, item in value["$items"])
         return {tuple(key) if isinstance(key, list) else key: item for key, item in pairs}
     if "$object" in value:
-        snapshot = _decode(value["snapshot"], arrays)
-        return _known_alone(registry.get(value["$object"]).cls.restored(snapshot), snapshot)
+        return registry.get(value["$object"]).cls.restored(_decode(value["snapshot"], arrays))
     return {key if key.isascii() else _decode(key, arrays): _decode(item, arrays) for key, item in value.items()}
-
-
-def _known_alone(restored: Any, snapshot: Any) -> Any:
-    """Return what was restored, if its state has no field that no version has written."""
-    without_tickets = getattr(restored, "remembering", lambda numbers: nullcontext())
-    with without_tickets(()):
-        unknown = sorted(set(snapshot) - set(restored.snapshot()))
-    if unknown:
-        raise refused(unknown[0], "no such field", snapshot[unknown[0]])
-    return restored

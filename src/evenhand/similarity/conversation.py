@@ -20,7 +20,7 @@ from evenhand.labels import in_columns, in_order
 from evenhand.policy.conversation import Conversation, locked, untaught
 from evenhand.protocol import Decision
 from evenhand.rng import Seed, draw_seed, stream
-from evenhand.saving import saved
+from evenhand.saving.saved import fill
 from evenhand.similarity.auditors import Suspect, checked_auditor
 from evenhand.similarity.gradual import RoundKernels, round_kernels
 from evenhand.similarity.learner import DistanceLearner, Verdict
@@ -375,27 +375,16 @@ class Lipschitz(Conversation):
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the policy that `snapshot` was taken of."""
-        learner = saved.item(snapshot, "metric")
-        if not isinstance(learner, DistanceLearner):
-            raise saved.refused("metric", "a metric learner", learner)
-        exact = snapshot.get("exact")
-        policy = cls(**{**saved.item(snapshot, "config"), "metric": (exact or learner).fresh()})
-        if (learner.dimension, learner.copies) != (policy.metric.dimension, policy.metric.copies):
-            what = f"a learner of {policy.metric.copies} pairs with {policy.dimension} features"
-            raise saved.refused("metric", what, f"{learner.copies} with {learner.dimension}")
+        learner, exact, mind = snapshot["metric"], snapshot.get("exact"), snapshot["mind"]
+        policy = cls(**{**snapshot["config"], "metric": (exact or learner).fresh()})
         policy._adopt(learner)
         policy._exact = exact
-        policy.notes, policy._columns = saved.item(snapshot, "notes"), saved.column_names(snapshot)
-        policy.round = saved.whole(snapshot, "round", 0)
-        policy._resume(saved.item(snapshot, "tickets"))
-        if policy._next - 1 > policy.round:
-            raise saved.refused("next", f"at most {policy.round + 1}, one more than the rounds", policy._next)
-        kept = saved.item(snapshot, "mind")
-        if not isinstance(kept, list) or len(kept) != len(STATE):
-            raise saved.refused("mind", f"{len(STATE)} arrays", kept)
-        policy._state = new_state(policy.dimension, np.size(kept[STATE.index("p")]), 1.0, stream(0))
-        for name, own, array in zip(STATE, flat(policy._state), kept, strict=True):
-            saved.fill(own, array, f"mind.{name}")
+        policy.notes, policy._columns = snapshot["notes"], snapshot.get("columns")
+        policy.round = snapshot["round"]
+        policy._resume(snapshot["tickets"])
+        policy._state = new_state(policy.dimension, mind[STATE.index("p")].size, 1.0, stream(0))
+        for name, own, array in zip(STATE, flat(policy._state), mind, strict=True):
+            fill(own, array, f"mind.{name}")
         return policy
 
     # ------------------------------------------------------------------ inside
@@ -480,12 +469,9 @@ class Lipschitz(Conversation):
             undecided[i, j] = 1
         return decided["round"], contexts, np.array(decided["probabilities"], np.float64), chosen, undecided
 
-    def _remembered(self, number: int, *kept: Any) -> tuple[Any, ...]:
+    def _remembered(self, *kept: Any) -> tuple[Any, ...]:
         round, *arrays = kept
         ticket = Ticket(*arrays)
-        if not ticket.is_sound(self.dimension) or not 0 < round <= self.round:
-            what = "contexts, probabilities, who was drawn and which pairs are open"
-            raise saved.refused(f"ticket {number}", what, kept)
         return (round, *ticket.drawn(self.select)), ticket
 
     def round_shown(self, contexts: ArrayLike) -> Any:

@@ -16,7 +16,6 @@ from evenhand.errors import ArgumentError, VerdictError, wanted
 from evenhand.kernels.flatten import flat
 from evenhand.policy.conversation import Configured, locked
 from evenhand.rng import Seed, draw_seed, stream
-from evenhand.saving import saved
 from evenhand.similarity import metric
 from evenhand.similarity.auditors import Suspect, checked_auditor, suspects
 from evenhand.similarity.contradictions import clashing, disputed
@@ -324,18 +323,12 @@ class DistanceLearner(Configured):
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
-        """Return the learner that `snapshot` was taken of.
-
-        Raises
-        ------
-        StateFileError
-            If a value cannot have been saved; its name is said.
-        """
-        learner = cls(**saved.item(snapshot, "config"))
-        if saved.item(snapshot, "dimension") is not None:
-            learner.begin(saved.whole(snapshot, "dimension", 1), saved.whole(snapshot, "copies", 0))
-            learner._keep(restored_state(learner.state, saved.item(snapshot, "state")))
-            learner.log = VerdictLog.restored(snapshot, learner.dimension or 0, learner.copies)
+        """Return the learner that `snapshot` was taken of."""
+        learner = cls(**snapshot["config"])
+        if snapshot["dimension"] is not None:
+            learner.begin(snapshot["dimension"], snapshot["copies"])
+            learner._keep(restored_state(learner.state, snapshot["state"]))
+            learner.log = VerdictLog.restored(snapshot)
         return learner
 
     # ------------------------------------------------------------------ inside

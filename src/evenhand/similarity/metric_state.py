@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from evenhand.kernels.flatten import flat, names, packer
 from evenhand.kernels.halfspaces import Simplex, simplex
 from evenhand.rng import stream
-from evenhand.saving.saved import fill, refused
+from evenhand.saving.saved import fill
 
 __all__ = [
     "CONTRADICTING",
@@ -170,9 +170,6 @@ pack_metric = packer(
 
 OPTIONS = MetricState._fields[11:19]
 """The fields from `error_rate` to `thin_width`, one array in a file."""
-FIXED = ("rows", "columns", "scales", "options")
-"""What the configuration says."""
-SCRATCH = MetricState._fields[MetricState._fields.index("u") :]
 UNSAVED = ("simplex.basis", "simplex.order", "simplex.exact")
 """Scratch that is always written before it is read."""
 
@@ -188,34 +185,10 @@ def saved_arrays(state: MetricState) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def restored_state(fresh: MetricState, saved: Any) -> MetricState:
-    """Return the state of which a file kept these arrays; `fresh` is one of the same configuration before any verdict.
-
-    Raises
-    ------
-    StateFileError
-        If an array cannot have been saved; its name is said.
-    """
-    arrays = saved_arrays(fresh)
-    if not isinstance(saved, list) or len(saved) != len(arrays):
-        raise refused("metric.state", f"{len(arrays)} arrays", saved)
-    limits = saved[list(arrays).index("limits")]
-    if isinstance(limits, np.ndarray) and limits.ndim == 2:
-        fresh = grown(fresh, max(limits.shape[1], fresh.limits.shape[1]))
-        arrays = saved_arrays(fresh)
-    for (name, own), kept in zip(arrays.items(), saved, strict=True):
-        before = own.copy()
-        fill(own, kept, f"metric.{name}", numbers=not name.startswith(SCRATCH))
-        if name in FIXED and not np.array_equal(own, before):
-            raise refused(f"metric.{name}", before.tolist(), own.tolist())
-    m, places = fresh.rows.size, fresh.bases.shape[1]
-    most = {"counts": fresh.limits.shape[1], "doublings": fresh.most_doublings, "thin": m, "kept": places}
-    for name, high in most.items():
-        if not ((arrays[name] >= 0) & (arrays[name] <= high)).all():
-            raise refused(f"metric.{name}", f"counts from 0 to {high}", arrays[name].tolist())
-    for bases, kept, count in zip(arrays["bases"], arrays["kept"], arrays["counts"], strict=True):
-        if not ((bases[: kept[0]] >= -2 * m) & (bases[: kept[0]] < count)).all():
-            raise refused("metric.bases", f"constraints from {-2 * m} to {count - 1}", bases.tolist())
-    if not (arrays["radius"] > 0).all():
-        raise refused("metric.radius", "numbers > 0", arrays["radius"].tolist())
+def restored_state(fresh: MetricState, saved: list[NDArray[Any]]) -> MetricState:
+    """Return the state of which a file kept these arrays; `fresh` has the same configuration and no verdicts."""
+    limits = saved[list(saved_arrays(fresh)).index("limits")]
+    fresh = grown(fresh, max(limits.shape[1], fresh.limits.shape[1]))
+    for (name, own), kept in zip(saved_arrays(fresh).items(), saved, strict=True):
+        fill(own, kept, f"metric.{name}")
     return fresh

@@ -14,13 +14,12 @@ is judged by is the least over metrics that were drawn, which is measured, not p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, logsumexp, xlogy
 
-from evenhand.saving.saved import refused
 from evenhand.similarity.line_walk import Answers, wrong_under
 
 __all__ = ["ALARM", "Misfit", "misfit"]
@@ -51,20 +50,6 @@ class Misfit(NamedTuple):
     place: str
     inside: float
     outside: float
-
-    @classmethod
-    def read(cls, kept: Any) -> Misfit:
-        """Return what a file kept.
-
-        Raises
-        ------
-        StateFileError
-            If it cannot have been saved.
-        """
-        match kept:
-            case [float(), int(), str(), float(), float()]:
-                return cls(*kept)
-        raise refused("misfit", "an e-value, a feature, a place and two shares", kept)
 
     def words(self, features: Sequence[str] = ()) -> str:
         """Return the sentence that names the region, features by these names."""

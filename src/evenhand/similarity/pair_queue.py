@@ -16,7 +16,6 @@ from evenhand.frames import is_frame
 from evenhand.policy.conversation import Conversation, locked
 from evenhand.registry import register
 from evenhand.rng import Seed, child, draw_seed, generator
-from evenhand.saving import saved
 from evenhand.similarity.auditors import checked_auditor
 from evenhand.similarity.chances import Chances, fair_chances
 from evenhand.similarity.lipschitz_ucb import LipschitzUCB
@@ -341,21 +340,10 @@ class PairQueue(Conversation):
         (round, *_), (one, other, gap, answered), who = remembered
         return round, one, other, gap, "\n".join(answered), who
 
-    def _remembered(self, number: int, *kept: Any) -> tuple[Any, ...]:
-        match kept:
-            case [int(round), int(one), int(other), float(gap), str(answered), str(who)]:
-                question = self._read((one, other, gap, answered.split("\n") if answered else []))
-                return (round, f"{one}-{other}", gap), question, who
-        raise saved.refused(f"ticket {number}", "a round, two rows, a gap and auditors", kept)
-
-    def _read(self, kept: Any) -> Question:
-        """Return a question that a file kept."""
-        match kept:
-            case [int(one), int(other), float(gap), list(answered)] if (
-                0 <= one < other < len(self._rows) and 0.0 <= gap <= 1.0
-            ):
-                return Question(one, other, gap, tuple(answered))
-        raise saved.refused("question", "two rows, a gap and who has answered", kept)
+    def _remembered(self, *kept: Any) -> tuple[Any, ...]:
+        round, one, other, gap, answered, who = kept
+        question = Question(one, other, gap, tuple(answered.split("\n") if answered else ()))
+        return (round, f"{one}-{other}", gap), question, who
 
     def fresh(self, *, seed: Seed = None) -> Self:
         """Return a queue about the same people that remembers nothing, with another seed if given."""
@@ -374,16 +362,11 @@ class PairQueue(Conversation):
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the queue that `snapshot` was taken of."""
-        queue = cls(**saved.item(snapshot, "config"))
-        policy = saved.item(snapshot, "policy")
-        if not isinstance(policy, LipschitzUCB) or policy.dimension != queue.policy.dimension:
-            raise saved.refused("policy", f"a LipschitzUCB of {queue.policy.dimension} features", policy)
-        queue.policy, queue.round = policy, saved.whole(snapshot, "round", 0)
-        queue._waiting = [queue._read(tuple(kept)) for kept in saved.item(snapshot, "waiting")]
-        queue._answers = [
-            (told, queue._read(tuple(asked)), who) for told, asked, who in saved.item(snapshot, "answers")
-        ]
-        queue._resume(saved.item(snapshot, "tickets"))
+        queue = cls(**snapshot["config"])
+        queue.policy, queue.round = snapshot["policy"], snapshot["round"]
+        queue._waiting = [_question(kept) for kept in snapshot["waiting"]]
+        queue._answers = [(told, _question(asked), who) for told, asked, who in snapshot["answers"]]
+        queue._resume(snapshot["tickets"])
         return queue
 
     def _facts(self) -> dict[str, Any]:
@@ -406,3 +389,9 @@ class PairQueue(Conversation):
         begun.tell(begun.ask(annotator="ann"), UNFAIR, annotator="ann")
         begun.ask(annotator="bob")
         yield begun
+
+
+def _question(kept: list[Any]) -> Question:
+    """Return a question that a file kept."""
+    one, other, gap, answered = kept
+    return Question(one, other, gap, tuple(answered))

@@ -15,7 +15,6 @@ from evenhand.kernels.compose import routine
 from evenhand.policy.conversation import locked
 from evenhand.registry import register
 from evenhand.rng import Seed, generator
-from evenhand.saving import saved
 from evenhand.similarity.auditors import Suspect, ranked
 from evenhand.similarity.learner import DistanceLearner, Structure, root
 from evenhand.similarity.line_walk import RATES, Answers, Metrics, log_weights, rate_density, start, walk, wrong_under
@@ -232,33 +231,14 @@ class PosteriorDistance(DistanceLearner):
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
-        """Return the learner that `snapshot` was taken of.
-
-        Raises
-        ------
-        StateFileError
-            If a value cannot have been saved; its name is said.
-        """
+        """Return the learner that `snapshot` was taken of."""
         learner = super().restored(snapshot)
-        kept, told = saved.item(snapshot, "draws"), saved.whole(snapshot, "told", 0, len(learner.log.entries))
-        if not isinstance(kept, list) or len(kept) not in (0, learner.copies):
-            raise saved.refused("draws", f"none, or {learner.copies}", kept)
-        learner._told, learner._draws = told, [learner._read(one) for one in kept]
+        learner._told = snapshot["told"]
+        learner._draws = [
+            kept and Draws(metrics=kept[0], rate=kept[1], misfit=kept[2] and Misfit(*kept[2]), possible=kept[3])
+            for kept in snapshot["draws"]
+        ]
         return learner
-
-    def _read(self, kept: Any) -> Draws | None:
-        match kept:
-            case None:
-                return None
-            case [np.ndarray() as metrics, float(rate), found, bool(possible)] if (
-                metrics.ndim == 3
-                and metrics.shape[2] == self.state.u.size
-                and metrics.dtype == np.float64
-                and np.isfinite(metrics).all()
-                and 0.0 <= rate <= 0.5
-            ):
-                return Draws(metrics, rate, None if found is None else Misfit.read(found), possible)
-        raise saved.refused("draws", "metrics, a rate, what speaks against them, and whether they are possible", kept)
 
     # ------------------------------------------------------------------ inside
 

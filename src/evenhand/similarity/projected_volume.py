@@ -18,14 +18,13 @@ Section 4: at most O(m log(m/epsilon)) mistakes above epsilon, delta = epsilon^2
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Any
 
 from evenhand.arguments import real, whole
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.halfspaces import walk
 from evenhand.registry import register
 from evenhand.rng import Seed
-from evenhand.saving.saved import item
 from evenhand.similarity.learner import DistanceLearner, Structure
 from evenhand.similarity.metric import CONTRADICTED, NOTHING, TAUGHT, append, dull, farthest, opened, width
 
@@ -265,10 +264,6 @@ class ProjectedVolumeDistance(DistanceLearner):
         self.thin = None if thin is None else real("thin", thin, low=0)
 
         self.most_pairs = None if most_pairs is None else whole("most_pairs", most_pairs, low=1)
-
-    @classmethod
-    def restored(cls, snapshot: dict[str, Any]) -> Self:
-        return super().restored({**snapshot, "config": {"most_pairs": None, **item(snapshot, "config")}})
 
     def thinness(self, m: int) -> float:
         if self.thin is not None:

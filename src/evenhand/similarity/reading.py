@@ -50,13 +50,6 @@ class Ticket(NamedTuple):
         first = drawn[0] if drawn else -1
         return first if select == "one" else tuple(drawn), first
 
-    def is_sound(self, dimension: int) -> bool:
-        """Say whether the arrays, which a file kept, are of the types and shapes that a decision has."""
-        k = len(self.contexts)
-        want = ((k, dimension), np.float64), ((k,), np.float64), ((k,), np.int64), ((k, k), np.int64)
-        fits = all(one.shape == shape and one.dtype == kind for one, (shape, kind) in zip(self, want, strict=True))
-        return fits and all(one.flags.c_contiguous and bool(np.isfinite(one).all()) for one in self)
-
 
 def read_theta(theta: Any) -> NDArray[np.float64]:
     """Return the weights of rewards as a finite vector, refusing anything else."""

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.saving.saved import item, refused, whole
 from evenhand.similarity.metric import EQUAL
 
 __all__ = ["Verdict", "VerdictLog", "growth", "refusal"]
@@ -102,48 +101,17 @@ class VerdictLog:
         return any(newest.reverses(v) for v in told if shared or v.pair == newest.pair)
 
     @classmethod
-    def restored(cls, saved: Any, dimension: int, copies: int) -> VerdictLog:
-        """Return the log whose entries a file kept.
-
-        Raises
-        ------
-        StateFileError
-            If an entry cannot have been saved; its place is said.
-        """
+    def restored(cls, saved: dict[str, Any]) -> VerdictLog:
+        """Return the log whose entries a file kept."""
         log = cls()
-        log.next = whole(saved, "next", 1)
-        log.entries = _read_rows("verdicts", item(saved, "verdicts"), dimension, copies, log.next)
-        log.idle = _read_rows("idle", saved.get("idle", []), dimension, copies, log.next)
+        log.next = saved["next"]
+        log.entries = [Verdict(*row) for row in saved["verdicts"]]
+        log.idle = [Verdict(*row) for row in saved.get("idle", [])]
         return log
 
 
 def _rows(verdicts: Sequence[Verdict]) -> list[list[Any]]:
     return [list(verdict) if verdict.auditor else list(verdict)[:-1] for verdict in verdicts]
-
-
-def _read_rows(name: str, rows: Any, dimension: int, copies: int, next: int) -> list[Verdict]:
-    """Return the verdicts that a file kept under this name."""
-    if not isinstance(rows, list):
-        raise refused(name, "a list", rows)
-    last, read = 0, list[Verdict]()
-    for place, row in enumerate(rows):
-        match row:
-            case [int(id), np.ndarray() as x, np.ndarray() as y, float(gap), bool(), int(pair), *auditor] if (
-                type(id) is type(pair) is int
-                and (not auditor or [str] == [type(name) for name in auditor])
-                and (id == 0 or last < id < next)
-                and all(
-                    one.shape == (dimension,) and one.dtype == np.float64 and np.isfinite(one).all() for one in (x, y)
-                )
-                and 0.0 <= gap <= 1.0
-                and (0 <= pair < copies or (copies == 1 and pair > 0))
-            ):
-                last = id or last
-                read.append(Verdict(*row))
-            case _:
-                what = f"an id below {next}, two individuals, a gap in [0, 1], true or false, a pair"
-                raise refused(f"{name}[{place}]", what, row)
-    return read
 
 
 def refusal(newest: Verdict, against: Sequence[Verdict], radius: float) -> str:

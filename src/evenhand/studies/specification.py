@@ -33,7 +33,6 @@ FROM_PYTHON = {
     "learners/adapter": "it wraps an object of another library",
     "sampling/certification": "it certifies a trained classifier",
     "sampling/estimator-model": "it wraps a classifier of scikit-learn",
-    "sampling/torch-model": "it wraps a module of torch",
 }
 DEEPEST = 3
 """How deep policies may be nested."""

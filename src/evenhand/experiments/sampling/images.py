@@ -1,6 +1,6 @@
 """FashionMNIST, CIFAR-10 and UTKFace with the paper's networks (Figures 4-6, 11, 13, 14): made for a GPU, resumable.
 
-Each scheme and trial is a job of its own, saved at checkpoints; the same command continues where it stopped. Before
+Each scheme and trial is a job of its own, whose history is kept; the same command adds those that are missing. Before
 the jobs start, one step is timed and the expected cost is printed.
 """
 
@@ -32,11 +32,11 @@ from evenhand.experiments.sampling.image_tasks import (
 from evenhand.experiments.sampling.settings import Images
 from evenhand.experiments.sampling.tables import schemes_for
 from evenhand.experiments.sampling.trials import Scheme
+from evenhand.extras import optional
 from evenhand.rng import child
-from evenhand.sampling import OptimisticSampler, TorchModel, collect, group_errors
-from evenhand.sampling.models.torch_model import torch_module
+from evenhand.sampling import EstimatorModel, OptimisticSampler, collect, group_errors
 from evenhand.sampling.pools.rows import Rows
-from evenhand.saving.state import load, save, write
+from evenhand.saving.state import write
 from evenhand.simulation.tasks import run_all
 
 if TYPE_CHECKING:
@@ -44,10 +44,8 @@ if TYPE_CHECKING:
 
 __all__ = ["cifar10_experiment", "expected_seconds", "fashion_mnist_experiment", "utkface_experiment"]
 
-QUICK: dict[str, Any] = {"trials": 1, "rounds": 3, "batch": 10, "step": "epoch", "test_rows": 200, "checkpoints": 3}
+QUICK: dict[str, Any] = {"trials": 1, "rounds": 3, "batch": 10, "test_rows": 200, "checkpoints": 3}
 REDUCED: dict[str, Any] = {"trials": 3, "rounds": 200, "mixed_precision": True}
-SAVE_EVERY = 120.0
-"""Seconds between two savings of a running collection; a finished one leaves its history alone."""
 
 
 @experiment(
@@ -86,18 +84,13 @@ def utkface_experiment(settings: Images, runner: Runner) -> Report:
     return _run(settings, runner, functools.partial(utkface_task, settings))
 
 
-def _model(settings: Images, task: Task) -> TorchModel:
-    from evenhand.sampling.models.networks import ConvolutionalNetwork
+def _model(settings: Images, task: Task) -> EstimatorModel:
+    from evenhand.experiments.sampling.networks import paper_network
 
-    torch = torch_module()
     device = settings.device
     if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    step: Any = settings.step
-    return TorchModel(
-        ConvolutionalNetwork(**task.shape), step=step, batch_size=settings.batch, device=device,
-        mixed_precision=settings.mixed_precision,
-    )  # fmt: skip
+        device = "cuda" if optional("torch", "a network").cuda.is_available() else "cpu"
+    return EstimatorModel(paper_network(task.shape, settings.mixed_precision, device))
 
 
 def _schemes(settings: Images, task: Task) -> dict[str, Scheme]:
@@ -144,7 +137,7 @@ def _run(settings: Images, runner: Runner, task_for: TaskFor) -> Report:
     jobs = [(trial, number) for trial in range(settings.trials) for number in range(len(names))]
     remarks = []
     if runner.finished_only:
-        jobs = [job for job in jobs if (file := _file(runner.store, *job)) and file.with_suffix(".csv").exists()]
+        jobs = [job for job in jobs if (file := _file(runner.store, *job)) and file.exists()]
         remarks = [f"Finished so far: {len(jobs)} of {settings.trials * len(names)} collections."]
         if not jobs:
             raise ArgumentError(wanted("--finished-only", "a folder with a finished collection", str(runner.store)))
@@ -162,11 +155,12 @@ def _expectation(settings: Images, task: Task, schemes: int) -> str:
     with _one_thread():
         minutes = expected_seconds(settings, task, schemes) / 60
     what = f"{schemes} schemes x {settings.trials} trials x {settings.rounds} rounds"
-    return f"Expected for {what} on {_model(settings, task).device}: {minutes:.1f} minutes of one worker."
+    device = _model(settings, task).estimator.device
+    return f"Expected for {what} on {device}: {minutes:.1f} minutes of one worker."
 
 
 def _file(store: Path | None, trial: int, number: int) -> Path | None:
-    return None if store is None else store / f"{trial}-{number}.evenhand"
+    return None if store is None else store / f"{trial}-{number}.csv"
 
 
 def _one(settings: Images, store: Path | None, task_for: TaskFor, trial: int, number: int) -> pd.DataFrame:
@@ -174,68 +168,34 @@ def _one(settings: Images, store: Path | None, task_for: TaskFor, trial: int, nu
     import pandas as pd
 
     file = _file(store, trial, number)
-    if file is not None and file.with_suffix(".csv").exists():
-        return pd.read_csv(file.with_suffix(".csv"))
+    if file is not None and file.exists():
+        return pd.read_csv(file)
     with _one_thread():
         task = shortened(task_for(child(settings.seed, trial)), settings)
         name, scheme = list(_schemes(settings, task).items())[number]
         sampler = scheme(child(settings.seed, trial, number))
-        found = _collected(sampler, task, child(settings.seed, trial, 99), settings, file)
+        sampler = scheme(child(settings.seed, trial, number))
+        task.pool.reset(child(settings.seed, trial, 99))
+        found = collect(
+            sampler, task.pool, rounds=settings.rounds, checkpoints=settings.checkpoints,
+            test=lambda model: group_errors(model, task.X, task.y, groups=task.group),
+        )  # fmt: skip
     found = found.assign(scheme=name, trial=trial)
     if file is not None:
-        _write(found, file.with_suffix(".csv"))
-        for over in (file, file.with_suffix(".part.csv")):
-            over.unlink(missing_ok=True)
+        write(file, found.to_csv(index=False).encode())
     return found
 
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
     """Let torch compute on one thread: workers fill the processor, and sums come in the same order everywhere."""
-    torch = torch_module()
+    torch = optional("torch", "a network")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         yield
     finally:
         torch.set_num_threads(threads)
-
-
-def _collected(sampler: Any, task: Task, seed: int, settings: Images, file: Path | None) -> pd.DataFrame:
-    """Run one collection, or take it up where `file` (its state) and the history beside it stopped."""
-    import pandas as pd
-
-    history: list[pd.DataFrame] = []
-    if file is not None and file.exists():
-        sampler = load(file)
-        noted = pd.read_csv(file.with_suffix(".part.csv"))
-        history.append(noted[noted["round"] <= sampler.rounds])
-    pool = task.pool
-    pool.reset(seed)
-    drawn = sampler.training.by_group + sampler.validation.by_group
-    pool.advance({group: int(n) for group, n in zip(pool.groups, drawn, strict=True)})
-    saved = time.perf_counter()
-    for part in range(1, settings.checkpoints + 1):
-        upto = round(settings.rounds * part / settings.checkpoints)
-        if upto <= sampler.rounds:
-            continue
-        history.append(
-            collect(
-                sampler, pool, rounds=upto, checkpoints=[upto],
-                test=lambda model: group_errors(model, task.X, task.y, groups=task.group),
-            )
-        )  # fmt: skip
-        if file is not None and time.perf_counter() - saved > SAVE_EVERY:
-            _write(pd.concat(history), file.with_suffix(".part.csv"))
-            save(sampler, file)
-            saved = time.perf_counter()
-        if sampler.rounds < upto:
-            break
-    return pd.concat(history, ignore_index=True)
-
-
-def _write(frame: pd.DataFrame, file: Path) -> None:
-    write(file, frame.to_csv(index=False).encode())
 
 
 def _claim_folder(settings: Images, store: Path | None) -> None:

@@ -45,7 +45,6 @@ class Images:
     rounds: int
     trials: int
     batch: int = 50
-    step: str = "full"
     exploration: float = 0.1
     trend: float = 0.1
     validation_rows: int | None = None

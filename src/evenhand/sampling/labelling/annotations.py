@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.protocol import Label
-from evenhand.saving.saved import refused
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,14 +92,10 @@ class Annotations:
             for position in {**self.given, **self.more}
         ]
 
-    def restore(self, rows: Any, items: int) -> None:
+    def restore(self, rows: Any) -> None:
         """Take over the labels of a snapshot."""
-        for row in rows:
-            match row:
-                case [int(position), int(more), list(said)] if 0 <= position < items and more >= 0:
-                    if more:
-                        self.more[position] = more
-                    if said:
-                        self.given[position] = [(annotator, label) for annotator, label in said]
-                case _:
-                    raise refused("annotations", f"labels of an item below {items}", row)
+        for position, more, said in rows:
+            if more:
+                self.more[position] = more
+            if said:
+                self.given[position] = [(annotator, label) for annotator, label in said]

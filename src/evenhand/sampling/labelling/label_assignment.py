@@ -13,7 +13,7 @@ from evenhand.labels import order_of
 from evenhand.protocol import Label
 from evenhand.sampling.labelling.label_items import LABELLED, OPEN, PURPOSES, REJECTED, WAITING, Items
 from evenhand.sampling.sampler import Sampler
-from evenhand.saving.saved import fill, item
+from evenhand.saving.saved import fill
 
 __all__ = ["CHOICES", "Assignment", "Choice", "Rehearsal"]
 
@@ -133,9 +133,9 @@ class Assignment:
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Take over what `snapshot` returned."""
-        fill(self.items.state, item(snapshot, "state"), "state")
-        fill(self.places, item(snapshot, "row"), "row")
-        self.slots = [(draw, purpose) for draw, purpose in item(snapshot, "slots")]
+        fill(self.items.state, snapshot["state"], "state")
+        fill(self.places, snapshot["row"], "row")
+        self.slots = [(draw, purpose) for draw, purpose in snapshot["slots"]]
 
 
 class Rehearsal(Assignment):

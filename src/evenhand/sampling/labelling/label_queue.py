@@ -39,7 +39,6 @@ from evenhand.sampling.labelling.label_users import Users
 from evenhand.sampling.optimistic import OptimisticSampler
 from evenhand.sampling.problem import checked_whole
 from evenhand.sampling.sampler import Sampler
-from evenhand.saving.saved import item, refused, whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -498,11 +497,9 @@ class LabelQueue(Conversation):
         (round, *_), position, annotator = remembered
         return round, position, annotator or ""
 
-    def _remembered(self, number: int, *kept: Any) -> tuple[Any, ...]:
-        match kept:
-            case [int(round), int(position), str(who)] if round >= 1 and 0 <= position < len(self.ids):
-                return (round, self.ids[position], self._group(position)), position, who or None
-        raise refused(f"ticket {number}", "a round, an item and an annotator", kept)
+    def _remembered(self, *kept: Any) -> tuple[Any, ...]:
+        round, position, who = kept
+        return (round, self.ids[position], self._group(position)), position, who or None
 
     def _identity(self) -> str:
         return (
@@ -532,14 +529,14 @@ class LabelQueue(Conversation):
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the queue that `snapshot` was taken of."""
-        sampler = item(snapshot, "sampler")
-        queue = cls(**item(snapshot, "config"), sampler=sampler.fresh())
-        queue._assignment.sampler, queue.round = sampler, whole(snapshot, "round", 0)
+        sampler = snapshot["sampler"]
+        queue = cls(**snapshot["config"], sampler=sampler.fresh())
+        queue._assignment.sampler, queue.round = sampler, snapshot["round"]
         queue._resume(snapshot["tickets"])
         queue._assignment.restore(snapshot)
-        queue._again = list(item(snapshot, "again"))
-        queue._annotations.restore(item(snapshot, "annotations"), len(queue.ids))
-        queue._users.restore(item(snapshot, "users"))
+        queue._again = list(snapshot["again"])
+        queue._annotations.restore(snapshot["annotations"])
+        queue._users.restore(snapshot["users"])
         return queue
 
     @classmethod

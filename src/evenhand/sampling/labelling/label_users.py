@@ -8,7 +8,6 @@ from typing import Any
 
 from evenhand.errors import ArgumentError, wanted, wanted_one_of
 from evenhand.protocol import label_of
-from evenhand.saving.saved import refused
 
 __all__ = ["Users", "names_of"]
 
@@ -137,10 +136,6 @@ class Users:
 
     def restore(self, rows: Any) -> None:
         """Take over what `snapshot` returned."""
-        for row in rows:
-            match row:
-                case [str(name), list(above), str() | None as annotator]:
-                    self.above |= {name: list(map(str, above))} if above else {}
-                    self.annotators |= {} if annotator is None else {name: annotator}
-                case _:
-                    raise refused("users", "a name, more telling names and an annotator", row)
+        for name, above, annotator in rows:
+            self.above |= {name: above} if above else {}
+            self.annotators |= {} if annotator is None else {name: annotator}

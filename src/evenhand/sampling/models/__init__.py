@@ -1,4 +1,4 @@
-"""Models that a sampler trains: logistic regression, scikit-learn's and torch's."""
+"""Models that a sampler trains: logistic regression, scikit-learn's, and networks by skorch."""
 
 from evenhand.sampling.models.models import Model
 

@@ -15,7 +15,6 @@ from evenhand.labels import in_columns
 from evenhand.parameters import Parameters
 from evenhand.protocol import Label
 from evenhand.sampling.pools.rows import Rows
-from evenhand.saving.saved import column_names
 
 __all__ = ["Classifier"]
 
@@ -101,7 +100,7 @@ class Classifier(Parameters, ABC):
 
     def take_names(self, snapshot: dict[str, Any]) -> None:
         """Take over the columns of a snapshot."""
-        self.columns = column_names(snapshot)
+        self.columns = snapshot.get("columns")
 
     @property
     def classes_(self) -> NDArray[Any]:

@@ -1,11 +1,12 @@
-"""Any scikit-learn classifier as the model, refitted from scratch each round or fed by `partial_fit`."""
+"""Any classifier of scikit-learn or skorch as the model, refitted from scratch each round or fed by `partial_fit`."""
 
 from __future__ import annotations
 
 import copy
+import sys
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -35,6 +36,10 @@ class EstimatorModel(Classifier):
     rows many times over; a classifier that fails there too is refused. Saving keeps the classes and parameters of the
     classifier and of its steps, and loading trains it again on the same rows in the same order. Steps that are not
     scikit-learn's can be saved if their class is registered as a part.
+
+    A network is a `skorch.NeuralNetClassifier`: with `warm_start=True, max_epochs=1` it trains one more epoch a round
+    on all rows. It is given single precision in place of double, and numbers from 0 as labels. What torch draws in
+    training, first weights included, it draws from the sampler's seed.
 
     Attributes
     ----------
@@ -75,6 +80,8 @@ class EstimatorModel(Classifier):
         self.lacking = ""
         self._ends: list[int] = []
         self._own: Rows | None = None
+        self.seed = 0
+        self._network = hasattr(estimator, "module") and hasattr(estimator, "initialize")
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments, the classifier as it was given."""
@@ -86,7 +93,13 @@ class EstimatorModel(Classifier):
 
         model = type(self)(clone(self._untrained), refit=self.refit)
         model.estimator.set_params(**random_states(model.estimator.get_params(), seed))
+        model.seed = seed
         return model
+
+    @property
+    def keeps_types(self) -> bool:
+        """Whether rows are kept in the type in which they are told, such as single precision or bytes."""
+        return self._network
 
     @property
     def unsavable(self) -> str:
@@ -110,6 +123,8 @@ class EstimatorModel(Classifier):
     @property
     def taught(self) -> bool:
         """Whether it was trained here, or the classifier or a step of it before."""
+        if self._network:
+            return bool(self._ends or self.estimator.initialized_)
         parts = [self.estimator, *(step for _, step in getattr(self.estimator, "steps", ()))]
         own = (name for part in parts for name in getattr(part, "__dict__", ()))
         return bool(self._ends) or any(name.endswith("_") and not name.startswith("_") for name in own)
@@ -126,16 +141,16 @@ class EstimatorModel(Classifier):
         return undo
 
     def checked(self, X: NDArray[Any]) -> None:
-        """Refuse rows that only a `Pipeline` might take.
+        """Refuse rows that only a `Pipeline` or a network might take.
 
         Raises
         ------
         ContextError
             If a row is no list of numbers, as a picture is.
         """
-        if X.ndim != 2 and not hasattr(self.estimator, "steps"):
+        if X.ndim != 2 and not hasattr(self.estimator, "steps") and not self._network:
             name = type(self.estimator).__name__
-            mend = "flatten them with X.reshape(len(X), -1), or pass model=TorchModel(...)"
+            mend = "flatten them with X.reshape(len(X), -1), or pass a network of skorch"
             raise ContextError(wanted("X", f"rows of numbers (n, d) for {name}", X.shape, mend))
 
     def update(self, rows: Rows, first: int) -> None:
@@ -145,11 +160,8 @@ class EstimatorModel(Classifier):
         if waited and (len(codes) == 0 or (codes == codes[0]).all()):
             self.constant = int(codes[0]) if len(codes) else 0
         elif self.refit == "partial_fit" and not waited:
-            trained = copy.deepcopy(self.estimator)
             if first < rows.count:
-                names = np.array(self.classes)
-                trained.partial_fit(rows.X[first : rows.count], names[codes[first:]], classes=names)
-            self.estimator = trained
+                self.estimator = self._trained(rows.X[first : rows.count], codes[first:], waited)
         else:
             try:
                 self.estimator, self.constant = self._trained(rows.X[: rows.count], codes, waited), None
@@ -168,15 +180,29 @@ class EstimatorModel(Classifier):
 
     def _trained(self, X: NDArray[Any], codes: NDArray[np.int64], waited: bool) -> Any:
         """Return the classifier trained on rows (n, ...) with these codes (n,), as it is trained next."""
-        names = np.array(self.classes)
-        trained = copy.deepcopy(self.estimator if self._goes_on else self._untrained)
-        if self.refit == "exact":
-            trained.fit(X, names[codes])
-        else:
-            trained.partial_fit(X, names[codes], classes=names)
-        if waited:  # nearest neighbours train on any rows, and predict only with enough of them
-            trained.predict(X[:1])
+        trained, y = copy.deepcopy(self.estimator if self._goes_on else self._untrained), self._names[codes]
+        table = self._table(X)
+        before = self._ends[-1] if self._goes_on and self._ends else 0
+        with _repeatable(child(self.seed, before, len(X))):
+            if self.refit == "exact":
+                trained.fit(table, y)
+            else:
+                trained.partial_fit(table, y, classes=self._names)
+            if waited:  # nearest neighbours train on any rows, and predict only with enough of them
+                trained.predict(table[:1])
+        if self._network and not all(bool(weights.isfinite().all()) for weights in trained.module_.parameters()):
+            mend = "lower lr, or scale X"
+            raise ArgumentError(wanted("estimator", "weights that stay finite in training", "ones that do not", mend))
         return trained
+
+    @property
+    def _names(self) -> NDArray[Any]:
+        """What the classifier calls the classes (k,)."""
+        return np.arange(len(self.classes)) if self._network else np.array(self.classes)
+
+    def _table(self, X: Any) -> Any:
+        """Return rows as the classifier is given them."""
+        return X.astype(np.float32) if self._network and X.dtype == np.float64 else X
 
     def _lacks_rows(self, X: NDArray[Any], codes: NDArray[np.int64], waited: bool) -> bool:
         """Say whether the classifier fails on these rows again, and can be trained on them many times over."""
@@ -193,7 +219,7 @@ class EstimatorModel(Classifier):
 
     def learned_codes(self, X: Any) -> NDArray[np.int64]:
         """Return the class codes (n,) that the classifier predicts."""
-        return np.searchsorted(np.array(self.classes), self.estimator.predict(X)).astype(np.int64)
+        return np.searchsorted(self._names, self._asked("predict", X)).astype(np.int64)
 
     def learned_probabilities(self, X: Any) -> NDArray[np.float64]:
         """Return the probabilities (n, k) that the classifier predicts.
@@ -207,9 +233,15 @@ class EstimatorModel(Classifier):
             raise ArgumentError(
                 wanted("model", "a classifier with predict_proba", self.estimator, "use loss='zero_one'")
             )
+        known = self._names if self._network else self.estimator.classes_
         chances = np.zeros((len(X), max(2, len(self.classes))))
-        chances[:, np.searchsorted(np.array(self.classes), self.estimator.classes_)] = self.estimator.predict_proba(X)
+        found = self._asked("predict_proba", X)
+        chances[:, np.searchsorted(self._names, known)] = found[:, : len(known)]
         return chances
+
+    def _asked(self, method: str, X: Any) -> NDArray[Any]:
+        with _repeatable(child(self.seed, 1)):
+            return np.asarray(getattr(self.estimator, method)(self._table(X)))
 
     def final(self, rows: Rows, first: int) -> Self:
         """Return a model trained on all rows, or fed with those from `first` on where it is fed in parts."""
@@ -244,7 +276,8 @@ class EstimatorModel(Classifier):
         """
         return {
             "estimator": recipe(self._untrained, "model"), "refit": self.refit, "classes": list(self.classes),
-            "ends": self._ends, "rows": None if self._own is None else self._own.snapshot(), **self.names,
+            "ends": self._ends, "rows": None if self._own is None else self._own.snapshot(), "seed": self.seed,
+            **self.names,
         }  # fmt: skip
 
     @classmethod
@@ -252,7 +285,7 @@ class EstimatorModel(Classifier):
         """Return the model that `snapshot` was taken of; without rows of its own it waits for `resumed`."""
         model = cls(made(snapshot["estimator"]), refit=snapshot["refit"])
         model.begin(tuple(snapshot["classes"]))
-        model._ends = list(snapshot["ends"])
+        model._ends, model.seed = list(snapshot["ends"]), snapshot["seed"]
         model.take_names(snapshot)
         if snapshot.get("rows") is not None:
             model._own = Rows.restored(snapshot["rows"])
@@ -261,6 +294,18 @@ class EstimatorModel(Classifier):
 
     def __repr__(self) -> str:
         return f"EstimatorModel({self._untrained!r}, refit={self.refit!r})"
+
+
+@contextmanager
+def _repeatable(seed: int) -> Iterator[None]:
+    """Draw from a seed what torch draws, where it is in use, and leave its own generators as they were."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    with torch.random.fork_rng(range(torch.cuda.device_count())):
+        torch.manual_seed(seed)
+        yield
 
 
 def _kind(estimator: Any) -> str | None:

@@ -22,11 +22,11 @@ from evenhand.labels import in_columns
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.sampling.models.classifier import Classifier
-from evenhand.sampling.models.wide_logistic import WideFit, checked_fit
+from evenhand.sampling.models.wide_logistic import WideFit
 from evenhand.sampling.pools.labels import checked_labels
 from evenhand.sampling.pools.rows import Rows
 from evenhand.sampling.problem import MOST, checked_number, checked_rows
-from evenhand.saving.saved import fill, item, real, refused, whole
+from evenhand.saving.saved import fill
 
 __all__ = ["LogisticModel"]
 
@@ -122,7 +122,7 @@ class LogisticModel(Classifier):
             If a row is no list of numbers, as a picture is.
         """
         if X.ndim != 2:
-            mend = "flatten them with X.reshape(len(X), -1), or pass model=TorchModel(...)"
+            mend = "flatten them with X.reshape(len(X), -1), or pass a network of skorch"
             raise ContextError(wanted("X", "rows of numbers (n, d) for logistic regression", X.shape, mend))
 
     def update(self, rows: Rows, first: int) -> None:
@@ -204,8 +204,6 @@ class LogisticModel(Classifier):
     def resumed(self, rows: Rows) -> Self:
         """Return the model that continues after loading: this one, with its curvature factored again."""
         if self._saved_wide is not None:
-            if self._known > rows.count or rows.X.shape[1:] != (len(self.coefficients) - 1,):
-                raise refused("wide", f"the curvature of {rows.count} rows", self._known)
             table = rows.X[: self._known].astype(np.float64, copy=False)
             self._wide, self._saved_wide = WideFit.resumed(self._saved_wide, table), None
         return self
@@ -265,23 +263,14 @@ class LogisticModel(Classifier):
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the model that `snapshot` was taken of."""
-        model = cls(C=real(snapshot, "C"))
-        coefficients, constant = item(snapshot, "coefficients"), item(snapshot, "constant")
-        if not isinstance(coefficients, np.ndarray) or coefficients.ndim != 1 or not len(coefficients):
-            raise refused("coefficients", "an array float64 (d + 1,)", coefficients)
+        model, coefficients = cls(C=snapshot["C"]), snapshot["coefficients"]
         model._begin(len(coefficients) - 1)
         fill(model.coefficients, coefficients, "coefficients")
         if len(coefficients) <= WIDE + 1:
-            fill(model._factor, item(snapshot, "factor"), "factor")
-        classes = item(snapshot, "classes")
-        if not isinstance(classes, list) or len(classes) > 2:
-            raise refused("classes", "at most two labels", classes)
-        if constant is not None and (type(constant) is not int or not 0 <= constant < max(1, len(classes))):
-            raise refused("constant", "the code of a class, or none", constant)
-        model.classes, model.constant, model._known = tuple(classes), constant, whole(snapshot, "known", 0)
+            fill(model._factor, snapshot["factor"], "factor")
+        model.classes, model.constant = tuple(snapshot["classes"]), snapshot["constant"]
+        model._known, model._saved_wide = snapshot["known"], snapshot["wide"]
         model.take_names(snapshot)
-        if snapshot.get("wide") is not None:
-            model._saved_wide = checked_fit(snapshot["wide"], model._known, len(coefficients) - 1)
         return model
 
     def __repr__(self) -> str:

@@ -82,8 +82,7 @@ def summed_losses(
         wrong = np.zeros(m, np.int64)
         model.mistakes(rows, wrong)
         return wrong.astype(np.float64), rows.by_group.copy()
-    X = model.features(rows) if hasattr(model, "features") else rows.X[: rows.count]
-    y, group = rows.y[: rows.count], rows.group[: rows.count]
+    X, y, group = rows.X[: rows.count], rows.y[: rows.count], rows.group[: rows.count]
     if recent is not None:
         chosen = np.concatenate([np.flatnonzero(group == z)[-recent:] for z in range(m)])
         X, y, group = X[chosen], y[chosen], group[chosen]

@@ -73,7 +73,7 @@ def as_model(model: Any) -> Any:
         return model
     if hasattr(model, "state_dict"):
         raise ArgumentError(
-            wanted("model", "a torch module inside evenhand.sampling.TorchModel(...)", type(model).__name__)
+            wanted("model", "a torch module inside skorch.NeuralNetClassifier(...)", type(model).__name__)
         )
     return EstimatorModel(model)
 

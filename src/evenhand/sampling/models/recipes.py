@@ -1,7 +1,8 @@
 """An untrained scikit-learn object as plain data: its class and the arguments of its constructor, however nested.
 
-Pipelines, column transformers, searches and kernels are trees of such objects. Only classes of scikit-learn and classes
-that were registered as parts are ever made from data; nothing is pickled.
+Pipelines, column transformers, searches, kernels and skorch's networks are trees of such objects. Only classes of
+scikit-learn and skorch and classes that were registered as parts are ever made from data, and torch's parts of a
+network named in it; nothing is pickled.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from evenhand.errors import ArgumentError, StateFileError
 
 __all__ = ["class_of", "made", "recipe"]
 
+OURS = ("sklearn.", "skorch.")
+PARTS = ("skorch.", "torch.nn.", "torch.optim.", "torch.utils.data.")
+"""Modules whose classes a network's arguments may name."""
 TYPES = {kind.__name__: kind for kind in (bool, float, int, object, str)}
 
 
@@ -51,6 +55,10 @@ def recipe(value: Any, where: str = "estimator") -> Any:
         return {"numpy": value.__name__}
     if isinstance(value, type) and value in TYPES.values():
         return {"builtin": value.__name__}
+    if (part := getattr(value, "__dict__", {}).get("registered_name")) is not None:  # a class, or a function
+        return {"registered": part}
+    if isinstance(value, type) and value.__module__.startswith(PARTS):
+        return {"type": f"{value.__module__}:{value.__qualname__}"}
     if isinstance(value, np.ufunc) and vars(np).get(value.__name__) == value:
         return {"ufunc": value.__name__}
     return _object(value, where)
@@ -63,7 +71,7 @@ def _object(value: Any, where: str) -> dict[str, Any]:
         mend = "use scikit-learn's own classes, or give yours get_params() and @evenhand.register(name, kind='part')"
         raise ArgumentError(f"{where}: {what} cannot be saved as plain data; {mend}")
     if hasattr(value, "get_params"):
-        arguments = value.get_params(deep=False)
+        arguments = {key: given for key, given in value.get_params(deep=False).items() if not key.startswith("_")}
     else:
         arguments = {key: getattr(value, key) for key in inspect.signature(cls).parameters if hasattr(value, key)}
     source = {"class": f"{cls.__module__}:{cls.__qualname__}"} if name is None else {"part": name}
@@ -94,6 +102,10 @@ def made(data: Any) -> Any:
         return slice(*body)
     if kind == "builtin" and body in TYPES:
         return TYPES[body]
+    if kind == "registered":
+        return registry.get(body).cls
+    if kind == "type":
+        return _named(body, PARTS)
     found = getattr(np, body, None)
     if (kind == "ufunc" and isinstance(found, np.ufunc)) or (isinstance(found, type) and issubclass(found, np.generic)):
         return found
@@ -108,15 +120,23 @@ def class_of(path: str) -> Any:
     StateFileError
         If it is anything else.
     """
+    found = _named(path, OURS)
+    if not _of_scikit_learn(found):
+        raise StateFileError(f"estimator: {path!r} is no class of scikit-learn")
+    return found
+
+
+def _named(path: str, modules: tuple[str, ...]) -> Any:
+    """Return the class at a path, in one of these modules."""
     module, _, name = path.partition(":")
-    if module.startswith("sklearn."):
-        found = getattr(importlib.import_module(module), name, None)
-        if isinstance(found, type) and _of_scikit_learn(found):
-            return found
-    raise StateFileError(f"estimator: {path!r} is no class of scikit-learn")
+    found = getattr(importlib.import_module(module), name, None) if module.startswith(modules) else None
+    if not isinstance(found, type) or found.__module__ != module:
+        raise StateFileError(f"estimator: {path!r} is no class of {', '.join(modules)}")
+    return found
 
 
 def _of_scikit_learn(cls: type) -> bool:
-    """Say whether a class is an estimator, a kernel or a splitter of scikit-learn that its arguments describe."""
+    """Return whether a class is an estimator, a kernel, a splitter or a network that its arguments describe."""
     described = hasattr(cls, "get_params") or hasattr(cls, "get_n_splits") or cls.__name__ == "make_column_selector"
-    return cls.__module__.startswith("sklearn.") and described and cls.__name__ != "FrozenEstimator"
+    described = described or cls.__module__.startswith("skorch.")
+    return cls.__module__.startswith(OURS) and described and cls.__name__ != "FrozenEstimator"

@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 
 from evenhand.sampling.models.curvature import Curvature
 from evenhand.sampling.models.gram import GramFactor
-from evenhand.saving.saved import fill, item, refused, whole
 
-__all__ = ["WideFit", "checked_fit"]
+__all__ = ["WideFit"]
 
 Vector = NDArray[np.float64]
 Pair = tuple[Vector, Vector, float]
@@ -207,29 +206,6 @@ class WideFit:
             fit.curvature.invert()
             fit._absorb(table, fit.base)
         return fit
-
-
-def checked_fit(saved: Any, known: int, d: int) -> list[Any]:
-    """Return a saved fit of `known` rows with d features.
-
-    Raises
-    ------
-    StateFileError
-        If it is no such fit.
-    """
-    if not isinstance(saved, list) or len(saved) != 5:
-        raise refused("wide", "the curvature of a fit", saved)
-    parts = dict(zip(("bends", "rows", "excess", "place", "blocks"), saved, strict=True))
-    spanned = known if known <= d else 0
-    bends, place, blocks = np.zeros(known), np.zeros(spanned), item(parts, "blocks")
-    fill(bends, item(parts, "bends"), "bends")
-    fill(place, item(parts, "place"), "place")
-    if not (np.isfinite(bends).all() and (bends >= 0.0).all() and np.isfinite(place).all()):
-        raise refused("bends", "finite numbers >= 0", bends)
-    whole_blocks = isinstance(blocks, np.ndarray) and blocks.dtype == np.int64 and blocks.ndim == 1
-    if not whole_blocks or (np.diff(blocks, prepend=0, append=spanned + 1) <= 0).any() or len(blocks) < bool(spanned):
-        raise refused("blocks", f"growing numbers of rows up to {spanned}", blocks)
-    return [bends, whole(parts, "rows", 1, known), whole(parts, "excess", 0), place, blocks]
 
 
 def _length(

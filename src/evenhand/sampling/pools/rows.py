@@ -7,8 +7,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.saving.saved import refused
-
 __all__ = ["Rows"]
 
 
@@ -79,10 +77,5 @@ class Rows:
         rows = cls(snapshot["groups"])
         rows.X, rows.y, rows.group = (np.array(snapshot[name]) for name in ("X", "y", "group"))
         rows.count = len(rows.y)
-        sound = rows.X.dtype.kind in "fui" and rows.y.dtype == rows.group.dtype == np.int64
-        if not sound or not len(rows.X) == rows.count == len(rows.group) or not np.isfinite(rows.X).all():
-            raise refused("rows", "finite numbers, each row with a label and a group", rows.X)
-        if rows.count and not (rows.y.min() >= 0 and 0 <= rows.group.min() <= rows.group.max() < len(rows.by_group)):
-            raise refused("rows", f"labels from 0 and groups below {len(rows.by_group)}", rows.group.tolist())
         rows.by_group = np.bincount(rows.group, minlength=snapshot["groups"]).astype(np.int64)
         return rows
