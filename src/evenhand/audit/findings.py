@@ -14,8 +14,6 @@ from evenhand.protocol import Label
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Audit", "Breach", "Kind", "when_broken"]
-
 Kind = Literal["floor", "cap", "window"]
 
 

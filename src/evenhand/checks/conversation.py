@@ -16,15 +16,6 @@ from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.simulation.loop import replicate, runs_compiled
 from evenhand.threads import run_together
 
-__all__ = [
-    "check_bad_input",
-    "check_promise_kept",
-    "check_same_seed",
-    "check_save_and_load",
-    "check_threads",
-    "check_tickets",
-]
-
 THREADS = 4
 LONG = 100_000
 """Rounds in which a promise is checked where the compiled loop plays them."""

@@ -18,8 +18,6 @@ from evenhand.datasets.fetching import fetch
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COMPAS_FEATURES", "load_compas"]
-
 COMPAS_FEATURES = (
     "sex",
     "juv_fel_count",

@@ -18,8 +18,6 @@ from evenhand.datasets.fetching import fetch
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["fetch_open_bandit"]
-
 SHA256 = {
     ("random", "men"): "1d506bbe0c2fef46e42cdcb1f84f60d965daa6bb16b3e560e92b5bfd58c29da6",
     ("random", "women"): "83e9f38cd0246c73a765206adb8829a28d66b8aed5d3c42b64b49b997ad48c7a",

@@ -15,8 +15,6 @@ from evenhand.groups.selection import CHAIN, TWO_SWEEPS
 from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.registry import register
 
-__all__ = ["IntervalChaining"]
-
 
 @register("groups/interval-chaining")
 class IntervalChaining(IntervalPolicy):

@@ -14,8 +14,6 @@ from evenhand.groups.interval_policy import IntervalPolicy
 from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.registry import register
 
-__all__ = ["TopInterval"]
-
 
 @register("groups/top-interval")
 class TopInterval(IntervalPolicy):

@@ -35,8 +35,6 @@ from evenhand.interventions.estimators import inverse
 from evenhand.interventions.plug_in import PlugIn
 from evenhand.interventions.shown import Contrast, least, most
 
-__all__ = ["STAKES", "Bets", "Look"]
-
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 STAKES = np.geomspace(0.002, 0.95, 16)

@@ -18,8 +18,6 @@ from evenhand.data.probabilities import summed
 from evenhand.errors import TableError
 from evenhand.interventions.bif_text import Block, Statement, read_blocks, read_text
 
-__all__ = ["Network", "read_bif"]
-
 States = dict[str, tuple[str, ...]]
 Table = NDArray[np.float64]
 Network = tuple[States, dict[str, tuple[str, ...]], dict[str, Table]]

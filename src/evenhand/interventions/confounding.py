@@ -30,8 +30,6 @@ from evenhand.interventions.latent_laws import Means, latent_laws
 from evenhand.interventions.means import CANDIDATE, factors_below
 from evenhand.interventions.question import Question
 
-__all__ = ["Confounding", "Terms", "bounds", "confounded_groups", "confounded_values"]
-
 Floats = NDArray[np.float64]
 
 

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from evenhand.interventions.cells import Cells
 
-__all__ = ["Counts"]
-
 Floats = NDArray[np.float64]
 
 

@@ -16,8 +16,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["gap_divergence", "gap_weights", "outcome_divergence", "outcome_weights"]
-
 Floats = NDArray[np.float64]
 
 

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from evenhand.interventions.cells import Cells, Evidence
 
-__all__ = ["Draws"]
-
 
 class Draws:
     """Draw the evidence of a plan from the exact law of the cells, or of those of a true model of the same nodes."""

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from evenhand.interventions.cells import Cells, Evidence
 
-__all__ = ["Clipped", "Estimates", "Estimator", "Mixture", "inverse"]
-
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 CLIP = np.dtype([("k", np.int64), ("j", np.int64), ("cell", np.int64), ("weight", np.float64)])

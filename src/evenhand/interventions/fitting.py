@@ -19,8 +19,6 @@ from evenhand.errors import TableError, wanted
 from evenhand.frames import as_pandas
 from evenhand.interventions.edges import Arcs, parents_of, read_edges, read_latent
 
-__all__ = ["Fit", "dirichlet", "fitted"]
-
 Floats = NDArray[np.float64]
 COUNT = "count"
 MOST_STATES = 100

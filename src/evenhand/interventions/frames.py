@@ -14,8 +14,6 @@ from evenhand.interventions.observations import COUNT, TICKET, coded, forced, he
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.structure import cell_density
 
-__all__ = ["checked_size", "drawn", "evidence_of", "plan_frame"]
-
 Ints = NDArray[np.int64]
 
 

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Factor", "eliminate", "placed"]
-
 Factor = tuple[tuple[str, ...], NDArray[np.float64]]
 """Names of the axes, and the array over them."""
 

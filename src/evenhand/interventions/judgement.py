@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from evenhand.interventions.estimators import Estimates
 
-__all__ = ["fair", "highest", "low", "unfair", "worst_gap"]
-
 Bools = NDArray[np.bool_]
 
 

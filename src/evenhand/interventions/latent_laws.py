@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 
 from evenhand.errors import EvenhandError
 
-__all__ = ["MOST_VALUES", "Means", "latent_laws"]
-
 Floats = NDArray[np.float64]
 MOST_VALUES = 6
 QUICK = {"presolve": False}

@@ -11,8 +11,6 @@ from evenhand.interventions.inference import Factor, eliminate
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.structure import Structure
 
-__all__ = ["CANDIDATE", "DRAW", "factors_below", "group_means"]
-
 Floats = NDArray[np.float64]
 CANDIDATE, DRAW = "\0candidate", "\0draw"
 """Names of the axes of candidates and of draws; no node is called so."""

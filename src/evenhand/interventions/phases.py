@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from evenhand.interventions.program import Rows
 
-__all__ = ["Phase", "looks", "phase_count", "phase_sizes", "rounded", "schedule"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

@@ -18,8 +18,6 @@ from evenhand.interventions.counts import Counts
 from evenhand.interventions.fitting import dirichlet
 from evenhand.interventions.shown import Contrast
 
-__all__ = ["PlugIn"]
-
 Floats = NDArray[np.float64]
 
 

@@ -24,8 +24,6 @@ from evenhand.interventions.report import Recommendation, Status, report
 from evenhand.interventions.unseen import unseen_rows
 from evenhand.rng import Seed, draw_seed, generator
 
-__all__ = ["Posterior", "drawn_posterior"]
-
 Floats = NDArray[np.float64]
 MOST_DRAWS = 100_000
 AT_ONCE = 250

@@ -23,8 +23,6 @@ from evenhand.errors import ArgumentError, EvenhandError, wanted
 from evenhand.extras import optional
 from evenhand.policy.conversation import Lock, locked
 
-__all__ = ["AllocationProgram", "Plan", "Rows"]
-
 Floats = NDArray[np.float64]
 ALWAYS = -2.0
 """A lower bound that every row satisfies: 1/M <= 1 and 1/D <= 1/ln 2, so t < 2."""

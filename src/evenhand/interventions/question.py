@@ -13,8 +13,6 @@ from evenhand.interventions.model import CausalModel
 from evenhand.interventions.structure import Candidates, Structure
 from evenhand.protocol import Label, find_label
 
-__all__ = ["Question"]
-
 
 class Question:
     """A causal model, the nodes V, S and Y, the candidates, the outcome's numbers, and what is to be known of them."""

@@ -16,8 +16,6 @@ from evenhand.interventions.tables import checked_table
 from evenhand.labels import by_label
 from evenhand.protocol import find_label, label_of, value_of
 
-__all__ = ["is_rule", "rule_table"]
-
 Floats = NDArray[np.float64]
 States = Sequence[Any]
 UNQUOTED = ("'null'", "'None'")

@@ -12,8 +12,6 @@ from evenhand.interventions.model import CausalModel
 from evenhand.interventions.question import Question
 from evenhand.interventions.structure import Candidates, checked_candidates, checked_scores, checked_structure
 
-__all__ = ["problem_snapshot", "restored_parts"]
-
 Floats = NDArray[np.float64]
 
 

@@ -32,8 +32,6 @@ from evenhand.interventions.support import checked_support
 from evenhand.policy.conversation import Conversation, locked
 from evenhand.saving.saved import fill
 
-__all__ = ["GAP_HIGH", "OUTCOME_LOW", "OUTCOME_NEAR", "Allocation", "Search"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

@@ -19,8 +19,6 @@ from evenhand.interventions.question import Question
 from evenhand.interventions.report import report
 from evenhand.protocol import Label
 
-__all__ = ["Sensitivity"]
-
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 STRONGEST = 1e6

@@ -7,8 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Contrast", "Delivery", "gap", "lead", "least", "most", "outcome"]
-
 Floats = NDArray[np.float64]
 
 

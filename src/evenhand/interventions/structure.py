@@ -19,17 +19,6 @@ from evenhand.interventions.tables import checked_table, rounded_tables
 from evenhand.labels import by_label
 from evenhand.protocol import Label, value_of
 
-__all__ = [
-    "Candidates",
-    "Structure",
-    "cell_base",
-    "cell_density",
-    "checked_candidates",
-    "checked_scores",
-    "checked_structure",
-    "own_tables",
-]
-
 Floats = NDArray[np.float64]
 
 

@@ -11,8 +11,6 @@ from evenhand.interventions.inference import eliminate
 from evenhand.interventions.means import CANDIDATE, factors_below
 from evenhand.interventions.question import Question
 
-__all__ = ["unseen_rows"]
-
 Floats = NDArray[np.float64]
 
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from evenhand.interventions.bets import Bets
 from evenhand.interventions.shown import Contrast, gap, lead, least, outcome
 
-__all__ = ["estimated", "gaps_of", "growth", "shown_fair", "shown_unfair", "shown_worse"]
-
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 

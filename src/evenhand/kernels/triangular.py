@@ -7,8 +7,6 @@ from __future__ import annotations
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import kernel
 
-__all__ = ["backward", "forward"]
-
 
 @kernel
 def forward(factor: Floats, right: Floats, solution: Floats) -> None:

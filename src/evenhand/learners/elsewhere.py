@@ -12,8 +12,6 @@ from evenhand.errors import ArgumentError, ContextError, wanted
 from evenhand.extras import optional
 from evenhand.kernels.arrays import Floats
 
-__all__ = ["Range", "checked", "class_in", "shared_row"]
-
 Range = Sequence[float] | None
 """The lowest and the highest reward that a learner takes; None for [0, 1] under a quota."""
 

@@ -19,12 +19,11 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind, kernel
 from evenhand.kernels.due_times import NEVER
 from evenhand.learners.optimism import choose_highest, rank_by_index
-from evenhand.policy.policy import KernelPolicy, Kernels
+from evenhand.policy.kernel_set import Kernels
+from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
-
-__all__ = ["MOSS"]
 
 ANYTIME = (1.0 + 1.35) / 2.0
 

@@ -12,9 +12,7 @@ from typing import Any
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, kernel
 from evenhand.kernels.ties import tried, untried
-from evenhand.policy.policy import reason
-
-__all__ = ["HIGHEST", "UNSEEN", "UNTRIED", "choose_highest", "rank_by_index"]
+from evenhand.policy.reasons import reason
 
 UNTRIED = reason("never tried before", "untried")
 UNSEEN = reason("no reward seen yet", "untried")

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from evenhand.evaluation import Comparison, Evaluation
 
-__all__ = ["plot_evaluation", "plot_overlap"]
-
 
 def plot_evaluation(
     found: Evaluation | Comparison,

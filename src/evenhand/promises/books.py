@@ -21,8 +21,6 @@ from evenhand.promises.entering import close, enter, follow
 from evenhand.promises.stretches import Standing, position_of
 from evenhand.protocol import Label
 
-__all__ = ["Books"]
-
 KINDS = {"floor": FLOOR, "cap": CAP, "window": WINDOW}
 BY_KEY = ("tick", "next", "wrong", "round")
 NONE = np.zeros(0, np.int64)

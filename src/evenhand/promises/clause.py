@@ -9,8 +9,6 @@ from typing import Literal, NamedTuple
 from evenhand.promises.reading import Members
 from evenhand.protocol import Label
 
-__all__ = ["Clause", "Kind", "Window", "in_words", "listed"]
-
 Kind = Literal["floor", "cap", "window"]
 Window = tuple[int, int]
 

@@ -20,8 +20,6 @@ from evenhand.kernels.compose import kernel
 from evenhand.kernels.due_times import NEVER
 from evenhand.promises.counts import CAP, FLOOR, WINDOW, Counts, Rates
 
-__all__ = ["due", "ease", "look", "move", "play", "worsen"]
-
 
 @kernel
 def due(rates: Rates, counts: Counts, q: int, at: int) -> int:

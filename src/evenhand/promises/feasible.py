@@ -18,8 +18,6 @@ from evenhand.promises.schedules import find_schedule
 from evenhand.promises.windows import chain, safe_states
 from evenhand.protocol import Label, find_label
 
-__all__ = ["Token", "check_sums", "forest_of", "settle_offers", "spaced_alone", "tokens_of"]
-
 LOOK = 10_000
 """Rounds up to which a counterexample is looked for."""
 LONGEST_LOOK = 100_000

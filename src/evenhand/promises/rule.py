@@ -18,8 +18,6 @@ from evenhand.promises.reading import Members
 from evenhand.promises.schedules import find_schedule, phases
 from evenhand.promises.windows import safe_states
 
-__all__ = ["NO_STREAM", "RuleParams", "RuleState", "look_work", "rule_parameters", "rule_state"]
-
 NO_STREAM = np.zeros(0, np.uint64)
 """The random stream of a rule that draws nothing."""
 

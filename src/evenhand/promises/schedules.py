@@ -27,8 +27,6 @@ import numpy as np
 from evenhand.kernels.arrays import Ints
 from evenhand.promises.windows import chain
 
-__all__ = ["find_schedule", "phases"]
-
 STEPS = 4_000
 """How many steps a search takes before tokens are folded."""
 LONGEST_CYCLE = 20_000

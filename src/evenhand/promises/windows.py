@@ -53,8 +53,6 @@ import numpy as np
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel, routine
 
-__all__ = ["chain", "grant", "in_list", "is_listed", "pick", "safe_states", "soonest"]
-
 MOST_STATES = 1 << 16
 
 

@@ -38,7 +38,8 @@ from evenhand.kernels.flatten import packer
 from evenhand.learners.thompson import Thompson
 from evenhand.learners.ucb1 import UCB1
 from evenhand.policy.conversation import locked
-from evenhand.policy.policy import KernelPolicy, Kernels, unknown
+from evenhand.policy.kernel_set import Kernels, unknown
+from evenhand.policy.policy import KernelPolicy
 from evenhand.promises.exact import grants_all
 from evenhand.promises.feasible import settle_offers
 from evenhand.promises.pick import kernels_for
@@ -66,8 +67,6 @@ from evenhand.quotas.under_quota import Ranking, Rule, Shares, UnderQuota, rank_
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
-
-__all__ = ["DeadlineLearn"]
 
 SILENT = {"tolerance": 0.0, "plays": 1, "cap_tolerance": 0.0}
 """What arguments are that say nothing; the others are None."""

@@ -26,8 +26,6 @@ from evenhand.kernels.due_times import NEVER
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Label, first_named, label_of
 
-__all__ = ["Segment", "Segments", "Stacked", "enter_stacked", "read_segment"]
-
 MOVED = ("whole", "rest", "spare", "cap_whole", "cap_rest", "left")
 """The fields of a rule's state that each segment has for itself; what else is known of rounds to come is looked up
 anew."""

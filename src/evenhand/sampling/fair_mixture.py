@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["fair_mixture", "logistic_optimum"]
-
 NODES = 60
 """Points of the Gauss-Hermite quadrature; the margins are Gaussian, the loss is smooth."""
 

@@ -24,17 +24,6 @@ from evenhand.frames import frame_or_value
 from evenhand.labels import by_label
 from evenhand.protocol import Label, find_label
 
-__all__ = [
-    "MOST",
-    "Draw",
-    "Groups",
-    "checked_number",
-    "checked_rows",
-    "checked_whole",
-    "group_index",
-    "per_group",
-]
-
 Groups = int | Sequence[Label]
 """A number of groups, or their labels."""
 MOST = 10**12

@@ -26,8 +26,6 @@ from evenhand.sampling.models.losses import BOUNDED, Loss, checked_loss, row_los
 from evenhand.sampling.pools.labels import checked_labels, grouped
 from evenhand.sampling.problem import checked_number, checked_whole
 
-__all__ = ["Reweighted", "minimax_reweighting"]
-
 
 class Reweighted(NamedTuple):
     """What the game ended in.

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from evenhand.errors import ArgumentError, wanted
 from evenhand.frames import as_pandas, is_frame
 
-__all__ = ["PairTask", "checked_people"]
-
 
 class _PairTask(NamedTuple):
     id: int

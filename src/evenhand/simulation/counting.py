@@ -20,11 +20,6 @@ from evenhand.promises.counts import Counts, Rates
 from evenhand.promises.entering import pause
 from evenhand.simulation.given import Course
 
-__all__ = [
-    "Running", "Stage", "Trace", "all_offered", "empty_trace", "note", "one_segment", "open_books", "set_offer",
-    "set_segment", "stage_of",
-]  # fmt: skip
-
 
 class Trace(NamedTuple):
     """What a replication leaves behind at its checkpoints, a row each."""

@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 from evenhand.kernels.arrays import Ints
 from evenhand.metrics.groups import arm_share, group_names, group_share
 from evenhand.metrics.regret import fair_regret
+from evenhand.simulation.counting import Trace
 from evenhand.simulation.given import Course
-from evenhand.simulation.loop import Trace
 
 if TYPE_CHECKING:
     import xarray as xr
-
-__all__ = ["assemble"]
 
 Variables = dict[str, tuple[tuple[str, ...], NDArray[Any]]]
 

@@ -16,7 +16,7 @@ from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError, SimulationInterrupted, wanted
 from evenhand.kernels.arrays import Ints
 from evenhand.labels import numbered, same_labels
-from evenhand.policy.conversation import untaught
+from evenhand.parameters import untaught
 from evenhand.policy.traits import traits_of
 from evenhand.rng import Seed, child, draw_seed
 from evenhand.simulation.delay import read_delay
@@ -29,8 +29,6 @@ from evenhand.simulation.tasks import IN_PROCESS, Halt, chunks, interruptible, p
 
 if TYPE_CHECKING:
     import xarray as xr
-
-__all__ = ["simulate"]
 
 MOST = {"rounds": 2**53, "replications": 10**7, "checkpoints": 10**7, "jobs": 10**4}
 """The largest numbers that are taken."""

@@ -17,8 +17,6 @@ from scipy.stats import binom
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions import CausalModel, Problem
 
-__all__ = ["Conditions", "instance", "three_nodes"]
-
 Floats = NDArray[np.float64]
 VALUES = 20
 FLIP = 0.01

@@ -17,8 +17,6 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.blas import dsymv
 from scipy.linalg.lapack import dpotri
 
-__all__ = ["Curvature"]
-
 FLOOR = 1e-12
 
 

@@ -15,8 +15,6 @@ from scipy.linalg import solve_triangular
 from evenhand.kernels import triangular
 from evenhand.kernels.compose import entry
 
-__all__ = ["GramFactor"]
-
 DEPENDENT = 1e-10
 """A row with less of its squared length outside the span of the rows before it gets no direction of its own."""
 BLOCK = 8

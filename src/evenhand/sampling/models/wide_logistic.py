@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 from evenhand.sampling.models.curvature import Curvature
 from evenhand.sampling.models.gram import GramFactor
 
-__all__ = ["WideFit"]
-
 Vector = NDArray[np.float64]
 Pair = tuple[Vector, Vector, float]
 PAIRS = 12
