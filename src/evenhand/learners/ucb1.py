@@ -11,7 +11,6 @@ Source: P. Auer, N. Cesa-Bianchi, P. Fischer, "Finite-time Analysis of the Multi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,9 +20,7 @@ from evenhand.kernels.compose import bind, kernel
 from evenhand.kernels.ties import tried, untried
 from evenhand.learners.optimism import HIGHEST, UNSEEN, UNTRIED, rank_by_index
 from evenhand.policy.policy import KernelPolicy, Kernels
-from evenhand.protocol import Label
 from evenhand.registry import register
-from evenhand.rng import Seed
 
 __all__ = ["UCB1"]
 
@@ -153,9 +150,6 @@ class UCB1(KernelPolicy):
     """
 
     kernels = Kernels(choose, update, rank=rank)
-
-    def __init__(self, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
-        super().__init__(arms, seed)
 
     def parameters(self) -> UCB1Params:
         return UCB1Params(math.sqrt(2.0))
