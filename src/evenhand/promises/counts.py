@@ -8,9 +8,7 @@ from numpy.typing import NDArray
 
 from evenhand.kernels.arrays import Bools, Floats, Ints
 
-__all__ = ["CAP", "FLOOR", "WINDOW", "Counts", "Rates", "Rounds"]
-
-FLOOR, CAP, WINDOW = range(3)
+__all__ = ["Counts", "Rates", "Rounds"]
 
 
 class Rates(NamedTuple):
