@@ -275,7 +275,7 @@ def test_certifying_reads_later_rows_as_the_pool_was_read(people):
     ("folder", "options", "words"),
     [
         ("nowhere", ["--at-most", 0.3], "wanted the folder that `evenhand sample` wrote, its --out, got"),
-        ("out", ["--at-most", 1.5], "--at-most: wanted a number in [0, 1], got 1.5"),
+        ("out", ["--at-most", 1.5], "--at-most: wanted a number >= 0 and <= 1, got 1.5"),
         ("out", ["--at-most", 0.3, "--fresh", "pool.csv"], "--fresh: wanted rows that the collection has not seen"),
         ("out", ["--at-most", 0.3, "--fresh", "out/rows.csv"], "leave --fresh out to use what the pool has left"),
         ("out", ["--at-most", 0.3, "--fresh", "other.csv"], "wanted groups among a,b, got 'c'"),

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 CONTROL = re.compile(r"[^\n -~\u00a0-\u200d\u2010-\u2027\u202f-\u2065\u206a-\U0010ffff]")
 """Characters that a terminal obeys, or that turn the order of the text around; a new line is not among them."""
-KINDS = {"floor": "promised", "cap": "cap", "window": "window"}
-"""The columns of what is promised, by the kind of a clause."""
+PROMISED = {"floor": "promised"}
+"""The columns of what is promised, by the kind of a clause; others have the name of their kind."""
 FAMILY = re.compile(r"(^|\+)[a-z]+/(?=[a-z][a-z0-9-]*(?:\+|$))")
 """What stands before the name of a registered policy."""
 MOST_NOTES = 10
@@ -78,12 +78,12 @@ def promised_cells(clauses: Iterable[Clause], arms: Sequence[Label]) -> dict[tup
     from evenhand.protocol import find_label, places
 
     of, clauses = places(arms), list(clauses)
-    columns = [column for kind, column in KINDS.items() if any(clause.kind == kind for clause in clauses)]
+    columns = list(dict.fromkeys(PROMISED.get(clause.kind, clause.kind) for clause in clauses))
     cells: dict[tuple[int, ...], dict[str, Any]] = {(place,): dict.fromkeys(columns) for place in range(len(arms))}
     for clause in clauses:
         found = tuple(place for arm in clause.arms if (place := find_label(arm, of)) is not None)
         rate = clause.rate_as_text if isinstance(clause.rate, tuple) else float(clause.rate)
-        cells.setdefault(found, dict.fromkeys(columns))[KINDS[clause.kind]] = rate
+        cells.setdefault(found, dict.fromkeys(columns))[PROMISED.get(clause.kind, clause.kind)] = rate
     return cells
 
 

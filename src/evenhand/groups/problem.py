@@ -200,13 +200,9 @@ class Grouped(Base):
         return self.membership.as_dict()
 
     def ask(
-        self,
-        contexts: Any = None,
-        groups: Membership | None = None,
-        *,
-        available: Any = None,
+        self, contexts: Any = None, groups: Membership | None = None, *, available: Any = None,
         segment: Label | None = None,
-    ) -> Decision:
+    ) -> Decision:  # fmt: skip
         """Take the next decision and hand out its ticket.
 
         Parameters
@@ -230,13 +226,9 @@ class Grouped(Base):
         )
 
     def round_shown(
-        self,
-        contexts: Any = None,
-        groups: Membership | None = None,
-        *,
-        available: Any = None,
+        self, contexts: Any = None, groups: Membership | None = None, *, available: Any = None,
         segment: Label | None = None,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """Return what a round shows as the policy reads it, equal for two rounds that show the same."""
         codes = self.membership.codes if groups is None else self.membership.of_round(groups)
         return list(codes), super().round_shown(contexts, available=available, segment=segment)

@@ -42,15 +42,10 @@ class OneShot(Search):
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        *,
-        tolerance: float,
-        budget: int,
-        costs: Sequence[float] | Mapping[Any, float] | None = None,
-        mean_cost: float | None = None,
+        self, problem: Problem, *, tolerance: float, budget: int,
+        costs: Sequence[float] | Mapping[Any, float] | None = None, mean_cost: float | None = None,
         pooled: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(problem, tolerance=tolerance, budget=budget, costs=costs, mean_cost=mean_cost, pooled=pooled)
 
     def phases(self) -> list[Phase]:

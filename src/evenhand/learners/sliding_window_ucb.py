@@ -114,15 +114,9 @@ class SlidingWindowUCB(KernelPolicy):
     )
 
     def __init__(
-        self,
-        window: int | None = None,
-        xi: float = 0.5,
-        *,
-        horizon: int | None = None,
-        changes: int = 1,
-        arms: int | Sequence[Label] | None = None,
-        seed: Seed = None,
-    ) -> None:
+        self, window: int | None = None, xi: float = 0.5, *, horizon: int | None = None, changes: int = 1,
+        arms: int | Sequence[Label] | None = None, seed: Seed = None,
+    ) -> None:  # fmt: skip
         self.window = None if window is None else whole("window", window, low=1, high=WIDEST)
         self.xi = real("xi", xi, above=0.0)
         self.horizon = None if horizon is None else whole("horizon", horizon, low=1, high=LONGEST)

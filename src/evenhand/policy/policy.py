@@ -123,7 +123,7 @@ class KernelPolicy(Conversation):
     _ask_kernel: Any = _later()
     _tell_kernel: Any = _later()
 
-    def __init__(self, arms: int | Sequence[Label] | None, seed: Seed) -> None:
+    def __init__(self, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
         super().__init__()
         self.arms = None if arms is None else arm_labels(arms)
         self.seed = draw_seed(seed)

@@ -16,6 +16,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arguments import real, whole
 from evenhand.data.rows import in_step
 from evenhand.display.html import Table
 from evenhand.errors import (
@@ -35,7 +36,7 @@ from evenhand.sampling.drawing import Drawing
 from evenhand.sampling.measures import confidence_sequence
 from evenhand.sampling.models.losses import BOUNDED
 from evenhand.sampling.pools.labels import checked_labels
-from evenhand.sampling.problem import Draw, Groups, checked_number, checked_rows, checked_whole
+from evenhand.sampling.problem import MOST, Draw, Groups, checked_rows
 from evenhand.sampling.worlds import SyntheticModel1
 from evenhand.saving.saved import fill
 
@@ -103,9 +104,9 @@ class Certification(Drawing):
         if loss not in BOUNDED:
             raise ArgumentError(wanted("loss", f"a loss in [0, 1], one of {', '.join(BOUNDED)}", loss))
         self.model, self.loss = copy.deepcopy(model), loss
-        self.threshold = checked_number("threshold", threshold, 0.0, high=1.0)
-        self.delta = checked_number("delta", delta, 1e-300, high=1.0)
-        self.batch = checked_whole("batch", batch, 1)
+        self.threshold = real("threshold", threshold, low=0.0, high=1.0)
+        self.delta = real("delta", delta, low=1e-300, high=1.0)
+        self.batch = whole("batch", batch, low=1, high=MOST)
         self.sums, self.counts = np.zeros(len(self.groups)), np.zeros(len(self.groups), np.int64)
         self._low, self._high = np.zeros(len(self.groups)), np.ones(len(self.groups))
         self._dry = np.zeros(len(self.groups), np.bool_)

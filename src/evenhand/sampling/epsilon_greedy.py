@@ -13,6 +13,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arguments import real
 from evenhand.kernels import random, sampling
 from evenhand.kernels.compose import entry
 from evenhand.protocol import Label
@@ -20,7 +21,7 @@ from evenhand.registry import register
 from evenhand.rng import Seed
 from evenhand.sampling.models.losses import Loss
 from evenhand.sampling.optimistic import TIES, checked_ties
-from evenhand.sampling.problem import Groups, checked_number
+from evenhand.sampling.problem import Groups
 from evenhand.sampling.sampler import Costs, Sampler
 from evenhand.sampling.worlds import SyntheticModel1
 
@@ -57,7 +58,7 @@ class EpsilonGreedySampler(Sampler):
         classes: Sequence[Label] | None = None, validation_rows: int | None = None, seed: Seed = None,
     ) -> None:  # fmt: skip
         super().__init__(groups, model, batch, warmup, forced, loss, costs, budget, classes, validation_rows, seed)
-        self.epsilon = checked_number("epsilon", epsilon, 0.0, high=1.0)
+        self.epsilon = real("epsilon", epsilon, low=0.0, high=1.0)
         self.ties = checked_ties(ties)
 
     def select(self, available: NDArray[np.bool_]) -> tuple[int, str]:

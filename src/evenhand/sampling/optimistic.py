@@ -17,6 +17,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels import sampling
 from evenhand.kernels.compose import entry
@@ -26,7 +27,7 @@ from evenhand.registry import register
 from evenhand.rng import Seed
 from evenhand.sampling.bounds import theory_bounds, vc_deviation
 from evenhand.sampling.models.losses import Loss
-from evenhand.sampling.problem import Groups, checked_number
+from evenhand.sampling.problem import Groups
 from evenhand.sampling.sampler import Costs, Sampler
 from evenhand.sampling.worlds import SyntheticModel1, SyntheticModel2
 from evenhand.saving.saved import fill
@@ -96,8 +97,8 @@ class OptimisticSampler(Sampler):
         seed: Seed = None,
     ) -> None:  # fmt: skip
         super().__init__(groups, model, batch, warmup, forced, loss, costs, budget, classes, validation_rows, seed)
-        self.exploration = checked_number("exploration", exploration, 0.0)
-        self.trend = checked_number("trend", trend, 0.0)
+        self.exploration = real("exploration", exploration, low=0.0)
+        self.trend = real("trend", trend, low=0.0)
         self.ties = checked_ties(ties)
         if trend_series not in ("own", "every"):
             raise ArgumentError(wanted("trend_series", "'own' or 'every'", trend_series))
@@ -107,9 +108,9 @@ class OptimisticSampler(Sampler):
             what, mend = "vc_dimension= or deviation=, one of them", "d + 1 features for a linear class"
             raise ArgumentError(wanted("bound", what, bound, mend))
         self.trend_series, self.bound, self.deviation = trend_series, bound, deviation
-        self.vc_dimension = None if vc_dimension is None else checked_number("vc_dimension", vc_dimension, 1.0)
-        self.C = checked_number("C", C, 0.0)
-        self.delta = checked_number("delta", delta, 1e-300, high=1.0)
+        self.vc_dimension = None if vc_dimension is None else real("vc_dimension", vc_dimension, low=1.0)
+        self.C = real("C", C, low=0.0)
+        self.delta = real("delta", delta, low=1e-300, high=1.0)
         m = len(self.groups)
         self._bounds = np.zeros(m)
         self._history, self._lengths = np.zeros((m, WINDOW)), np.zeros(m, np.int64)

@@ -19,12 +19,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arguments import real, whole
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, wanted
 from evenhand.sampling.models.logistic import LogisticModel
 from evenhand.sampling.models.losses import BOUNDED, Loss, checked_loss, row_losses
 from evenhand.sampling.pools.labels import checked_labels, grouped
-from evenhand.sampling.problem import checked_number, checked_whole
+from evenhand.sampling.problem import MOST
 
 
 class Reweighted(NamedTuple):
@@ -81,8 +82,8 @@ def minimax_reweighting(
 
     Source: Diana, Gill, Kearns, Kenthapadi, Roth (2021), Algorithm 1.
     """
-    checked_whole("rounds", rounds, 1)
-    checked_number("step", step, 0.0)
+    whole("rounds", rounds, low=1, high=MOST)
+    real("step", step, low=0.0)
     X, y, group = in_step(("X", X), ("y", y), ("group", group))
     loss = checked_loss(loss)
     game = _Game(X, y, grouped(group, "group")[1], C, loss)

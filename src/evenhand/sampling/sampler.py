@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arguments import real, whole
 from evenhand.data.groupings import least_rows
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ExhaustedError, UnknownArmError, wanted, wanted_one_of
@@ -32,7 +33,7 @@ from evenhand.sampling.models.losses import Loss
 from evenhand.sampling.models.models import raise_named
 from evenhand.sampling.models.trainer import Trainer
 from evenhand.sampling.pools.rows import Rows
-from evenhand.sampling.problem import Draw, Groups, checked_number, checked_whole, per_group
+from evenhand.sampling.problem import MOST, Draw, Groups, per_group
 from evenhand.saving.saved import fill
 
 Costs = Mapping[Label, float] | Sequence[float] | None
@@ -58,15 +59,15 @@ class Sampler(Drawing):
         super().__init__()
         self.groups = arm_labels(groups, "groups")
         m = len(self.groups)
-        self.batch = checked_whole("batch", batch, 1)
-        self.warmup = None if warmup is None else checked_whole("warmup", warmup, 1)
-        self.forced = None if forced is None else checked_number("forced", forced, 0.0, high=1.0)
+        self.batch = whole("batch", batch, low=1, high=MOST)
+        self.warmup = None if warmup is None else whole("warmup", warmup, low=1, high=MOST)
+        self.forced = None if forced is None else real("forced", forced, low=0.0, high=1.0)
         self.costs = (
             None
             if costs is None
             else dict(zip(self.groups, per_group("costs", costs, self.groups).tolist(), strict=True))
         )
-        self.budget = None if budget is None else checked_number("budget", budget, 0.0)
+        self.budget = None if budget is None else real("budget", budget, low=0.0)
         self.seed = draw_seed(seed)
         self._trainer = Trainer(self.groups, model, loss, classes, validation_rows, child(self.seed, 1))
         self.classes = None if classes is None else self._trainer.classes
@@ -185,7 +186,7 @@ class Sampler(Drawing):
         """
         ticket, ((_, _, index, count),) = self._ticket(draw)
         told = self._trainer.checked(X, y, count - self._part.get(ticket, 0))
-        if checked_whole("trains", trains, 0) > len(told.X):
+        if whole("trains", trains, low=0, high=MOST) > len(told.X):
             raise ArgumentError(wanted("trains", f"at most the {len(told.X)} rows told", trains))
         self._trainer.learn(told._replace(trains=trains), index, self.learned)
         self.labels += len(told.X)
@@ -204,7 +205,7 @@ class Sampler(Drawing):
             If these are more rows than the draw still waits for.
         """
         ticket, ((_, _, index, count),) = self._ticket(draw)
-        rows = checked_whole("training", training, 0) + checked_whole("validation", validation, 0)
+        rows = whole("training", training, low=0, high=MOST) + whole("validation", validation, low=0, high=MOST)
         left = count - self._part.get(ticket, 0)
         if rows > left:
             raise ArgumentError(wanted("draw", f"at most the {left} rows that are open", rows))

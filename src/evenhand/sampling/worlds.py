@@ -17,13 +17,13 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.arguments import as_floats
+from evenhand.arguments import as_floats, whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import generator
 from evenhand.sampling.fair_mixture import fair_mixture, logistic_optimum
-from evenhand.sampling.problem import Draw, checked_whole, group_index
+from evenhand.sampling.problem import MOST, Draw, group_index
 
 INSTANCES: dict[str, dict[Label, list[list[float]]]] = {
     "I": {"u": [[-2.0, 2.0], [2.0, -2.0]], "v": [[-1.0, -1.0], [1.0, 1.0]]},
@@ -94,7 +94,7 @@ class SyntheticModel1(Synthetic):
 
     def sample(self, group: int, count: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return features (count, d) and labels (count,) of the group with this index."""
-        y = rng.integers(2, size=checked_whole("count", count, 0))
+        y = rng.integers(2, size=whole("count", count, low=0, high=MOST))
         return rng.standard_normal((count, self.means.shape[2])) + self.means[group][y], y
 
     def population_risk(self, coef: Any, intercept: float) -> NDArray[np.float64]:
@@ -171,7 +171,7 @@ class SyntheticModel2(Synthetic):
 
     def sample(self, group: int, count: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return features (count, 2) and labels (count,) of the group with this index."""
-        y = rng.integers(2, size=checked_whole("count", count, 0))
+        y = rng.integers(2, size=whole("count", count, low=0, high=MOST))
         if group == 0:
             first = self.starts[y] + self.length * rng.random(count)
             return np.column_stack([first, np.zeros(count)]), y

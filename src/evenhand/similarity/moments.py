@@ -152,16 +152,9 @@ class MomentDistance(DistanceLearner):
     cut = cut
 
     def __init__(
-        self,
-        *,
-        radius: float | None = None,
-        error_rate: float = 0.0,
-        shared: bool = True,
-        structure: Structure = "symmetric",
-        tolerance: float = 0.0,
-        precision: float = 0.02,
-        seed: Seed = 0,
-    ) -> None:
+        self, *, radius: float | None = None, error_rate: float = 0.0, shared: bool = True,
+        structure: Structure = "symmetric", tolerance: float = 0.0, precision: float = 0.02, seed: Seed = 0,
+    ) -> None:  # fmt: skip
         super().__init__(
             radius=radius, shared=shared, structure=structure, tolerance=tolerance, precision=precision, seed=seed
         )

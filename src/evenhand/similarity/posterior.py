@@ -129,16 +129,9 @@ class PosteriorDistance(DistanceLearner):
     stepped = True
 
     def __init__(
-        self,
-        *,
-        radius: float | None = None,
-        at_most: float | None = None,
-        shared: bool = True,
-        structure: Structure = "symmetric",
-        tolerance: float = 0.0,
-        precision: float = 0.02,
-        seed: Seed = 0,
-    ) -> None:
+        self, *, radius: float | None = None, at_most: float | None = None, shared: bool = True,
+        structure: Structure = "symmetric", tolerance: float = 0.0, precision: float = 0.02, seed: Seed = 0,
+    ) -> None:  # fmt: skip
         super().__init__(
             radius=radius, shared=shared, structure=structure, tolerance=tolerance, precision=precision, seed=seed
         )

@@ -245,17 +245,10 @@ class ProjectedVolumeDistance(DistanceLearner):
     plain_work = 1000
 
     def __init__(
-        self,
-        *,
-        radius: float | None = None,
-        shared: bool = True,
-        structure: Structure = "symmetric",
-        tolerance: float = 0.0,
-        precision: float = 0.02,
-        thin: float | None = None,
-        seed: Seed = None,
+        self, *, radius: float | None = None, shared: bool = True, structure: Structure = "symmetric",
+        tolerance: float = 0.0, precision: float = 0.02, thin: float | None = None, seed: Seed = None,
         most_pairs: int | None = 200,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(
             radius=radius, shared=shared, structure=structure, tolerance=tolerance, precision=precision, seed=seed
         )

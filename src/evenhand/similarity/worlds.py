@@ -146,18 +146,9 @@ class TableIndividuals(Individuals):
     """
 
     def __init__(
-        self,
-        frame: pd.DataFrame,
-        *,
-        features: Sequence[str],
-        reward: str,
-        oracle: Auditor,
-        individuals: int = 5,
-        noise: float = 0.0,
-        select: Select = "one",
-        precision: float = 0.02,
-        truth: MahalanobisOracle | None = None,
-    ) -> None:
+        self, frame: pd.DataFrame, *, features: Sequence[str], reward: str, oracle: Auditor, individuals: int = 5,
+        noise: float = 0.0, select: Select = "one", precision: float = 0.02, truth: MahalanobisOracle | None = None,
+    ) -> None:  # fmt: skip
         names = [] if isinstance(features, (str, bytes)) or not isinstance(features, Iterable) else list(features)
         if not names or len(set(map(repr, names))) < len(names):
             raise TableError(wanted("features", "a list of column names, each once", features))

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.arguments import as_floats
+from evenhand.arguments import as_floats, whole
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ExhaustedError, wanted
 from evenhand.labels import by_label
 from evenhand.protocol import Label
 from evenhand.sampling.pools.labels import as_predicted, grouped
-from evenhand.sampling.problem import checked_whole
+from evenhand.sampling.problem import MOST
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +68,7 @@ def collect(
 
     from evenhand.display.html import notes_of
 
-    checked_whole("rounds", rounds, 1)
+    whole("rounds", rounds, low=1, high=MOST)
     noted = _rounds(rounds, checkpoints)
     rows: list[dict[str, Any]] = []
     while sampler.rounds < rounds:
@@ -90,9 +90,9 @@ def collect(
 
 def _rounds(rounds: int, checkpoints: int | Sequence[int]) -> set[int]:
     if isinstance(checkpoints, int):
-        checkpoints = min(checked_whole("checkpoints", checkpoints, 0), rounds)
+        checkpoints = min(whole("checkpoints", checkpoints, low=0, high=MOST), rounds)
         return {round(rounds * (i + 1) / checkpoints) for i in range(checkpoints)}
-    return {checked_whole("checkpoints", c, 1) for c in checkpoints}
+    return {whole("checkpoints", c, low=1, high=MOST) for c in checkpoints}
 
 
 def _note(sampler: Any, test: Test | None, final: bool) -> list[dict[str, Any]]:

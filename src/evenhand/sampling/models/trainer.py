@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arguments import whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.protocol import Label
 from evenhand.sampling.models.logistic import LogisticModel
@@ -15,7 +16,7 @@ from evenhand.sampling.models.losses import Loss, checked_loss, row_losses, summ
 from evenhand.sampling.models.models import checkpoint, raise_named, untaught_model
 from evenhand.sampling.pools.examples import Examples, Told
 from evenhand.sampling.pools.rows import Rows
-from evenhand.sampling.problem import checked_whole
+from evenhand.sampling.problem import MOST
 
 MANY = 10
 """Validation rows of a group that should have shown its risk."""
@@ -29,7 +30,8 @@ class Trainer:
         validation_rows: int | None, seed: int,
     ) -> None:  # fmt: skip
         self.groups, self.loss = groups, checked_loss(loss)
-        self.validation_rows = None if validation_rows is None else checked_whole("validation_rows", validation_rows, 1)
+        recent = validation_rows
+        self.validation_rows = None if recent is None else whole("validation_rows", recent, low=1, high=MOST)
         self.examples = Examples(len(groups), classes)
         self._seed = seed
         self.model = untaught_model(model).fresh(seed)

@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arguments import whole
 from evenhand.data.groupings import Grouping
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_of
@@ -22,7 +23,7 @@ from evenhand.protocol import Label, find_label, places
 from evenhand.registry import register
 from evenhand.rng import generator
 from evenhand.sampling.pools.labels import checked_labels, grouped
-from evenhand.sampling.problem import Draw, checked_whole, group_index
+from evenhand.sampling.problem import MOST, Draw, group_index
 
 
 @register("sampling/array-pool", kind="world")
@@ -127,7 +128,7 @@ class ArrayPool:
         unknown = [label for label in given if label not in self.groups]
         if unknown:
             raise UnknownArmError(wanted_one_of("counts", self.groups, unknown[0], what="groups among"))
-        skipped = [checked_whole(f"counts[{label!r}]", given.get(label, 0), 0) for label in self.groups]
+        skipped = [whole(f"counts[{label!r}]", given.get(label, 0), low=0, high=MOST) for label in self.groups]
         for z, count in enumerate(skipped):
             self._position[z] += count
             self._streams[z].bit_generator.advance(count)  # type: ignore[attr-defined]
