@@ -9,7 +9,7 @@ PAPERS = {
     "sampling": "Shekhar, Fields, Ghavamzadeh, Javidi (NeurIPS 2021): the next training example",
     "similarity": "Gillen, Jung, Kearns, Roth (NeurIPS 2018): an unknown metric",
     "interventions": "Gao, Feng (2021): the best fair candidate",
-    "changing-worlds": "Garivier, Moulines (2011); Besson and others (2022): worlds that change",
+    "changing-worlds": "Garivier, Moulines (2011): worlds that change",
 }
 
 
