@@ -12,16 +12,16 @@ import os
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.data.probabilities import summed
 from evenhand.errors import TableError
 from evenhand.interventions.bif_text import Block, Statement, read_blocks, read_text
+from evenhand.kernels.arrays import Floats
 
 __all__ = ["Network", "read_bif"]
 
 States = dict[str, tuple[str, ...]]
-Table = NDArray[np.float64]
+Table = Floats
 Network = tuple[States, dict[str, tuple[str, ...]], dict[str, Table]]
 
 

@@ -12,15 +12,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.interventions.counts import Counts
 from evenhand.interventions.fitting import dirichlet
 from evenhand.interventions.shown import Contrast
+from evenhand.kernels.arrays import Floats
 
 __all__ = ["PlugIn"]
-
-Floats = NDArray[np.float64]
 
 
 class PlugIn:
