@@ -95,13 +95,7 @@ class Parity(Shown):
 
 
 def parity(
-    frame: pd.DataFrame,
-    *,
-    group: str,
-    value: str,
-    level: float = 0.95,
-    tolerance: float = 0.0,
-    within: int = WITHIN,
+    frame: pd.DataFrame, *, group: str, value: str, level: float = 0.95, tolerance: float = 0.0, within: int = WITHIN
 ) -> Parity:
     """Test whether groups have the same mean of a value, after every row.
 

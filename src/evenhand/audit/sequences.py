@@ -138,11 +138,7 @@ class Books:
     def __init__(self, below: Sequence[Book] = (), above: Sequence[Book] = ()) -> None:
         self.below, self.above = list(below), list(above)
 
-    def add(
-        self,
-        below: Sequence[Values],
-        above: Sequence[Values],
-    ) -> None:
+    def add(self, below: Sequence[Values], above: Sequence[Values]) -> None:
         """Take in the same rows for each book."""
         for books, parts in (self.below, below), (self.above, above):
             books.extend(Book() for _ in parts[len(books) :])

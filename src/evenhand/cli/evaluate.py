@@ -258,11 +258,7 @@ def _body(name: str, found: Evaluation) -> dict[str, Any]:
 
 
 def _say(
-    log: Path,
-    each: dict[str, Evaluation],
-    found: Evaluation | Comparison,
-    at_least: float | None,
-    picture: Path | None,
+    log: Path, each: dict[str, Evaluation], found: Evaluation | Comparison, at_least: float | None, picture: Path | None
 ) -> None:
     from evenhand.cli.output import records, say, say_notes
 

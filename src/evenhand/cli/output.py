@@ -209,13 +209,7 @@ def png(figure: Figure) -> bytes:
 
 
 def draw(
-    folder: Path,
-    name: str,
-    plot: Callable[..., Any],
-    *,
-    width: float = 7.2,
-    height: float = 3.8,
-    columns: int = 1,
+    folder: Path, name: str, plot: Callable[..., Any], *, width: float = 7.2, height: float = 3.8, columns: int = 1
 ) -> Path:
     """Write a picture that `plot` draws on empty axes, given as `ax`, and return its path."""
     from evenhand.plots.style import figure

@@ -12,14 +12,14 @@ import os
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.data.probabilities import summed
 from evenhand.errors import TableError
 from evenhand.interventions.bif_text import Block, Statement, read_blocks, read_text
+from evenhand.kernels.arrays import Floats
 
 States = dict[str, tuple[str, ...]]
-Table = NDArray[np.float64]
+Table = Floats
 Network = tuple[States, dict[str, tuple[str, ...]], dict[str, Table]]
 
 

@@ -14,9 +14,8 @@ Dimakis, S. Shakkottai, "Identifying Best Interventions through Online Importanc
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from evenhand.kernels.arrays import Floats
 
 
 def outcome_weights(density: Floats) -> Floats:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.interventions.estimators import Estimates
+from evenhand.kernels.arrays import Bools, Floats
 
-Bools = NDArray[np.bool_]
 
-
-def worst_gap(estimates: Estimates) -> NDArray[np.float64]:
+def worst_gap(estimates: Estimates) -> Floats:
     """Return the largest |gap| of each candidate (K,) over the pairs of which anything is known."""
     return np.asarray(np.where(estimates.gap_known, np.abs(estimates.gaps), 0.0).max(0))
 

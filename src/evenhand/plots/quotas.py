@@ -48,13 +48,7 @@ def _lines(history: xr.Dataset, variable: str, axes: Axes, *, over: str = "mean"
         curve(axes, rounds, middle, error, look, label=name, markevery=markers)
 
 
-def plot_regret(
-    history: xr.Dataset,
-    *,
-    variable: str = "regret",
-    log: bool = False,
-    ax: Axes | None = None,
-) -> Axes:
+def plot_regret(history: xr.Dataset, *, variable: str = "regret", log: bool = False, ax: Axes | None = None) -> Axes:
     """Draw regret (or `variable="r_regret"`) over time: mean over replications, band of two standard errors."""
     check_history(history)
     one_of("variable", variable, history.data_vars)

@@ -72,12 +72,7 @@ def plot_course(
 
 
 def plot_owed(
-    rounds: ArrayLike,
-    owed: ArrayLike,
-    labels: Sequence[Any],
-    limit: float | None,
-    *,
-    ax: Axes | None = None,
+    rounds: ArrayLike, owed: ArrayLike, labels: Sequence[Any], limit: float | None, *, ax: Axes | None = None
 ) -> Axes:
     """Draw by how many decisions arms were behind their shares over time; who is far ahead leaves the picture below.
 

@@ -7,9 +7,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenhand.kernels.arrays import Floats, Ints, Words
+from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.due_times import NEVER, Pace, pace, position
 from evenhand.promises.feasible import forest_of, spaced_alone, tokens_of
 from evenhand.promises.laminar import FARTHEST, ONCE
@@ -46,7 +45,7 @@ class RuleParams(NamedTuple):
     token_owners: Ints
     windows: Ints
     periods: Ints
-    safe: NDArray[np.bool_]
+    safe: Bools
     """For every combination of times left whether it is safe; empty where there is no such table."""
     phases: Ints
     """(n_phases, n_tokens): within how many rounds each token comes from each round of a schedule on; empty where the

@@ -42,14 +42,7 @@ def under_rule(rule: Any, each: Any, learner: Chances) -> Chances:
 
 
 def _played(
-    must_play: Any,
-    each: Any,
-    of_learner: Any,
-    params: Any,
-    state: Any,
-    contexts: Floats,
-    round: int,
-    waiting: Ints,
+    must_play: Any, each: Any, of_learner: Any, params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
 ) -> Floats:
     must = _gradual(_forced, ("forced", must_play), *_packers(params, state))(round, (*flat(params), *flat(state)))
     if must >= 0:

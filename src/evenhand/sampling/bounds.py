@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.arguments import as_floats, real, whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels import sampling
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import entry
 from evenhand.sampling.problem import MOST
 
@@ -99,9 +99,7 @@ def rademacher_deviation(n: float, *, complexity: float, groups: int = 2, delta:
     return math.inf if n < 1 else 2 * complexity + math.sqrt(math.log(n * n * math.pi**2 * m / (3 * failure)) / n)
 
 
-def theory_bounds(
-    risks: NDArray[np.float64], samples: NDArray[np.int64], deviation: Callable[[float], float], constant: float
-) -> NDArray[np.float64]:
+def theory_bounds(risks: Floats, samples: Ints, deviation: Callable[[float], float], constant: float) -> Floats:
     """Return U(z) = risk(z) + e(N_z) + (2C / pi(z)) sum_z' pi(z') e(N_z'), infinite where a risk or a deviation is.
 
     Source: Shekhar, Fields, Ghavamzadeh, Javidi (2021), equation (4).

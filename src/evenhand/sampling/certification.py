@@ -28,6 +28,7 @@ from evenhand.errors import (
     wanted,
     wanted_one_of,
 )
+from evenhand.kernels.arrays import Ints
 from evenhand.labels import in_columns
 from evenhand.policy.conversation import locked
 from evenhand.protocol import Label, arm_labels, find_label, places
@@ -165,7 +166,7 @@ class Certification(Drawing):
         self._low[index] = max(self._low[index], low)
         self._high[index] = min(self._high[index], high)
 
-    def _checked(self, X: Any, y: Any, count: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    def _checked(self, X: Any, y: Any, count: int) -> tuple[NDArray[Any], Ints]:
         X, y = in_step(("X", X), ("y", y))
         X, columns = in_columns(X, self._columns, "X")
         table = checked_rows(X, None, count, keep=getattr(self.model, "keeps_types", False))
@@ -179,7 +180,7 @@ class Certification(Drawing):
         self._columns = columns
         return table, np.array(codes, np.int64)
 
-    def _predicted(self, table: NDArray[Any]) -> NDArray[np.int64]:
+    def _predicted(self, table: NDArray[Any]) -> Ints:
         """Return the class codes (n,) that the model predicts."""
         if not len(table):
             return np.zeros(0, np.int64)

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.arguments import real
 from evenhand.kernels import random, sampling
+from evenhand.kernels.arrays import Bools
 from evenhand.kernels.compose import entry
 from evenhand.protocol import Label
 from evenhand.registry import register
@@ -61,7 +61,7 @@ class EpsilonGreedySampler(Sampler):
         self.epsilon = real("epsilon", epsilon, low=0.0, high=1.0)
         self.ties = checked_ties(ties)
 
-    def select(self, available: NDArray[np.bool_]) -> tuple[int, str]:
+    def select(self, available: Bools) -> tuple[int, str]:
         """Return a group by chance, or the one with the largest risk."""
         if _uniform(self._stream) < self.epsilon:
             return _drawn(np.ones(len(self.groups)), available, self._stream), "explored"
@@ -105,7 +105,7 @@ class GreedySampler(Sampler):
         super().__init__(groups, model, batch, warmup, forced, loss, costs, budget, classes, validation_rows, seed)
         self.ties = checked_ties(ties)
 
-    def select(self, available: NDArray[np.bool_]) -> tuple[int, str]:
+    def select(self, available: Bools) -> tuple[int, str]:
         """Return the group with the largest risk."""
         return worst_off(self, available, self.ties)
 
@@ -115,7 +115,7 @@ class GreedySampler(Sampler):
         yield cls(["u", "v"], seed=1), SyntheticModel1(instance="II")
 
 
-def worst_off(sampler: Sampler, available: NDArray[np.bool_], ties: str) -> tuple[int, str]:
+def worst_off(sampler: Sampler, available: Bools, ties: str) -> tuple[int, str]:
     """Return the available group with the largest validation risk; one with an unknown risk goes first."""
     sums, counts = sampler.validation_losses()
     risks = np.where(counts > 0, sums / np.maximum(counts, 1), np.inf)

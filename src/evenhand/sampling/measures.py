@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.arguments import real
 from evenhand.data.groupings import Grouping
 from evenhand.data.rows import in_step
 from evenhand.extras import optional
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label
 from evenhand.sampling.models.losses import BOUNDED, Loss
 from evenhand.sampling.pools.labels import as_predicted, grouped
@@ -60,12 +60,7 @@ def confidence_sequence(total: float, n: int, *, delta: float = 0.05) -> tuple[f
 
 
 def risk_table(
-    groups: tuple[Label, ...],
-    training: NDArray[np.int64],
-    sums: NDArray[np.float64],
-    counts: NDArray[np.int64],
-    loss: Loss,
-    delta: float = 0.05,
+    groups: tuple[Label, ...], training: Ints, sums: Floats, counts: Ints, loss: Loss, delta: float = 0.05
 ) -> Any:
     """Return a data frame by group: `training`, `validation`, `risk`, `low`, `high`; NaN where nothing counted
     yet.

@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels import sampling
+from evenhand.kernels.arrays import Bools, Floats
 from evenhand.kernels.compose import entry
 from evenhand.policy.conversation import locked
 from evenhand.protocol import Label
@@ -117,7 +117,7 @@ class OptimisticSampler(Sampler):
 
     @property
     @locked
-    def upper_bounds(self) -> NDArray[np.float64]:
+    def upper_bounds(self) -> Floats:
         """The bounds U (m,) that the next choice looks at; infinite where a risk is not known yet."""
         sums, counts = self.validation_losses()
         samples = np.maximum(self._asked, 0)
@@ -130,7 +130,7 @@ class OptimisticSampler(Sampler):
     def _vc(self, n: float) -> float:
         return vc_deviation(n, dimension=self.vc_dimension or 1.0, groups=len(self.groups), delta=self.delta)
 
-    def select(self, available: NDArray[np.bool_]) -> tuple[int, str]:
+    def select(self, available: Bools) -> tuple[int, str]:
         """Return the available group with the largest bound."""
         bounds = self.upper_bounds
         index = _largest(bounds, available, TIES[self.ties], self._asked, self._cost, self._stream)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from evenhand.arguments import real
 from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted, wanted_one_of
 from evenhand.frames import frame_or_value
+from evenhand.kernels.arrays import Floats
 from evenhand.labels import by_label
 from evenhand.protocol import Label, find_label
 
@@ -74,9 +75,7 @@ def group_index(groups: tuple[Label, ...], draw: Draw) -> int:
     raise UnknownArmError(wanted_one_of("draw", groups, draw.group, what="a draw of one of the groups"))
 
 
-def per_group(
-    name: str, values: Mapping[Label, float] | Sequence[float], groups: tuple[Label, ...]
-) -> NDArray[np.float64]:
+def per_group(name: str, values: Mapping[Label, float] | Sequence[float], groups: tuple[Label, ...]) -> Floats:
     """Return one number >= 0 for each group (m,), given as a dict by label or a list in the order of the groups.
 
     >>> per_group("costs", {"b": 2.0, "a": 1.0}, ("a", "b"))

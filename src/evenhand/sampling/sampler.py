@@ -14,13 +14,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.arguments import real, whole
 from evenhand.data.groupings import least_rows
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ExhaustedError, UnknownArmError, wanted, wanted_one_of
 from evenhand.kernels import sampling
+from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.kernels.compose import entry
 from evenhand.policy.conversation import locked
 from evenhand.protocol import Label, arm_labels, find_label
@@ -86,7 +86,7 @@ class Sampler(Drawing):
         self._part: dict[int, int] = {}
         self._notes: list[str] = []
 
-    def select(self, available: NDArray[np.bool_]) -> tuple[int, str]:
+    def select(self, available: Bools) -> tuple[int, str]:
         """Return the index of the group to draw next and why."""
         raise NotImplementedError
 
@@ -118,7 +118,7 @@ class Sampler(Drawing):
         self.spent += count * float(self._cost[index])
         return self._draw(self.round, index, count, why)
 
-    def _selected(self, available: NDArray[np.bool_]) -> tuple[int, str]:
+    def _selected(self, available: Bools) -> tuple[int, str]:
         before = self._stream.copy()
         try:
             return self.select(available)
@@ -127,7 +127,7 @@ class Sampler(Drawing):
             raise_named(self._trainer.model, error)
             raise
 
-    def _first(self, available: NDArray[np.bool_]) -> tuple[int, str] | None:
+    def _first(self, available: Bools) -> tuple[int, str] | None:
         xi = -1.0 if self.forced is None else self.forced
         index, why = _safe_start(self._draws, self._asked, available, self._first_rounds, xi)
         return (index, SAFE[why]) if why else None
@@ -355,7 +355,7 @@ class Sampler(Drawing):
 
     @property
     @locked
-    def mixture(self) -> NDArray[np.float64]:
+    def mixture(self) -> Floats:
         """The proportions (m,) of the groups among the training rows."""
         return self.training.by_group / max(1, self.training.count)
 
@@ -387,7 +387,7 @@ class Sampler(Drawing):
         return table
 
     @locked
-    def validation_losses(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def validation_losses(self) -> tuple[Floats, Ints]:
         """Return the summed losses (m,) of the current model on each group's validation rows, and how many rows
         counted (m,).
         """

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from evenhand.arguments import real
+from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import routine
 from evenhand.policy.conversation import locked
 from evenhand.registry import register
@@ -59,7 +60,7 @@ class Draws(NamedTuple):
     possible : whether any metric was found that the answers allow.
     """
 
-    metrics: NDArray[np.float64]
+    metrics: Floats
     rate: float
     misfit: Misfit | None
     possible: bool = True
@@ -301,7 +302,7 @@ class PosteriorDistance(DistanceLearner):
         )
 
 
-def believed(passed: NDArray[np.float64], answers: Answers, people: Any) -> Draws:
+def believed(passed: Floats, answers: Answers, people: Any) -> Draws:
     """Return what is believed after walks (walks, steps, m), where auditors err at random."""
     kept = passed[:, np.linspace(0, passed.shape[1] - 1, DRAWS).astype(np.int64)]
     wrong, bounds = wrong_under(np.concatenate(kept), answers), list[float]()
@@ -312,7 +313,7 @@ def believed(passed: NDArray[np.float64], answers: Answers, people: Any) -> Draw
     return Draws(kept, min(bounds), misfit(np.concatenate(kept[:, ::JUDGED]), answers, people))
 
 
-def allowed(passed: NDArray[np.float64], answers: Answers, at_most: float) -> Draws:
+def allowed(passed: Floats, answers: Answers, at_most: float) -> Draws:
     """Return the metrics among those of walks under which at most this share of the answers is wrong."""
     metrics = np.concatenate(passed)
     counts = np.concatenate([wrong_under(part, answers).sum(axis=1) for part in np.array_split(metrics, 20)])

@@ -15,13 +15,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.arguments import is_whole
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ContractError, wanted
 from evenhand.frames import as_pandas, is_frame
-from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Label, find_label, first_named, label_of, places
 from evenhand.rng import generator
@@ -51,7 +50,7 @@ class Course:
     """
 
     arms: tuple[Label, ...]
-    offers: NDArray[np.bool_] | None = None
+    offers: Bools | None = None
     codes: Ints | None = None
     segments: tuple[Label, ...] = ()
     changes: tuple[tuple[int, Any], ...] = ()
@@ -97,7 +96,7 @@ class Given:
 
     arms: tuple[Label, ...]
     rounds: int
-    offers: NDArray[np.bool_] | Callable[..., Any] | None = None
+    offers: Bools | Callable[..., Any] | None = None
     segments: tuple[Ints, tuple[Label, ...]] | Callable[..., Any] | None = None
     changes: tuple[tuple[int, Any], ...] = ()
 
@@ -146,7 +145,7 @@ def read_given(
     return Given(arms, rounds, offers, segments, _read_changes(changes, rounds))
 
 
-def _read_offers(given: Any, rounds: int, replications: int, arms: tuple[Label, ...]) -> NDArray[np.bool_]:
+def _read_offers(given: Any, rounds: int, replications: int, arms: tuple[Label, ...]) -> Bools:
     if is_frame(given):
         given = _column(given, "available", "offers")
     if isinstance(given, np.ndarray) and given.ndim > 1 and given.dtype.kind in "iuf":
@@ -210,7 +209,7 @@ def _parsed(text: str) -> Any:
 
 def _row(
     name: str, round: int, given: Any, arms: tuple[Label, ...], error: type[ArgumentError | ContractError]
-) -> NDArray[np.bool_]:
+) -> Bools:
     """Return which arms are on offer in a round: all for None, else by a mask or by labels, which may be text."""
     if given is None:
         return np.ones(len(arms), np.bool_)

@@ -34,13 +34,7 @@ UNITS = {
 
 
 def variables(
-    trace: Trace,
-    world: Any,
-    promise: Any,
-    rounds: Ints,
-    plays: int = 1,
-    *,
-    course: Course | None = None,
+    trace: Trace, world: Any, promise: Any, rounds: Ints, plays: int = 1, *, course: Course | None = None
 ) -> Variables:
     """Return the history variables of one replication, each with its dimensions after (policy, replication).
 

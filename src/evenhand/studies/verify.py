@@ -97,14 +97,7 @@ class Verification(Shown):
 
 
 def verify(
-    store: Store,
-    log: Log,
-    birth: Birth,
-    state: State,
-    *,
-    known: str | None,
-    mark: Mark | None,
-    progress: bool,
+    store: Store, log: Log, birth: Birth, state: State, *, known: str | None, mark: Mark | None, progress: bool
 ) -> Verification:
     """Replay a study's log from the start, or from where an earlier verification ended; see `Verification`.
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.arguments import as_floats, whole
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ExhaustedError, wanted
+from evenhand.kernels.arrays import Floats
 from evenhand.labels import by_label
 from evenhand.protocol import Label
 from evenhand.sampling.pools.labels import as_predicted, grouped
@@ -111,7 +111,7 @@ def _note(sampler: Any, test: Test | None, final: bool) -> list[dict[str, Any]]:
     ]
 
 
-def _tested(test: Test, model: Any, groups: Sequence[Label]) -> NDArray[np.float64]:
+def _tested(test: Test, model: Any, groups: Sequence[Label]) -> Floats:
     """Return the risks (m,) that a test finds, in the order of the groups."""
     what = f"a number for each of the groups {list(groups)}, in this order or by group"
     risks = by_label(test(model), "test(...)", what, groups)
@@ -123,7 +123,7 @@ def _tested(test: Test, model: Any, groups: Sequence[Label]) -> NDArray[np.float
     return found
 
 
-def group_errors(model: Any, X: Any, y: Any, *, groups: Any) -> NDArray[np.float64]:
+def group_errors(model: Any, X: Any, y: Any, *, groups: Any) -> Floats:
     """Return the error rate (m,) of a model on held-out rows of each group, in the order of the sorted groups, as pools
     have them.
 

@@ -20,6 +20,7 @@ from evenhand.arguments import real
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ContextError, wanted
 from evenhand.kernels import logistic
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import entry
 from evenhand.labels import in_columns
 from evenhand.protocol import Label
@@ -161,7 +162,7 @@ class LogisticModel(Classifier):
         self.fit_codes(table, np.array([classes.index(label) for label in labels]), weight)
         return self
 
-    def fit_codes(self, X: NDArray[np.float64], codes: NDArray[np.int64], weight: NDArray[np.float64]) -> None:
+    def fit_codes(self, X: Floats, codes: Ints, weight: Floats) -> None:
         """Fit to checked rows with class codes (n,) and weights (n,)."""
         self.constant = 0 if len(self.classes) == 1 else None
         if self.constant is None:
@@ -169,7 +170,7 @@ class LogisticModel(Classifier):
             self._known = 0
             self._refit(X, codes, len(codes))
 
-    def _refit(self, X: NDArray[Any], y: NDArray[np.int64], count: int) -> None:
+    def _refit(self, X: NDArray[Any], y: Ints, count: int) -> None:
         d = X.shape[1]
         if len(self.coefficients) != d + 1:
             weight = self._weight
@@ -196,17 +197,17 @@ class LogisticModel(Classifier):
         model.update(rows, 0)
         return model
 
-    def learned_codes(self, X: Any) -> NDArray[np.int64]:
+    def learned_codes(self, X: Any) -> Ints:
         """Return the class codes (n,) of the sides of the hyperplane; a margin of zero says the first."""
         return (X @ self.coefficients[:-1] + self.coefficients[-1] > 0).astype(np.int64)
 
-    def learned_probabilities(self, X: Any) -> NDArray[np.float64]:
+    def learned_probabilities(self, X: Any) -> Floats:
         """Return the probabilities (n, 2) of the classes."""
         margin = X @ self.coefficients[:-1] + self.coefficients[-1]
         positive = 0.5 * (1.0 + np.tanh(0.5 * margin))
         return np.column_stack([1.0 - positive, positive])
 
-    def table(self, X: Any) -> NDArray[np.float64]:
+    def table(self, X: Any) -> Floats:
         """Return what a user passes to `predict` as a checked table.
 
         Raises
@@ -219,7 +220,7 @@ class LogisticModel(Classifier):
         self.checked(table)
         return table.astype(np.float64, copy=False)
 
-    def mistakes(self, rows: Rows, wrong: NDArray[np.int64]) -> None:
+    def mistakes(self, rows: Rows, wrong: Ints) -> None:
         """Add to wrong (m,) the number of misclassified rows of each group."""
         if self.constant is not None:
             missed = rows.group[: rows.count][rows.y[: rows.count] != self.constant]
@@ -231,12 +232,12 @@ class LogisticModel(Classifier):
             _mistakes(rows.X, rows.y, rows.group, 0, rows.count, self.coefficients, wrong)
 
     @property
-    def coef_(self) -> NDArray[np.float64]:
+    def coef_(self) -> Floats:
         """The coefficients (1, d), as scikit-learn names and shapes them."""
         return self.coefficients[None, :-1].copy()
 
     @property
-    def intercept_(self) -> NDArray[np.float64]:
+    def intercept_(self) -> Floats:
         """The intercept (1,)."""
         return self.coefficients[-1:].copy()
 
@@ -267,19 +268,17 @@ _refit = entry(logistic.refit)
 _mistakes = entry(logistic.mistakes)
 
 
-def _descended(
-    X: NDArray[np.float64], y: NDArray[np.int64], strength: NDArray[np.float64], start: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _descended(X: Floats, y: Ints, strength: Floats, start: Floats) -> Floats:
     """Return the coefficients (d + 1,), the intercept last, at the optimum over rows of these strengths (n,)."""
     penalty = 1.0 / (strength.sum() or 1.0)
     share = penalty * strength
 
-    def mean_loss(theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def mean_loss(theta: Floats) -> tuple[float, Floats]:
         margin = X @ theta[:-1] + theta[-1]
         pull = share * (expit(margin) - y)
         value = share @ (np.logaddexp(0.0, margin) - y * margin) + 0.5 * penalty * theta[:-1] @ theta[:-1]
         return value, np.append(pull @ X + penalty * theta[:-1], pull.sum())
 
     options = {**DESCENT, "gtol": FLAT * penalty}
-    found: NDArray[np.float64] = minimize(mean_loss, start, method="L-BFGS-B", jac=True, options=options).x
+    found: Floats = minimize(mean_loss, start, method="L-BFGS-B", jac=True, options=options).x
     return found

@@ -18,6 +18,7 @@ from evenhand.data.groupings import Grouping
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_of
 from evenhand.frames import frame_or_value
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import by_label
 from evenhand.protocol import Label, find_label, places
 from evenhand.registry import register
@@ -98,12 +99,12 @@ class ArrayPool:
         return "groups"
 
     @property
-    def proportions(self) -> NDArray[np.float64]:
+    def proportions(self) -> Floats:
         """The proportions (m,) of the groups in the pool."""
         return self.sizes / self.sizes.sum()
 
     @property
-    def left(self) -> NDArray[np.int64]:
+    def left(self) -> Ints:
         """Rows (m,) that are left in each group; all of them where rows are put back."""
         return self.sizes.copy() if self.replace else self.sizes - self._position
 
@@ -149,7 +150,7 @@ class ArrayPool:
         self.chosen.extend(rows.tolist())
         return self.X[rows], self.y[rows]
 
-    def rows(self, z: int, count: int) -> NDArray[np.int64]:
+    def rows(self, z: int, count: int) -> Ints:
         """Return the next row numbers of a group."""
         start = self._position[z]
         if self.replace:  # one number of the stream a row, so that `advance` can skip it
@@ -217,7 +218,7 @@ def label_pairs(
     images = np.asarray(images)
     if len(images) != len(of_images):
         raise ArgumentError(wanted("labels", f"{len(images)} classes, one for each image", len(of_images)))
-    parts: list[tuple[NDArray[np.int64], ...]] = []
+    parts: list[tuple[Ints, ...]] = []
     owners: dict[int, Label] = {}
     known = places(classes)
     for name, pair in pairs.items():
