@@ -223,6 +223,16 @@ def test_the_promised_share_after_changes_is_the_mean_over_rounds(stepped):
     assert (history.violations == 0).all()
 
 
+def test_a_promise_that_begins_later_is_counted_from_there_and_one_that_ends_up_to_there(stepped):
+    begins, ends = eh.Promise({"a": 0.4, "b": 0, "c": 0, "d": 0}), eh.Promise(dict.fromkeys(ARMS, 0))
+    settings = {"rounds": 90, "seed": 1, "jobs": 1, "checkpoints": [30, 60, 90], "changes": {31: begins, 61: ends}}
+    history = eh.simulate(DeadlineLearn(UCB1(), ends), WORLD, **settings)
+    assert history.violations.values.tolist() == [[[0, 0, 0]]]
+    assert np.isnan(history.shortfall.values[0, 0]).tolist() == [True, False, True]
+    assert np.isnan(history.worst_shortfall.values[0, 0]).tolist() == [True, False, False]
+    assert history.share.values[0] == pytest.approx([0.4 / 3, 0, 0, 0])
+
+
 BAD = {
     "a shape": ({"offers": OFFERS[:, :3]}, r"offers: wanted an array \(20, 4\)"),
     "numbers": ({"offers": OFFERS.astype(int)}, r"offers: wanted a bool array .*write offers.astype\(bool\)"),
