@@ -27,7 +27,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
@@ -368,6 +368,11 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
             if self._partial:
                 self._partial = False
                 self.reset_offer()
+
+    def _twin(self) -> Self:
+        twin = super()._twin()
+        twin._segments = self._segments and self._segments.twin()
+        return twin
 
     def _slate(self) -> tuple[int, ...]:
         return tuple(arm for arm in self._state.chosen.tolist() if arm >= 0)
