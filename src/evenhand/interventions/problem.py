@@ -19,6 +19,7 @@ from evenhand.interventions.identification import checked_identified
 from evenhand.interventions.meaning import EXACT
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.observations import coded_log
+from evenhand.interventions.pathways import through_v_alone
 from evenhand.interventions.posterior import Posterior, drawn_posterior
 from evenhand.interventions.program import AllocationProgram, Plan, Rows
 from evenhand.interventions.question import Question
@@ -259,12 +260,15 @@ class Problem(Question):
         """Return the allocation program for these costs, kept for the next caller."""
         key = (costs.tobytes(), float(budget), rows)
         if key not in self._programs:
-            size = len(self.groups)
-            gap = np.zeros((size, size, *self.outcome_divergence.shape))
-            for (a, b), divergence in zip(permutations(range(size), 2), self.gap_divergence.values(), strict=True):
-                gap[a, b] = inverse(divergence)
-            outcome, unknown = inverse(self.outcome_divergence), np.array(self.own)
-            if rows.apart:
+            size, cells, unknown = len(self.groups), self.cells, np.array(self.own)
+            outcome = inverse(self.outcome_divergence)
+            if rows.tested and (unknown.any() or not through_v_alone(self.model, self.structure)):
+                gap = np.array([inverse(outcome_divergence(cells.density, cells.law, s)) for s in np.eye(size)])
+            else:
+                gap = np.zeros((size, size, *outcome.shape))
+                for (a, b), divergence in zip(permutations(range(size), 2), self.gap_divergence.values(), strict=True):
+                    gap[a, b] = inverse(divergence)
+            if rows.tested:
                 speaks = np.eye(len(unknown), dtype=bool) | ~(unknown | unknown[:, None])
                 outcome, gap = outcome * speaks, gap * speaks
             self._programs[key] = AllocationProgram(outcome, gap, self.cells.prior, costs, budget, rows)

@@ -7,6 +7,10 @@
 Source: Gao and Feng (2021), the allocation problem of CSR. The pooled form (ours) has one fairness row a
 pair, to which both directions add, and counts a natural trial with S = b as one under do(S = b).
 
+Tests suppose no law of S's children, so rows of one group say nothing of another's mean: for them (ours) a fairness row
+is the mean of a candidate in a group, to which trials with that S add, natural or not. Of plans that serve all rows
+alike the one with most natural trials is taken: these speak of everything.
+
 HiGHS solves it. One program is built a problem; a row is switched off by a lower bound that always holds, each solve
 starts from the basis of the full set, and solutions are kept by the set that remains: the solution depends on the set
 alone, never on what was solved before.
@@ -25,16 +29,18 @@ from evenhand.policy.conversation import Lock, locked
 
 ALWAYS = -2.0
 """A lower bound that every row satisfies: 1/M <= 1 and 1/D <= 1/ln 2, so t < 2."""
+NATURAL = 1e-5
+"""What a natural trial is worth beside t: it decides between plans of the same t."""
 
 
 class Rows(NamedTuple):
     """What the trials have to serve: the outcome, the gaps, or both; gaps pooled, or one direction at a time; and
-    whether trials of a candidate whose table is unknown stand apart, so that they speak of it and no others do."""
+    whether tests judge: then trials of a candidate whose table is unknown speak of it and no others do."""
 
     outcome: bool = True
     gap: bool = True
     pooled: bool = False
-    apart: bool = False
+    tested: bool = False
 
 
 class Plan(NamedTuple):
@@ -50,7 +56,8 @@ class AllocationProgram:
     Parameters
     ----------
     outcome : (K, K) 1/M, zero where M is infinite.
-    gap : (S, S, K, K) 1/D^{a,b} at [a, b], zero on the diagonal.
+    gap : (S, S, K, K) 1/D^{a,b} at [a, b], zero on the diagonal; or, where groups are known one by one, (S, K, K) 1/M
+        under do(S = s).
     prior : (S,) law of S, for the pooled form.
     costs, budget : cost a trial of each candidate (K,), and the mean cost a trial that may be spent.
     """
@@ -64,7 +71,7 @@ class AllocationProgram:
             )
         self._candidates, self._values = outcome.shape[0], prior.size
         self._blocks = _blocks(outcome, gap, prior, rows)
-        self._costs, self._budget = costs, budget
+        self._costs, self._budget, self._tested = costs, budget, rows.tested
         self._lock = Lock()
         self._plans: dict[bytes, Plan] = {}
         self._solver: Any = None
@@ -104,7 +111,8 @@ class AllocationProgram:
         matrix = np.vstack([matrix, cost, total])
         program = highspy.HighsLp()
         program.num_col_, program.num_row_ = width + 1, len(matrix)
-        program.col_cost_ = np.append(np.zeros(width), -1.0)
+        natural = np.arange(width) < self._candidates if self._tested else np.zeros(width)
+        program.col_cost_ = np.append(natural * -NATURAL, -1.0)
         program.col_lower_, program.col_upper_ = np.zeros(width + 1), np.full(width + 1, np.inf)
         program.row_lower_ = np.concatenate([np.zeros(len(matrix) - 2), [-np.inf, 1.0]])
         program.row_upper_ = np.concatenate([np.full(len(matrix) - 2, np.inf), [self._budget, 1.0]])
@@ -131,7 +139,11 @@ def _blocks(outcome: Floats, gap: Floats, prior: Floats, rows: Rows) -> list[Flo
         block = np.zeros((k, 1 + values, k))
         block[:, 0] = outcome
         blocks.append(block)
-    for a in range(values if rows.gap else 0):
+    for s in range(values if rows.gap and gap.ndim == 3 else 0):
+        block = np.zeros((k, 1 + values, k))
+        block[:, 0], block[:, 1 + s] = prior[s] * gap[s], gap[s]
+        blocks.append(block)
+    for a in range(values if rows.gap and gap.ndim == 4 else 0):
         for b in range(values):
             if a < b and rows.pooled:
                 block = np.zeros((k, 1 + values, k))
