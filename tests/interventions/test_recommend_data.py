@@ -68,8 +68,6 @@ def test_a_day_of_an_analyst(folder):
     tight = json.loads(call(*DATA, "--tolerance", "0.001", "--seed", "1", "--json"))
     assert tight["status"] in ("none_is_fair", "not_shown")
 
-    free = RULES | {"costs": dict.fromkeys(RULES["candidates"], 0)}  # what runs now speaks of itself alone
-    (folder / "rules.json").write_text(json.dumps(free))
     call(*ASKED, "--budget", "20000", "--trial", "trial.eh", "--ask", "plan.csv")
     kept = state.load(folder / "trial.eh")
     assert kept.problem.model.counts is not None
@@ -83,6 +81,14 @@ def test_a_day_of_an_analyst(folder):
         kept = state.load(folder / "trial.eh")
     assert "certified: high (confidence 0.95)" in said
     assert "at most 5 ever give a wrong answer" in " ".join(said.split())
+
+
+@pytest.mark.parametrize("options", [[], ["--decimal", ","]])
+def test_a_column_that_is_cut_may_have_decimal_commas(folder, options):
+    people = pd.read_csv("people.csv")
+    said = call(*ASKED, "--seed", "1", "--json")
+    people.assign(age=people["age"] + 0.25).to_csv("people.csv", index=False, sep=";", decimal=",")
+    assert json.loads(call(*ASKED, "--seed", "1", "--json", *options)) == json.loads(said)
 
 
 def test_rows_that_were_never_seen_are_printed(folder):

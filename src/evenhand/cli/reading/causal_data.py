@@ -44,12 +44,13 @@ def fitted_model(path: Path, edges: str, smoothing: float, cuts: Sequence[str]) 
     from evenhand.interventions.edges import parents_of, read_edges
 
     nodes = list(parents_of(*read_edges(edges)))
-    frame = read_table(path, text=nodes)
-    for cut in cuts:
-        column, _, ends = cut.partition("=")
-        if column.strip() not in nodes:
+    limits = {column.strip(): (ends, cut) for cut in cuts for column, _, ends in [cut.partition("=")]}
+    for column, (_, cut) in limits.items():
+        if column not in nodes:
             raise ArgumentError(wanted_one_of("--cut", nodes, cut, what="COLUMN=25,45 with one of the columns"))
-        frame[column.strip()] = _grouped(frame, column.strip(), ends, cut)
+    frame = read_table(path, text=[node for node in nodes if node not in limits])
+    for column, (ends, cut) in limits.items():
+        frame[column] = _grouped(frame, column, ends, cut)
     return CausalModel.fit(frame, edges, smoothing)
 
 
