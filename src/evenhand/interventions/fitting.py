@@ -23,9 +23,9 @@ COUNT = "count"
 MOST_STATES = 100
 MOST_MEASURED = 12
 _MEASURED = re.compile(
-    r"[+-]?(\d*\.\d+|\d+\.?)([eE][+-]?\d+)?|\d{1,4}([-./])\d{1,2}\3\d{1,4}([ T]\d.*)?|\d{1,2}:\d{2}.*"
+    r"[+-]?(\d*[.,]\d+|\d+\.|\d+(?=[eE]))([eE][+-]?\d+)?|\d{1,4}([-./])\d{1,2}\3\d{1,4}([ T]\d.*)?|\d{1,2}:\d{2}.*"
 )
-"""How fractions, dates and times are written."""
+"""How fractions, dates and times are written; whole numbers, such as ages in years, are none of these."""
 MOST_ENTRIES = 10**7
 
 
