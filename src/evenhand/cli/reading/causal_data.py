@@ -78,24 +78,28 @@ def show_answer(
     """Print what a complete model or a table of data says: the answer, every candidate, how sensitive it is, and rows
     that were never seen."""
     from evenhand.arguments import real
+    from evenhand.interventions.sensitivity import Sensitivity
     from evenhand.rng import draw_seed
 
-    structure = problem.structure
+    structure, fitted = problem.structure, problem.model.counts is not None
+    if fitted:
+        seed, level = draw_seed(seed), 1.0 - (0.05 if delta is None else real("--delta", delta, above=0, below=0.5))
+        posterior = problem.posterior(seed=seed)
+        found = posterior.best(tolerance, level=level)
+        found.notes = (*found.notes, UNCERTAIN)
+    else:
+        found = problem.recommend(tolerance)
     sensitive = [
-        problem.sensitivity(tolerance=tolerance, between=(node, structure.outcome))
+        Sensitivity(problem, found.candidate, tolerance=tolerance, between=(node, structure.outcome))
         for node in (structure.intervene, structure.sensitive[0])
     ]
     sentences = [str(one) for one in sensitive]
     body: dict[str, Any] = {
         "sensitivity": [{"between": list(s.between), "strength": s.strength, "words": str(s)} for s in sensitive]
     }
-    if problem.model.counts is None:
-        show(problem.recommend(tolerance), body, sentences, tolerance, out, json, "exact", sensitive)
+    if not fitted:
+        show(found, body, sentences, tolerance, out, json, "exact", sensitive)
         return
-    seed, level = draw_seed(seed), 1.0 - (0.05 if delta is None else real("--delta", delta, above=0, below=0.5))
-    posterior = problem.posterior(seed=seed)
-    found = posterior.best(tolerance, level=level)
-    found.notes = (*found.notes, UNCERTAIN)
     unseen = posterior.unseen.to_dict("records")
     sentences += [
         f"Never seen in the data, so that the prior alone speaks: {row['node']} given {row['given']}, probability "
