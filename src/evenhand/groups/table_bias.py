@@ -21,7 +21,7 @@ import numpy as np
 
 from evenhand.groups.bias import INTERCEPT
 from evenhand.groups.problem import Groups
-from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.arrays import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +31,8 @@ CUT = 1e-10
 """Singular values below this part of the largest are taken for 0, and rows whose leverage lacks less to 1 as fitted
 exactly."""
 
+ALIKE = 1e-9
+"""Which part of a column is rounding, where the columns before it make up the rest."""
 NAMED = 3
 """How many features a sentence names."""
 CHEAP = 1e10
@@ -73,6 +75,23 @@ def fitted(rows: Floats, rewards: Floats) -> Fit:
     return Fit(weights.T @ rewards, robust, unit, spread, float(residuals @ residuals), len(rows) - rank)
 
 
+def told(rows: Floats) -> Bools:
+    """Return of which columns (k,) these rows tell the effect: not of one that those before it make up, such as a
+    category that nobody here has, nor of one that a single row shows. The last column comes first."""
+    count, width = rows.shape
+    kept, basis, leverage = np.zeros(width, bool), np.zeros((count, min(count, width))), np.zeros(count)
+    for j in (width - 1, *range(width - 1)):
+        mine, rest = basis[:, : kept.sum()], rows[:, j]
+        for _ in range(2):  # once leaves what rounding makes
+            rest = rest - mine @ (mine.T @ rest)
+        size = np.linalg.norm(rest)
+        if size > ALIKE * np.linalg.norm(rows[:, j]) and (leverage + (rest / size) ** 2).max() < 1 - CUT:
+            basis[:, kept.sum()] = rest / size
+            leverage += (rest / size) ** 2
+            kept[j] = True
+    return kept
+
+
 def difference(mine: Fit, others: Fit, error: Floats) -> tuple[Floats, Floats]:
     """Return the difference of the coefficients and half the width of its interval, each (k,), as `error` is."""
     from scipy.stats import t
@@ -98,7 +117,7 @@ def bias_of_table(
     features: Sequence[str],
 ) -> pd.DataFrame:
     """Return the table that `TableArms.bias` describes, from rows (n, k) of groups `codes` (n,); `compared` are the
-    groups that it holds."""
+    groups that it holds. A column whose effect the rows of either side do not tell is left out of both."""
     import pandas as pd
 
     names, tables = membership.names, []
@@ -108,10 +127,14 @@ def bias_of_table(
         error[:-1], error[-1] = error[0] * k / (2 * (k - 1)), error[0] * k / 2
     for code in compared:
         inside = codes == code
-        gap, half = difference(fitted(rows[inside], rewards[inside]), fitted(rows[~inside], rewards[~inside]), error)
+        kept, gap, half = told(rows[inside]) & told(rows[~inside]), np.full(k, np.nan), np.full(k, np.inf)
+        if kept.any():
+            sides = [fitted(rows[side][:, kept], rewards[side]) for side in (inside, ~inside)]
+            gap[kept], half[kept] = difference(*sides, error[kept])
+        middle = np.nan_to_num(gap)
         reference = names[1 - code] if len(names) == 2 else OTHERS
         columns = {"group": names[code], "reference": reference, "feature": list(features)}
-        tables.append(pd.DataFrame(columns | {"bias": gap, "low": gap - half, "high": gap + half}))
+        tables.append(pd.DataFrame(columns | {"bias": gap, "low": middle - half, "high": middle + half}))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -120,11 +143,16 @@ def in_words(found: pd.DataFrame, reward: str, level: float = 0.95) -> list[str]
     said = []
     for row in found[found["feature"] == INTERCEPT].to_dict("records"):
         group, reference, gap, low, high = (row[name] for name in ("group", "reference", "bias", "low", "high"))
+        own = found["group"] == group
+        unknown = found.loc[own & np.isinf(found["low"]) & (found["feature"] != INTERCEPT), "feature"].tolist()
+        more = ", ..." if len(unknown) > NAMED else ""
+        left_out = (
+            f" Left out: {', '.join(map(str, unknown[:NAMED]))}{more}, of which the rows of {group} or of {reference} "
+            "tell no effect; a category then counts as the first of its column."
+        )
         if not np.isfinite(low):
-            unknown = found.loc[np.isinf(found["low"]) & (found["group"] == group), "feature"].tolist()[:-1]
-            why = f"the rows of {group} or of {reference} do not tell the effect of {', '.join(unknown[:NAMED])}"
-            why += ", ..." if len(unknown) > NAMED else ""
-            said.append(f"Whether {reward} differs for the average person cannot be told: {why}; leave that out.")
+            why = f"{group} or {reference} has too few rows for so many features"
+            said.append(f"Whether {reward} differs for the average person cannot be told: {why}.")
             continue
         way = "lower" if gap < 0 else "higher"
         near, far = sorted((abs(low), abs(high)))
@@ -133,6 +161,6 @@ def in_words(found: pd.DataFrame, reward: str, level: float = 0.95) -> list[str]
             between = f"{-low:.2g} lower to {high:.2g} higher, so it may be chance"
         said.append(
             f"For the average person of the table, {reward} is {abs(gap):.2g} {way} for {group} than for {reference} "
-            f"({100 * level:g} % interval: {between})."
+            f"({100 * level:g} % interval: {between})." + (left_out if unknown else "")
         )
     return said
