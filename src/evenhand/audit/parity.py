@@ -137,7 +137,7 @@ def parity(
     within = whole("within", within, low=1)
     frame = as_pandas(frame)
     values = numbers(frame, value, low=0.0, high=1.0)
-    columns = list(group) if isinstance(group, (list, tuple)) else [group]
+    columns: list[Any] = list(group) if isinstance(group, (list, tuple)) else [group]
     labels = column(frame, columns[0]) if len(columns) == 1 else groups_in(frame, columns)
     names, grouped = in_natural_order(labels.tolist()), ", ".join(map(repr, columns))
     if len(names) < 2:
@@ -158,7 +158,8 @@ def parity(
     few = known._replace(judged=known.judged | in_runs)
     notes = few.note(f"groups of {grouped}", "have too few rows to be compared closely")
     if notes and len(gaps) > 1:
-        notes += (f"Every interval is wider for them: all {len(gaps)} hold together. Leave their rows out to compare the rest.",)
+        wider = f"Every interval is wider for them: all {len(gaps)} hold together."
+        notes += (f"{wider} Leave their rows out to compare the rest.",)
     if in_runs.any():
         least = int(np.where(in_runs, thin, np.inf).argmin())
         notes = (_in_runs(names[least], 2 * int(table["pairs"][least]), usual[least]), *notes)

@@ -27,7 +27,8 @@ def in_words(found: Any, rows: Any, sure: str = "confidence {:g}") -> str:
         words += f": {found.candidate}" + (" is the best guess so far" if guess else "")
         words += f" (posterior probability {named['best']:.3f})" if guess and "best" in named else ""
     elif guess:
-        words += ": no candidate seems to be fair so far" if rows["outcome"].notna().any() else ": nothing was tried yet"
+        tried = rows["outcome"].notna().any()
+        words += ": no candidate seems to be fair so far" if tried else ": nothing was tried yet"
     words += "" if found.confidence is None else f" ({sure.format(found.confidence)})"
     return words if named is None else f"{words}; outcome {_with_interval(named, 'outcome')}"
 

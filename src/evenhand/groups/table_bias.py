@@ -129,8 +129,8 @@ def bias_of_table(
         inside = codes == code
         kept, gap, half = told(rows[inside]) & told(rows[~inside]), np.full(k, np.nan), np.full(k, np.inf)
         if kept.any():
-            sides = [fitted(rows[side][:, kept], rewards[side]) for side in (inside, ~inside)]
-            gap[kept], half[kept] = difference(*sides, error[kept])
+            mine, others = (fitted(rows[side][:, kept], rewards[side]) for side in (inside, ~inside))
+            gap[kept], half[kept] = difference(mine, others, error[kept])
         middle = np.nan_to_num(gap)
         reference = names[1 - code] if len(names) == 2 else OTHERS
         columns = {"group": names[code], "reference": reference, "feature": list(features)}
