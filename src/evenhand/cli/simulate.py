@@ -133,7 +133,7 @@ def _grouped(other: str, data: Path, arm: str, group: str, reward: str, features
 
 def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> Any:
     from evenhand import quotas, registry
-    from evenhand.cli.reading.inputs import numbers_of
+    from evenhand.cli.reading.numbers import numbers_of
     from evenhand.cli.reading.tables import read_table
     from evenhand.errors import ArgumentError, wanted
 

@@ -58,12 +58,10 @@ def _grouped(frame: Any, column: str, ends: str, cut: str) -> Any:
     """Return the numbers of a column as texts of where they lie: "under 25", "25 to under 45", "45 or more"."""
     import numpy as np
 
+    from evenhand.cli.reading.numbers import number_of
     from evenhand.data.tables import numbers
 
-    try:
-        limits = [float(end) for end in ends.split(",")]
-    except ValueError as error:
-        raise ArgumentError(wanted("--cut", "COLUMN=25,45: limits in ascending order", cut)) from error
+    limits = [number_of(end, "--cut", "COLUMN=25,45: limits in ascending order") for end in ends.split(",")]
     if any(not np.isfinite(limit) for limit in limits) or sorted(set(limits)) != limits:
         raise ArgumentError(wanted("--cut", "COLUMN=25,45: limits in ascending order", cut))
     texts = [f"{limit:g}" for limit in limits]

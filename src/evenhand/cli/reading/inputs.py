@@ -1,4 +1,4 @@
-"""What users type or name a file for, read once: shares, JSON objects, numbers, names of columns."""
+"""What users type or name a file for, read once: shares, JSON objects, names of columns."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from evenhand.cli.reading.numbers import number_of
 from evenhand.data.json_files import each_once
 from evenhand.errors import ArgumentError, SharesError, TableError, wanted, wanted_one_of, why_unreadable
 from evenhand.labels import by_label
@@ -51,9 +52,9 @@ def delay_of(text: str) -> Any:
         If it cannot be read.
     """
     name, colon, mean = text.partition(":")
+    if colon and name.strip() == "geometric":
+        return "geometric", number_of(mean, "--delay, geometric")
     try:
-        if colon and name.strip() == "geometric":
-            return "geometric", float(mean)
         return [int(part) for part in text.split(",")]
     except ValueError as error:
         what = "a number of rounds, several as 0,3,12, or geometric:MEAN"
@@ -77,10 +78,10 @@ def windows_of(text: str) -> dict[str, Any]:
     return found
 
 
-def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
+def named_shares(text: str, option: str = "--shares", form: str = "ARM=SHARE") -> dict[str, Any] | None:
     """Return the shares by the arms' names, or None where one number serves every arm.
 
-    Read are ARM=SHARE,ARM=SHARE, an object {"ARM": SHARE}, also in a JSON file, and tables.
+    Read are ARM=SHARE,ARM=SHARE, which `form` calls so, an object {"ARM": SHARE}, also in a JSON file, and tables.
 
     Raises
     ------
@@ -98,7 +99,8 @@ def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
         for part in text.split(","):
             name, _, share = part.rpartition("=")
             if not name.strip() or not share.strip():
-                raise SharesError(wanted(option, "ARM=SHARE,ARM=SHARE", part))
+                mend = f"{part!r} is none; decimals take a point, 0.1" if part != text else ""
+                raise SharesError(wanted(option, f"{form},{form}", text, mend))
             pairs.append((name.strip(), share.strip()))
         return _shares(pairs, option)
     if is_table(text):
@@ -153,14 +155,6 @@ def _parse(text: str, source: str, hook: Callable[[list[tuple[str, Any]]], dict[
     if not isinstance(body, dict):
         raise TableError(wanted(source, 'an object {"name": value}', type(body).__name__))
     return body
-
-
-def numbers_of(text: str, name: str) -> list[float]:
-    """Read a list of numbers such as 0.7,0.5,0.4."""
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError as error:
-        raise ArgumentError(wanted(name, "numbers separated by commas", text)) from error
 
 
 def names_of(text: str) -> list[str]:
