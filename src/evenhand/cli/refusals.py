@@ -20,6 +20,7 @@ OF_PYTHON: dict[str, Any] = {
     r"\bgot (?:'((?:nothing|none|both|neither)|(?:an?|no|none|\d+) [^']*)'|\"([^\"]*'[^\"]*)\")(?=$|;)": r"got \1\2",
     r"\b(got|one of) (True|False)\b": lambda found: found[0].lower(),
     r", or None for [\w ]+": "",
+    r"\bmake numbers of its texts first, such as (?=\{)": "pass --values ",
     r"\ba timedelta, ": "",
     r"; call ask\(\w*\)$": "; leave it out",
     r"\bStudy\.create\b": "a program in Python",

@@ -21,6 +21,8 @@ UNREADABLE = "unreadable"
 """Where the attributes of a frame hold, by column, why whoever read it could not read that column."""
 SPELLED = {"True", "TRUE", "False", "FALSE"}
 """Texts that are the labels "true" and "false", written otherwise."""
+FEW_TEXTS = 6
+"""Of so many texts a refusal says which numbers they might be."""
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -160,9 +162,16 @@ def numbers(frame: pd.DataFrame, name: str, low: float = -np.inf, high: float = 
     if bad.size:
         row = int(bad[0])
         inside = "finite numbers" if np.isinf(low) else f"numbers in [{low:g}, {high:g}]"
-        mend = "scale the column first" if np.isfinite(read[row]) else ""
+        mend = "scale the column first" if np.isfinite(read[row]) else _as_numbers(values) if found.isna().all() else ""
         raise TableError(wanted(f"column {name!r}, row {row + 1}", inside, values.iloc[row], mend))
     return read
+
+
+def _as_numbers(texts: pd.Series[Any]) -> str:
+    """Return how to make numbers of a column with few texts, such as yes and no; those that may deny come first."""
+    known = sorted({text for text in texts if isinstance(text, str)}, key=lambda text: (text[:1] not in "nN", text))
+    numbered = {text: number for number, text in enumerate(known)}
+    return f"make numbers of its texts first, such as {numbered}" if 1 < len(known) <= FEW_TEXTS else ""
 
 
 LEAST_CHANCE = 1e-100

@@ -121,7 +121,10 @@ def told_label(text: str) -> Label | None:
 
 def reward_of(text: str, several: bool = False) -> Any:
     """Read a reward: a number, a list of numbers as JSON, or null where nobody was chosen; with `several`, for several
-    arms, also 1,0 or a=1,b=0 or a JSON object."""
+    arms, also 1,0 or a=1,b=0 or a JSON object; a text that --values names is its number."""
+    from evenhand.cli.reading.tables import GIVEN
+
+    text = str(dict(GIVEN.get().values).get(text, text))
     try:
         return float(text)
     except ValueError:
@@ -135,7 +138,8 @@ def reward_of(text: str, several: bool = False) -> Any:
     numbers = value.values() if several and isinstance(value, dict) else value if isinstance(value, list) else [text]
     if not all(type(one) in (int, float) for one in numbers):
         by_arm = " or 1,0, rewards by arm a=1,b=0" if several else ""
-        raise RewardError(wanted("REWARD", f"a number, a list [1.0, 0.0]{by_arm}, or null", text))
+        mend = f"for words pass --values, such as --values {text}=1" if text.isalpha() else ""
+        raise RewardError(wanted("REWARD", f"a number, a list [1.0, 0.0]{by_arm}, or null", text, mend))
     if isinstance(value, dict):
         return {arm: float(one) for arm, one in value.items()}
     return [float(one) for one in value]
