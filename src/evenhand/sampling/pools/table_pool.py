@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.data.features import other_columns
 from evenhand.data.groupings import groups_in, used_once
 from evenhand.data.tables import cells, column, places_in
 from evenhand.errors import TableError, wanted, wanted_one_of
@@ -63,10 +64,7 @@ class TablePool(ArrayPool):
         self.label_column = label
         used_once("group", self.group_columns, {label: "the label"})
         groups, y = self.groups_of(frame), self._labels(frame)
-        used = {*self.group_columns, label}
-        names = list(dict.fromkeys(frame.columns)) if features is None else list(features)
-        if features is None:
-            names = [name for name in names if name not in used]
+        names = other_columns(frame, {*self.group_columns, label}) if features is None else list(features)
         if not names:
             raise TableError(wanted("features", "at least one column to learn from", names))
         used_once("features", names, {label: "the label"})
