@@ -219,10 +219,22 @@ def cells(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
         raise TableError(f"column {name!r}: stands there {values.shape[1]} times; rename all but one")
     if not len(values):
         raise TableError(f"column {name!r}: no rows")
-    empty = np.flatnonzero(values.isna().to_numpy())
-    if empty.size:
-        raise TableError(f"column {name!r}, row {int(empty[0]) + 1}: the cell is empty; fill it or drop the row")
+    check_empty(name, values.isna())
     return values
+
+
+def check_empty(name: Any, empty: Any, mend: str = "fill it or drop the row") -> None:
+    """Refuse a column of whose cells some are empty (n_rows,): the first is named, and how many there are.
+
+    Raises
+    ------
+    TableError
+        If there are.
+    """
+    rows = np.flatnonzero(empty)
+    if rows.size:
+        more = f", and so are {rows.size - 1:,} more in this column" if rows.size > 1 else ""
+        raise TableError(f"column {name!r}, row {rows[0] + 1}: the cell is empty{more}; {mend}")
 
 
 def holds_times(values: pd.Series[Any]) -> bool:

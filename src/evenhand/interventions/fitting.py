@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import real
-from evenhand.data.tables import column, levels_of, numbers, places_in
+from evenhand.data.tables import check_empty, column, levels_of, numbers, places_in
 from evenhand.errors import TableError, wanted
 from evenhand.frames import as_pandas
 from evenhand.interventions.edges import Arcs, parents_of, read_edges, read_latent
@@ -76,9 +76,7 @@ def fitted(frame: Any, edges: Any, smoothing: Any, latent: Any) -> Fit:
 
 
 def _states(node: str, values: Any, frame: Any) -> list[Any]:
-    empty = np.flatnonzero(values == "") if values.dtype == object else np.zeros(0, np.int64)
-    if empty.size:
-        raise TableError(f"column {node!r}, row {int(empty[0]) + 1}: the cell is empty; fill it or drop the row")
+    check_empty(node, values == "" if values.dtype == object else [])
     found = levels_of(values, frame[node])
     measured = [state for state in found if isinstance(state, str) and _MEASURED.fullmatch(state)]
     if len(measured) > MOST_MEASURED:
