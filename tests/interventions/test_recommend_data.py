@@ -140,6 +140,8 @@ def test_logs_of_several_candidates_start_a_trial(folder):
         ([*ASKED, "--cut", "age=nan"], "--cut: wanted .*ascending"),
         ([*ASKED, "--cut", "sex=3"], "column 'sex', row 1: wanted finite numbers"),
         ([*ASKED, "--smoothing", "0"], "smoothing: wanted a number > 0"),
+        ([*ASKED, "--sensitive", "gender"],
+         "--sensitive: wanted a node of the graph, one of sex,age,dose,cured, got 'gender'; .* add it to --edges"),
         ([*ASKED, "--delta", "0.6"], "--delta: wanted a number > 0 and < 0.5, got 0.6"),
         ([ASKED[0], "--edges", "sex -> height", *ASKED[3:]], "--cut: wanted"),
         ([ASKED[0], "--edges", "sex -> age, age", *ASKED[3:]], "edges: wanted parent -> child"),
@@ -148,7 +150,7 @@ def test_logs_of_several_candidates_start_a_trial(folder):
         ([*ASKED[:-4], "--candidates", "typo.json", "--tolerance", "0.1"], "a state of"),
         (["model.bif", *ASKED[3:]], "--cut: wanted with --edges, over data, got no --edges"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_is_refused_by_name(folder, arguments, names):
     (folder / "typo.json").write_text(json.dumps({**RULES, "candidates": {"now": None, "tiny": "tiny"}}))
     with pytest.raises(EvenhandError, match=names):
