@@ -233,7 +233,8 @@ def check_empty(name: Any, empty: Any, mend: str = "fill it or drop the row") ->
     """
     rows = np.flatnonzero(empty)
     if rows.size:
-        more = f", and so are {rows.size - 1:,} more in this column" if rows.size > 1 else ""
+        others = f"and so {'is' if rows.size == 2 else 'are'} {rows.size - 1:,} more in this column"
+        more = f", {others}" if rows.size > 1 else ""
         raise TableError(f"column {name!r}, row {rows[0] + 1}: the cell is empty{more}; {mend}")
 
 

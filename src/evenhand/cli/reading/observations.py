@@ -14,10 +14,11 @@ from evenhand.errors import (
     ArgumentError,
     ContextError,
     RewardError,
+    TableError,
     UnknownArmError,
     VerdictError,
     wanted,
-    wanted_label,
+    wanted_one_of,
     why_unreadable,
 )
 from evenhand.frames import rows_frame
@@ -62,15 +63,24 @@ def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
 
     policy, features = study.state.bare_copy(), frame.drop(columns="arm", errors="ignore")
     if getattr(policy, "encoder", None) is None:
-        features = features.assign(**{name: numbers(features, name) for name in features.columns})
+        try:
+            features = features.assign(**{name: numbers(features, name) for name in features.columns})
+        except TableError as error:
+            if not any(isinstance(cell, str) for cell in features.to_numpy().flat):
+                raise
+            mend = "this study takes numbers alone: turn text into columns of 0 and 1 first, or leave it out"
+            raise TableError(f"{error}; {mend}") from error
     order = list(range(len(frame)))
     if "arm" in frame.columns:
-        arms, rows = list(traits_of(study.state.bare_copy()).arms or ()), column(frame, "arm")
-        at = places_in(rows, arms).tolist()
-        for label, place in [*zip(rows.tolist(), at, strict=True), *zip(arms, range(len(arms)), strict=True)]:
-            if place < 0 or at.count(place) != 1:
-                what = f"each of {list(map(str, arms))} once"
-                raise UnknownArmError(wanted_label(f"{name}, column 'arm'", what, arms, label))
+        arms, rows = list(traits_of(study.state.bare_copy()).arms or ()), column(frame, "arm").tolist()
+        at, where = places_in(column(frame, "arm"), arms).tolist(), f"{name}, column 'arm'"
+        for label, place in zip(rows, at, strict=True):
+            if place < 0:
+                raise UnknownArmError(wanted_one_of(where, arms, label, what="arms of the study,"))
+            if at.count(place) > 1:
+                raise UnknownArmError(wanted(where, "each arm once", f"{label!r} more often"))
+        if missing := [arm for number, arm in enumerate(arms) if number not in at]:
+            raise UnknownArmError(wanted(where, "a row for every arm", f"none for {missing[0]!r}"))
         order.sort(key=at.__getitem__)
     ordered = features.iloc[order].reset_index(drop=True)
     return ordered if hasattr(policy, "encoder") else ordered.to_numpy(np.float64).tolist()
