@@ -226,8 +226,12 @@ def test_contexts_with_text_are_named_columns(tmp_path):
         ("arm,x\nann,1\nbob,2\nbob,2\n", UnknownArmError, "column 'arm': wanted each arm once, got 'bob' more often"),
         ("arm,x\nann,1\nbob,2\ndan,2\n", UnknownArmError, "wanted arms of the study, ann,bob,cid, got 'dan'"),
         ("arm,x\nann,1\nbob,\ncid,2\n", TableError, "column 'x', row 2: the cell is empty"),
-        ("arm,x\nann,1\nbob,much\ncid,2\n", TableError, "column 'x', row 2: wanted finite numbers, got 'much'; this "
-         "study takes numbers alone: turn text into columns of 0 and 1 first"),
+        (
+            "arm,x\nann,1\nbob,much\ncid,2\n",
+            TableError,
+            "column 'x', row 2: wanted finite numbers, got 'much'; this "
+            "study takes numbers alone: turn text into columns of 0 and 1 first",
+        ),
         ("x\n1\n2\n", ContextError, "contexts: wanted numbers of shape (3, d)"),
     ],
     ids=named,

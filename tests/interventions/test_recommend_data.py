@@ -129,6 +129,26 @@ def test_logs_of_several_candidates_start_a_trial(folder):
     assert state.load(folder / "trial.eh").told.trials[0].sum(1).tolist() == [400.0, 400.0]
 
 
+def test_a_partial_model_is_completed_by_a_log(folder):
+    """Of what the outcome hangs on nothing is known, so its probabilities are left out of the file."""
+    (folder / "m.bif").write_text(
+        "network m {}variable sex { type discrete [ 2 ] { f, m }; } variable dose { type discrete [ 2 ] { no, yes }; } "
+        "variable cured { type discrete [ 2 ] { no, yes }; } probability ( sex ) { table 0.5, 0.5; }"
+        "probability ( dose ) { table 0.6, 0.4; }"
+    )
+    (folder / "rules.json").write_text(json.dumps({"now": None, "more": [0.2, 0.8]}))
+    asked = ["m.bif", "--intervene", "dose", "--sensitive", "sex", "--outcome", "cured", "--candidates", "rules.json",
+             "--values", "no=0,yes=1", "--tolerance", "0.2"]  # fmt: skip
+    with pytest.raises(EvenhandError, match="wanted tables for cured, got a partial model; or pass --log"):
+        call(*asked)
+    log = pd.DataFrame({"sex": ["f", "m"] * 40, "dose": ["no", "no", "yes", "yes"] * 20, "cured": ["no", "yes"] * 40})
+    log.to_csv("log.csv", index=False)
+    call(*asked, "--budget", "1000", "--trial", "trial.eh", "--log", "log.csv", "--ask", "plan.csv")
+    search = state.load(folder / "trial.eh")
+    assert (search.problem.exact, search.told.trials.sum()) == (False, 80)
+    assert set(pd.read_csv("plan.csv")["candidate"]) <= {"now", "more"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "names"),
     [

@@ -119,7 +119,7 @@ def recommend(
         asked = {"MODEL": model, "--intervene": intervene, "--sensitive": sensitive, "--outcome": outcome,
                  "--candidates": candidates, **({} if at_once else {"--budget": budget}),
                  **({} if search == "sris" else {"--tolerance": tolerance})}  # fmt: skip
-        problem, costs = _problem(asked, values, edges, smoothing, cut or [])
+        problem, costs = _problem(asked, values, edges, smoothing, cut or [], log)
         if at_once:
             show_answer(problem, tolerance or 0.0, delta, seed, out, json)
             return
@@ -178,12 +178,12 @@ def _ticket(running: Search, seen: Any) -> int:
 
 
 def _problem(
-    asked: dict[str, Any], values: str, edges: str, smoothing: float, cuts: Sequence[str]
+    asked: dict[str, Any], values: str, edges: str, smoothing: float, cuts: Sequence[str], log: Path | None
 ) -> tuple[Problem, Any]:
     """Build the problem that the options describe; return it with the costs in the file of candidates."""
     from evenhand.cli.reading.inputs import read_object
     from evenhand.cli.reading.numbers import named_numbers
-    from evenhand.cli.reading.tables import is_table
+    from evenhand.cli.reading.tables import is_table, read_texts
     from evenhand.interventions import Problem
 
     missing = [option for option, value in asked.items() if value is None or value in ("", [], 0)]
@@ -206,6 +206,7 @@ def _problem(
         outcome=asked["--outcome"],
         candidates=study["candidates"],
         values=named_numbers(values, "--values") if values else study.get("values"),
+        log=None if log is None or model.complete else read_texts(log),
     )
     return problem, study.get("costs")
 

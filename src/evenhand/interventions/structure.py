@@ -72,7 +72,8 @@ def checked_structure(model: CausalModel, intervene: str, sensitive: str | Seque
     )
     missing = [node for node in children if node not in model.tables]
     if missing:
-        raise ArgumentError(wanted("tables", f"tables of the children of {list(attributes)}", f"none for {missing}"))
+        what, mend = f"tables of the children of {list(attributes)}", "give them, or fit the model to a table of people"
+        raise ArgumentError(wanted("tables", what, f"none for {missing}", mend))
     reached = [intervene, *model.parents[intervene]]
     for child in children:
         reached += [*model.parents[child], child]
