@@ -72,7 +72,7 @@ def test_a_small_group_beside_large_ones_is_named(people):
     found = eh.audit.parity(frame, group="band", value="hired")
     assert (found.enough, found.rejected) == (True, False)
     few = "1 of 3 groups of 'band', with under 1% of the rows, have too few rows to be compared closely ('rare')."
-    wider = "Every interval is wider for them: all 3 hold together. Leave their rows out to compare the rest."
+    wider = "All 3 intervals hold together; without the rows of small groups others are narrower."
     assert found.notes == (few, wider)
 
 

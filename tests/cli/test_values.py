@@ -51,7 +51,7 @@ def test_other_columns_and_labels_stay_as_they_are(table):
     [
         ("1=1,2=0", "--values: wanted texts that stand for numbers, no=0,yes=1, got '1'"),
         ("ja=much", "--values, ja: wanted a number, got 'much'"),
-        ("ja", "--values: wanted NAME=NUMBER,NAME=NUMBER, got 'ja'"),
+        ("ja", "--values: wanted NAME=NUMBER,NAME=NUMBER, got a value without names"),
         ("ja=0,ja=1", "--values: wanted each name once, got 'ja, twice'"),
     ],
 )

@@ -158,8 +158,7 @@ def parity(
     few = known._replace(judged=known.judged | in_runs)
     notes = few.note(f"groups of {grouped}", "have too few rows to be compared closely")
     if notes and len(gaps) > 1:
-        wider = f"Every interval is wider for them: all {len(gaps)} hold together."
-        notes += (f"{wider} Leave their rows out to compare the rest.",)
+        notes += (f"All {len(gaps)} intervals hold together; without the rows of small groups others are narrower.",)
     if in_runs.any():
         least = int(np.where(in_runs, thin, np.inf).argmin())
         notes = (_in_runs(names[least], 2 * int(table["pairs"][least]), usual[least]), *notes)

@@ -158,14 +158,15 @@ def _number_read(one: Any, typed: Callable[[Any], str], read: Callable[..., Any]
     kind, option = typed(context).strip("<>").split()[0], one.opts[-1]
     if not isinstance(value, str) or kind not in ("float", "int"):
         return read(context, value)
-    from evenhand.cli.reading.numbers import number_of, whole_of
+    from evenhand.cli.reading.numbers import NUMBER, number_of
 
-    number = number_of(value, option) if kind == "float" else whole_of(value, option)
+    digits, what = value.strip().removeprefix("-").isdecimal(), NUMBER if kind == "float" else "a whole number"
+    number = int(value) if digits else number_of(value, option, what)
     try:
         return read(context, number)
     except Exception as refusal:
-        limit = str(getattr(refusal, "message", "")).removeprefix("Input should be ")
-        raise ArgumentError(wanted(option, f"a number {limit}", number)) from refusal
+        limit = str(getattr(refusal, "message", "")).removeprefix("Input should be ").partition(",")[0]
+        raise ArgumentError(wanted(option, what if "integer" in limit else f"a number {limit}", value)) from refusal
 
 
 def imported_when_called() -> None:

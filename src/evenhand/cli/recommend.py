@@ -74,8 +74,7 @@ def recommend(
         typer.Option(help="Group a column of numbers, such as age=25,45, with --edges; may be repeated."),
     ] = None,
     slack: Annotated[
-        float | None,
-        typer.Option(help="How far an answer of csr may be below the best fair outcome; by default 0."),
+        float | None, typer.Option(help="How far an answer of csr may be below the best fair outcome; by default 0.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The seed of simulated trials, or of draws with --edges.")] = None,
     trial: Annotated[Path | None, typer.Option(help="The file that keeps a real trial between commands.")] = None,
@@ -181,8 +180,7 @@ def _problem(
     asked: dict[str, Any], values: str, edges: str, smoothing: float, cuts: Sequence[str], log: Path | None
 ) -> tuple[Problem, Any]:
     """Build the problem that the options describe; return it with the costs in the file of candidates."""
-    from evenhand.cli.reading.inputs import read_object
-    from evenhand.cli.reading.numbers import named_numbers
+    from evenhand.cli.reading.inputs import named_shares, numbers_by_name, read_object
     from evenhand.cli.reading.tables import is_table, read_texts
     from evenhand.interventions import Problem
 
@@ -205,7 +203,7 @@ def _problem(
         sensitive=asked["--sensitive"] if len(asked["--sensitive"]) > 1 else asked["--sensitive"][0],
         outcome=asked["--outcome"],
         candidates=study["candidates"],
-        values=named_numbers(values, "--values") if values else study.get("values"),
+        values=numbers_by_name(named_shares(values, "--values"), "--values") if values else study.get("values"),
         log=None if log is None or model.complete else read_texts(log),
     )
     return problem, study.get("costs")

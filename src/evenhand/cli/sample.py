@@ -48,8 +48,7 @@ def sample(
     from functools import partial
 
     from evenhand.cli.output import as_json, draw, folder, say, say_notes
-    from evenhand.cli.reading.inputs import names_of
-    from evenhand.cli.reading.numbers import named_numbers
+    from evenhand.cli.reading.inputs import named_shares, names_of, numbers_by_name
     from evenhand.cli.worst_off import compared, say_compared
     from evenhand.data.csv_files import write_csv
     from evenhand.plots.sampling import plot_collection
@@ -60,7 +59,7 @@ def sample(
     frame = labelled_rows(pool, groups, label, columns, empty)
     world = TablePool(frame, group=groups, label=label, features=columns)
     world.grouping.refuse("group")
-    paid = named_numbers(costs, "--costs") if costs else None
+    paid = numbers_by_name(named_shares(costs, "--costs"), "--costs") if costs else None
     options: dict[str, Any] = {"batch": batch, "loss": loss, "costs": paid, "budget": budget}
     options |= {"seed": seed} | _classes(world, loss, multiclass=multiclass, reweighted=reweighted)
     sampler = _sampler(scheme, world, options, trend)

@@ -189,12 +189,11 @@ def _report(
             ("Promises at every round, and rewards (means over replications)", of_policies),
             ("Shares of the decisions by group; smallest over largest selection rate", ["policy", *of_groups]),
         ):
-            names = [k.replace("_", " ") for k in columns]
+            cells: list[Any] = [[k.replace("_", " ") for k in columns], *([row[k] for k in columns] for row in told)]
             if len(columns) > WIDEST:  # a row of each, as a line has no room for so many columns
-                across = [[name, *(row[k] for row in told)] for name, k in zip(names, columns, strict=True)]
-                table(title, across[0], across[1:])
-            elif len(columns) > 1:
-                table(title, names, [[row[k] for k in columns] for row in told])
+                cells = list(zip(*cells, strict=True))
+            if len(columns) > 1:
+                table(title, cells[0], cells[1:])
         which = " on offer" if "offered" in history else ""
         table(f"Share of the rounds{which} by arm", *_arms(history, clauses))
         if bias is not None:

@@ -43,11 +43,10 @@ def other_columns(frame: pd.DataFrame, used: Container[Any]) -> list[Any]:
     names = [name for name in dict.fromkeys(frame.columns) if name not in used]
     for name in names:
         values: Any = frame[name]
-        if values.ndim == 1 and values.dtype.kind in "iu" and len(values) >= NUMBERED and values.is_unique:
-            low, high = int(values.min()), int(values.max())
-            if high - low < 2 * len(values):
-                got, mend = f"a number for each row, from {low} to {high}", "name features= without it"
-                raise TableError(wanted(f"column {name!r}", "a feature", got, mend))
+        whole = values.ndim == 1 and values.dtype.kind in "iu" and len(values) >= NUMBERED
+        if whole and values.is_unique and values.max() - values.min() < 2 * len(values):
+            got = f"a number for each row, from {values.min()} to {values.max()}"
+            raise TableError(wanted(f"column {name!r}", "a feature", got, "name features= without it"))
     return names
 
 

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 OTHERS = "all others"
 CUT = 1e-10
-"""Singular values below this part of the largest are taken for 0, and rows whose leverage lacks less to 1 as fitted
-exactly."""
+"""Rows whose leverage lacks less to 1 are fitted exactly."""
 
 ALIKE = 1e-9
 """Which part of a column is rounding, where the columns before it make up the rest."""
@@ -52,27 +51,19 @@ class Fit(NamedTuple):
 
 
 def fitted(rows: Floats, rewards: Floats) -> Fit:
-    """Return the least squares of rewards (n,) on rows (n, k); what the rows do not determine is infinite."""
+    """Return the least squares of rewards (n,) on rows (n, k), of whose columns `told` keeps all."""
     scale = np.abs(rows).max(axis=0)
-    scale[scale == 0] = 1.0
-    left, sizes, right = np.linalg.svd(rows / scale, full_matrices=False)
-    rank = int((sizes > CUT * sizes[0]).sum())
-    left, right = left[:, :rank], right[:rank]
-    weights = (left / sizes[:rank]) @ right / scale
-    free = 1 - (left**2).sum(axis=1)
-    exact = free < CUT
-    residuals = np.where(exact, 0.0, rewards - left @ (left.T @ rewards))
-    parts = weights**2 / np.where(exact, 1.0, free)[:, None]
-    if len(rows) * rank**2 * rows.shape[1] < CHEAP:
+    left, right = np.linalg.qr(rows / scale)
+    weights = left @ np.linalg.inv(right).T / scale
+    free, residuals = 1 - (left**2).sum(axis=1), rewards - left @ (left.T @ rewards)
+    parts = weights**2 / free[:, None]
+    if len(rows) * rows.shape[1] ** 3 < CHEAP:
         crossed = np.array([np.square((left.T * part) @ left).sum() for part in parts.T])
     else:  # no less: the squared hat matrix has the leverages as the sums of its rows
         crossed = (1 - free) @ parts**2
-    spread = (2 * free - 1) @ parts**2 + crossed
-    robust = (parts * residuals[:, None] ** 2).sum(axis=0)
-    unknown = (right**2).sum(axis=0) < 1 - CUT
-    robust[unknown | (parts[exact] > CUT * parts.max(axis=0)).any(axis=0)] = np.inf
-    unit = (weights**2).sum(axis=0)
-    return Fit(weights.T @ rewards, robust, unit, spread, float(residuals @ residuals), len(rows) - rank)
+    robust, spread = residuals**2 @ parts, (2 * free - 1) @ parts**2 + crossed
+    freedom = len(rows) - rows.shape[1]
+    return Fit(weights.T @ rewards, robust, (weights**2).sum(axis=0), spread, float(residuals @ residuals), freedom)
 
 
 def told(rows: Floats) -> Bools:
@@ -96,13 +87,9 @@ def difference(mine: Fit, others: Fit, error: Floats) -> tuple[Floats, Floats]:
     """Return the difference of the coefficients and half the width of its interval, each (k,), as `error` is."""
     from scipy.stats import t
 
-    half = np.full(len(mine.values), np.inf)
-    noise = (mine.squares + others.squares) / max(mine.freedom + others.freedom, 1)
-    unit = mine.unit + others.unit
+    noise, unit = (mine.squares + others.squares) / (mine.freedom + others.freedom), mine.unit + others.unit
     variance = np.maximum(mine.robust + others.robust, noise * unit)
-    known = np.isfinite(variance) & (mine.freedom > 0) & (others.freedom > 0)
-    freedom = unit[known] ** 2 / (mine.spread + others.spread)[known]
-    half[known] = t.ppf(1 - error[known] / 2, freedom) * np.sqrt(variance[known])
+    half = t.ppf(1 - error / 2, unit**2 / (mine.spread + others.spread)) * np.sqrt(variance)
     return mine.values - others.values, half
 
 
@@ -143,13 +130,9 @@ def in_words(found: pd.DataFrame, reward: str, level: float = 0.95) -> list[str]
     said = []
     for row in found[found["feature"] == INTERCEPT].to_dict("records"):
         group, reference, gap, low, high = (row[name] for name in ("group", "reference", "bias", "low", "high"))
-        own = found["group"] == group
-        unknown = found.loc[own & np.isinf(found["low"]) & (found["feature"] != INTERCEPT), "feature"].tolist()
-        more = ", ..." if len(unknown) > NAMED else ""
-        left_out = (
-            f" Left out: {', '.join(map(str, unknown[:NAMED]))}{more}, of which the rows of {group} or of {reference} "
-            "tell no effect; a category then counts as the first of its column."
-        )
+        own = found[(found["group"] == group) & np.isinf(found["low"]) & (found["feature"] != INTERCEPT)]
+        names = ", ".join(map(str, own["feature"].head(NAMED))) + (", ..." if len(own) > NAMED else "")
+        left_out = f" Left out, as {group} or {reference} tells no effect: {names} (counted as the first category)."
         if not np.isfinite(low):
             why = f"{group} or {reference} has too few rows for so many features"
             said.append(f"Whether {reward} differs for the average person cannot be told: {why}.")
@@ -161,6 +144,6 @@ def in_words(found: pd.DataFrame, reward: str, level: float = 0.95) -> list[str]
             between = f"{-low:.2g} lower to {high:.2g} higher, so it may be chance"
         said.append(
             f"For the average person of the table, {reward} is {abs(gap):.2g} {way} for {group} than for {reference} "
-            f"({100 * level:g} % interval: {between})." + (left_out if unknown else "")
+            f"({100 * level:g} % interval: {between})." + (left_out if len(own) else "")
         )
     return said

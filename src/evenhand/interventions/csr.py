@@ -102,13 +102,7 @@ class CSR(Search):
         if self.slack and not self.tested:
             raise ArgumentError(wanted("slack", "0 without tests: the published rules know no slack", slack))
         super().__init__(
-            problem,
-            tolerance=tolerance,
-            budget=budget,
-            costs=costs,
-            mean_cost=mean_cost,
-            reuse=reuse,
-            pooled=pooled,
+            problem, tolerance=tolerance, budget=budget, costs=costs, mean_cost=mean_cost, reuse=reuse, pooled=pooled
         )
 
     def phases(self) -> list[Phase]:

@@ -79,13 +79,12 @@ def _states(node: str, values: Any, frame: Any) -> list[Any]:
     check_empty(node, values == "" if values.dtype == object else [])
     found = levels_of(values, frame[node])
     measured = [state for state in found if isinstance(state, str) and _MEASURED.fullmatch(state)]
-    if len(measured) > MOST_MEASURED:
-        what = f"states: at most {MOST_MEASURED} different fractions or dates such as {measured[0]!r}"
-        mend = "a table has a row for each: group them first, --cut COLUMN=25,45 in the shell, pandas.cut in Python"
-        raise TableError(wanted(f"column {node!r}", what, len(measured), mend))
-    if len(found) > MOST_STATES:
-        mend = "group them first: --cut COLUMN=25,45 in the shell, pandas.cut in Python"
-        raise TableError(wanted(f"column {node!r}", f"at most {MOST_STATES} different values", len(found), mend))
+    fractions = f"states: at most {MOST_MEASURED} different fractions or dates such as {next(iter(measured), '')!r}"
+    different = f"at most {MOST_STATES} different values"
+    mend = "a table has a row for each: group them first, --cut COLUMN=25,45 in the shell, pandas.cut in Python"
+    for some, most, what in ((measured, MOST_MEASURED, fractions), (found, MOST_STATES, different)):
+        if len(some) > most:
+            raise TableError(wanted(f"column {node!r}", what, len(some), mend))
     return found
 
 

@@ -260,17 +260,13 @@ class Problem(Question):
         """Return the allocation program for these costs, kept for the next caller."""
         key = (costs.tobytes(), float(budget), rows)
         if key not in self._programs:
-            size, cells, unknown = len(self.groups), self.cells, np.array(self.own)
-            outcome = inverse(self.outcome_divergence)
+            cells, size, unknown = self.cells, len(self.groups), np.array(self.own)
+            gaps = dict(zip(permutations(range(size), 2), self.gap_divergence.values(), strict=True))
             if rows.tested and (unknown.any() or not through_v_alone(self.model, self.structure)):
-                gap = np.array([inverse(outcome_divergence(cells.density, cells.law, s)) for s in np.eye(size)])
-            else:
-                gap = np.zeros((size, size, *outcome.shape))
-                for (a, b), divergence in zip(permutations(range(size), 2), self.gap_divergence.values(), strict=True):
-                    gap[a, b] = inverse(divergence)
-            if rows.tested:
-                speaks = np.eye(len(unknown), dtype=bool) | ~(unknown | unknown[:, None])
-                outcome, gap = outcome * speaks, gap * speaks
+                gaps = {(s, s): outcome_divergence(cells.density, cells.law, np.eye(size)[s]) for s in range(size)}
+            speaks = np.eye(len(unknown)) if rows.tested else np.ones((len(unknown),) * 2)
+            speaks[np.ix_(~unknown, ~unknown)] = 1.0
+            gap, outcome = {of: inverse(gaps[of]) * speaks for of in gaps}, inverse(self.outcome_divergence) * speaks
             self._programs[key] = AllocationProgram(outcome, gap, self.cells.prior, costs, budget, rows)
         return self._programs[key]
 

@@ -27,6 +27,8 @@ from evenhand.extras import optional
 from evenhand.kernels.arrays import Bools, Floats
 from evenhand.policy.conversation import Lock, locked
 
+Gaps = dict[tuple[int, int], Floats]
+"""Coefficients by the numbers of two values of S."""
 ALWAYS = -2.0
 """A lower bound that every row satisfies: 1/M <= 1 and 1/D <= 1/ln 2, so t < 2."""
 NATURAL = 1e-5
@@ -56,13 +58,12 @@ class AllocationProgram:
     Parameters
     ----------
     outcome : (K, K) 1/M, zero where M is infinite.
-    gap : (S, S, K, K) 1/D^{a,b} at [a, b], zero on the diagonal; or, where groups are known one by one, (S, K, K) 1/M
-        under do(S = s).
+    gap : (K, K) 1/D^{a,b} at (a, b), or, where groups are known one by one, 1/M under do(S = s) at (s, s).
     prior : (S,) law of S, for the pooled form.
     costs, budget : cost a trial of each candidate (K,), and the mean cost a trial that may be spent.
     """
 
-    def __init__(self, outcome: Floats, gap: Floats, prior: Floats, costs: Floats, budget: float, rows: Rows) -> None:
+    def __init__(self, outcome: Floats, gap: Gaps, prior: Floats, costs: Floats, budget: float, rows: Rows) -> None:
         if costs.min() > budget:
             raise ArgumentError(
                 wanted(
@@ -131,27 +132,15 @@ class AllocationProgram:
         return {**self.__dict__, "_solver": None, "_basis": None}
 
 
-def _blocks(outcome: Floats, gap: Floats, prior: Floats, rows: Rows) -> list[Floats]:
+def _blocks(outcome: Floats, gap: Gaps, prior: Floats, rows: Rows) -> list[Floats]:
     """Return the coefficients of the shares, one block (K, (1 + S) K) a promise."""
-    k, values = outcome.shape[0], prior.size
-    blocks = []
-    if rows.outcome:
-        block = np.zeros((k, 1 + values, k))
-        block[:, 0] = outcome
-        blocks.append(block)
-    for s in range(values if rows.gap and gap.ndim == 3 else 0):
-        block = np.zeros((k, 1 + values, k))
-        block[:, 0], block[:, 1 + s] = prior[s] * gap[s], gap[s]
-        blocks.append(block)
-    for a in range(values if rows.gap and gap.ndim == 4 else 0):
-        for b in range(values):
-            if a < b and rows.pooled:
-                block = np.zeros((k, 1 + values, k))
-                block[:, 1 + b], block[:, 1 + a] = gap[a, b], gap[b, a]
-                block[:, 0] = prior[b] * gap[a, b] + prior[a] * gap[b, a]
-                blocks.append(block)
-            elif a != b and not rows.pooled:
-                block = np.zeros((k, 1 + values, k))
-                block[:, 1 + b] = gap[a, b]
-                blocks.append(block)
-    return [block.reshape(k, -1) for block in blocks]
+    parts = [{0: outcome}] if rows.outcome else []
+    for (a, b), own in gap.items() if rows.gap else ():
+        if a == b:
+            parts.append({0: prior[a] * own, 1 + a: own})
+        elif not rows.pooled:
+            parts.append({1 + b: own})
+        elif a < b:
+            parts.append({0: prior[b] * own + prior[a] * gap[b, a], 1 + b: own, 1 + a: gap[b, a]})
+    nothing = np.zeros_like(outcome)
+    return [np.hstack([part.get(row, nothing) for row in range(1 + prior.size)]) for part in parts]

@@ -95,15 +95,13 @@ def show_answer(
     body: dict[str, Any] = {
         "sensitivity": [{"between": list(s.between), "strength": s.strength, "words": str(s)} for s in sensitive]
     }
-    if not fitted:
-        show(found, body, sentences, tolerance, out, json, "exact", sensitive)
-        return
-    unseen = posterior.unseen.to_dict("records")
-    sentences += [
-        f"Never seen in the data, so that the prior alone speaks: {row['node']} given {row['given']}, probability "
-        f"{row['mass']:.3g} under {', '.join(map(str, row['candidates']))}"
-        for row in unseen
-    ]
-    sentences.append(f"Drawn with seed {seed}")
-    sure = "posterior probability {:.3f} or more"
-    show(found, body | {"seed": seed, "unseen": unseen}, sentences, tolerance, out, json, sure, sensitive)
+    if fitted:
+        body |= {"seed": seed, "unseen": posterior.unseen.to_dict("records")}
+        sentences += [
+            f"Never seen in the data, so that the prior alone speaks: {row['node']} given {row['given']}, probability "
+            f"{row['mass']:.3g} under {', '.join(map(str, row['candidates']))}"
+            for row in body["unseen"]
+        ]
+        sentences.append(f"Drawn with seed {seed}")
+    sure = "posterior probability {:.3f} or more" if fitted else "exact"
+    show(found, body, sentences, tolerance, out, json, sure, sensitive)

@@ -78,10 +78,10 @@ def windows_of(text: str) -> dict[str, Any]:
     return found
 
 
-def named_shares(text: str, option: str = "--shares", form: str = "ARM=SHARE") -> dict[str, Any] | None:
+def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
     """Return the shares by the arms' names, or None where one number serves every arm.
 
-    Read are ARM=SHARE,ARM=SHARE, which `form` calls so, an object {"ARM": SHARE}, also in a JSON file, and tables.
+    Read are ARM=SHARE,ARM=SHARE, an object {"ARM": SHARE}, also in a JSON file, and tables.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def named_shares(text: str, option: str = "--shares", form: str = "ARM=SHARE") -
             name, _, share = part.rpartition("=")
             if not name.strip() or not share.strip():
                 mend = f"{part!r} is none; decimals take a point, 0.1" if part != text else ""
-                raise SharesError(wanted(option, f"{form},{form}", text, mend))
+                raise SharesError(wanted(option, "ARM=SHARE,ARM=SHARE", text, mend))
             pairs.append((name.strip(), share.strip()))
         return _shares(pairs, option)
     if is_table(text):
@@ -111,6 +111,19 @@ def named_shares(text: str, option: str = "--shares", form: str = "ARM=SHARE") -
             raise TableError(f"{text}: wanted the columns 'arm' and 'share', got {[str(c) for c in frame.columns]}")
         return _shares(zip(map(str, column(frame, "arm")), cells(frame, "share").tolist(), strict=True), text)
     return None
+
+
+def numbers_by_name(named: dict[str, Any] | None, option: str, what: str = "a number") -> dict[str, float]:
+    """Return what `named_shares` read as numbers, each of which is `what`.
+
+    Raises
+    ------
+    ArgumentError
+        If one is no number, or nothing is named.
+    """
+    if named is None:
+        raise ArgumentError(wanted(option, "NAME=NUMBER,NAME=NUMBER", "a value without names"))
+    return {name: number_of(value, f"{option}, {name}", what) for name, value in named.items()}
 
 
 def _with_points(frame: Any) -> Any:

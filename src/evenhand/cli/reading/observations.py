@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -132,6 +133,7 @@ def told_label(text: str) -> Label | None:
 def reward_of(text: str, several: bool = False) -> Any:
     """Read a reward: a number, a list of numbers as JSON, or null where nobody was chosen; with `several`, for several
     arms, also 1,0 or a=1,b=0 or a JSON object; a text that --values names is its number."""
+    from evenhand.cli.reading.inputs import named_shares, numbers_by_name
     from evenhand.cli.reading.tables import GIVEN
 
     text = str(dict(GIVEN.get().values).get(text, text))
@@ -142,7 +144,11 @@ def reward_of(text: str, several: bool = False) -> Any:
     try:
         value = json.loads(f"[{text}]" if several and text[:1] not in ("[", "{", "n") and "=" not in text else text)
     except ValueError:
-        value = _by_arm(text) if several else text
+        value = text
+    if several and value == text and "=" in text:  # a=1,b=0, or with blanks in the place of commas
+        with suppress(ArgumentError):
+            named = named_shares(",".join(text.replace(",", " ").split()))
+            value = numbers_by_name(named, "REWARD")
     if value is None:
         return None
     numbers = value.values() if several and isinstance(value, dict) else value if isinstance(value, list) else [text]
@@ -153,21 +159,6 @@ def reward_of(text: str, several: bool = False) -> Any:
     if isinstance(value, dict):
         return {arm: float(one) for arm, one in value.items()}
     return [float(one) for one in value]
-
-
-def _by_arm(text: str) -> Any:
-    """Read a=1,b=0, or with spaces in the place of commas; return the text where it is something else."""
-    named: dict[str, Any] = {}
-    for part in text.replace(",", " ").split():
-        arm, equals, number = part.rpartition("=")
-        try:
-            value = float(number)
-        except ValueError:
-            return text
-        if not equals or not arm or arm in named:
-            return text
-        named[arm] = value
-    return named
 
 
 def pairs_of(text: str, option: str) -> list[list[int]] | bool:
@@ -195,14 +186,6 @@ def rows_of(path: str, label: str) -> dict[str, Any]:
     features = [numbers(frame, str(name)) for name in frame.columns if name != label]
     rows = np.column_stack(features).tolist() if features else [[] for _ in labels]
     return {"X": rows, "y": labels_of_texts(labels)}
-
-
-def samples_of(path: str) -> pd.DataFrame:
-    """Read trials, every cell as text."""
-    from evenhand.cli.reading.tables import read_texts
-
-    frame: pd.DataFrame = read_texts(Path(path))
-    return frame
 
 
 def read_rewards(path: str, several: bool) -> list[tuple[str, Any]]:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from evenhand.cli.reading.inputs import named_shares, numbers_by_name
 from evenhand.cli.reading.labels import labels_in
-from evenhand.cli.reading.numbers import named_numbers
 from evenhand.data import files
 from evenhand.data.csv_files import EVERY
 from evenhand.data.csv_form import CsvForm, detected
@@ -205,7 +205,7 @@ def checked(sep: str, decimal: str, encoding: str, format: str, header: str = ""
     names = labels_in(header, "--header") if header else []
     if len({*map(str, names)} - {""}) < len(names):
         raise ArgumentError(wanted("--header", "each name once, and none empty", header))
-    numbers = named_numbers(values, "--values") if values else {}
+    numbers = numbers_by_name(named_shares(values, "--values"), "--values") if values else {}
     if already := [text for text in numbers if NUMBER.fullmatch(text)]:
         raise ArgumentError(wanted("--values", "texts that stand for numbers, no=0,yes=1", already[0]))
     sure = (sep or None, decimal or None, encoding or None, format or None)
