@@ -57,11 +57,12 @@ def test_rows_with_empty_cells_are_left_out_or_filled_as_asked(tmp_path, how, ro
 def test_empty_cells_are_refused_with_the_way_out(tmp_path):
     HOLES.to_csv(tmp_path / "pool.csv", index=False)
     usual = ["sample", tmp_path / "pool.csv", "--group", "g", "--label", "y", "--budget", 20, "--out", tmp_path / "out"]
-    refused(TableError, "column 'g', row 10: the cell is empty; fill it or drop the row, or pass --empty drop", *usual)
+    refused(TableError, "column 'g', row 10: the cell is empty", *usual)
+    refused(TableError, "; fill it or drop the row, or pass --empty drop or --empty fill", *usual)
     refused(ArgumentError, "--empty: wanted one of refuse,drop,fill, got 'keep'", *usual, "--empty", "keep")
     HOLES.assign(x=np.nan).to_csv(tmp_path / "pool.csv", index=False)
     refused(TableError, "no row is left", *usual, "--empty", "drop")
-    refused(TableError, "column 'x': every cell is empty; leave it out of --features", *usual, "--empty", "fill")
+    refused(TableError, "column 'x': every cell is empty; name --features without it", *usual, "--empty", "fill")
     assert not (tmp_path / "out").exists()
 
 

@@ -167,7 +167,7 @@ def test_the_same_results_do_not_count_twice(folder):
                 "--budget",
                 "6000",
             ],
-            "--values: wanted each state once",
+            "--values: wanted each name once",
         ),
     ],
 )

@@ -107,10 +107,12 @@ class Command(TyperCommand):
             raise
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters; help says what they take in words."""
+        """Return the parameters; help says what they take in words, and numbers are read as in every option."""
         found: list[Any] = super().get_params(ctx)
         for one in found:
-            vars(one).setdefault("display_type", partial(_type_in_words, one.display_type))
+            if "display_type" not in vars(one):
+                typed, one.display_type = one.display_type, partial(_type_in_words, one.display_type)
+                one.process_value = partial(_number_read, one, typed, one.process_value)
         return found
 
     def invoke(self, ctx: Any) -> Any:
@@ -149,6 +151,22 @@ def _type_in_words(typed: Callable[[Any], str], context: Any) -> str:
     """Return what an option takes as help says it: <text> where programs say <str>."""
     one = re.sub(r"list\[(.*)\]", r"\1", typed(context))
     return re.sub(r"\w+", lambda word: TYPES.get(word[0], word[0]), one)
+
+
+def _number_read(one: Any, typed: Callable[[Any], str], read: Callable[..., Any], context: Any, value: Any) -> Any:
+    """Return the value of an option; a number is read and refused as everywhere."""
+    kind, option = typed(context).strip("<>").split()[0], one.opts[-1]
+    if not isinstance(value, str) or kind not in ("float", "int"):
+        return read(context, value)
+    from evenhand.cli.reading.numbers import NUMBER, number_of
+
+    digits, what = value.strip().removeprefix("-").isdecimal(), NUMBER if kind == "float" else "a whole number"
+    number = int(value) if digits else number_of(value, option, what)
+    try:
+        return read(context, number)
+    except Exception as refusal:
+        limit = str(getattr(refusal, "message", "")).removeprefix("Input should be ").partition(",")[0]
+        raise ArgumentError(wanted(option, what if "integer" in limit else f"a number {limit}", value)) from refusal
 
 
 def imported_when_called() -> None:

@@ -74,8 +74,7 @@ def recommend(
         typer.Option(help="Group a column of numbers, such as age=25,45, with --edges; may be repeated."),
     ] = None,
     slack: Annotated[
-        float | None,
-        typer.Option(help="How far an answer of csr may be below the best fair outcome; by default 0."),
+        float | None, typer.Option(help="How far an answer of csr may be below the best fair outcome; by default 0.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The seed of simulated trials, or of draws with --edges.")] = None,
     trial: Annotated[Path | None, typer.Option(help="The file that keeps a real trial between commands.")] = None,
@@ -119,7 +118,7 @@ def recommend(
         asked = {"MODEL": model, "--intervene": intervene, "--sensitive": sensitive, "--outcome": outcome,
                  "--candidates": candidates, **({} if at_once else {"--budget": budget}),
                  **({} if search == "sris" else {"--tolerance": tolerance})}  # fmt: skip
-        problem, costs = _problem(asked, values, edges, smoothing, cut or [])
+        problem, costs = _problem(asked, values, edges, smoothing, cut or [], log)
         if at_once:
             show_answer(problem, tolerance or 0.0, delta, seed, out, json)
             return
@@ -178,11 +177,11 @@ def _ticket(running: Search, seen: Any) -> int:
 
 
 def _problem(
-    asked: dict[str, Any], values: str, edges: str, smoothing: float, cuts: Sequence[str]
+    asked: dict[str, Any], values: str, edges: str, smoothing: float, cuts: Sequence[str], log: Path | None
 ) -> tuple[Problem, Any]:
     """Build the problem that the options describe; return it with the costs in the file of candidates."""
-    from evenhand.cli.reading.inputs import read_object
-    from evenhand.cli.reading.tables import is_table
+    from evenhand.cli.reading.inputs import named_shares, numbers_by_name, read_object
+    from evenhand.cli.reading.tables import is_table, read_texts
     from evenhand.interventions import Problem
 
     missing = [option for option, value in asked.items() if value is None or value in ("", [], 0)]
@@ -204,7 +203,8 @@ def _problem(
         sensitive=asked["--sensitive"] if len(asked["--sensitive"]) > 1 else asked["--sensitive"][0],
         outcome=asked["--outcome"],
         candidates=study["candidates"],
-        values=_values(values) if values else study.get("values"),
+        values=numbers_by_name(named_shares(values, "--values"), "--values") if values else study.get("values"),
+        log=None if log is None or model.complete else read_texts(log),
     )
     return problem, study.get("costs")
 
@@ -250,14 +250,3 @@ def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None,
         over = "The search is over; there is nothing more to try"
         sentences.append(over if running.finished else f"The next allocation is in {ask}")
     show(running.recommend(), body, sentences, running.tolerance, out, json)
-
-
-def _values(text: str) -> dict[str, float]:
-    try:
-        pairs = [part.split("=") for part in text.split(",")]
-        read = [(state.strip(), float(number)) for state, number in pairs]
-    except ValueError as error:
-        raise ArgumentError(wanted("--values", "STATE=NUMBER,STATE=NUMBER", text)) from error
-    if len({state for state, _ in read}) < len(read):
-        raise ArgumentError(wanted("--values", "each state once", text))
-    return dict(read)

@@ -8,6 +8,7 @@ from ast import literal_eval
 from contextlib import suppress
 from typing import Any
 
+from evenhand.cli.table_options import TABLE_COMMANDS
 from evenhand.errors import EvenhandError
 
 NO_COLUMN = re.compile(r"^column: wanted one of (.*), got '(.*?)'(?=$|;)")
@@ -20,6 +21,8 @@ OF_PYTHON: dict[str, Any] = {
     r"\bgot (?:'((?:nothing|none|both|neither)|(?:an?|no|none|\d+) [^']*)'|\"([^\"]*'[^\"]*)\")(?=$|;)": r"got \1\2",
     r"\b(got|one of) (True|False)\b": lambda found: found[0].lower(),
     r", or None for [\w ]+": "",
+    r"\bmake numbers of its texts first, such as (?=\{)": "pass --values ",
+    r"\badd it to the edges\b": "add it to --edges",
     r"\ba timedelta, ": "",
     r"; call ask\(\w*\)$": "; leave it out",
     r"\bStudy\.create\b": "a program in Python",
@@ -93,12 +96,14 @@ def _as_option(found: re.Match[str], options: dict[str, str]) -> str:
 
 
 def _of_column(words: str, missing: re.Match[str], options: dict[str, str], context: Any) -> str:
-    """Return the refusal of a missing column with the one option that named it."""
+    """Return the refusal of a missing column with the one option that named it, or with the file that lacks it."""
     known, name = missing.groups()
     given = {option: context.params.get(own) for own, option in options.items()}
     asked = [one for one, value in given.items() if isinstance(value, str) and name in WORD.split(value.strip())]
     if len(asked) != 1:
-        return words
+        tables = [context.params.get(one) for one in TABLE_COMMANDS.get(context.info_name, "").split()]
+        files = ", ".join(str(path) for path in tables if path and not isinstance(path, list))
+        return f"{files or 'table'}: wanted a column {name!r}, got the columns {known}{words[missing.end() :]}"
     left_out = asked[0] not in typed_options(context).values()
     mend = f"; {asked[0]} was left out and is {name!r} then: name the column" if left_out else words[missing.end() :]
     return f"{asked[0]}: wanted one of the columns {known}, got {name!r}{mend}"

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from evenhand.promises.clause import Clause
 
+WIDEST = 12
+"""How many columns a table has at most."""
 LOSSES = ("regret", "r_regret", "true_regret", "biased_regret", "perceived_regret")
 
 
@@ -63,7 +65,7 @@ def simulate(
 ) -> None:
     """Simulate policies and show whether their promises held and what these cost."""
     import evenhand as eh
-    from evenhand.cli.groups import learned_bias, say_bias
+    from evenhand.cli.groups import learned_bias, say_bias, table_bias
     from evenhand.cli.output import folder
     from evenhand.cli.reading.inputs import delay_of, shares_of
     from evenhand.cli.reading.policies import policies_of
@@ -79,10 +81,11 @@ def simulate(
         policies = policies_of(policy or [], played, owed, tolerance, rounds)
     else:
         policies = with_and_without(promises, policy or [], played)
-    bias: Any = played.bias() if hasattr(played, "bias") else None
-    of_table = bias is not None
-    if of_table and not json:
-        say_bias(bias, reward)
+    bias: Any = None
+    if of_table := hasattr(played, "bias"):
+        bias, few = table_bias(played)
+        if not json:
+            say_bias(bias, few, reward)
     replayed: dict[str, Any] = {} if log is None else _replayed(log)
     rounds = min([rounds, *map(len, replayed.values())])
     history = eh.simulate(
@@ -130,7 +133,7 @@ def _grouped(other: str, data: Path, arm: str, group: str, reward: str, features
 
 def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> Any:
     from evenhand import quotas, registry
-    from evenhand.cli.reading.inputs import numbers_of
+    from evenhand.cli.reading.numbers import numbers_of
     from evenhand.cli.reading.tables import read_table
     from evenhand.errors import ArgumentError, wanted
 
@@ -186,8 +189,11 @@ def _report(
             ("Promises at every round, and rewards (means over replications)", of_policies),
             ("Shares of the decisions by group; smallest over largest selection rate", ["policy", *of_groups]),
         ):
+            cells: list[Any] = [[k.replace("_", " ") for k in columns], *([row[k] for k in columns] for row in told)]
+            if len(columns) > WIDEST:  # a row of each, as a line has no room for so many columns
+                cells = list(zip(*cells, strict=True))
             if len(columns) > 1:
-                table(title, [k.replace("_", " ") for k in columns], [[row[k] for k in columns] for row in told])
+                table(title, cells[0], cells[1:])
         which = " on offer" if "offered" in history else ""
         table(f"Share of the rounds{which} by arm", *_arms(history, clauses))
         if bias is not None:

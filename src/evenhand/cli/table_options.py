@@ -36,6 +36,9 @@ def _of_tables(
     header: Annotated[
         str, typer.Option(help="The names of the columns, a,b,c, if a CSV has no header.", rich_help_panel=TABLES)
     ] = "",
+    values: Annotated[
+        str, typer.Option(help="The numbers that texts stand for: no=0,yes=1.", rich_help_panel=TABLES)
+    ] = "",
 ) -> None:
     """Each is found out, and said, where it is not given."""
 
@@ -44,7 +47,7 @@ def with_table_options(command: str, function: Callable[..., None]) -> Callable[
     """Return the function of a command, with the options of tables if it reads them."""
     if command not in TABLE_COMMANDS:
         return function
-    added = inspect.signature(_of_tables).parameters
+    added = inspect.signature(_of_tables).parameters.keys() - inspect.signature(function).parameters.keys()
 
     @functools.wraps(function)
     def call(**given: Any) -> None:
@@ -60,4 +63,4 @@ def with_table_options(command: str, function: Callable[..., None]) -> Callable[
         finally:
             GIVEN.reset(token)
 
-    return with_options_of(call, function, _of_tables)
+    return with_options_of(call, _of_tables, function)

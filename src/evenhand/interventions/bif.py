@@ -58,8 +58,8 @@ def read_bif(path: str | os.PathLike[str], encoding: str | None = None) -> Netwo
             networks += 1
             if networks > 1:
                 block.fail("a second network; wanted one a file")
-    if not states or set(states) != set(tables):
-        raise TableError(f"{source}: not a BIF network; without probabilities: {sorted(set(states) - set(tables))}")
+    if not states or not tables:
+        raise TableError(f"{source}: not a BIF network; it has no {'probabilities' if states else 'variables'}")
     return states, parents, tables
 
 

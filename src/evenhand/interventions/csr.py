@@ -57,7 +57,9 @@ class CSR(Search):
         of S and N trials so far; the paper's forms spend T in ceil(log2(10 sqrt T)) phases.
     costs : cost of a trial of each candidate, (K,) or label -> cost; by default 0 for the deployed candidate and 1
         for the others.
-    mean_cost : how much a trial may cost on average; 1 / sqrt(T) by default, the paper's choice.
+    mean_cost : how much a trial may cost on average; by default 1 / sqrt(T), the paper's choice: trials of the deployed
+        candidate speak of all others. Where they do not, as the table of one is the estimate of a fitted model, and
+        where `costs` are given, what a trial costs if every candidate is tried equally often.
     reuse : for the paper's form: use all samples so far (V2) or those of the phase alone (V1).
     pooled : plan and estimate by mixture weights, with one fairness row a pair, natural trials counting for gaps.
         False is the paper's form: candidates are dropped by its radii, and `recommend` speaks in its words.
@@ -100,19 +102,13 @@ class CSR(Search):
         if self.slack and not self.tested:
             raise ArgumentError(wanted("slack", "0 without tests: the published rules know no slack", slack))
         super().__init__(
-            problem,
-            tolerance=tolerance,
-            budget=budget,
-            costs=costs,
-            mean_cost=mean_cost,
-            reuse=reuse,
-            pooled=pooled,
+            problem, tolerance=tolerance, budget=budget, costs=costs, mean_cost=mean_cost, reuse=reuse, pooled=pooled
         )
 
     def phases(self) -> list[Phase]:
         if self.tested:
             least = 5 * len(self.problem.candidates) * len(self.problem.groups)
-            return looks(self.budget, least, Rows(pooled=True, apart=True))
+            return looks(self.budget, least, Rows(pooled=True, tested=True))
         return schedule(self.budget, Rows(pooled=self.pooled))
 
     @locked

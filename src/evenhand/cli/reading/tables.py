@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from evenhand.cli.reading.inputs import named_shares, numbers_by_name
 from evenhand.cli.reading.labels import labels_in
 from evenhand.data import files
 from evenhand.data.csv_files import EVERY
 from evenhand.data.csv_form import CsvForm, detected
 from evenhand.data.files import FORMATS, FOUND_OUT, Given
 from evenhand.data.json_files import first_signs, rows_of
+from evenhand.data.tables import NUMBER
 from evenhand.data.text_files import checked_encoding, opened, text_of
 from evenhand.errors import ArgumentError, TableError, wanted, wanted_one_of
 from evenhand.protocol import label_of
@@ -97,7 +99,7 @@ def read_log(log: Path, arm: str, texts: Container[str], named: Any = None, *, w
 
     many = glob.has_magic(str(log)) and not log.exists()
     if many and GIVEN.get() != FOUND_OUT:
-        what = "one file beside --sep, --decimal, --encoding, --format and --header"
+        what = "one file beside --sep, --decimal, --encoding, --format, --header and --values"
         raise ArgumentError(wanted("LOG", what, str(log), "many files are read as CSV in UTF-8, with commas"))
     if many or (not whole and is_large(log)):
         return str(log), labels_in_files(str(log), arm, named=named)
@@ -119,7 +121,13 @@ def _read(file: Path, name: str, text: Container[str]) -> pd.DataFrame:
 
     given = GIVEN.get()
     mine = given if name in given.headed else given._replace(header=())
-    return files.read_table(file, text=text, given=mine, say=say)
+    frame = files.read_table(file, text=text, given=mine, say=say)
+    numbers = dict(given.values)
+    for column in frame.columns[~frame.columns.duplicated(keep=False)] if numbers else ():
+        cells = frame[column].dropna().astype(object)
+        if column not in text and len(cells) and set(cells) <= set(numbers):
+            frame[column] = frame[column].astype(object).map(numbers).astype(float)
+    return frame
 
 
 @contextmanager
@@ -175,7 +183,7 @@ def _written(cell: Any) -> str:
     return str(cell if label is None else label)
 
 
-def checked(sep: str, decimal: str, encoding: str, format: str, header: str = "") -> Given:
+def checked(sep: str, decimal: str, encoding: str, format: str, header: str = "", values: str = "") -> Given:
     """Return what the options of a command say of its tables.
 
     Raises
@@ -197,4 +205,8 @@ def checked(sep: str, decimal: str, encoding: str, format: str, header: str = ""
     names = labels_in(header, "--header") if header else []
     if len({*map(str, names)} - {""}) < len(names):
         raise ArgumentError(wanted("--header", "each name once, and none empty", header))
-    return Given(sep or None, decimal or None, encoding or None, format or None, tuple(map(str, names)))
+    numbers = numbers_by_name(named_shares(values, "--values"), "--values") if values else {}
+    if already := [text for text in numbers if NUMBER.fullmatch(text)]:
+        raise ArgumentError(wanted("--values", "texts that stand for numbers, no=0,yes=1", already[0]))
+    sure = (sep or None, decimal or None, encoding or None, format or None)
+    return Given(*sure, tuple(map(str, names)), values=tuple(numbers.items()))

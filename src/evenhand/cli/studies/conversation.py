@@ -27,8 +27,7 @@ def ask(
         ),
     ] = "",
     available: Annotated[
-        str,
-        typer.Option(help='The arms on offer in this round, where not all are: a,b, or JSON such as ["a,b", 17].'),
+        str, typer.Option(help='The arms on offer in this round, where not all are: a,b, or JSON such as ["a,b", 17].')
     ] = "",
     groups: Annotated[
         str,
@@ -40,8 +39,7 @@ def ask(
     annotator: Annotated[str | None, typer.Option(help="Who labels, so that nobody gets an item twice.")] = None,
     count: Annotated[int, typer.Option(help="How many decisions to take in one transaction.", min=1)] = 1,
     key: Annotated[
-        str | None,
-        typer.Option(help="Your own name for this request; the same key returns the same decisions again."),
+        str | None, typer.Option(help="Your own name for this request; the same key returns the same decisions again.")
     ] = None,
     sticky: Annotated[
         bool, typer.Option("--sticky", help="Return the first decision of --key, whatever else is given now.")
@@ -93,8 +91,7 @@ def tell(
     ] = "",
     study: STUDY = None,
     file: Annotated[
-        str,
-        typer.Option(help="Many rewards at once: CSV or Parquet with the columns ticket, reward; or -."),
+        str, typer.Option(help="Many rewards at once: CSV or Parquet with the columns ticket, reward; or -.")
     ] = "",
     violations: Annotated[
         str,
@@ -111,15 +108,8 @@ def tell(
     json: JSON = False,
 ) -> None:
     """Record a decision's reward. It is saved before "told" is printed, and counts once even if it is told again."""
-    from evenhand.cli.reading.observations import (
-        pairs_of,
-        reward_of,
-        rows_of,
-        samples_of,
-        several_of,
-        ticket_of,
-        told_label,
-    )
+    from evenhand.cli.reading.observations import pairs_of, reward_of, rows_of, several_of, ticket_of, told_label
+    from evenhand.cli.reading.tables import read_texts
     from evenhand.policy.traits import traits_of
     from evenhand.studies import Operation, Study
 
@@ -138,7 +128,7 @@ def tell(
             what = "what the decision brought: a reward, null for none, --rows or --samples"
             raise ArgumentError(wanted("REWARD", what, "nothing"))
         if samples:
-            given["samples"] = samples_of(samples)
+            given["samples"] = read_texts(samples)
         if rows:
             given |= rows_of(rows, label)
         if reward and traits_of(running.log.first_policy).feedback == "labels":
