@@ -7,6 +7,7 @@ TESTS := $(BIN)/python -m pytest -n 3 --dist loadfile
 PLAIN := NUMBA_DISABLE_JIT=1 $(TESTS)
 SEEDS ?= 1000
 FIRST ?= 0
+STORE ?= memory
 LOWEST_TESTS := tests/service tests/client/test_client.py tests/studies/test_study.py tests/studies/test_store.py
 EXTRAS := all client dask docs fairlearn gymnasium openfeature peers postgresql ray service test
 
@@ -103,7 +104,7 @@ durability: .venv/ready
 	EVENHAND_KILLS=200 EVENHAND_CONVERSATIONS=10000 PYTEST_TIMEOUT=3600 $(BIN)/python -m pytest tests/studies/test_processes.py --durations=0
 
 simulate: .venv/ready
-	$(BIN)/python -m tests.service.simulated_seeds --seeds $(SEEDS) --first $(FIRST)
+	$(BIN)/python -m tests.service.simulated_seeds --seeds $(SEEDS) --first $(FIRST) --store $(STORE)
 
 coverage: .venv/ready
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest tests -m "not slow"

@@ -31,8 +31,6 @@ from evenhand.protocol import Label, distinct, find_label, places
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ApartAudit", "judge_all_orders"]
-
 NOTE = (
     "The logs do not say in which order their rounds happened, so every order counts. A promise that is broken in some "
     "order need not have been broken in the one that happened: audit one log in the order of time to know."

@@ -18,8 +18,6 @@ from evenhand.protocol import Label, find_label, label_of, places, writing
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MEND", "NONE", "Numbered", "Plays", "moments_of", "read_log", "read_plays", "read_rounds"]
-
 SEVERAL = (list, tuple, np.ndarray)
 MEND = "give it a share, 0 if it is owed nothing"
 NONE = np.zeros(0, np.int64)

@@ -15,8 +15,6 @@ from evenhand.protocol import Label
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Audit", "Breach", "when_broken"]
-
 
 @dataclass(frozen=True)
 class Breach:

@@ -29,8 +29,6 @@ from evenhand.protocol import Label
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Parity", "parity"]
-
 FEW, TOO_FEW = 0.5, 0.1
 """Below which share of the rows that random order would compare a note says so, and nothing is found."""
 WIDE = 2 / 3

@@ -24,8 +24,6 @@ import numpy as np
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import entry, kernel
 
-__all__ = ["BETS", "ODDS", "Book", "Books", "Values", "gains_of", "log_mean", "log_wealth", "lower_bound", "refutes"]
-
 Values = tuple[Floats, Floats | float]
 """Values (n,), and by how much they may be below 0."""
 ODDS: Floats = 2.0 ** np.arange(-15.0, 7.0)

@@ -16,8 +16,6 @@ from evenhand.promises.counting import position_of
 from evenhand.promises.counts import Counts
 from evenhand.protocol import Label
 
-__all__ = ["Entered", "finding", "looks_at", "open_books", "row_of"]
-
 LOOKS = 1000
 FOREVER = 2**62
 """Ticks of a clock after which all is broken that can be."""

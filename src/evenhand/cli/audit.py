@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from evenhand.audit.apart import ApartAudit
     from evenhand.audit.findings import Audit
 
-__all__ = ["Audited", "audit", "promised_rows", "taking_audited"]
-
 Audited = functools.partial[tuple[Any, Any]]
 """What audits the log that the options of a command name, with these options as its `keywords`."""
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from evenhand.evaluation import Comparison, Evaluation
 
-__all__ = ["evaluate"]
-
 UNDER_SHARES = ("thompson", "deadline-learn+thompson")
 """The policies that are compared where shares are given and no policy is named: without the promise, and with it."""
 

@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from evenhand.promises.clause import Clause
     from evenhand.protocol import Label
 
-__all__ = [
-    "answer", "as_json", "cell", "draw", "folder", "line", "number", "picture", "png", "promise_sentence",
-    "promise_verdict", "promised_cells", "records", "say", "say_notes", "short", "table", "visible",
-]  # fmt: skip
-
 CONTROL = re.compile(r"[^\n -~\u00a0-\u200d\u2010-\u2027\u202f-\u2065\u206a-\U0010ffff]")
 """Characters that a terminal obeys, or that turn the order of the text around; a new line is not among them."""
 PROMISED = {"floor": "promised"}

@@ -14,8 +14,6 @@ from typing import Any
 
 from evenhand.errors import ArgumentError, TableError, nearest, wanted, why_unreadable
 
-__all__ = ["OPENERS", "checked_encoding", "decoded", "opened", "shown_encoding", "text_of"]
-
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),

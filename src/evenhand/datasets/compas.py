@@ -18,8 +18,6 @@ from evenhand.datasets.fetching import fetch
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COMPAS_FEATURES", "load_compas"]
-
 COMPAS_FEATURES = (
     "sex", "juv_fel_count", "decile_score", "juv_misd_count", "juv_other_count", "priors_count",
     "days_b_screening_arrest", "c_days_from_compas", "c_charge_degree", "is_recid", "r_charge_degree",

@@ -17,8 +17,6 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.promises.clause import AT_MOST, Clause
 from evenhand.promises.promise import Promise
 
-__all__ = ["price_of"]
-
 ERRORS = 1.96
 """Standard errors on each side of an interval that holds with probability 95 %."""
 

@@ -32,8 +32,6 @@ from evenhand.rng import Seed
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["GroupFairTopInterval"]
-
 LIFTED = (
     "With sensitive= both groups' widths are added to the sensitive arms alone: as long as little is known, or the "
     "noise is large, that group is chosen more often than its share of the arms, in about 3 of 4 rounds for half of "

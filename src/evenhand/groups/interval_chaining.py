@@ -11,8 +11,6 @@ from evenhand.groups.interval_policy import IntervalPolicy
 from evenhand.groups.selection import CHAIN, TWO_SWEEPS
 from evenhand.registry import register
 
-__all__ = ["IntervalChaining"]
-
 
 @register("groups/interval-chaining")
 class IntervalChaining(IntervalPolicy):

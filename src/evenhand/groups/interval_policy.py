@@ -24,8 +24,6 @@ from evenhand.kernels.least_squares import regressions
 from evenhand.policy.policy import KernelPolicy
 from evenhand.rng import Seed
 
-__all__ = ["ColdStart", "IntervalPolicy", "Preset"]
-
 Preset = Literal["paper", "authors"]
 ColdStart = Literal["infinite", "minimum_norm"]
 

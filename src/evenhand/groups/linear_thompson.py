@@ -21,11 +21,11 @@ from evenhand.kernels.largest import largest_normal
 from evenhand.kernels.least_squares import Regressions, intercept, learn, product, regressions
 from evenhand.kernels.random import draw, normal
 from evenhand.policy.chances import Chances
-from evenhand.policy.policy import KernelPolicy, Kernels, drawn, reason, unknown
+from evenhand.policy.kernel_set import Kernels, drawn, unknown
+from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.reasons import reason
 from evenhand.registry import register
 from evenhand.rng import Seed
-
-__all__ = ["LinearThompson"]
 
 RIDGE = 1.0
 SAMPLED = reason("highest sampled reward", "sampled")

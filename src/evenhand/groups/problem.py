@@ -25,8 +25,6 @@ from evenhand.labels import as_given, combined_label, combined_labels
 from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Decision, Label, arm_labels, as_label, find_label, places
 
-__all__ = ["Grouped", "Groups", "Membership", "group_label", "one_of_two"]
-
 MOST_MEMORY = 2**33
 """How many bytes the regressions of a policy may take."""
 

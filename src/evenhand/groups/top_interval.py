@@ -10,8 +10,6 @@ from __future__ import annotations
 from evenhand.groups.interval_policy import IntervalPolicy
 from evenhand.registry import register
 
-__all__ = ["TopInterval"]
-
 
 @register("groups/top-interval")
 class TopInterval(IntervalPolicy):

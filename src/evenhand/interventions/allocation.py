@@ -9,8 +9,6 @@ import numpy as np
 
 from evenhand.kernels.arrays import Ints
 
-__all__ = ["Allocation", "counts_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Allocation:

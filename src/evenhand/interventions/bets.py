@@ -35,8 +35,6 @@ from evenhand.interventions.plug_in import PlugIn
 from evenhand.interventions.shown import Contrast, least, most
 from evenhand.kernels.arrays import Bools, Floats
 
-__all__ = ["STAKES", "Bets", "Look"]
-
 STAKES = np.geomspace(0.002, 0.95, 16)
 HALVINGS = 24
 NEAR = 1e-12

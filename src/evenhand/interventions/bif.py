@@ -18,8 +18,6 @@ from evenhand.errors import TableError
 from evenhand.interventions.bif_text import Block, Statement, read_blocks, read_text
 from evenhand.kernels.arrays import Floats
 
-__all__ = ["Network", "read_bif"]
-
 States = dict[str, tuple[str, ...]]
 Table = Floats
 Network = tuple[States, dict[str, tuple[str, ...]], dict[str, Table]]

@@ -12,8 +12,6 @@ from typing import NamedTuple, NoReturn
 from evenhand.data.text_files import text_of
 from evenhand.errors import TableError, wanted
 
-__all__ = ["Block", "Statement", "read_blocks", "read_text"]
-
 KINDS = ("network", "variable", "probability")
 CUT = "not a BIF file, or cut off: "
 _SKIPPED = re.compile(

@@ -21,8 +21,6 @@ import numpy as np
 
 from evenhand.kernels.arrays import Bools, Floats, Ints
 
-__all__ = ["Cells", "Evidence"]
-
 
 class Evidence(NamedTuple):
     """What was observed, by kind of trial (0: S as it came, 1: do(S)), candidate, value of S, and profile.

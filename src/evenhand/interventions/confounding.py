@@ -30,8 +30,6 @@ from evenhand.interventions.means import CANDIDATE, factors_below
 from evenhand.interventions.question import Question
 from evenhand.kernels.arrays import Floats
 
-__all__ = ["Confounding", "Terms", "bounds", "confounded_groups", "confounded_values"]
-
 
 class Terms(NamedTuple):
     """Numbers that are sums of means: weights (T, means), and the parts that do not move (T,)."""

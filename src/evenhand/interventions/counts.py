@@ -7,8 +7,6 @@ import numpy as np
 from evenhand.interventions.cells import Cells
 from evenhand.kernels.arrays import Floats, Ints
 
-__all__ = ["Counts"]
-
 
 class Counts:
     """How often each state (x, v) of pa(V) and V was seen with each state of Y, by kind, candidate and value of S.

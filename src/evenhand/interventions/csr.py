@@ -44,8 +44,6 @@ from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.policy.conversation import locked
 from evenhand.registry import register
 
-__all__ = ["CSR"]
-
 
 @register("interventions/csr")
 class CSR(Search):

@@ -17,8 +17,6 @@ import numpy as np
 
 from evenhand.kernels.arrays import Floats
 
-__all__ = ["gap_divergence", "gap_weights", "outcome_divergence", "outcome_weights"]
-
 
 def outcome_weights(density: Floats) -> Floats:
     """Return r (K, K, S, profiles): k against j, infinite where j has no mass and k has."""

@@ -7,8 +7,6 @@ import numpy as np
 from evenhand.interventions.cells import Cells, Evidence
 from evenhand.kernels.arrays import Ints
 
-__all__ = ["Draws"]
-
 
 class Draws:
     """Draw the evidence of a plan from the exact law of the cells, or of those of a true model of the same nodes."""

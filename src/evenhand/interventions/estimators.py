@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from evenhand.interventions.cells import Cells, Evidence
 from evenhand.kernels.arrays import Bools, Floats
 
-__all__ = ["Clipped", "Estimates", "Estimator", "Mixture", "inverse"]
-
 CLIP = np.dtype([("k", np.int64), ("j", np.int64), ("cell", np.int64), ("weight", np.float64)])
 _Clip = NDArray[np.void]
 

@@ -19,8 +19,6 @@ from evenhand.frames import as_pandas
 from evenhand.interventions.edges import Arcs, parents_of, read_edges, read_latent
 from evenhand.kernels.arrays import Floats
 
-__all__ = ["Fit", "dirichlet", "fitted"]
-
 COUNT = "count"
 MOST_STATES = 100
 MOST_MEASURED = 12

@@ -14,8 +14,6 @@ from evenhand.interventions.problem import Problem
 from evenhand.interventions.structure import cell_density
 from evenhand.kernels.arrays import Floats, Ints
 
-__all__ = ["checked_size", "drawn", "evidence_of", "plan_frame"]
-
 
 def plan_frame(problem: Problem, ticket: int, plan: Ints, costs: Floats) -> Any:
     """Return the data frame of a plan (1 + S, K): ticket, candidate, do(S), count, cost; rows without trials left

@@ -9,8 +9,6 @@ import numpy as np
 
 from evenhand.kernels.arrays import Floats
 
-__all__ = ["Factor", "eliminate", "placed"]
-
 Factor = tuple[tuple[str, ...], Floats]
 """Names of the axes, and the array over them."""
 

@@ -7,8 +7,6 @@ import numpy as np
 from evenhand.interventions.estimators import Estimates
 from evenhand.kernels.arrays import Bools, Floats
 
-__all__ = ["fair", "highest", "low", "unfair", "worst_gap"]
-
 
 def worst_gap(estimates: Estimates) -> Floats:
     """Return the largest |gap| of each candidate (K,) over the pairs of which anything is known."""

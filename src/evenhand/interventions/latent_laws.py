@@ -25,8 +25,6 @@ import numpy as np
 from evenhand.errors import EvenhandError
 from evenhand.kernels.arrays import Floats
 
-__all__ = ["MOST_VALUES", "Means", "latent_laws"]
-
 MOST_VALUES = 6
 QUICK = {"presolve": False}
 """The programs are small: to simplify them first takes longer than to solve them."""

@@ -9,8 +9,6 @@ from evenhand.interventions.model import CausalModel
 from evenhand.interventions.structure import Structure
 from evenhand.kernels.arrays import Floats
 
-__all__ = ["CANDIDATE", "DRAW", "factors_below", "group_means"]
-
 CANDIDATE, DRAW = "\0candidate", "\0draw"
 """Names of the axes of candidates and of draws; no node is called so."""
 

@@ -19,8 +19,6 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import as_label, find_label, writing
 from evenhand.rng import Seed, draw_seed, generator
 
-__all__ = ["CausalModel"]
-
 State = str | int
 MOST_ROWS = 10**9
 

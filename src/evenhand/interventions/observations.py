@@ -14,8 +14,6 @@ from evenhand.interventions.structure import Structure
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import find_label, label_of, places
 
-__all__ = ["COUNT", "TICKET", "checked_ticket", "coded", "coded_log", "forced", "held", "observed"]
-
 COUNT = "count"
 """A column of samples may say how often a row was seen."""
 TICKET = "ticket"

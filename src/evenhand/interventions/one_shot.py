@@ -14,8 +14,6 @@ from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, Search
 from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.registry import register
 
-__all__ = ["OneShot"]
-
 
 @register("interventions/one-shot")
 class OneShot(Search):

@@ -10,8 +10,6 @@ import numpy as np
 from evenhand.interventions.program import Rows
 from evenhand.kernels.arrays import Floats, Ints
 
-__all__ = ["Phase", "looks", "phase_count", "phase_sizes", "rounded", "schedule"]
-
 
 class Phase(NamedTuple):
     """One phase: how many trials, the level l that sets clips and radii, and what its trials serve."""

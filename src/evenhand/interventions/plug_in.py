@@ -18,8 +18,6 @@ from evenhand.interventions.fitting import dirichlet
 from evenhand.interventions.shown import Contrast
 from evenhand.kernels.arrays import Floats
 
-__all__ = ["PlugIn"]
-
 
 class PlugIn:
     """Estimates of contrasts.

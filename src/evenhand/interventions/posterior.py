@@ -24,8 +24,6 @@ from evenhand.interventions.unseen import unseen_rows
 from evenhand.kernels.arrays import Floats
 from evenhand.rng import Seed, draw_seed, generator
 
-__all__ = ["Posterior", "drawn_posterior"]
-
 MOST_DRAWS = 100_000
 AT_ONCE = 250
 MORE = np.geomspace(1.05, 1000.0, 120)

@@ -38,8 +38,6 @@ from evenhand.labels import by_label
 from evenhand.protocol import Label
 from evenhand.rng import Seed
 
-__all__ = ["Problem"]
-
 ROUNDING = 1e-12
 """By what part of the largest outcome two equal ones may differ in floating point."""
 

@@ -23,8 +23,6 @@ from evenhand.extras import optional
 from evenhand.kernels.arrays import Bools, Floats
 from evenhand.policy.conversation import Lock, locked
 
-__all__ = ["AllocationProgram", "Plan", "Rows"]
-
 ALWAYS = -2.0
 """A lower bound that every row satisfies: 1/M <= 1 and 1/D <= 1/ln 2, so t < 2."""
 

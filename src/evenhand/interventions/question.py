@@ -11,8 +11,6 @@ from evenhand.interventions.structure import Candidates, Structure
 from evenhand.kernels.arrays import Floats
 from evenhand.protocol import Label, find_label
 
-__all__ = ["Question"]
-
 
 class Question:
     """A causal model, the nodes V, S and Y, the candidates, the outcome's numbers, and what is to be known of them."""

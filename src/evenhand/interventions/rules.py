@@ -16,8 +16,6 @@ from evenhand.kernels.arrays import Floats
 from evenhand.labels import by_label
 from evenhand.protocol import find_label, label_of, value_of
 
-__all__ = ["is_rule", "rule_table"]
-
 States = Sequence[Any]
 UNQUOTED = ("'null'", "'None'")
 """Texts by which the model's own table was probably meant."""

@@ -10,8 +10,6 @@ from evenhand.interventions.question import Question
 from evenhand.interventions.structure import Candidates, checked_candidates, checked_scores, checked_structure
 from evenhand.kernels.arrays import Floats
 
-__all__ = ["problem_snapshot", "restored_parts"]
-
 
 def problem_snapshot(question: Question, exact: bool, cells: Cells) -> dict[str, Any]:
     """Return everything that `restored_parts` needs."""

@@ -32,9 +32,6 @@ from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.policy.conversation import Conversation, locked
 from evenhand.saving.saved import fill
 
-__all__ = ["GAP_HIGH", "OUTCOME_LOW", "OUTCOME_NEAR", "Allocation", "Search"]
-
-
 OUTCOME_LOW = "outcome below the best fair one"
 OUTCOME_NEAR = "outcome at most the slack above the one that is certified"
 GAP_HIGH = "gap above the tolerance"

@@ -19,8 +19,6 @@ from evenhand.interventions.report import report
 from evenhand.kernels.arrays import Bools, Floats
 from evenhand.protocol import Label
 
-__all__ = ["Sensitivity"]
-
 STRONGEST = 1e6
 NEAR = 1e-9
 """The strength is found to this relative error."""

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from evenhand.kernels.arrays import Floats, Ints
 
-__all__ = ["Contrast", "Delivery", "gap", "lead", "least", "most", "outcome"]
-
 
 class Delivery(NamedTuple):
     """Trials that were told together: which of the (2, K, S, places, Y states) were seen, how often each, and whether

@@ -18,8 +18,6 @@ from evenhand.interventions.search import OUTCOME_LOW, Search
 from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.registry import register
 
-__all__ = ["SRIS"]
-
 
 @register("interventions/sris")
 class SRIS(Search):

@@ -19,17 +19,6 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import by_label
 from evenhand.protocol import Label, value_of
 
-__all__ = [
-    "Candidates",
-    "Structure",
-    "cell_base",
-    "cell_density",
-    "checked_candidates",
-    "checked_scores",
-    "checked_structure",
-    "own_tables",
-]
-
 
 class Structure(NamedTuple):
     """The nodes of a problem.

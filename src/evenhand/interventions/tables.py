@@ -13,8 +13,6 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import in_order
 
-__all__ = ["checked_table", "rounded_tables"]
-
 
 def checked_table(name: str, table: Any, axes: Sequence[Sequence[str | int]]) -> tuple[Floats, float]:
     """Return a conditional table as an array with the states of each axis in order, whose last axis is scaled to sum to

@@ -11,8 +11,6 @@ from evenhand.interventions.means import CANDIDATE, factors_below
 from evenhand.interventions.question import Question
 from evenhand.kernels.arrays import Floats
 
-__all__ = ["unseen_rows"]
-
 
 def unseen_rows(problem: Question) -> Any:
     """Return the rows (node, given, mass, candidates) that some candidate reaches by states that were all seen, or by

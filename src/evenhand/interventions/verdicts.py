@@ -11,8 +11,6 @@ from evenhand.interventions.bets import Bets
 from evenhand.interventions.shown import Contrast, gap, lead, least, outcome
 from evenhand.kernels.arrays import Bools, Floats, Ints
 
-__all__ = ["estimated", "gaps_of", "growth", "shown_fair", "shown_unfair", "shown_worse"]
-
 
 def gaps_of(candidates: Ints | range, groups: int) -> list[Contrast]:
     """Return the gaps of candidates, by ordered pair of values of S and then by candidate."""

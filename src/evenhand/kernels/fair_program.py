@@ -24,8 +24,6 @@ import numpy as np
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel, routine
 
-__all__ = ["CAPPED", "Tree", "climb", "nearest_to_uniform", "prices", "solve", "tree"]
-
 CAPPED = -1
 """The status of a climb that passed its step cap."""
 

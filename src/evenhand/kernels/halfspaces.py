@@ -18,8 +18,6 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.random import normal, uniform
 
-__all__ = ["EMPTY", "Simplex", "simplex", "support", "walk"]
-
 EMPTY = -np.inf
 """What `support` returns when nothing satisfies all cuts."""
 

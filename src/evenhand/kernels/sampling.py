@@ -8,8 +8,6 @@ from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import below, uniform
 
-__all__ = ["FIRST", "LEAST", "RANDOM", "drawn", "heuristic_bounds", "largest", "mann_kendall", "remember", "safe_start"]
-
 RANDOM, FIRST, LEAST = 0, 1, 2
 """How equals are told apart: by chance, by the lowest index, by the fewest samples."""
 

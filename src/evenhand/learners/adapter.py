@@ -15,8 +15,6 @@ from evenhand.parameters import Parameters
 from evenhand.protocol import Label, arm_labels
 from evenhand.registry import register
 
-__all__ = ["Adapter", "asks_among", "read_features", "read_range", "reward_range_of", "said_by", "wishes_of"]
-
 PLAIN = ("contextual", "features", "reward_range", "arms", "among", "own_choices")
 """The arguments of an adapter that are plain data."""
 

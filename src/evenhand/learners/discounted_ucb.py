@@ -25,8 +25,6 @@ from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
 
-__all__ = ["DiscountedUCB"]
-
 DISCOUNT = 0.999
 LONGEST = 10**9
 """The longest horizon that sets a discount; beyond it 1 - gamma would be lost in rounding."""

@@ -20,12 +20,12 @@ from evenhand.kernels.random import below, uniform
 from evenhand.kernels.ties import tried, untried
 from evenhand.learners.optimism import UNSEEN, UNTRIED, learn_mean
 from evenhand.policy.chances import Chances
-from evenhand.policy.policy import NO_CONTEXTS, KernelPolicy, Kernels, reason, unknown
+from evenhand.policy.kernel_set import Kernels, unknown
+from evenhand.policy.policy import NO_CONTEXTS, KernelPolicy
+from evenhand.policy.reasons import reason
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
-
-__all__ = ["EpsilonGreedy"]
 
 EXPLORED = reason("explored at random", "explored")
 BEST_MEAN = reason("highest mean so far", "greedy")

@@ -14,8 +14,6 @@ from evenhand.learners.optimism import Means, by_index, learn_mean
 from evenhand.policy.policy import KernelPolicy
 from evenhand.registry import register
 
-__all__ = ["KLUCB"]
-
 
 class KLUCBParams(NamedTuple):
     precision: float

@@ -21,8 +21,6 @@ from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
 
-__all__ = ["MOSS"]
-
 ANYTIME = (1.0 + 1.35) / 2.0
 
 

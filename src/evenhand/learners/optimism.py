@@ -14,9 +14,8 @@ import numpy as np
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, kernel
 from evenhand.kernels.ties import tried, untried
-from evenhand.policy.policy import Kernels, reason
-
-__all__ = ["HIGHEST", "UNSEEN", "UNTRIED", "Means", "by_index", "choose_highest", "learn_mean", "rank_by_index"]
+from evenhand.policy.kernel_set import Kernels
+from evenhand.policy.reasons import reason
 
 UNTRIED = reason("never tried before", "untried")
 UNSEEN = reason("no reward seen yet", "untried")

@@ -18,8 +18,6 @@ from evenhand.protocol import Label, arm_labels, find_label, label_of, places
 from evenhand.rng import Seed, draw_seed
 from evenhand.saving.objects import described, rebuilt
 
-__all__ = ["from_river"]
-
 LIBRARIES = ("river",)
 
 

@@ -15,8 +15,6 @@ from evenhand.learners.adapter import Adapter
 from evenhand.rng import Seed, draw_seed, generator
 from evenhand.saving.objects import described, rebuilt
 
-__all__ = ["from_sklearn"]
-
 LIBRARIES = ("sklearn", "scipy")
 GROWTH = 1.1
 """A model that cannot be fed row by row is fitted anew when its rows are so many times those of the last fit."""

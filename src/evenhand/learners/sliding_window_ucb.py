@@ -21,12 +21,12 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind, kernel
 from evenhand.learners.discounted_ucb import LONGEST
 from evenhand.learners.optimism import choose_highest, rank_by_index
-from evenhand.policy.policy import KernelPolicy, Kernels, reason
+from evenhand.policy.kernel_set import Kernels
+from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.reasons import reason
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
-
-__all__ = ["SlidingWindowUCB"]
 
 WINDOW = 1000
 WIDEST = 10**7

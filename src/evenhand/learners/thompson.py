@@ -15,10 +15,10 @@ from evenhand.kernels.compose import kernel
 from evenhand.kernels.largest import largest_beta
 from evenhand.kernels.random import beta, uniform
 from evenhand.policy.chances import Chances
-from evenhand.policy.policy import KernelPolicy, Kernels, reason, unknown
+from evenhand.policy.kernel_set import Kernels, unknown
+from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.reasons import reason
 from evenhand.registry import register
-
-__all__ = ["Thompson"]
 
 SAMPLED = reason("highest sampled mean", "sampled")
 

@@ -19,10 +19,9 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind, kernel
 from evenhand.kernels.ties import tried, untried
 from evenhand.learners.optimism import HIGHEST, UNSEEN, UNTRIED, rank_by_index
-from evenhand.policy.policy import KernelPolicy, Kernels
+from evenhand.policy.kernel_set import Kernels
+from evenhand.policy.policy import KernelPolicy
 from evenhand.registry import register
-
-__all__ = ["UCB1"]
 
 MARGIN = 1.0 + 1e-9
 """By which factor the leader must win for the shortcut to count: far above rounding: decisions are the plain rule's."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-__all__ = ["plot_bias", "plot_group_share", "plot_sweep"]
-
 LABEL = 30
 """Signs of a label that are shown."""
 

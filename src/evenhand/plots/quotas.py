@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from evenhand.quotas import Audit
 
-__all__ = ["plot_audit", "plot_cost", "plot_regret", "plot_shares", "plot_shortfall"]
-
 STRETCHES = 50
 """Points of a line that goes up and down from one round to the next: more of them are a pattern that nobody reads."""
 

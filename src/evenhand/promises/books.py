@@ -22,8 +22,6 @@ from evenhand.promises.entering import close, enter, follow
 from evenhand.promises.stretches import Standing
 from evenhand.protocol import Label
 
-__all__ = ["Books"]
-
 BY_KEY = ("tick", "next", "wrong", "round")
 NONE = np.zeros(0, np.int64)
 

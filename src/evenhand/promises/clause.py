@@ -14,8 +14,6 @@ from typing import Literal, NamedTuple
 from evenhand.promises.reading import Members
 from evenhand.protocol import Label
 
-__all__ = ["AT_MOST", "Clause", "Kind", "Window", "in_words", "listed"]
-
 Kind = Literal["floor", "cap", "window"]
 AT_MOST: tuple[Kind, ...] = ("cap",)
 """The kinds that limit plays; the others owe some."""

@@ -23,8 +23,6 @@ from evenhand.kernels.due_times import NEVER
 from evenhand.promises.clause import Clause
 from evenhand.promises.counts import Counts, Rates
 
-__all__ = ["CAP", "FLOOR", "KINDS", "change", "due", "look", "play", "position_of"]
-
 FLOOR, CAP, WINDOW = range(3)
 KINDS = {"floor": FLOOR, "cap": CAP, "window": WINDOW}
 

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 
 from evenhand.kernels.arrays import Bools, Floats, Ints
 
-__all__ = ["Counts", "Rates", "Rounds"]
-
 
 class Rates(NamedTuple):
     """What is promised, an entry for each clause (n_clauses,)."""

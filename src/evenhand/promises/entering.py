@@ -10,8 +10,6 @@ from evenhand.kernels.due_times import NEVER
 from evenhand.promises.counting import CAP, FLOOR, change, due, look, play
 from evenhand.promises.counts import Counts, Rates, Rounds
 
-__all__ = ["close", "enter", "follow", "pause", "play_all", "settle"]
-
 
 @routine
 def fall_due(rates: Rates, counts: Counts, key: int, round: int) -> None:

@@ -18,8 +18,6 @@ from evenhand.promises.schedules import find_schedule
 from evenhand.promises.windows import chain, safe_states
 from evenhand.protocol import Label, find_label
 
-__all__ = ["Token", "check_kinds", "check_sums", "forest_of", "settle_offers", "spaced_alone", "tokens_of"]
-
 KEPT = ("floor", "cap", "window")
 """The kinds of clauses that a rule keeps."""
 

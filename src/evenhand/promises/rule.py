@@ -17,8 +17,6 @@ from evenhand.promises.reading import Members
 from evenhand.promises.schedules import find_schedule, phases
 from evenhand.promises.windows import safe_states
 
-__all__ = ["NO_STREAM", "RuleParams", "RuleState", "look_work", "rule_parameters", "rule_state"]
-
 NO_STREAM = np.zeros(0, np.uint64)
 """The random stream of a rule that draws nothing."""
 
@@ -202,7 +200,7 @@ def _lists(promise: Promise) -> tuple[Any, Any]:
     if safe is not None:
         return safe.ravel(), nothing[1]
     schedule = None if sum(Fraction(1, token.period) for token in tokens) <= 1 else find_schedule(lengths)
-    return nothing[0], nothing[1] if schedule is None else phases(schedule, len(tokens))
+    return nothing[0], nothing[1] if schedule is None else phases(schedule, [token.members for token in tokens])
 
 
 def rule_state(promise: Promise, learner: Any, stream: Words = NO_STREAM) -> RuleState:

@@ -49,8 +49,6 @@ from evenhand.promises.feasible import check_kinds
 from evenhand.promises.plain import arguments_of
 from evenhand.promises.reading import key_of
 
-__all__ = ["split"]
-
 LONGEST = 1_000_000
 """The longest window that a refusal looks for."""
 

@@ -16,8 +16,6 @@ from evenhand.promises.clause import Clause
 from evenhand.promises.counts import Counts
 from evenhand.protocol import Label
 
-__all__ = ["Standing", "join"]
-
 FIRSTS = {"begun": ("begun",), "first": ("first_by", "first")}
 LARGEST = {"most": "most_at", "worst": "worst_at"}
 SHOWN = ("begun", "times", "first", "first_by", "most", "most_at", "worst", "worst_at", "clock", "plays", "broken")

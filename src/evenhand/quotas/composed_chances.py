@@ -13,8 +13,6 @@ from evenhand.kernels.compose import OPEN, Gradual, entry, kernel
 from evenhand.kernels.flatten import flat, packer
 from evenhand.policy.chances import Chances
 
-__all__ = ["under_rule"]
-
 PLAIN_CALLS = 100
 """How many decisions are gone through as plain Python before the kernels are compiled."""
 

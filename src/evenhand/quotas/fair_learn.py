@@ -31,8 +31,6 @@ from evenhand.quotas.under_quota import Rule, Shares, UnderQuota, as_wished, pro
 from evenhand.registry import register
 from evenhand.rng import Seed
 
-__all__ = ["FairLearn", "at_most_equal_shares"]
-
 
 class FairParams(NamedTuple):
     numerators: Ints

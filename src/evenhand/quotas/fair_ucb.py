@@ -12,8 +12,6 @@ from evenhand.quotas.under_quota import Shares, promise_over
 from evenhand.registry import register
 from evenhand.rng import Seed
 
-__all__ = ["FairUCB"]
-
 
 @register("quotas/fair-ucb")
 class FairUCB(FairLearn):

@@ -23,14 +23,14 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 from evenhand.learners.optimism import learn_mean
-from evenhand.policy.policy import KernelPolicy, Kernels, reason
+from evenhand.policy.kernel_set import Kernels
+from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.reasons import reason
 from evenhand.protocol import Label
 from evenhand.quotas.under_quota import Kept, Shares, promise_over
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
-
-__all__ = ["LFG"]
 
 LARGEST_ETA = 1e300
 PRESSED = reason("largest queue and reward bound together", "optimistic")

@@ -17,8 +17,6 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import entry
 from evenhand.sampling.problem import MOST
 
-__all__ = ["mann_kendall", "rademacher_deviation", "theory_bounds", "vc_deviation"]
-
 
 def mann_kendall(values: Any) -> tuple[int, float, float]:
     """Return the Mann-Kendall trend (S, variance, z) of a series, the variance corrected for ties.

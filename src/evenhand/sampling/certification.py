@@ -41,8 +41,6 @@ from evenhand.sampling.problem import MOST, Draw, Groups, checked_rows
 from evenhand.sampling.worlds import SyntheticModel1
 from evenhand.saving.saved import fill
 
-__all__ = ["Certification"]
-
 Verdict = Literal["certified", "refuted", "undecided", "not_shown"]
 
 

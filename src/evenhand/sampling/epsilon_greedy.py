@@ -25,8 +25,6 @@ from evenhand.sampling.problem import Groups
 from evenhand.sampling.sampler import Costs, Sampler
 from evenhand.sampling.worlds import SyntheticModel1
 
-__all__ = ["EpsilonGreedySampler", "GreedySampler"]
-
 
 @register("sampling/epsilon-greedy")
 class EpsilonGreedySampler(Sampler):

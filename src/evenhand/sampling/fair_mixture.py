@@ -9,8 +9,6 @@ import numpy as np
 
 from evenhand.kernels.arrays import Floats
 
-__all__ = ["fair_mixture", "logistic_optimum"]
-
 NODES = 60
 """Points of the Gauss-Hermite quadrature; the margins are Gaussian, the loss is smooth."""
 

@@ -20,8 +20,6 @@ from evenhand.sampling.pools.examples import Told
 from evenhand.sampling.pools.pools import ArrayPool
 from evenhand.sampling.reweighting import minimax_reweighting
 
-__all__ = ["Collected", "final_classifier", "fresh_risks", "named_columns", "uniform_draw"]
-
 STREAM = 2
 """The stream of a sampler's seed that draws uniformly."""
 

@@ -17,8 +17,6 @@ from evenhand.protocol import Label
 from evenhand.sampling.models.losses import BOUNDED, Loss
 from evenhand.sampling.pools.labels import as_predicted, grouped
 
-__all__ = ["confidence_sequence", "fairness_report", "risk_table"]
-
 
 def confidence_sequence(total: float, n: int, *, delta: float = 0.05) -> tuple[float, float]:
     """Return (low, high) for the mean of losses in [0, 1]: with probability 1 - delta it holds at every n at once.

@@ -32,8 +32,6 @@ from evenhand.sampling.sampler import Costs, Sampler
 from evenhand.sampling.worlds import SyntheticModel1, SyntheticModel2
 from evenhand.saving.saved import fill
 
-__all__ = ["OptimisticSampler", "checked_ties"]
-
 WINDOW = 20
 """How many of a group's last accuracies the trend looks at."""
 TIES = {"random": sampling.RANDOM, "first": sampling.FIRST, "least": sampling.LEAST}

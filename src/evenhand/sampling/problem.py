@@ -24,15 +24,6 @@ from evenhand.kernels.arrays import Floats
 from evenhand.labels import by_label
 from evenhand.protocol import Label, find_label
 
-__all__ = [
-    "MOST",
-    "Draw",
-    "Groups",
-    "checked_rows",
-    "group_index",
-    "per_group",
-]
-
 Groups = int | Sequence[Label]
 """A number of groups, or their labels."""
 MOST = 10**12

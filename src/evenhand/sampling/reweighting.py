@@ -28,8 +28,6 @@ from evenhand.sampling.models.losses import BOUNDED, Loss, checked_loss, row_los
 from evenhand.sampling.pools.labels import checked_labels, grouped
 from evenhand.sampling.problem import MOST
 
-__all__ = ["Reweighted", "minimax_reweighting"]
-
 
 class Reweighted(NamedTuple):
     """What the game ended in.

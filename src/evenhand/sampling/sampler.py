@@ -36,8 +36,6 @@ from evenhand.sampling.pools.rows import Rows
 from evenhand.sampling.problem import MOST, Draw, Groups, per_group
 from evenhand.saving.saved import fill
 
-__all__ = ["Costs", "Sampler"]
-
 Costs = Mapping[Label, float] | Sequence[float] | None
 SAFE = ("", "warm-up: every group in turn", "forced exploration: few samples so far")
 SAFE_START = 10

@@ -19,8 +19,6 @@ from evenhand.sampling.problem import Groups, per_group
 from evenhand.sampling.sampler import Costs, Sampler
 from evenhand.sampling.worlds import SyntheticModel1
 
-__all__ = ["ProportionalSampler", "UniformSampler"]
-
 
 @register("sampling/uniform")
 class UniformSampler(Sampler):

@@ -25,8 +25,6 @@ from evenhand.rng import generator
 from evenhand.sampling.fair_mixture import fair_mixture, logistic_optimum
 from evenhand.sampling.problem import MOST, Draw, group_index
 
-__all__ = ["SyntheticModel1", "SyntheticModel2"]
-
 INSTANCES: dict[str, dict[Label, list[list[float]]]] = {
     "I": {"u": [[-2.0, 2.0], [2.0, -2.0]], "v": [[-1.0, -1.0], [1.0, 1.0]]},
     "II": {"u": [[-1.5, 1.5], [1.5, -1.5]], "v": [[-2.0, -2.0], [2.0, 2.0]]},

@@ -15,8 +15,6 @@ from evenhand.similarity.program import solved
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Chances", "fair_chances"]
-
 MOST_DIFFERENT = 2_000
 """The most people who differ: the program looks at each pair of them again and again, which takes minutes then."""
 PLAIN = "No two people's chances differ by more than the smallest distance that the answers leave possible."

@@ -18,8 +18,6 @@ from evenhand.kernels.arrays import Floats
 from evenhand.similarity.metric_state import MetricState
 from evenhand.similarity.verdicts import Verdict
 
-__all__ = ["clashing", "disputed"]
-
 YIELDS = 1e-9
 """A verdict that must yield by less than this in d^2, or has a smaller price, is not concerned."""
 

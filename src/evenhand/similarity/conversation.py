@@ -18,13 +18,14 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.flatten import flat
 from evenhand.kernels.flatten import names as flat_names
 from evenhand.labels import in_columns, in_order
-from evenhand.policy.conversation import Conversation, locked, untaught
+from evenhand.parameters import untaught
+from evenhand.policy.conversation import Conversation, locked
 from evenhand.protocol import Decision
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.saving.saved import fill
 from evenhand.similarity.auditors import Suspect, checked_auditor
 from evenhand.similarity.gradual import RoundKernels, round_kernels
-from evenhand.similarity.learner import DistanceLearner, Verdict
+from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.metric import CONTRADICTED, EQUAL, MOVED, TAUGHT
 from evenhand.similarity.moments import MomentDistance
 from evenhand.similarity.posterior import PosteriorDistance
@@ -41,8 +42,7 @@ from evenhand.similarity.reading import (
 from evenhand.similarity.robust import ANNOUNCEMENT, robust_belief
 from evenhand.similarity.rule import ALL, EXPLICIT, FIRST, RuleParams, new_state, resized
 from evenhand.similarity.scale import Scale, checked_scale
-
-__all__ = ["Lipschitz", "OnContradiction", "Silence"]
+from evenhand.similarity.verdicts import Verdict
 
 DRAWN, NOBODY = "drawn from the round's fair distribution", "nobody: the fair distribution leaves probability unused"
 OnContradiction = Literal["robust", "refuse"]

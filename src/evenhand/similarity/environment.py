@@ -17,8 +17,6 @@ from evenhand.similarity.metric_state import TEACHING
 from evenhand.similarity.oracles import TIGHT, flag, true_distance
 from evenhand.similarity.rule import draw, learn_reward
 
-__all__ = ["SCORES", "Environment", "answer", "measure", "new_environment", "play", "show"]
-
 SCORES = (
     "regret", "violations", "violated_rounds", "violations_above_zero", "verdicts", "contradictions", "metric_updates",
     "certificate",

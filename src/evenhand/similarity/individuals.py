@@ -38,8 +38,6 @@ from evenhand.similarity.program import Select, checked_select
 from evenhand.similarity.reading import LARGEST_REWARD, MOST_INDIVIDUALS
 from evenhand.similarity.rule import rule_kernels
 
-__all__ = ["Individuals"]
-
 ROUNDS_A_CALL = 1 << 16
 
 

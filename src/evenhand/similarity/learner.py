@@ -27,8 +27,6 @@ from evenhand.similarity.reading import LARGEST_FEATURE
 from evenhand.similarity.structure import Structure, checked_structure, coordinates, count
 from evenhand.similarity.verdicts import Verdict, VerdictLog, growth, refusal
 
-__all__ = ["DistanceLearner", "Structure", "Verdict", "coordinates"]
-
 DOUBLINGS = 12
 """How often a radius that was not given may double before verdicts count as contradictory: a factor of 4096."""
 

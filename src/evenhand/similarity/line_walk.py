@@ -22,8 +22,6 @@ from scipy.special import logsumexp
 
 from evenhand.kernels.arrays import Bools, Floats, Ints
 
-__all__ = ["RATES", "Answers", "Metrics", "log_weights", "rate_density", "start", "walk", "wrong_under"]
-
 RATES = (np.arange(800) + 0.5) / 1600.0
 """Midpoints of [0, 1/2], over which rates are integrated."""
 

@@ -13,17 +13,6 @@ from evenhand.kernels.halfspaces import Simplex, simplex
 from evenhand.rng import stream
 from evenhand.saving.saved import fill
 
-__all__ = [
-    "CONTRADICTING",
-    "TEACHING",
-    "MetricState",
-    "empty_state",
-    "grown",
-    "pack_metric",
-    "restored_state",
-    "saved_arrays",
-]
-
 TEACHING, CONTRADICTING = 0, 1
 """Where `MetricState.tally` counts the verdicts that taught, and those that contradicted every metric."""
 

@@ -22,8 +22,6 @@ from scipy.special import betaln, logsumexp, xlogy
 from evenhand.kernels.arrays import Bools, Floats
 from evenhand.similarity.line_walk import Answers, wrong_under
 
-__all__ = ["ALARM", "Misfit", "misfit"]
-
 ALARM = 20.0
 """From this e-value on no metric is believed to fit."""
 

@@ -19,8 +19,6 @@ from evenhand.rng import Seed, draw_seed, stream
 from evenhand.similarity.gradual import gradual
 from evenhand.similarity.reading import LARGEST_FEATURE
 
-__all__ = ["Auditor", "MahalanobisOracle", "Pair", "Truth", "checked_matrix", "flag", "true_distance"]
-
 Pair = tuple[int, int]
 Auditor = Callable[[Floats, Floats], list[Pair]]
 """Anything that takes contexts (k, d) and probabilities (k,) and returns the pairs that were treated too

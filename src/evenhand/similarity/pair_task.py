@@ -9,8 +9,6 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.frames import as_pandas, is_frame
 from evenhand.kernels.arrays import Floats
 
-__all__ = ["PairTask", "checked_people"]
-
 
 class _PairTask(NamedTuple):
     id: int

@@ -23,8 +23,6 @@ from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.fair_program import CAPPED, Tree, prices, solve, tree
 from evenhand.similarity.gradual import gradual
 
-__all__ = ["FairProgram", "Select", "checked_select", "fair_distribution", "solved"]
-
 Select = Literal["one", "many"]
 
 LARGEST = 1e300

@@ -25,11 +25,9 @@ from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.halfspaces import walk
 from evenhand.registry import register
 from evenhand.rng import Seed
-from evenhand.similarity.learner import DistanceLearner, Structure
+from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.metric import CONTRADICTED, NOTHING, TAUGHT, append, dull, farthest, opened, width
-
-__all__ = ["ProjectedVolumeDistance"]
-
+from evenhand.similarity.structure import Structure
 
 BURN, KEEP = 20, 60
 """Steps of the walk per coordinate: before the first point counts, and those that count."""

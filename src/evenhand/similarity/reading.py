@@ -14,11 +14,6 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import in_order
 from evenhand.similarity.metric import EQUAL
 
-__all__ = [
-    "LARGEST_FEATURE", "LARGEST_REWARD", "MOST_INDIVIDUALS", "Pairs", "Ticket", "read_contexts", "read_pairs",
-    "read_rewards", "read_theta", "read_verdicts",
-]  # fmt: skip
-
 Pairs = Iterable[tuple[int, int]]
 
 LARGEST_REWARD = 1e9

@@ -19,21 +19,6 @@ from evenhand.kernels.fair_program import Tree, prices, solve, tree
 from evenhand.kernels.random import uniform
 from evenhand.similarity.metric import CONTRADICTED, NOTHING, certified, direct, interval, width
 
-__all__ = [
-    "ALL",
-    "EXPLICIT",
-    "FIRST",
-    "PolicyState",
-    "RuleParams",
-    "decide",
-    "draw",
-    "learn_reward",
-    "learn_verdicts",
-    "new_state",
-    "resized",
-    "rule_kernels",
-]
-
 PASSES = 4
 """How often a round's program may be solved again because a certificate moved one of its tight pairs."""
 

@@ -16,8 +16,6 @@ from evenhand.parameters import Parameters
 from evenhand.registry import register
 from evenhand.similarity.reading import LARGEST_FEATURE
 
-__all__ = ["Scale", "checked_scale"]
-
 
 @register("similarity/scale", kind="part")
 class Scale(Parameters):

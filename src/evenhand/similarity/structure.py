@@ -12,8 +12,6 @@ from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 
-__all__ = ["Structure", "checked_structure", "coordinates", "count"]
-
 Structure = Literal["symmetric", "full", "diagonal"] | Sequence[Sequence[int]]
 
 

@@ -10,8 +10,6 @@ import numpy as np
 from evenhand.kernels.arrays import Floats
 from evenhand.similarity.metric import EQUAL
 
-__all__ = ["Verdict", "VerdictLog", "growth", "refusal"]
-
 NAMED = 5
 """So many of the verdicts that stand against a refused one are described."""
 

@@ -26,8 +26,6 @@ from evenhand.similarity.scale import Scale
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Appearance", "LinearContexts", "TableIndividuals"]
-
 Appearance = Literal["orthant", "ball", "clustered", "adversarial"]
 KINDS = {
     "orthant": environments.ORTHANT,

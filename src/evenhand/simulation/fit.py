@@ -14,8 +14,6 @@ from evenhand.protocol import Decision
 from evenhand.simulation.loop import foreign_learner
 from evenhand.simulation.world import KernelWorld
 
-__all__ = ["check_fit", "check_world"]
-
 REPLICATING = ("arms", "check_policy", "replicate")
 STEPPED = ("arms", "scores", "reset", "observe", "respond")
 """What a world has that is simulated, see `evenhand.protocol`."""

@@ -28,8 +28,6 @@ from evenhand.rng import generator
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Course", "Given", "check_given", "over_time", "read_given", "said_in"]
-
 OFFERS = "a bool array (rounds, n_arms), the labels on offer in each round, a log, or a function (round, rng) -> labels"
 SEGMENTS = "a text or a whole number for each round, a log, or a function (round, rng) -> segment"
 CHANGES = "a dict round -> eh.Promise or shares, with whole rounds from 2 on"

@@ -28,9 +28,6 @@ from evenhand.studies.store.integrity import damages
 from evenhand.studies.store.schema import SNAPSHOTS, STUDIES
 from evenhand.studies.store.store import Store
 
-__all__ = ["Verification", "verify"]
-
-
 KEPT = {True: "kept", False: "broken", None: "not due yet"}
 
 

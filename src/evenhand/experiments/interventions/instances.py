@@ -17,8 +17,6 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions import CausalModel, Problem
 from evenhand.kernels.arrays import Floats, Ints
 
-__all__ = ["Conditions", "instance", "three_nodes"]
-
 VALUES = 20
 FLIP = 0.01
 POOL = 400

@@ -42,8 +42,6 @@ from evenhand.simulation.tasks import run_all
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["expected_seconds"]
-
 QUICK: dict[str, Any] = {"trials": 1, "rounds": 3, "batch": 10, "test_rows": 200, "checkpoints": 3}
 REDUCED: dict[str, Any] = {"trials": 3, "rounds": 200, "mixed_precision": True}
 

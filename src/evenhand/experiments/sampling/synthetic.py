@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
+from evenhand.experiments.claims import Claim, Verdict
+from evenhand.experiments.framework import Report, Runner, experiment
 from evenhand.experiments.sampling.settings import Curves, Synthetic
 from evenhand.experiments.sampling.trials import Scheme, run_trials
 from evenhand.plots.sampling import plot_mixture, plot_risk_curves, plot_worst_risk
@@ -27,8 +28,6 @@ from evenhand.simulation.tasks import run_all
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["fig1", "fig2", "fig8", "fig10", "reweighting"]
 
 GROUPS = ["u", "v"]
 INSTANCES: tuple[Any, ...] = ("I", "II")

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.experiments.framework import Claim, Report, Runner, experiment
+from evenhand.experiments.claims import Claim
+from evenhand.experiments.framework import Report, Runner, experiment
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.plots.similarity import plot_total, plot_violations
 from evenhand.plots.style import figure
@@ -29,8 +30,6 @@ from evenhand.similarity import (
 from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.program import Select
 from evenhand.similarity.worlds import Appearance
-
-__all__ = ["Settings", "adversary", "many", "regret", "violations"]
 
 FLAT = Claim(
     "Violations above epsilon stop: their number is flat or logarithmic in T",

@@ -19,8 +19,6 @@ from evenhand.sampling.problem import MOST
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["collect", "group_errors"]
-
 Test = Callable[[Any], Any]
 
 

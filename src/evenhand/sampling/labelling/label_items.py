@@ -16,8 +16,6 @@ from evenhand.protocol import Label, find_label, label_of, places
 from evenhand.rng import generator
 from evenhand.sampling.problem import MOST, checked_rows
 
-__all__ = ["LABELLED", "OPEN", "PURPOSES", "REJECTED", "WAITING", "Items"]
-
 WAITING, OPEN, LABELLED, REJECTED = range(4)
 PURPOSES = ("training", "validation")
 

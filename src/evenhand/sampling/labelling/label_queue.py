@@ -20,7 +20,8 @@ from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ClosedTicketError, ExhaustedError, UnknownTicketError, wanted
 from evenhand.frames import is_frame
 from evenhand.labels import order_of
-from evenhand.policy.conversation import Conversation, locked, untaught
+from evenhand.parameters import untaught
+from evenhand.policy.conversation import Conversation, locked
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed, child, draw_seed
@@ -42,8 +43,6 @@ from evenhand.sampling.sampler import Sampler
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["LabelQueue", "Task"]
 
 
 @register("sampling/label-queue", kind="part")

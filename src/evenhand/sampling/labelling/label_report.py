@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from evenhand.sampling.sampler import Sampler
 
-__all__ = ["annotations_table", "labelled_table", "progress_table"]
-
 
 def labelled_table(sampler: Sampler, items: Items, places: Ints, purpose: str) -> pd.DataFrame:
     """Return the labelled items that train or validate, in the order in which the model got them."""

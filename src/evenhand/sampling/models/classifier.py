@@ -17,8 +17,6 @@ from evenhand.parameters import Parameters
 from evenhand.protocol import Label
 from evenhand.sampling.pools.rows import Rows
 
-__all__ = ["Classifier"]
-
 
 class Classifier(Parameters, ABC):
     """A model with `predict` and `predict_proba`; one that is trained writes `learned_codes`, `learned_probabilities`.

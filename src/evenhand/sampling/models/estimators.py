@@ -20,8 +20,6 @@ from evenhand.sampling.models.classifier import Classifier
 from evenhand.sampling.models.recipes import made, recipe
 from evenhand.sampling.pools.rows import Rows
 
-__all__ = ["EstimatorModel", "random_states"]
-
 ENOUGH = 1000
 """A classifier that cannot be trained on so many rows does not fail for lack of rows."""
 

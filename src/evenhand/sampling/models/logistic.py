@@ -31,8 +31,6 @@ from evenhand.sampling.pools.rows import Rows
 from evenhand.sampling.problem import MOST, checked_rows
 from evenhand.saving.saved import fill
 
-__all__ = ["LogisticModel"]
-
 TOLERANCE = 1e-8
 """How far a coefficient may be from the optimum."""
 WIDE = 128

@@ -19,8 +19,6 @@ from evenhand.protocol import Label
 from evenhand.sampling.models.logistic import LogisticModel
 from evenhand.sampling.pools.rows import Rows
 
-__all__ = ["BOUNDED", "LOSSES", "SMALLEST", "Loss", "checked_loss", "row_losses", "summed_losses"]
-
 Loss = str | Callable[[Any, Any], Any]
 LOSSES = ("zero_one", "log", "false_negative", "false_positive")
 BOUNDED = ("zero_one", "false_negative", "false_positive")

@@ -18,8 +18,6 @@ from evenhand.sampling.pools.examples import Examples, Told
 from evenhand.sampling.pools.rows import Rows
 from evenhand.sampling.problem import MOST
 
-__all__ = ["Trainer"]
-
 MANY = 10
 """Validation rows of a group that should have shown its risk."""
 

@@ -16,8 +16,6 @@ from evenhand.sampling.pools.labels import Classes
 from evenhand.sampling.pools.rows import Rows
 from evenhand.sampling.problem import checked_rows
 
-__all__ = ["Examples", "Told"]
-
 
 class Told(NamedTuple):
     """Checked rows of one draw: features (n, ...), labels, a data frame's columns, and how many of them train: the

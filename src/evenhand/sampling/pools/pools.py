@@ -26,8 +26,6 @@ from evenhand.rng import generator
 from evenhand.sampling.pools.labels import checked_labels, grouped
 from evenhand.sampling.problem import MOST, Draw, group_index
 
-__all__ = ["ArrayPool", "label_pairs"]
-
 
 @register("sampling/array-pool", kind="world")
 class ArrayPool:

@@ -16,8 +16,6 @@ from evenhand.kernels.arrays import Floats
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TableFeatures"]
-
 
 class TableFeatures:
     """An encoder learned from one frame: `transform` gives (n, d) numbers, `names` what they mean.

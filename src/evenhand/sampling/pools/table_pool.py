@@ -20,8 +20,6 @@ from evenhand.sampling.pools.table_features import TableFeatures
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TablePool", "groups_in"]
-
 
 @register("sampling/table-pool", kind="world")
 class TablePool(ArrayPool):
