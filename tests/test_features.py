@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.data.encoding import fitted
-from evenhand.data.features import categories
+from evenhand.data.encoding import categories, fitted
 from evenhand.data.tables import numbers
 from evenhand.errors import TableError
 from tests.naming import named

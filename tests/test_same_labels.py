@@ -13,8 +13,7 @@ import pyarrow as pa
 import pytest
 
 import evenhand as eh
-from evenhand.data.encoding import Encoder
-from evenhand.data.features import categories
+from evenhand.data.encoding import Encoder, categories
 from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
 from evenhand.groups.problem import Groups
 from evenhand.interventions import CSR, CausalModel, Problem

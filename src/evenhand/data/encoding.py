@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from numbers import Number
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
 from evenhand.arguments import as_floats, one_of
-from evenhand.data.features import MANY, categories
-from evenhand.data.tables import column, numbers, places_in
+from evenhand.data.tables import cells, column, holds_times, levels, numbers, places_in
 from evenhand.errors import ArgumentError, TableError, nearest, wanted, wanted_one_of
 from evenhand.frames import as_pandas, row_frame
 from evenhand.kernels.arrays import Floats
@@ -19,6 +20,56 @@ from evenhand.saving.objects import described, rebuilt
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+MOST_CODES = 50
+"""How many values text may have in any case; text with more that differs in most rows is taken for an identifier."""
+MANY = 1000
+"""More categories than this in a column are refused."""
+
+_DAYS = (
+    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}",
+    r"\d{1,2}[-/.]\d{1,2}[-/.]\d{4}",
+    r"\d{4}-(0[1-9]|1[0-2])",
+    r"\d{1,2}[ -][A-Z][a-z]{2,8}[ -]\d{4}",
+    r"[A-Z][a-z]{2,8} \d{1,2}, ?\d{4}",
+)
+_TIME = re.compile(rf"({'|'.join(_DAYS)})([T ]\d{{1,2}}:\d{{2}}\b.*)?|\d{{1,2}}:\d{{2}}(:\d{{2}}(\.\d+)?)?")
+
+
+def categories(frame: pd.DataFrame, name: str) -> list[Any] | None:
+    """Return the categories of a column in natural order, ordered ones in theirs; None for numbers and truth values.
+
+    Raises
+    ------
+    TableError
+        If a cell is empty, or the column holds dates, times, durations, text that differs in most rows, or more than
+        1000 categories.
+    """
+    import pandas as pd
+
+    values = cells(frame, name)
+    declared = values.dtype if isinstance(values.dtype, pd.CategoricalDtype) else None
+    if holds_times(values) or (declared is None and all(map(_reads_as_time, values))):
+        mend = "turn dates and durations into numbers, such as days since the earliest, or leave it out of features="
+        raise TableError(wanted(f"column {name!r}", "numbers or categories", values.iloc[0], mend))
+    numeric = pd.api.types.is_numeric_dtype(values.dtype)
+    if declared is None and (numeric or all(isinstance(value, (Number, np.bool_)) for value in values)):
+        return None
+    found = levels(frame, name) if declared is None or not declared.ordered else list(map(str, declared.categories))
+    if declared is None and len(found) > max(MOST_CODES, len(values) / 2):
+        mend = "leave an identifier out of features=; give categories the dtype 'category'"
+        got = f"{len(found)} in {len(values)} rows"
+        raise TableError(wanted(f"column {name!r}", "text with few values", got, mend))
+    if len(found) > MANY:
+        mend = "leave it out of features=, or merge rare ones"
+        raise TableError(wanted(f"column {name!r}", f"at most {MANY} categories", len(found), mend))
+    return found
+
+
+def _reads_as_time(value: Any) -> bool:
+    return isinstance(value, str) and _TIME.fullmatch(value.strip()) is not None
+
 
 Unseen = Literal["refuse", "ignore"]
 RARE = 0.01
