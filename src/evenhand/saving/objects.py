@@ -192,6 +192,8 @@ class _Recipes(_Writer):
             return {"registered": part}
         if isinstance(value, np.ufunc) and vars(np).get(value.__name__) == value:
             return {"ufunc": value.__name__}
+        if isinstance(value, type) and value.__module__.startswith(PARTS):
+            return {"class": f"{value.__module__}:{value.__qualname__}"}
         if type(value) in (list, tuple):
             return {type(value).__name__: [self._inside(f"[{n}]", item) for n, item in enumerate(value)]}
         return super()._node(value)
@@ -211,9 +213,6 @@ class _Recipes(_Writer):
         outside, self.what = self.what, self.what + place
         written, self.what = self.write(value), outside
         return written
-
-    def _allowed(self, value: Any) -> bool:
-        return super()._allowed(value) or value.__module__.startswith(PARTS)
 
     def _refuse(self, value: Any) -> Any:
         name = getattr(value, "__name__", type(value).__name__)
