@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from evenhand.errors import ArgumentError, ClosedTicketError, TableError, TicketError, UnknownTicketError
 from evenhand.interventions import CSR, SRIS, CausalModel, OneShot, Problem, SimulatedTrial, TwoStageCSR
-from evenhand.interventions.draws import Draws
 from evenhand.interventions.frames import evidence_of
+from evenhand.interventions.measures import Draws
 from evenhand.interventions.phases import phase_count, phase_sizes, rounded
 from evenhand.saving import state
 from tests.interventions.examples import mediated, two_attributes

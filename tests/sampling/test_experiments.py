@@ -78,7 +78,7 @@ def test_absent_files_are_named(tmp_path, monkeypatch):
 
 
 def picture_task(seed):
-    from evenhand.experiments.sampling.image_tasks import Task
+    from evenhand.experiments.sampling.images import Task
 
     rng = np.random.default_rng(seed)
     y, group = rng.integers(0, 2, 240), rng.choice(["u", "v"], 240)

@@ -28,21 +28,56 @@ from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.bets import Bets
 from evenhand.interventions.cells import Evidence
-from evenhand.interventions.deliveries import Deliveries
+from evenhand.interventions.counts import Counts
 from evenhand.interventions.ends import ends_of, shown_ends
 from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.judgement import fair, low, unfair
 from evenhand.interventions.meaning import of_tests, supposed
+from evenhand.interventions.model import CausalModel
 from evenhand.interventions.phases import Phase, looks, schedule
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.program import Rows
 from evenhand.interventions.report import Ends, Status
 from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, OUTCOME_NEAR, Search
 from evenhand.interventions.shown import Delivery
+from evenhand.interventions.structure import Structure
 from evenhand.interventions.verdicts import estimated, growth, shown_fair, shown_unfair, shown_worse
 from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.policy.conversation import locked
 from evenhand.registry import register
+
+
+def through_v_alone(model: CausalModel, structure: Structure) -> bool:
+    """Return whether S reaches Y through V alone and no parent of V hangs on S: then trials of every value of S speak
+    of each."""
+    return set(model.parents) == set(model.states) and not structure.children
+
+
+class Deliveries:
+    """What was told, delivery by delivery.
+
+    Parameters
+    ----------
+    problem : the problem.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.through_v = through_v_alone(problem.model, problem.structure)
+        self._counts = Counts(problem.cells, problem.own)
+        self.bets = Bets(self._counts, self.through_v)
+        self.kept: list[Any] = []
+        """The deliveries as files keep them."""
+
+    def add(self, told: Evidence, *, logged: bool) -> None:
+        """Take in a delivery."""
+        rows = told.rows.reshape(-1)
+        at = np.flatnonzero(rows)
+        self.learn(Delivery(at, rows[at], logged))
+
+    def learn(self, delivery: Delivery) -> None:
+        """Take in a delivery as files keep it."""
+        self.kept.append(delivery)
+        self.bets.learn(self._counts.dense(delivery.at, delivery.times), delivery.logged)
 
 
 @register("interventions/csr")
