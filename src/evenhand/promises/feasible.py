@@ -55,12 +55,14 @@ def spaced_alone(promise: Any) -> bool:
 def tokens_of(promise: Any) -> list[Token]:
     """Return the tokens of the windows, those of short periods first.
 
-    Where several arms are played in a round, as many tokens of a window as it has arms may be due at once, and a window
-    of more plays is kept by shorter ones.
+    Where several arms are played in a round, as many tokens of a window may be due at once as a round is sure to offer
+    of its arms, one where arms come and go. A window of more plays is kept by fewer tokens of shorter windows: j of
+    them come j floor(w / b) times in any w rounds.
     """
     plays = [(members, n, w) for members, (n, w) in promise.windows]
     if promise.plays > 1:
-        plays = [(a, n, w) if n <= len(a) else (a, len(a), w * len(a) // n) for a, n, w in plays]
+        fixed = promise.offers == "all"
+        plays = [(members, *_fewer(n, w, len(members) if fixed else 1)) for members, n, w in plays]
     if sum(n for _, n, _ in plays) > MOST_TOKENS:
         raise SharesError(
             wanted("windows", f"at most {MOST_TOKENS:,} plays in all windows", sum(n for _, n, _ in plays))
@@ -69,6 +71,12 @@ def tokens_of(promise: Any) -> list[Token]:
     periods = chain([w for _, w in alone]) if alone else []
     tokens = [Token(members, w, b) for (members, w), b in zip(alone, periods, strict=True)]
     return sorted(tokens, key=lambda token: token.period)
+
+
+def _fewer(plays: int, rounds: int, most: int) -> tuple[int, int]:
+    """Return a window of at most so many plays that keeps this one, of the least density."""
+    fewer = [(j, rounds // -(-plays // j)) for j in range(1, min(plays, most) + 1)]
+    return min(fewer, key=lambda one: (Fraction(*one), -one[0]))
 
 
 def settle_offers(promise: Any, given: Any) -> Any:
@@ -334,7 +342,7 @@ def _reasons_against(promise: Any, always: Sequence[Label]) -> Iterator[str]:
         return
     if any(clause.kind != "window" for clause in promise.clauses):
         yield f"offers: no rule is known that keeps windows beside shares or caps while arms come and go; {mend}"
-    tokens = tokens_of(promise)
+    tokens = tokens_of(promise.varied(offers="any"))
     short, least = min(token.window for token in tokens), -(-len(tokens) // promise.plays)
     if short < least:
         yield (
