@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from evenhand.errors import SharesError, figure, wanted
 from evenhand.promises.clause import Clause
-from evenhand.promises.reading import MOST_TOKENS, Members, overlap, scale_down
+from evenhand.promises.reading import MOST_TOKENS, Members, key_of, overlap, scale_down
 from evenhand.promises.schedules import find_schedule
 from evenhand.promises.windows import chain, safe_states
 from evenhand.protocol import Label, find_label
@@ -87,7 +87,7 @@ def settle_offers(promise: Any, given: Any) -> Any:
     SharesError
         If no rule is known that keeps the promise so.
     """
-    offers = _read_offers(given, promise.arms)
+    offers = _read_offers(given, promise.arms, promise.plays)
     refused = _refuse_together(promise)
     if refused is None and offers in (None, "all"):
         varied = _refuse_varied(promise, ()) if offers is None else "said"
@@ -118,14 +118,14 @@ def check_sums(promise: Any) -> None:
         raise SharesError(refused)
 
 
-def _read_offers(given: Any, arms: tuple[Label, ...]) -> Any:
+def _read_offers(given: Any, arms: tuple[Label, ...], plays: int) -> Any:
     if given is None or (isinstance(given, str) and given in ("any", "all")):
         return given
-    what = '"any", "all", or a list of arms of which every offer holds as many as are played'
+    what = f'"any", "all", or a list of arms of which every offer holds {plays}, as many as are played'
     if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
         raise SharesError(wanted("offers", what, given))
     places = [find_label(arm, arms) for arm in given]
-    if not places or None in places or len(set(places)) < len(places):
+    if len(places) < plays or None in places or len(set(places)) < len(places):
         raise SharesError(wanted("offers", what, given, f"the arms are {list(arms)}"))
     return tuple(arms[place] for place in sorted(place for place in places if place is not None))
 
@@ -140,11 +140,14 @@ def _refuse_together(promise: Any) -> str | None:
     for name, named in (("shares", sets), ("windows", [*sets, *windowed])):
         if clash := overlap(named):
             return f"{name}: {clash[0]} and {clash[1]} overlap; a set must lie inside another or apart from it"
-    floors = any(promise.shares) or any(share for _, share in promise.sets)
-    if promise.windows and promise.plays > 1 and (floors or promise.caps):
-        other = "shares" if floors else "caps"
+    if promise.windows and promise.plays > 1 and (promise.owes or promise.caps):
+        other = "shares" if promise.owes else "caps"
         beside = f"{other} with plays={promise.plays}"
         return f"windows: no rule is known that keeps windows beside {beside}; use one play a round"
+    for members, share in [*zip(zip(promise.arms), promise.shares, strict=True), *promise.sets]:
+        if share > len(members):
+            mend = "no arm is played twice in a round"
+            return wanted(f"shares[{key_of(members)!r}]", f"at most {len(members)}", str(share), mend)
     return _refuse_rates([clause for clause in promise.clauses if clause.kind != "cap"], promise.plays)
 
 
@@ -319,9 +322,7 @@ def _reasons_against(promise: Any, always: Sequence[Label]) -> Iterator[str]:
                 f"offer may hold only one of them; {mend}"
             )
     caps = {arm: cap for arm, cap in zip(promise.arms, promise.caps or (), strict=False) if cap is not None and cap < 1}
-    if caps and 0 < len(always) < promise.plays:
-        yield wanted("offers", f"at least {promise.plays} arms without caps, one for each play", list(always), mend)
-    elif caps and not always:
+    if caps and not always:
         arm, cap = min(caps.items(), key=lambda one: one[1])
         rounds = next(t for t in range(1, LOOK**2) if t > math.ceil(cap * t) + math.floor(promise.cap_tolerance))
         yield (

@@ -20,7 +20,8 @@ def without(promise: Promise, arm: Label, retired: Sequence[Label]) -> Promise:
     gone, place = {*retired, arm}, promise.arms.index(arm)
     offers = promise.offers
     if not isinstance(offers, str):
-        offers = tuple(other for other in offers if other != arm) or "any"
+        stay = tuple(other for other in offers if other != arm)
+        offers = stay if len(stay) >= promise.plays else "any"
     return promise.varied(
         shares=_put(promise.shares, place, Fraction(0)),
         sets=tuple(one for one in promise.sets if not gone.issuperset(one[0])),
