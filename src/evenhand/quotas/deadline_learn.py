@@ -48,8 +48,7 @@ from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set, key_of
 from evenhand.promises.rule import look_work as composed_work
 from evenhand.promises.rule import rule_parameters, rule_state
-from evenhand.promises.versions import named_as
-from evenhand.protocol import Label, arm_labels
+from evenhand.protocol import Label
 from evenhand.quotas.changes import Changes
 from evenhand.quotas.composed import draw_for, draw_ranked
 from evenhand.quotas.deadlines import (
@@ -63,13 +62,10 @@ from evenhand.quotas.deadlines import (
 )
 from evenhand.quotas.held import always, has_room, holding
 from evenhand.quotas.segments import Segment, Segments, Stacked, enter_stacked, read_segment
-from evenhand.quotas.under_quota import Ranking, Rule, Shares, UnderQuota, rank_wish, update_learner
+from evenhand.quotas.under_quota import SILENT, Ranking, Rule, Shares, UnderQuota, alone, rank_wish, update_learner
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
-
-SILENT = {"tolerance": 0.0, "plays": 1, "cap_tolerance": 0.0}
-"""What arguments are that say nothing; the others are None."""
 
 
 @register("quotas/deadline-learn")
@@ -188,14 +184,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     def _promised(learner: Any, shares: Any, said: dict[str, Any], arms: Any) -> Promise:
         """Return the promise, given as such or by its parts."""
         if isinstance(shares, Promise):
-            for name, value in said.items():
-                if value != SILENT.get(name):
-                    mend = "say it in the promise"
-                    raise ArgumentError(wanted(name, "nothing beside a promise, which says it all", value, mend))
-            stated = shares if arms is None else named_as(shares, arm_labels(arms))
-            if arms is not None and set(arm_labels(arms)) != set(stated.arms):
-                raise ArgumentError(wanted("arms", f"the arms of the promise {list(shares.arms)}", arms))
-            return stated
+            return alone(shares, said, arms)
         named = isinstance(shares, Mapping) or hasattr(shares, "to_dict")
         if arms is None and (not named or any(map(is_set, shares))):
             arms = getattr(learner, "arms", None)

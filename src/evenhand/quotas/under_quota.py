@@ -41,7 +41,8 @@ from evenhand.policy.reasons import FORCED, reason
 from evenhand.promises.pick import BY_CAP, BY_DEADLINE, BY_LOT, BY_NO_RANK
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set
-from evenhand.protocol import Label
+from evenhand.promises.versions import named_as
+from evenhand.protocol import Label, arm_labels
 from evenhand.quotas.composed_chances import under_rule
 from evenhand.quotas.foreign import asked, go_down, wishes
 from evenhand.quotas.held import CALLED_FROM_PYTHON, always, no_wish, propose, recall, settle
@@ -51,6 +52,8 @@ Shares = Sequence[Any] | Mapping[Label, Any]
 Kept = Literal["at every round", "at the horizon", "in the long run"]
 """When a policy keeps its promise."""
 
+SILENT = {"tolerance": 0.0, "plays": 1, "cap_tolerance": 0.0}
+"""What arguments of a promise are that say nothing; the others are None."""
 WISH = reason("the learner's wish", "learner")
 CAPPED = reason("an arm ranked higher has reached its cap", "forced")
 UNRANKED = reason("the learner ranked no other arm on offer")
@@ -220,6 +223,24 @@ NOT_KNOWN = Kernels(as_wished, update_learner, unknown)
 """Of a learner from elsewhere, which is called between the rule's kernels."""
 
 
+def alone(promise: Promise, said: Mapping[str, Any], arms: int | Sequence[Label] | None) -> Promise:
+    """Return a promise that is given as such, its arms by their names among `arms`.
+
+    Raises
+    ------
+    ArgumentError
+        If anything is said beside it, or these are other arms.
+    """
+    for name, value in said.items():
+        if value != SILENT.get(name):
+            mend = "say it in the promise"
+            raise ArgumentError(wanted(name, "nothing beside a promise, which says it all", value, mend))
+    stated = promise if arms is None else named_as(promise, arm_labels(arms))
+    if arms is not None and set(arm_labels(arms)) != set(stated.arms):
+        raise ArgumentError(wanted("arms", f"the arms of the promise {list(promise.arms)}", arms))
+    return stated
+
+
 def promise_over(
     learner: Any, shares: Any, tolerance: Any, arms: int | Sequence[Label] | None, plays: int = 1
 ) -> Promise:
@@ -229,7 +250,7 @@ def promise_over(
         if not simple:
             mend = "DeadlineLearn keeps every promise"
             raise ArgumentError(wanted("shares", "a promise of shares of single arms alone", str(shares), mend))
-        return shares
+        return alone(shares, {"tolerance": tolerance, "plays": plays}, arms)
     if arms is None and not isinstance(shares, Mapping) and not hasattr(shares, "to_dict"):
         arms = getattr(learner, "arms", None)
     if isinstance(shares, Mapping) and any(map(is_set, shares)):
