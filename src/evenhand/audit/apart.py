@@ -113,11 +113,12 @@ def judge_all_orders(owed: AuditedPromise, logs: Sequence[tuple[Rounds, tuple[La
     import pandas as pd
 
     known, rows = places(owed.promise.arms), []
-    for segment in in_natural_order(distinct(name for _, names in logs for name in names)) or [None]:
-        inside = [Inside(log, _rounds_of(segment, log, names)) for log, names in logs]
-        for clause in (term.clause for term in owed.terms):
-            mine = [known[arm] for arm in clause.arms]
-            each = [log.played(mine) for log in inside]
+    segments = in_natural_order(distinct(name for _, names in logs for name in names)) or [None]
+    inside = {one: [Inside(log, _rounds_of(one, log, names)) for log, names in logs] for one in segments}
+    for clause in (term.clause for term in owed.terms):
+        mine = [known[arm] for arm in clause.arms]
+        for segment in segments:
+            each = [log.played(mine) for log in inside[segment]]
             plays = sum(len(log.ticks) for log in each)
             rows.append(row_of(clause, segment) | {"plays": plays, "broken_by": _broken_by(clause, each)})
     table, rounds = pd.DataFrame(rows), tuple(log.size for log, _ in logs)
