@@ -189,26 +189,26 @@ def _rate(clauses: Sequence[Clause]) -> Fraction:
     """Return the plays a round that floors and windows need: of a set its own rate, or that of its parts if it is
     more."""
     windows = sum((Fraction(*clause.rate) for clause in clauses if isinstance(clause.rate, tuple)), Fraction(0))
-    return windows + _nest(clauses, lambda clause: clause.rate)
+    return windows + need_of(clauses, lambda clause: clause.rate)
 
 
 def _due(clauses: Sequence[Clause], rounds: int) -> int:
     """Return how many plays fall due in so many rounds."""
     windows = sum(n * (rounds // w) for n, w in (c.rate for c in clauses if isinstance(c.rate, tuple)))
-    return windows + _nest(clauses, lambda clause: max(0, math.floor(clause.rate * rounds - clause.slack)))
+    return windows + need_of(clauses, lambda clause: max(0, math.floor(clause.rate * rounds - clause.slack)))
 
 
-def _nest(clauses: Sequence[Clause], amount: Callable[[Any], Any]) -> Any:
+def need_of(clauses: Sequence[Clause], amount: Callable[[Any], Any]) -> Any:
     """Return the sum over the outermost floors of what each needs, or its parts together if that is more."""
-    needed: list[Any] = []
+    each: list[Any] = []
     outermost: dict[Label, int] = {}
     for clause in sorted((c for c in clauses if c.kind == "floor"), key=lambda c: len(c.arms)):
         inside = {outermost[arm] for arm in clause.arms if arm in outermost}
-        outermost.update(dict.fromkeys(clause.arms, len(needed)))
-        needed.append(max(amount(clause), sum(needed[part] for part in inside)))
+        outermost.update(dict.fromkeys(clause.arms, len(each)))
+        each.append(max(amount(clause), sum(each[part] for part in inside)))
         for part in inside:
-            needed[part] = 0
-    return sum(needed)
+            each[part] = 0
+    return sum(each)
 
 
 def _fewest(clauses: list[Clause], clash: Callable[[list[Clause]], bool]) -> list[Clause]:
@@ -269,7 +269,7 @@ def _refuse_windows(promise: Any, caps: dict[Label, Fraction | None]) -> str | N
     if capped is not None:
         return f"windows: arm {capped!r} has a window and a cap, and no rule is known that keeps both; drop one of them"
     tokens = tokens_of(promise)
-    needed = sum((Fraction(1, token.period) for token in tokens), _nest(promise.clauses, lambda clause: clause.rate))
+    needed = sum((Fraction(1, token.period) for token in tokens), need_of(promise.clauses, lambda clause: clause.rate))
     if needed <= promise.plays:
         return None
     if all(clause.kind == "window" and len(clause.arms) == 1 for clause in promise.clauses) and promise.plays == 1:
