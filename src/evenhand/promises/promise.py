@@ -37,6 +37,7 @@ from evenhand.promises.parts import read_parts
 from evenhand.promises.plain import ARGUMENTS, TABLES, arguments_of, as_data, as_given
 from evenhand.promises.reading import Members
 from evenhand.promises.split import split
+from evenhand.promises.stretches import position_of
 from evenhand.protocol import Label
 from evenhand.registry import register
 
@@ -252,12 +253,6 @@ class Promise(Shown):
         """Return how many pulls each arm must have had at the end of round t: max(0, floor(r_i t) - floor(alpha))."""
         return [max(0, share.numerator * round // share.denominator - self.slack) for share in self.shares]
 
-    def most(self, round: int) -> list[float]:
-        """Return how many plays each arm may have at the end of round t, infinity where it has no cap."""
-        caps = self.caps or (None,) * len(self.arms)
-        ahead = math.floor(self.cap_tolerance)
-        return [math.inf if cap is None else -(-cap.numerator * round // cap.denominator) + ahead for cap in caps]
-
     def kept(self, pulls: Any, round: int) -> bool:
         """Return whether pulls, a list or a dict arm -> pulls, keep the floors and caps at the end of round t, where
         every arm was on offer.
@@ -279,12 +274,9 @@ class Promise(Shown):
         if not is_whole(round) or round < 0:
             raise ArgumentError(wanted("round", "a whole number >= 0", round))
         by_arm = dict(zip(self.arms, counts, strict=True))
-        together = all(
-            sum(by_arm[arm] for arm in members) >= share.numerator * round // share.denominator - self.slack
-            for members, share in self.sets
+        return not any(
+            position_of(clause, sum(by_arm[arm] for arm in clause.arms), int(round), [])[2] for clause in self.clauses
         )
-        enough = all(n >= owed for n, owed in zip(counts, self.owed(round), strict=True))
-        return enough and together and all(n <= most for n, most in zip(counts, self.most(round), strict=True))
 
     # ------------------------------------------------------------------ as kernels count
 
