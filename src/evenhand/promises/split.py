@@ -38,12 +38,11 @@ Source: ours; parts of a tolerance are related to the escrow method, P. E. O'Nei
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 from evenhand.arguments import whole
 from evenhand.errors import SharesError, wanted
-from evenhand.promises.clause import Clause, Window
+from evenhand.promises.clause import Window
 from evenhand.promises.plain import arguments_of
 from evenhand.promises.reading import LONGEST
 
@@ -94,19 +93,14 @@ def _parts_of(promise: Any, kind: str, name: str, workers: int) -> list[int]:
     own = [clause for clause in promise.clauses if clause.kind == kind]
     if not own:
         return [0] * workers
-    hardest = max(own, key=lambda clause: _rate(clause).denominator)
-    q = _rate(hardest).denominator
+    hardest = max(own, key=lambda clause: clause.share.denominator)
+    q = hardest.share.denominator
     needed = workers - 1 - (workers - 1) // q
     total = hardest.slack - needed
     if total < 0:
         what = f"at least {needed}, so that {workers} processes can keep '{hardest._replace(slack=needed)}' together"
         raise SharesError(wanted(name, what, getattr(promise, name), "or take fewer processes"))
     return [total // workers + (number < total % workers) for number in range(workers)]
-
-
-def _rate(clause: Clause) -> Fraction:
-    assert isinstance(clause.rate, Fraction)
-    return clause.rate
 
 
 def _made(kind: Any, given: dict[str, Any], windows: Windows, workers: int) -> Any:
