@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,13 +39,7 @@ from evenhand.quotas.standing import Rounded, Standing, fits, fresh, lags, place
 LONGEST_WAIT = 1 << 40
 
 
-if TYPE_CHECKING:
-    Base = KernelPolicy
-else:
-    Base = object
-
-
-class Changes(Base):
+class Changes(KernelPolicy):
     """What `DeadlineLearn` can do to its promise in mid-run."""
 
     promise: Promise

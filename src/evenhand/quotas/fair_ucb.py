@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evenhand.learners.ucb1 import UCB1
-from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Label
 from evenhand.quotas.fair_learn import RULE, FairParams, FairState, at_most_equal_shares, fair_memory, fair_parameters
 from evenhand.quotas.under_quota import Shares, UnderQuota, promise_over
@@ -15,7 +14,7 @@ from evenhand.rng import Seed
 
 
 @register("quotas/fair-ucb")
-class FairUCB(UnderQuota, KernelPolicy):
+class FairUCB(UnderQuota):
     """Play UCB1 under guaranteed shares, the paper's Fair-UCB: `FairLearn(UCB1(), shares, tolerance)` in one word.
 
     Parameters

@@ -23,7 +23,7 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -223,50 +223,43 @@ NOT_KNOWN = Kernels(as_wished, update_learner, unknown)
 """Of a learner from elsewhere, which is called between the rule's kernels."""
 
 
-def alone(promise: Promise, said: Mapping[str, Any], arms: int | Sequence[Label] | None) -> Promise:
-    """Return a promise that is given as such, its arms by their names among `arms`.
+def read_owed(learner: Any, shares: Any, said: Mapping[str, Any], arms: int | Sequence[Label] | None) -> Promise:
+    """Return the promise that a policy is given, as such or by its parts; where neither names the arms, the learner's
+    labels do.
 
     Raises
     ------
     ArgumentError
-        If anything is said beside it, or these are other arms.
+        If anything is said beside a promise, or it is one of other arms.
     """
+    if not isinstance(shares, Promise):
+        named = isinstance(shares, Mapping) or hasattr(shares, "to_dict")
+        if arms is None and (not named or any(map(is_set, shares))):
+            arms = getattr(learner, "arms", None)
+        return read_promise(shares, **said, arms=arms)
     for name, value in said.items():
         if value != SILENT.get(name):
             mend = "say it in the promise"
             raise ArgumentError(wanted(name, "nothing beside a promise, which says it all", value, mend))
-    stated = promise if arms is None else named_as(promise, arm_labels(arms))
+    stated = shares if arms is None else named_as(shares, arm_labels(arms))
     if arms is not None and set(arm_labels(arms)) != set(stated.arms):
-        raise ArgumentError(wanted("arms", f"the arms of the promise {list(promise.arms)}", arms))
+        raise ArgumentError(wanted("arms", f"the arms of the promise {list(shares.arms)}", arms))
     return stated
 
 
 def promise_over(
     learner: Any, shares: Any, tolerance: Any, arms: int | Sequence[Label] | None, plays: int = 1
 ) -> Promise:
-    """Read a promise of single arms; where neither `shares` nor `arms` name the arms, the learner's labels do."""
-    if isinstance(shares, Promise):
-        simple = shares == Promise(dict(zip(shares.arms, shares.shares, strict=True)), shares.tolerance)
-        if not simple:
-            mend = "DeadlineLearn keeps every promise"
-            raise ArgumentError(wanted("shares", "a promise of shares of single arms alone", str(shares), mend))
-        return alone(shares, {"tolerance": tolerance, "plays": plays}, arms)
-    if arms is None and not isinstance(shares, Mapping) and not hasattr(shares, "to_dict"):
-        arms = getattr(learner, "arms", None)
-    if isinstance(shares, Mapping) and any(map(is_set, shares)):
-        mend = "DeadlineLearn takes shares of sets of arms"
-        raise SharesError(wanted("shares", "shares of single arms", "a tuple of arms", mend))
-    return read_promise(shares, tolerance, plays=plays, arms=arms)
+    """Do what `read_owed` does for policies that promise shares of single arms alone."""
+    promise = read_owed(learner, shares, {"tolerance": tolerance, "plays": plays}, arms)
+    if promise.sets or promise.windows or promise.caps or promise.plays != plays or promise.offers != "any":
+        mend = "DeadlineLearn keeps every promise"
+        raise SharesError(wanted("shares", "shares of single arms alone", str(promise), mend))
+    return promise
 
 
-if TYPE_CHECKING:
-    Base = KernelPolicy
-else:
-    Base = object
-
-
-class UnderQuota(Base):
-    """What FairLearn and its kin have in common, mixed into a KernelPolicy: a `rule` around a learner.
+class UnderQuota(KernelPolicy):
+    """What FairLearn and its kin have in common: a `rule` around a learner.
 
     A subclass calls `_set_up` in its constructor and writes `quota_parameters(learner)` and `quota_memory(learner)`,
     which return the NamedTuples of its rule, the learner's own as their last field.
