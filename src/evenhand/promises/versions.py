@@ -87,6 +87,12 @@ def named_as(promise: Promise, labels: Sequence[Label]) -> Promise:
     )
 
 
+def in_order(promise: Promise, arms: tuple[Label, ...]) -> Promise:
+    """Return a promise of some of these arms as one of all in their order; one that names others as it is."""
+    named = named_as(promise, arms)
+    return _over(arms, named) if set(named.arms) <= set(arms) else promise
+
+
 def rows_of(dropped: dict[Any, Any], segment: Label | None = None) -> list[dict[str, Any]]:
     """Return what a change dropped as rows of plain data, a set of arms as a list.
 
