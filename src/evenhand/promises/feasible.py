@@ -146,8 +146,8 @@ def _refuse_together(promise: Any) -> str | None:
         return f"windows: no rule is known that keeps windows beside {beside}; use one play a round"
     for members, share in [*zip(zip(promise.arms), promise.shares, strict=True), *promise.sets]:
         if share > len(members):
-            mend = "no arm is played twice in a round"
-            return wanted(f"shares[{key_of(members)!r}]", f"at most {len(members)}", str(share), mend)
+            most = f"at most {len(members)}, as no arm is played twice in a round"
+            return wanted(f"shares[{key_of(members)!r}]", most, str(share))
     return _refuse_rates([clause for clause in promise.clauses if clause.kind != "cap"], promise.plays)
 
 

@@ -274,9 +274,8 @@ class Promise(Shown):
         if not is_whole(round) or round < 0:
             raise ArgumentError(wanted("round", "a whole number >= 0", round))
         by_arm = dict(zip(self.arms, counts, strict=True))
-        return not any(
-            position_of(clause, sum(by_arm[arm] for arm in clause.arms), int(round), [])[2] for clause in self.clauses
-        )
+        plays = [(clause, sum(by_arm[arm] for arm in clause.arms)) for clause in self.clauses]
+        return not any(position_of(clause, n, int(round), [])[2] for clause, n in plays)
 
     # ------------------------------------------------------------------ as kernels count
 
