@@ -123,6 +123,7 @@ def load(dumped: dict[str, Any]) -> RiverBandit:
 
 
 FUNCTIONS: dict[str, Any] = {"choose": choose, "update": update, "seed": reseed, "dump": dump, "load": load}
+"""What state files may name."""
 know(*FUNCTIONS.values())
 
 

@@ -174,6 +174,7 @@ def load(dumped: dict[str, Any]) -> SklearnLearner:
 
 
 FUNCTIONS: dict[str, Any] = {"choose": choose, "update": update, "seed": reseed, "dump": dump, "load": load}
+"""What state files may name."""
 know(*FUNCTIONS.values())
 
 
