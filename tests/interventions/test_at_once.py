@@ -5,23 +5,14 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from evenhand.cli import app
-from evenhand.errors import ArgumentError, EvenhandError
+from evenhand.errors import ArgumentError
 from evenhand.interventions import CSR, CausalModel, Problem, SimulatedTrial
+from tests.interventions.examples import NETWORK, call
 
 WORLD = next(SimulatedTrial.examples()).problem
 GRAPH = "sex -> weight -> dose -> cured, weight -> cured"
 RULES = {"now": None, "high": "high", "mid": "mid"}
-NETWORK = """network n { }
-variable sex { type discrete [2] { f, m }; }
-variable dose { type discrete [2] { 0, 1 }; }
-variable state { type discrete [2] { ill, well }; }
-probability ( sex ) { table 0.5, 0.5; }
-probability ( dose | sex ) { (f) 0.8, 0.2; (m) 0.4, 0.6; }
-probability ( state | dose ) { (0) 0.7, 0.3; (1) 0.1, 0.9; }
-"""
 ASKED = ["model.bif", "--intervene", "dose", "--sensitive", "sex", "--outcome", "state", "--candidates", "c.json",
          "--values", "ill=0,well=1"]  # fmt: skip
 
@@ -32,14 +23,6 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "model.bif").write_text(NETWORK)
     (tmp_path / "c.json").write_text('{"now": null, "same": [[0.5, 0.5], [0.5, 0.5]], "all": "1"}')
     return tmp_path
-
-
-def call(*arguments):
-    result = CliRunner().invoke(app, ["recommend", *arguments])
-    if isinstance(result.exception, EvenhandError):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.output
 
 
 def fitted(rows, seed=1):

@@ -2,22 +2,13 @@ import json
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from evenhand.cli import app
 from evenhand.errors import ClosedTicketError, EvenhandError, TableError, TicketError
 from evenhand.interventions import CausalModel, SimulatedTrial
 from evenhand.learners import UCB1
 from evenhand.saving import state
+from tests.interventions.examples import NETWORK, call
 
-NETWORK = """network n { }
-variable sex { type discrete [2] { f, m }; }
-variable dose { type discrete [2] { 0, 1 }; }
-variable state { type discrete [2] { ill, well }; }
-probability ( sex ) { table 0.5, 0.5; }
-probability ( dose | sex ) { (f) 0.8, 0.2; (m) 0.4, 0.6; }
-probability ( state | dose ) { (0) 0.7, 0.3; (1) 0.1, 0.9; }
-"""
 CANDIDATES = {"now": None, "same": [[0.5, 0.5], [0.5, 0.5]], "more": [[0.45, 0.55], [0.05, 0.95]]}
 
 
@@ -29,14 +20,6 @@ def folder(tmp_path, monkeypatch):
     study = {"candidates": CANDIDATES, "values": {"ill": 0, "well": 1}, "costs": {"now": 0, "same": 1, "more": 1}}
     (tmp_path / "study.json").write_text(json.dumps(study))
     return tmp_path
-
-
-def call(*arguments):
-    result = CliRunner().invoke(app, ["recommend", *arguments])
-    if isinstance(result.exception, EvenhandError):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.output
 
 
 BEGIN = ["model.bif", "--intervene", "dose", "--sensitive", "sex", "--outcome", "state"]

@@ -249,7 +249,7 @@ def _say(
 ) -> None:
     from evenhand.cli.output import records, say, say_notes
 
-    held = {None: "none made", True: "yes", False: "NO"}
+    held = {None: "none at every round", True: "yes", False: "NO"}
     first = next(iter(each.values()))
     rows = []
     for name, one in each.items():

@@ -163,7 +163,8 @@ def _report(
     costs = {name: cost_of(history, name + UNDER, name) for name in policies if name + UNDER in policies}
     every = [traits_of(policy) for policy in policies.values()]
     clauses = [clause for one in every if one.promise is not None for clause in one.promise.clauses]
-    summary = _summary(history)
+    later = {name for name, one in zip(policies, every, strict=True) if one.kept not in (None, "at every round")}
+    summary = _summary(history, later)
     written: list[Path] = []
     if out is not None:
         written = _write(history, clauses, summary, out)
@@ -181,7 +182,7 @@ def _report(
             runs += f", delay {history.attrs['delay']}"
         say(f"seed {history.attrs['seed']}, {runs}\n")
         say_notes(history)
-        held = {None: "none made", True: "yes", False: "NO"}
+        held = {None: "not promised", True: "yes", False: "NO"}
         told = [{k: held[v] if k == "promise_kept" else v for k, v in row.items()} for row in summary]
         of_groups = [k for k in told[0] if k.startswith("share_of_") or k == "selection_rate_ratio"]
         of_policies = [k for k in told[0] if k not in of_groups]
@@ -206,7 +207,7 @@ def _report(
             say("written: " + ", ".join(str(path) for path in written))
 
 
-def _summary(history: xr.Dataset) -> list[dict[str, Any]]:
+def _summary(history: xr.Dataset, later: set[str]) -> list[dict[str, Any]]:
     from evenhand.labels import label_texts
 
     last = history.isel(round=-1)
@@ -217,7 +218,7 @@ def _summary(history: xr.Dataset) -> list[dict[str, Any]]:
         broken = float(own.violations.max())
         row = {
             "policy": str(name),
-            "promise_kept": None if broken != broken else broken == 0,
+            "promise_kept": None if broken != broken or name in later else broken == 0,
             "worst_shortfall": float(own.worst_shortfall.max()),
             "forced_share": float(own.forced.mean()) / rounds,
             "reward_a_round": float(own.reward.mean()) / rounds,

@@ -20,7 +20,8 @@ def without(promise: Promise, arm: Label, retired: Sequence[Label]) -> Promise:
     gone, place = {*retired, arm}, promise.arms.index(arm)
     offers = promise.offers
     if not isinstance(offers, str):
-        offers = tuple(other for other in offers if other != arm) or "any"
+        stay = tuple(other for other in offers if other != arm)
+        offers = stay if len(stay) >= promise.plays else "any"
     return promise.varied(
         shares=_put(promise.shares, place, Fraction(0)),
         sets=tuple(one for one in promise.sets if not gone.issuperset(one[0])),
@@ -84,6 +85,12 @@ def named_as(promise: Promise, labels: Sequence[Label]) -> Promise:
         windows=tuple((renamed(members), window) for members, window in promise.windows),
         offers=promise.offers if isinstance(promise.offers, str) else renamed(promise.offers),
     )
+
+
+def in_order(promise: Promise, arms: tuple[Label, ...]) -> Promise:
+    """Return a promise of some of these arms as one of all in their order; one that names others as it is."""
+    named = named_as(promise, arms)
+    return _over(arms, named) if set(named.arms) <= set(arms) else promise
 
 
 def rows_of(dropped: dict[Any, Any], segment: Label | None = None) -> list[dict[str, Any]]:
