@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from evenhand.sampling import Collected, Sampler, TablePool
 
+COLLECTION = "collection.evenhand"
+"""The sampler, the final model and the pool: one file, so that none of them is of another run."""
 MOST_LABELS = 100
 """More labels than this are numbers to predict, and no classes."""
 
@@ -76,8 +78,7 @@ def sample(
     write_csv(frame.iloc[world.chosen].reset_index(names="row", allow_duplicates=True), out / "rows.csv")
     write_csv(risks, out / "mixture.csv")
     write_csv(history, out / "history.csv")
-    for name, part in (("sampler", sampler), ("model", finished.model), ("pool", world)):
-        save(part, out / f"{name}.evenhand")
+    save({"sampler": sampler, "model": finished.model, "pool": world}, out / COLLECTION)
     draw(out, "sample", partial(plot_collection, history), width=9.5, height=3.6, columns=2)
     found = compared(sampler, finished, world, reweighted=reweighted)
     if json:
@@ -85,7 +86,7 @@ def sample(
         as_json(body | {"groups": risks.to_dict("records"), **found, "folder": str(out)}, finished)
         return
     say_notes(finished)
-    say(f"Rows, mixture, history, pool, sampler, final model and picture are in {out}")
+    say(f"Rows, mixture, history, picture, and sampler, final model and pool in one file are in {out}")
     say_compared(found, f"{finished.rounds} rounds, {finished.labels} labels, seed {sampler.seed}", out)
 
 
