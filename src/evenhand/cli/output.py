@@ -135,8 +135,10 @@ def say_notes(about: Any) -> None:
         say(f"- ... and {len(notes) - MOST_NOTES} more notes; --json lists them all")
 
 
-def promise_verdict(when: str, kept: bool | None) -> str:
+def promise_verdict(when: str, kept: bool | None, decisions: int) -> str:
     """Return whether a study kept its promise, in words."""
+    if not decisions:
+        return "Nothing was decided yet"
     if when == "in the long run":
         return "The promise is for the long run: no single round can break it"
     if kept is None:
@@ -146,7 +148,7 @@ def promise_verdict(when: str, kept: bool | None) -> str:
 
 def promise_sentence(when: str, kept: bool | None, worst_shortfall: float, arm: Any, at: Any) -> str:
     """Return the sentence that says whether a study kept its promise, and how far an arm was behind."""
-    return f"{promise_verdict(when, kept)}; worst shortfall {worst_shortfall:.4g}, arm {cell(arm)}, round {at}."
+    return f"{promise_verdict(when, kept, at)}; worst shortfall {worst_shortfall:.4g}, arm {cell(arm)}, round {at}."
 
 
 def as_json(body: Any, about: Any = None) -> None:

@@ -196,7 +196,7 @@ def _sentences(found: dict[str, Any], every: bool) -> list[str]:
         worst = promise["worst_shortfall"], promise["worst_arm"], promise["worst_round"]
         lines.append(promise_sentence(promise["when"], promise["kept"], *worst))
     if promise is not None:
-        lines += _beyond_shares(promise)
+        lines += _beyond_shares(promise, found["decisions"])
     tickets = found["open_tickets"]
     if tickets:
         shown = tickets if every else tickets[:12]
@@ -205,12 +205,15 @@ def _sentences(found: dict[str, Any], every: bool) -> list[str]:
     return lines
 
 
-def _beyond_shares(promise: dict[str, Any]) -> list[str]:
+def _beyond_shares(promise: dict[str, Any], decisions: int) -> list[str]:
     """Return a line for each kind of promise beside fixed shares of single arms."""
+    from evenhand.cli.output import promise_verdict
+
     lines = []
     if promise["worst_arm"] is None and promise["kept"] is not None:
-        kept = "was kept" if promise["kept"] else "was BROKEN"
-        lines.append(f"The promise {kept} {promise['when']}.")
+        lines.append(f"{promise_verdict(promise['when'], promise['kept'], decisions)}.")
+    if "segments" in promise:
+        lines.append("All that is promised holds inside each segment.")
     if "plays" in promise:
         lines.append(f"{promise['plays']} arms are played in a round.")
     if promise.get("retired"):

@@ -77,5 +77,5 @@ def in_words(name: str, found: Verification) -> Iterator[str]:
         worst = found.worst_shortfall, found.worst_arm, found.worst_round
         yield promise_sentence(str(found.promise), found.promise_kept, *worst)
     elif found.promise_kept is not None:
-        yield f"{promise_verdict(str(found.promise), found.promise_kept)}."
+        yield f"{promise_verdict(str(found.promise), found.promise_kept, found.decisions)}."
     yield f"Last digest: {found.digest or 'none'}"
