@@ -185,7 +185,7 @@ def test_a_learner_alone_plays_as_many_arms_a_round_as_under_the_promise(tmp_pat
 @pytest.mark.parametrize("beside", [["--shares", "0.1"], ["--tolerance", "1"]], ids=lambda beside: beside[0])
 def test_shares_beside_a_promise_are_refused_wherever_policies_are_compared(tmp_path, file, beside):
     (tmp_path / "log.csv").write_text("arm,reward\na,1\nb,0\n")
-    words = "--promise: wanted neither --shares nor --tolerance beside it"
+    words = f"--promise: wanted nothing beside {beside[0]}"
     refused(ArgumentError, words, "simulate", "quotas/bernoulli-arms", "--promise", file, *beside)
     refused(ArgumentError, words, "evaluate", tmp_path / "log.csv", "--promise", file, *beside)
 

@@ -154,6 +154,7 @@ def test_more_than_two_labels(tmp_path):
     ("options", "words"),
     [
         (["--multiclass", "--loss", "false_negative"], "zero_one or log for 7 labels"),
+        (["--multiclass", "--scheme", "uniform", "--trend", "1"], "--trend: wanted nothing beside a --scheme"),
         (["--multiclass", "--reweighted"], "--reweighted: wanted two labels, got 7"),
         ([], "or pass --multiclass"),
     ],

@@ -122,8 +122,15 @@ def test_a_replay_that_no_log_could_give_is_refused_before_it_runs(log, monkeypa
         (ArgumentError, "estimator: wanted one of", ["-p", "0=0,1=0,2=1", "--estimator", "best"]),
         (ArgumentError, "--picture: wanted a file that ends in .png", ["-p", "0=0,1=0,2=1", "--picture", "value.svg"]),
         (EvenhandError, "--policy: no policy is named 'nobody'", ["-p", "nobody"]),
+        (ArgumentError, "--shares: wanted a --policy that keeps them", ["-p", "ucb1", "--shares", "0.1"]),
+        (ArgumentError, "--replays: wanted a --policy that learns", ["-p", "0=0,1=0,2=1", "--replays", "3"]),
+        (
+            ArgumentError,
+            "--tolerance: wanted a --policy that learns",
+            ["-p", "0=0,1=0,2=1", "--shares", "0.1", "--tolerance", "1"],
+        ),
     ],
-    ids=["nothing", "arms", "number", "estimator", "picture", "name"],
+    ids=["nothing", "arms", "number", "estimator", "picture", "name", "shares", "replays", "tolerance"],
 )
 def test_what_cannot_be_evaluated_is_refused(log, error, words, arguments):
     refused(error, words, "evaluate", log, *COLUMNS, *arguments)

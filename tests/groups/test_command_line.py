@@ -87,7 +87,7 @@ def test_registered_world():
     [
         (["--sensitive", "X"], "sensitive"),
         (["--features", "height"], "height"),
-        (["quotas/bernoulli-arms"], "not both"),
+        (["quotas/bernoulli-arms"], "--data: wanted nothing beside WORLD"),
         (["-p", "ucb1+top-interval"], "takes no learner"),
         (["-p", "two-group-top-interval"], "two-group-top-interval: needs --sensitive GROUP"),
     ],

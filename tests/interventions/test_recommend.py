@@ -62,7 +62,8 @@ def test_it_simulates_and_writes_table_and_picture(folder):
     assert "gap f - m" in plain
     assert "dropped in phase" in " ".join(plain.split())
     assert "Simulated with seed 1" in plain
-    assert "uncertified" in call(*STUDY, "--search", "sris", "--seed", "2", "--out", "out")
+    untied = [*STUDY[:-4], *STUDY[-2:], "--search", "sris", "--seed", "2"]
+    assert "uncertified" in call(*untied, "--out", "out")
 
 
 def test_a_model_in_another_encoding_is_read_where_it_is_named(folder):
@@ -133,6 +134,11 @@ def test_the_same_results_do_not_count_twice(folder):
         ([*STUDY, "--search", "magic"], "--search"),
         ([*STUDY, "--ask", "plan.csv"], "--trial"),
         ([*STUDY, "--delta", "2"], "delta: wanted a number > 0 and < 1"),
+        ([*STUDY, "--search", "sris"], "--tolerance: wanted nothing beside --search sris, which looks at no gap"),
+        ([*STUDY[:-1], "0"], "--budget: wanted"),
+        ([*STUDY, "--tolerance", "-1"], "--tolerance: wanted"),
+        ([*STUDY, "--seed", "1", "--trial", "new.eh"], "--seed: wanted nothing beside --trial, got 1"),
+        ([*STUDY, "--ask", "plan.csv"], "--ask: wanted --trial beside it, got nothing"),
         ([*STUDY, "--delta", "0.1", "--search", "sris"], "--delta: wanted with --search csr alone"),
         ([*STUDY, "--slack", "0.1", "--search", "sris"], "--slack: wanted with --search csr alone"),
         ([*STUDY, "--slack", "-1"], "slack: wanted a number >= 0"),

@@ -20,6 +20,7 @@ UNDER_SHARES = ("thompson", "deadline-learn+thompson")
 
 
 def evaluate(
+    context: typer.Context,
     log: Annotated[
         Path, typer.Argument(help="The log, one row per decision: CSV, Parquet, Arrow or JSON lines, or -.")
     ],
@@ -85,10 +86,19 @@ def evaluate(
     import evenhand as eh
     from evenhand.cli.output import as_json
     from evenhand.cli.reading.inputs import names_of
+    from evenhand.cli.reading.policies import check_kept
     from evenhand.cli.reading.tables import read_table
+    from evenhand.cli.refusals import typed_options
+    from evenhand.errors import ArgumentError, wanted
+    from evenhand.evaluation.replayed import learns
 
     frame = read_table(log, text=[name for name in (arm, position) if name])
     named = _policies(policy or [], shares, promise, tolerance, seed, frame, arm, reward, position)
+    typed = typed_options(context)
+    if learners := [one for one in named.values() if learns(one)]:
+        check_kept(shares, learners)
+    elif idle := [typed[own] for own in ("replays", "seed", "tolerance") if own in typed]:
+        raise ArgumentError(wanted(idle[0], "a --policy that learns", "none"))
     found = eh.evaluate(
         frame,
         named if len(named) > 1 else next(iter(named.values())),
@@ -131,7 +141,7 @@ def _policies(
     """Return the policies by the words that name them; `columns` are those of the arm, the reward and the position."""
     from evenhand.cli.reading.inputs import shares_of
     from evenhand.cli.reading.policies import policies_of
-    from evenhand.cli.reading.promises import UNDER, check_alone, promise_in, with_and_without
+    from evenhand.cli.reading.promises import UNDER, promise_in, with_and_without
     from evenhand.cli.reading.tables import read_table
     from evenhand.errors import ArgumentError, wanted
     from evenhand.evaluation import under_shares
@@ -140,7 +150,6 @@ def _policies(
 
     if not given and not shares and promise is None:
         raise ArgumentError(wanted("--policy", "a policy to evaluate, or --shares or --promise", None))
-    check_alone(promise, shares, tolerance)
     arm, reward, position = columns
     world = LoggedArms(frame, arm=arm, reward=reward)
     floors = shares_of(shares, world.arms) if shares else None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli.audit import Audited, promised_rows, taking_audited
-from evenhand.cli.options import JSON, STUDY
+from evenhand.cli.options import JSON, STUDY, is_store
 from evenhand.errors import ArgumentError, wanted
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def report(
 
     if out.suffix.lower() not in (".html", ".htm"):
         raise ArgumentError(wanted("--out", "a file that ends in .html", str(out)))
-    store, words = _is_store(log), ["evenhand", "audit", log]
+    store, words = is_store(log), ["evenhand", "audit", log]
     for one in context.command.params:
         name, option, value = str(one.name), max(one.opts, key=len), context.params.get(str(one.name))
         if name not in ("log", "out", "json") and "COMMANDLINE" in str(context.get_parameter_source(name)):
@@ -73,14 +73,6 @@ def report(
     answer({"file": str(out), "kept": kept, "verdict": verdict, "notes": notes}, said, json)
     if kept is False or not (kept or store):
         raise typer.Exit(2 if kept is None else 1)
-
-
-def _is_store(place: str) -> bool:
-    """Return whether a place is a store of studies: a URL, or a file of SQLite."""
-    if "://" in place or not Path(place).is_file():
-        return "://" in place
-    with Path(place).open("rb") as file:
-        return file.read(15) == b"SQLite format 3"
 
 
 def _of_log(audited: Audited, log: str, reward: str, again: str) -> Found:

@@ -133,6 +133,8 @@ def _sampler(scheme: str, world: TablePool, options: dict[str, Any], trend: floa
     names = ("optimistic", "epsilon-greedy", "greedy", "uniform", "proportional")
     if scheme not in names:
         raise ArgumentError(wanted("--scheme", f"one of {', '.join(names)}", scheme))
+    if trend and scheme != "optimistic":
+        raise ArgumentError(wanted("--trend", "nothing beside a --scheme other than optimistic", trend))
     more: dict[str, Any] = {}
     if scheme == "optimistic":
         more = {"trend": trend}

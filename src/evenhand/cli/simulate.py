@@ -66,17 +66,17 @@ def simulate(
     from evenhand.cli.groups import learned_bias, say_bias
     from evenhand.cli.output import folder
     from evenhand.cli.reading.inputs import delay_of, shares_of
-    from evenhand.cli.reading.policies import policies_of
-    from evenhand.cli.reading.promises import check_alone, with_and_without
+    from evenhand.cli.reading.policies import check_kept, policies_of
+    from evenhand.cli.reading.promises import with_and_without
 
-    check_alone(promises, shares, tolerance)
     if data is not None and group:
-        played = _grouped(world or means, data, arm or group, group, reward, features, sensitive)
+        played = _grouped(data, arm or group, group, reward, features, sensitive)
     else:
         played = _world(world, data, arm or "arm", reward, means)
     owed = shares_of(shares, played.arms) if shares else None
     if promises is None:
         policies = policies_of(policy or [], played, owed, tolerance, rounds)
+        check_kept(shares, policies.values())
     else:
         policies = with_and_without(promises, policy or [], played)
     bias: Any = played.bias() if hasattr(played, "bias") else None
@@ -116,14 +116,11 @@ def _replayed(path: Path) -> dict[str, Any]:
     return {name: column for name, column in said.items() if column is not None}
 
 
-def _grouped(other: str, data: Path, arm: str, group: str, reward: str, features: str, sensitive: str) -> Any:
+def _grouped(data: Path, arm: str, group: str, reward: str, features: str, sensitive: str) -> Any:
     from evenhand.cli.groups import table_world
     from evenhand.cli.reading.inputs import names_of
     from evenhand.cli.reading.tables import read_table
-    from evenhand.errors import ArgumentError, wanted
 
-    if other:
-        raise ArgumentError(wanted("WORLD", "a world or --data, not both", other))
     text = {*names_of(arm), *names_of(group)} - {*names_of(features)}
     return table_world(read_table(data, text=sorted(text)), arm, group, reward, features, sensitive)
 
@@ -135,8 +132,6 @@ def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> A
     from evenhand.errors import ArgumentError, wanted
 
     if data is not None:
-        if name or means:
-            raise ArgumentError(wanted("WORLD", "a world or --data, not both", name or means))
         return quotas.LoggedArms(read_table(data, text=[arm]), arm=arm, reward=reward)
     if means and not name:
         return quotas.BernoulliArms(numbers_of(means, "--means"))
@@ -145,6 +140,8 @@ def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> A
     cls = registry.get(name, "world").cls
     if cls is quotas.BernoulliArms:
         return cls(numbers_of(means or "0.7,0.5,0.4", "--means"))
+    if means:
+        raise ArgumentError(wanted("--means", "nothing beside a world with means of its own", means))
     return next(iter(cls.examples()))
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evenhand import registry
 from evenhand.errors import ArgumentError, RegistryError, nearest, wanted
+from evenhand.policy.traits import traits_of
 from evenhand.protocol import Label
 
 FOR_GROUPS = ("group-fair-top-interval", "top-interval", "interval-chaining", "naive-fair")
@@ -80,6 +81,12 @@ def policies_of(
                     part["sensitive"] = lifted(TWO_GROUPS, getattr(world, "sensitive", None))
         found[spec] = build(described)
     return found
+
+
+def check_kept(shares: str, policies: Iterable[Any]) -> None:
+    """Refuse shares that none of the policies keeps: they would say nothing."""
+    if shares and all(traits_of(policy).promise is None for policy in policies):
+        raise ArgumentError(wanted("--shares", "a --policy that keeps them, such as fair-ucb", "none"))
 
 
 def group_settings(takes: Mapping[str, Any], world: Any, horizon: int) -> dict[str, Any]:

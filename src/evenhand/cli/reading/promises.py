@@ -68,13 +68,6 @@ def _check_arms(where: str, named: Sequence[Label], known: Sequence[Label]) -> N
             raise ArgumentError(wanted_one_of(where, known, arm, what="arms among"))
 
 
-def check_alone(path: Path | None, shares: str, tolerance: float) -> None:
-    """Refuse other shares beside a file of promises."""
-    if path is not None and (shares or tolerance):
-        got = shares or tolerance
-        raise ArgumentError(wanted("--promise", "neither --shares nor --tolerance beside it", got))
-
-
 def with_and_without(path: Path, specs: Sequence[str], world: Any) -> dict[str, Any]:
     """Return each learner twice, by its name with nothing promised and under the promise in a file; the file's own
     learner where none is named."""

@@ -125,9 +125,6 @@ def tell(
 
     with Study.open(store, study) as running:
         if file:
-            beside = ticket or reward or violations or acceptable or rows or samples or annotator or auditor
-            if beside:
-                raise ArgumentError(wanted("--file", "alone, without a ticket and what it brought", beside))
             _tell_many(running, file, json)
             return
         given: dict[str, Any] = {"annotator": annotator} if annotator else {}

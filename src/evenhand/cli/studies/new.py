@@ -191,8 +191,6 @@ def _arms(text: str, log: Path | None, column: str) -> Any:
     from evenhand.cli.reading.tables import read_log
 
     if log is not None:
-        if text:
-            raise ArgumentError(wanted("--arms", "nothing beside --arms-from, which names the arms", text))
         return read_log(log, column, [column])[1]
     return int(text) if text.isdigit() else labels_in(text, "--arms") if text else None
 
