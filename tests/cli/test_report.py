@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -133,6 +134,14 @@ COSTS = {
     "a reward of several arms": (['"[""a"", ""b""]",1', '"[""b"", ""a""]",0'] * 9, "Not known: arms share a reward."),
     "an arm without a reward": (["a,1", "b,"] * 9, "is not known: an arm has too few rewards"),
 }
+
+
+def test_a_promise_never_earns_anything(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    drawn = np.random.default_rng(2).random(400) < 0.5
+    pd.DataFrame({"arm": ["a", "b"] * 200, "won": drawn * 1}).to_csv("log.csv", index=False)
+    _, words = reported("log.csv", "--shares", "0.4", "--reward", "won", code=0)
+    assert "Keeping it costs about 0 in reward for each play (95 % interval 0 to 0.00918; that it costs" in words
 
 
 @pytest.mark.parametrize("kind", COSTS)

@@ -183,7 +183,7 @@ def _cost(promise: Promise, labels: Any, rewards: Any) -> list[str]:
     price = price_of(promise, places_in(labels, list(promise.arms)), rewards)
     if price is None:
         return ["What keeping it costs is not known: an arm has too few rewards."]
-    value, low, high = (f"{number:.3g}" for number in price)
+    value, low, high = (f"{max(0.0, number):.3g}" for number in price)
     shown = "" if price[1] > 0 else "; that it costs anything is not shown"
     about = f"about {value} in reward for each play (95 % interval {low} to {high}{shown})"
     return [f"Keeping it costs {about}, against giving every play to the arm that earns most. {SUPPOSED}"]
