@@ -162,7 +162,7 @@ def _policies(
             if promise is None:
                 named = policies_of([spec], world, floors, tolerance, len(frame))
             else:
-                named = with_and_without(promise, [spec], world)
+                named = with_and_without(promise, [spec], world, len(frame))
             found |= {name: learner.fresh(seed=seed) for name, learner in named.items()}
             continue
         found[spec] = read

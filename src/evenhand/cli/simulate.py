@@ -78,7 +78,7 @@ def simulate(
         policies = policies_of(policy or [], played, owed, tolerance, rounds)
         check_kept(shares, policies.values())
     else:
-        policies = with_and_without(promises, policy or [], played)
+        policies = with_and_without(promises, policy or [], played, rounds)
     bias: Any = played.bias() if hasattr(played, "bias") else None
     of_table = bias is not None
     if of_table and not json:

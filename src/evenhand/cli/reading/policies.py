@@ -60,7 +60,7 @@ def policies_of(
     found = {}
     for spec in specs or _default(world, shares, tolerance):
         described = describe(spec)
-        takes, learner = parameters_of(described), described.get("learner", {})
+        takes = parameters_of(described)
         if "shares" in takes:
             if shares is None:
                 needed = "--shares, such as 0.02 or a=0.2,b=0.3 or shares.csv"
@@ -70,17 +70,23 @@ def policies_of(
             described["arms"] = list(world.arms)
         if "tolerance" in takes:
             described["tolerance"] = tolerance
-        if "horizon" in takes and takes["horizon"].default is inspect.Parameter.empty:
-            described["horizon"] = horizon
-        for part in (described, learner):
-            if "groups" in parameters_of(part):
-                if not hasattr(world, "groups"):
-                    raise ArgumentError(wanted("--policy", "one for arms without groups, or --group COLUMN", spec))
-                part |= group_settings(parameters_of(part), world, horizon)
-                if TWO_GROUPS in spec.split("+") and "sensitive" in parameters_of(part):
-                    part["sensitive"] = lifted(TWO_GROUPS, getattr(world, "sensitive", None))
+        fit(described, spec, world, horizon)
         found[spec] = build(described)
     return found
+
+
+def fit(described: dict[str, Any], spec: str, world: Any, horizon: int) -> None:
+    """Fill in what a described policy, which `spec` named, and its learner must know of this world."""
+    for part in (described, described.get("learner", {})):
+        takes = parameters_of(part)
+        if "horizon" in takes and takes["horizon"].default is inspect.Parameter.empty:
+            part["horizon"] = horizon
+        if "groups" in takes:
+            if not hasattr(world, "groups"):
+                raise ArgumentError(wanted("--policy", "one for arms without groups, or --group COLUMN", spec))
+            part |= group_settings(takes, world, horizon)
+            if TWO_GROUPS in spec.split("+") and "sensitive" in takes:
+                part["sensitive"] = lifted(TWO_GROUPS, getattr(world, "sensitive", None))
 
 
 def check_kept(shares: str, policies: Iterable[Any]) -> None:

@@ -68,15 +68,18 @@ def _check_arms(where: str, named: Sequence[Label], known: Sequence[Label]) -> N
             raise ArgumentError(wanted_one_of(where, known, arm, what="arms among"))
 
 
-def with_and_without(path: Path, specs: Sequence[str], world: Any) -> dict[str, Any]:
+def with_and_without(path: Path, specs: Sequence[str], world: Any, horizon: int) -> dict[str, Any]:
     """Return each learner twice, by its name with nothing promised and under the promise in a file; the file's own
-    learner where none is named."""
+    learner where none is named, or in a world with groups one for these."""
+    from evenhand.cli.reading.policies import FOR_GROUPS, fit
     from evenhand.quotas import DeadlineLearn, Promise
     from evenhand.studies.specification import build
 
     found: dict[str, Any] = {}
     for spec in specs or [""]:
-        described = described_promises(path, spec, world.arms)
+        wished = spec or _read(path).get("learner") or (FOR_GROUPS[0] if hasattr(world, "groups") else "")
+        described = described_promises(path, wished, world.arms)
+        fit(described, wished, world, horizon)
         kept, name = build(described), spec or described["learner"]["policy"].rpartition("/")[2]
         nothing = Promise(dict.fromkeys(kept.arms, 0), plays=getattr(kept, "plays", 1))
         found |= {name: DeadlineLearn(build(described["learner"]), nothing), name + UNDER: kept}
