@@ -17,8 +17,9 @@ TWO_GROUPS = "two-group-top-interval"
 """The form of GroupFairTopInterval that lifts the sensitive one of two groups, which is had by this name alone."""
 
 
-def describe(policy: str, learner: str = "") -> dict[str, Any]:
-    """Return the description of a policy by a registered name, its last part, or RULE+LEARNER: fair-learn+thompson.
+def describe(policy: str, learner: str = "", option: str = "--learner") -> dict[str, Any]:
+    """Return the description of a policy by a registered name, its last part, or RULE+LEARNER: fair-learn+thompson;
+    `option` is what named the learner where it stands apart.
 
     Raises
     ------
@@ -30,7 +31,8 @@ def describe(policy: str, learner: str = "") -> dict[str, Any]:
     rule, _, inner = policy.partition("+")
     described: dict[str, Any] = {"policy": find_policy(rule).name}
     if "learner" in parameters_of(described):
-        described["learner"] = {"policy": find_policy(learner or inner or "ucb1", "--learner").name}
+        found = find_policy(learner or inner or "ucb1", option if learner else "--policy", learner=True)
+        described["learner"] = {"policy": found.name}
     elif learner or inner:
         raise ArgumentError(wanted("--policy", f"{rule!r} alone, it takes no learner", learner or policy))
     return described
@@ -133,7 +135,7 @@ def _default(world: Any, shares: dict[Label, Any] | None, tolerance: float) -> S
     return "fair-ucb" if equal else "deadline-learn+ucb1", "deadline-learn+thompson", "ucb1", "thompson"
 
 
-def find_policy(name: str, option: str = "--policy") -> registry.Entry:
+def find_policy(name: str, option: str = "--policy", *, learner: bool = False) -> registry.Entry:
     """Return the policy of that name, or of that last part: fair-ucb is quotas/fair-ucb.
 
     Raises
@@ -143,7 +145,7 @@ def find_policy(name: str, option: str = "--policy") -> registry.Entry:
     """
     known, name = registry.entries("policy"), "groups/group-fair-top-interval" if name == TWO_GROUPS else name
     matches = [e for e in known if e.name == name] or [e for e in known if e.name.endswith("/" + name)]
-    if len(matches) > 1 and option == "--learner":
+    if len(matches) > 1 and learner:
         matches = [e for e in matches if e.name.startswith("learners/")] or matches
     if len(matches) > 1:
         raise RegistryError(f"{option}: {name!r} may be {' or '.join(e.name for e in matches)}; say which")
