@@ -11,7 +11,7 @@ from typing import Any
 from evenhand.errors import EvenhandError
 
 NO_COLUMN = re.compile(r"^column: wanted one of (.*), got '(.*?)'(?=$|;)")
-BRACKET = re.compile(r"(?<![\w'])(?:\{|(?<!\bin )\[|[\[(](?![-\d.]+, ))(?!\")")
+BRACKET = re.compile(r"(?<![\w'])(?:\{|(?<!\bin )\[|[\[(](?![-+\d.e]+, ))(?!\"[^\"']*\")")
 """Where labels may begin; what has double quotation marks is JSON, [0, 1] after "in" an interval, (3, 2) a shape."""
 CLOSING = {"[": "]", "(": ")", "{": "}"}
 OF_PYTHON: dict[str, Any] = {
