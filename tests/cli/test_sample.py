@@ -250,7 +250,7 @@ def test_groups_with_too_few_rows_left_are_named_beside_the_worst_off(tmp_path):
     [
         (0.6, 0, "Certified: in every group the risk is at most 0.6, with 0.95 confidence, for rows like these."),
         (0.3, 1, "Refuted: the risk of b is above 0.3 (0."),
-        (0.48, 1, "Not shown: too few rows to tell whether the risk is at most 0.48 for b."),
+        (0.48, 2, "Not shown: too few rows to tell whether the risk is at most 0.48 for b."),
     ],
 )
 @pytest.mark.parametrize("fresh", [False, True])
@@ -258,6 +258,8 @@ def test_a_limit_is_certified_refuted_or_not_shown(people, limit, code, words, f
     more = ["--fresh", people / "later.csv"] if fresh else []
     result = call("certify", people / "out", "--at-most", limit, *more)
     assert (result.exit_code, words in result.stdout) == (code, True), result.output
+    assert ("not shown" in result.stdout) == (code == 2)
+    assert "not_shown" not in result.stdout
 
 
 def test_certifying_reads_later_rows_as_the_pool_was_read(people):

@@ -25,7 +25,7 @@ def certify(
 ) -> None:
     """Certify that the risk of every group is at most a limit, on rows that the collection has not seen.
 
-    Exit code 1 unless it is certified.
+    Exit code 1 when it is refuted, 2 when too few rows are there to tell.
     """
     from evenhand.cli.output import as_json, records, say
     from evenhand.display.html import notes_of
@@ -48,7 +48,7 @@ def certify(
         records(f"Risks on {check.counts.sum():,} rows that the collection has not seen", risks)
         say("\n".join([_in_words(check), *(f"- {note}" for note in untold)]))
     if check.verdict != "certified":
-        raise typer.Exit(1)
+        raise typer.Exit(2 if check.verdict == "not_shown" else 1)
 
 
 def _collected(folder: Path) -> tuple[Sampler, Any, TablePool]:

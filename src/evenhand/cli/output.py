@@ -44,7 +44,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
         drawn.add_column(visible(short(column)), justify="right" if right else "left", overflow="fold")
     for row in rows:
         cells = zip(columns, row, strict=True)
-        drawn.add_row(*(visible(short(value) if column == "policy" else str(cell(value))) for column, value in cells))
+        drawn.add_row(*(visible(str(WORDS.get(name, cell)(value))) for name, value in cells))
     _console().print(drawn)
 
 
@@ -57,6 +57,12 @@ def short(name: Any) -> str:
     name = FAMILY.sub(r"\1", str(name))
     parts = name.split(",")
     return f"{parts[0]},...,{parts[-1]}" if len(name) > 32 and len(parts) > 2 else name
+
+
+WORDS: dict[str, Callable[[Any], Any]] = {
+    "policy": short, "verdict": lambda value: "not shown" if value == "not_shown" else cell(value)
+}  # fmt: skip
+"""The columns whose cells people read otherwise than programs."""
 
 
 def records(title: str, rows: Sequence[Mapping[Any, Any]], *, empty: bool = True) -> None:
