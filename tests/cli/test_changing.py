@@ -231,6 +231,10 @@ def test_offers_and_segments_of_a_log_are_replayed(tmp_path):
     shown = answer(*options, "--log", tmp_path / "log.csv")
     assert "Share of the rounds on offer by arm" in " ".join(shown.split())
     refused(ArgumentError, "--log: wanted a log with a column available", *options, "--log", tmp_path / "none.csv")
+    answer("new", tmp_path / "s.evenhand", "--promise", tmp_path / "slow.toml"), answer("ask", tmp_path / "s.evenhand")
+    answer("export", tmp_path / "s.evenhand", "--out", tmp_path / "plain.csv")
+    nothing = "--log: no round of it has an offer or a segment; leave --log out"
+    refused(ArgumentError, nothing, *options[:-2], "--log", tmp_path / "plain.csv")
 
 
 def test_a_study_is_replayed_from_its_export(tmp_path):

@@ -111,6 +111,8 @@ def _replayed(path: Path) -> dict[str, Any]:
     table = read_table(path, text=["available", "segment", "given"])
     said = {"offers": said_in(table, "available"), "segments": said_in(table, "segment")}
     if all(column is None for column in said.values()):
+        if "given" in table.columns:
+            raise ArgumentError("--log: no round of it has an offer or a segment; leave --log out")
         what = "a log with a column available, segment or given, as `evenhand export` writes it"
         raise ArgumentError(wanted("--log", what, list(table.columns)))
     return {name: column for name, column in said.items() if column is not None}
