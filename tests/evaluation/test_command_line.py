@@ -79,6 +79,10 @@ def test_the_policy_of_another_log_is_its_shares_at_each_position(log, tmp_path)
     other.write_text("item,place\n2,0\n2,0\n1,0\n0,0\n2,1\n")
     said = call("evaluate", log, *COLUMNS, "-p", f"log:{other}", "--position", "place")
     assert "plays each arm as often as that log did, whatever is shown" in " ".join(said.output.split())
+    third = tmp_path / "third.csv"
+    third.write_text(other.read_text())
+    both = call("evaluate", log, *COLUMNS, "-p", f"log:{other}", "-p", f"log:{third}").output
+    assert [f"log:{one} plays each arm" in both for one in (other, third)] == [True, True]
     frame, by_place = pd.read_csv(log), {0: {0: 0.25, 1: 0.25, 2: 0.5}, 1: {0: 0.0, 1: 0.0, 2: 1.0}}
     for position, policy in (("place", by_place), (None, {0: 0.2, 1: 0.2, 2: 0.6})):
         options = ["-p", f"log:{other}", "--json", *(["--position", position] if position else [])]

@@ -290,7 +290,7 @@ def _say(
         records(f"Differences from {next(iter(each))}", apart)
     for words in dict.fromkeys(str(one.audit.promise) for one in each.values() if one.audit is not None):
         say(f"Promised: {words}.")
-    for name in [name for name in each if name.startswith("log:")][:1]:
+    for name in [name for name in each if name.startswith("log:")]:
         say(f"{name} plays each arm as often as that log did, whatever is shown: what it did by contexts is left out.")
     say_notes(found)
     when = "after every row at once" if first.anytime else "after the last round"
