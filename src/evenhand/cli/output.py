@@ -60,7 +60,8 @@ def short(name: Any) -> str:
 
 
 WORDS: dict[str, Callable[[Any], Any]] = {
-    "policy": short, "verdict": lambda value: "not shown" if value == "not_shown" else cell(value)
+    "policy": short, "verdict": lambda value: "not shown" if value == "not_shown" else cell(value),
+    "reward": lambda value: ", ".join(map(str, map(cell, value))) if isinstance(value, list) else cell(value),
 }  # fmt: skip
 """The columns whose cells people read otherwise than programs."""
 
@@ -141,7 +142,7 @@ def say_notes(about: Any) -> None:
         say(f"- ... and {len(notes) - MOST_NOTES} more notes; --json lists them all")
 
 
-def promise_verdict(when: str, kept: bool | None, decisions: int) -> str:
+def promise_verdict(when: str, kept: bool | None, decisions: int = 1) -> str:
     """Return whether a study kept its promise, in words."""
     if not decisions:
         return "Nothing was decided yet"
@@ -154,7 +155,7 @@ def promise_verdict(when: str, kept: bool | None, decisions: int) -> str:
 
 def promise_sentence(when: str, kept: bool | None, worst_shortfall: float, arm: Any, at: Any) -> str:
     """Return the sentence that says whether a study kept its promise, and how far an arm was behind."""
-    return f"{promise_verdict(when, kept, at)}; worst shortfall {worst_shortfall:.4g}, arm {cell(arm)}, round {at}."
+    return f"{promise_verdict(when, kept)}; worst shortfall {worst_shortfall:.4g}, arm {cell(arm)}, round {at}."
 
 
 def as_json(body: Any, about: Any = None) -> None:

@@ -104,7 +104,7 @@ def _row(record: Record) -> dict[str, Any]:
     return {
         "id": record.ticket,
         "at": record.at,
-        "arm": decided.get("arm", decided.get("group")),
+        "arm": decided.get("arms") or decided.get("arm", decided.get("group")),
         "reason": decided.get("reason"),
         "status": record.status,
         "reward": told.get("reward"),

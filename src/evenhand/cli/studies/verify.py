@@ -41,8 +41,8 @@ def verify(
             since = mark.read_bytes() if mark is not None and mark.exists() else None
             found = running.verify(known=known, since=since, progress=not json and sys.stdout.isatty())
         except (ArgumentError, OSError) as error:
-            mend = "name another file, or none to verify the whole log"
-            raise ArgumentError(f"--mark {mark}: {error}; {mend}") from error
+            mend = "name another file, or leave --mark out to verify the whole log"
+            raise ArgumentError(f"--mark {mark}: {str(error).removeprefix('since: ')}; {mend}") from error
     if mark is not None and found.mark is not None:
         write(mark, found.mark)
     if json:

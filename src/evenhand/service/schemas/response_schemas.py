@@ -82,7 +82,7 @@ class LagOut(BaseModel):
     """By how many plays an arm, or a set of arms, was behind its former share."""
 
     label: str | int | list[str | int]
-    pulls: float
+    plays: float
     segment: str | int | None = Field(None, description="In which segment, where rounds have segments.")
 
 
