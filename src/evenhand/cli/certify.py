@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli.options import EMPTY, JSON
+from evenhand.cli.output import as_json, records, say
+from evenhand.errors import ArgumentError, wanted
 
 if TYPE_CHECKING:
     from evenhand.sampling import ArrayPool, Certification, Sampler, TablePool
@@ -27,7 +29,6 @@ def certify(
 
     Exit code 1 when it is refuted, 2 when too few rows are there to tell.
     """
-    from evenhand.cli.output import as_json, records, say
     from evenhand.display.html import notes_of
     from evenhand.sampling import Certification
 
@@ -61,7 +62,6 @@ def _collected(folder: Path) -> tuple[Sampler, Any, TablePool]:
     """
     from evenhand import load
     from evenhand.cli.sample import COLLECTION
-    from evenhand.errors import ArgumentError, wanted
 
     saved = load(folder / COLLECTION) if (folder / COLLECTION).is_file() else None
     if not isinstance(saved, dict) or set(saved) != {"sampler", "model", "pool"}:
@@ -83,7 +83,6 @@ def _rows_in(path: Path, pool: TablePool, empty: str) -> tuple[ArrayPool, list[s
     from collections import Counter
 
     from evenhand.cli.sample import labelled_rows
-    from evenhand.errors import ArgumentError, wanted
     from evenhand.sampling import ArrayPool
 
     features = list(pool.features.encoder.columns)

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.cli.options import JSON, STUDY, is_store
+from evenhand.cli.output import as_json, number, records, say, say_notes
+from evenhand.errors import ArgumentError, wanted
 
 SHOWN = 5
 """Pairs that are shown."""
@@ -33,12 +35,10 @@ def choose(
     """
     import warnings
 
-    from evenhand.cli.output import as_json, number, records, say, say_notes
     from evenhand.cli.reading.tables import read_table
     from evenhand.cli.studies.audit_pairs import REWARD
     from evenhand.data.csv_files import write_csv
     from evenhand.data.tables import numbers
-    from evenhand.errors import ArgumentError, wanted
     from evenhand.rng import draw_seed
 
     frame, queue = read_table(table), _queue(state, study)
@@ -81,7 +81,6 @@ def choose(
 def _queue(state: str, name: str | None) -> Any:
     """Return the queue in a file, or that of the study of this name in a store."""
     from evenhand import load
-    from evenhand.errors import ArgumentError, wanted
     from evenhand.similarity import PairQueue
     from evenhand.studies import Study
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from evenhand.cli.options import JSON
+from evenhand.cli.output import as_json, draw, folder, records, say, say_notes
+from evenhand.errors import ArgumentError, TableError, wanted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,12 +86,10 @@ def evaluate(
     With --shares or --promise and no --policy it shows what the promise costs a learner.
     """
     import evenhand as eh
-    from evenhand.cli.output import as_json
     from evenhand.cli.reading.inputs import names_of
     from evenhand.cli.reading.policies import check_kept
     from evenhand.cli.reading.tables import read_table
     from evenhand.cli.refusals import typed_options
-    from evenhand.errors import ArgumentError, wanted
     from evenhand.evaluation.replayed import learns
 
     frame = read_table(log, text=[name for name in (arm, position) if name])
@@ -143,7 +143,6 @@ def _policies(
     from evenhand.cli.reading.policies import policies_of
     from evenhand.cli.reading.promises import UNDER, promise_in, with_and_without
     from evenhand.cli.reading.tables import read_table
-    from evenhand.errors import ArgumentError, wanted
     from evenhand.evaluation import under_shares
     from evenhand.evaluation.floors import shares_in
     from evenhand.quotas import LoggedArms
@@ -184,7 +183,6 @@ def _distribution(text: str) -> Any:
     from evenhand.cli.reading.inputs import named_shares
     from evenhand.cli.reading.tables import is_table, read_table
     from evenhand.data.tables import column, numbers
-    from evenhand.errors import TableError, wanted
 
     if not is_table(text):
         read = named_shares(text, "--policy")
@@ -215,7 +213,6 @@ def _model(text: str) -> Any:
     from evenhand.cli.reading.inputs import named_shares
     from evenhand.cli.reading.tables import is_table, read_table
     from evenhand.data.tables import column, numbers
-    from evenhand.errors import ArgumentError, wanted
 
     if text == "logistic":
         from sklearn.linear_model import LogisticRegression
@@ -237,8 +234,6 @@ def _model(text: str) -> Any:
 def _number(option: str, name: str, value: Any) -> float:
     from fractions import Fraction
 
-    from evenhand.errors import ArgumentError, wanted
-
     try:
         return float(Fraction(str(value)))
     except (ValueError, ZeroDivisionError) as error:
@@ -249,8 +244,6 @@ def _number(option: str, name: str, value: Any) -> float:
 def _draw(found: Evaluation | Comparison, picture: Path, at_least: float | None) -> None:
     from functools import partial
 
-    from evenhand.cli.output import draw, folder
-    from evenhand.errors import ArgumentError, wanted
     from evenhand.plots import plot_evaluation
 
     if picture.suffix.lower() != ".png":
@@ -273,8 +266,6 @@ def _say(
     at_least: float | None,
     picture: Path | None,
 ) -> None:
-    from evenhand.cli.output import records, say, say_notes
-
     held = {None: "none made", True: "yes", False: "NO"}
     first = next(iter(each.values()))
     rows = []

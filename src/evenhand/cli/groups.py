@@ -6,6 +6,9 @@ import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evenhand.cli.output import draw, records, say
+from evenhand.errors import ArgumentError
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -17,7 +20,6 @@ def table_world(frame: pd.DataFrame, arm: str, group: str, reward: str, features
     """Return the arms of a user's table; `arm`, `group` and `features` are columns separated by commas."""
     from evenhand.cli.reading.inputs import names_of
     from evenhand.data.groupings import MERGE
-    from evenhand.errors import ArgumentError
     from evenhand.groups import TableArms
 
     world = TableArms(
@@ -53,7 +55,6 @@ def learned_bias(world: Any, rounds: int, seed: int) -> pd.DataFrame:
 
 def say_bias(found: pd.DataFrame, reward: str) -> None:
     """Say what a table shows of the bias for the average person, and what this supposes."""
-    from evenhand.cli.output import say
     from evenhand.groups.table_bias import in_words
 
     for sentence in in_words(found, reward):
@@ -67,8 +68,6 @@ def say_bias(found: pd.DataFrame, reward: str) -> None:
 
 def show_bias(found: pd.DataFrame, of_table: bool) -> None:
     """Print the bias that was learned, or that a table shows."""
-    from evenhand.cli.output import records
-
     title = "Learned bias by feature, 95 % intervals (bias plus the difference of the groups' play-weighted worth)"
     rows = found.to_dict("records")
     if of_table:
@@ -83,7 +82,6 @@ def write_bias(found: pd.DataFrame, out: Path) -> list[Path]:
     """Write the learned bias into a folder and return what was written."""
     from functools import partial
 
-    from evenhand.cli.output import draw
     from evenhand.data.csv_files import write_csv
     from evenhand.plots import plot_bias
 

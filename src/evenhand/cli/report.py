@@ -13,6 +13,7 @@ import typer
 
 from evenhand.cli.audit import Audited, promised_rows, taking_audited
 from evenhand.cli.options import JSON, STUDY, is_store
+from evenhand.cli.output import answer, png, promise_verdict
 from evenhand.errors import ArgumentError, wanted
 
 if TYPE_CHECKING:
@@ -51,7 +52,6 @@ def report(
 ) -> None:
     """Write one HTML file that opens without a server: what is promised, whether it was kept and where not, the
     picture, the cost, the last decisions with reasons, how to check it again. Exit code 1 when it was broken."""
-    from evenhand.cli.output import answer
     from evenhand.display.report import page
 
     if out.suffix.lower() not in (".html", ".htm"):
@@ -119,7 +119,6 @@ def _of_study(place: str, name: str | None) -> Found:
     import pandas as pd
 
     from evenhand.audit.findings import when_broken
-    from evenhand.cli.output import promise_verdict
     from evenhand.cli.studies.show import COLUMNS, arm_rows, pictures
     from evenhand.cli.studies.verify import in_words as in_sentences
     from evenhand.display.html import notes_of
@@ -198,7 +197,6 @@ def _table(frame: pd.DataFrame, joint: str = " ") -> Table:
 
 
 def _picture(plot: Callable[..., Any]) -> bytes:
-    from evenhand.cli.output import png
     from evenhand.plots.style import figure
 
     drawn, axes = figure()

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli.options import EMPTY, JSON
+from evenhand.cli.output import as_json, draw, folder, say, say_notes
+from evenhand.errors import ArgumentError, wanted, wanted_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +51,6 @@ def sample(
     """Choose training rows from a pool so that the risk of the worst-off group is low."""
     from functools import partial
 
-    from evenhand.cli.output import as_json, draw, folder, say, say_notes
     from evenhand.cli.reading.inputs import named_shares, names_of
     from evenhand.cli.worst_off import compared, say_compared
     from evenhand.data.csv_files import write_csv
@@ -105,7 +106,6 @@ def labelled_rows(
     from evenhand.cli.reading.empty_cells import without_empty_cells
     from evenhand.cli.reading.tables import read_table
     from evenhand.data.tables import NUMBER, column, numbers
-    from evenhand.errors import ArgumentError, wanted, wanted_one_of
     from evenhand.protocol import labels_of_texts
 
     frame = read_table(path, text=[name for name in (*groups, label) if name not in (features or ())])
@@ -128,7 +128,6 @@ def labelled_rows(
 
 def _sampler(scheme: str, world: TablePool, options: dict[str, Any], trend: float) -> Sampler:
     from evenhand import registry
-    from evenhand.errors import ArgumentError, wanted
 
     names = ("optimistic", "epsilon-greedy", "greedy", "uniform", "proportional")
     if scheme not in names:
@@ -165,8 +164,6 @@ def _run(sampler: Sampler, world: TablePool, budget: float, *, quiet: bool) -> A
 
 def _classes(world: TablePool, loss: str, *, multiclass: bool, reweighted: bool) -> dict[str, Any]:
     """Return the labels of a pool, and the model where they are more than logistic regression here has."""
-    from evenhand.errors import ArgumentError, wanted
-
     labels = sorted(set(world.y.tolist()))
     if not 2 <= len(labels) <= (MOST_LABELS if multiclass else 2):
         shown = ", ".join(map(str, labels[:5])) + (", ..." if len(labels) > 5 else "")
@@ -188,8 +185,6 @@ def _classes(world: TablePool, loss: str, *, multiclass: bool, reweighted: bool)
 
 
 def _price(name: str, value: Any) -> float:
-    from evenhand.errors import ArgumentError, wanted
-
     try:
         return float(value)
     except ValueError as error:

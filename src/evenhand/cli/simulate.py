@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli.options import JSON
-from evenhand.errors import MissingExtraError
+from evenhand.cli.output import as_json, draw, folder, promised_cells, say, say_notes, table
+from evenhand.errors import ArgumentError, MissingExtraError, wanted
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -64,7 +65,6 @@ def simulate(
     """Simulate policies and show whether their promises held and what these cost."""
     import evenhand as eh
     from evenhand.cli.groups import learned_bias, say_bias
-    from evenhand.cli.output import folder
     from evenhand.cli.reading.inputs import delay_of, shares_of
     from evenhand.cli.reading.policies import check_kept, policies_of
     from evenhand.cli.reading.promises import with_and_without
@@ -105,7 +105,6 @@ def simulate(
 def _replayed(path: Path) -> dict[str, Any]:
     """Return the offers and the segments that a log says."""
     from evenhand.cli.reading.tables import read_table
-    from evenhand.errors import ArgumentError, wanted
     from evenhand.simulation.given import said_in
 
     table = read_table(path, text=["available", "segment", "given"])
@@ -131,7 +130,6 @@ def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> A
     from evenhand import quotas, registry
     from evenhand.cli.reading.inputs import numbers_of
     from evenhand.cli.reading.tables import read_table
-    from evenhand.errors import ArgumentError, wanted
 
     if data is not None:
         return quotas.LoggedArms(read_table(data, text=[arm]), arm=arm, reward=reward)
@@ -151,7 +149,6 @@ def _report(
     history: xr.Dataset, policies: dict[str, Any], bias: Any, out: Path | None, json: bool, *, of_table: bool
 ) -> None:
     from evenhand.cli.groups import show_bias, write_bias
-    from evenhand.cli.output import as_json, say, say_notes, table
     from evenhand.cli.reading.promises import UNDER
     from evenhand.metrics.cost import cost_of
     from evenhand.policy.traits import traits_of
@@ -228,7 +225,6 @@ def _summary(history: xr.Dataset) -> list[dict[str, Any]]:
 
 def _arms(history: xr.Dataset, clauses: list[Clause], most: int = 60) -> tuple[list[str], list[list[Any]]]:
     """Return a table of what each arm and each set of arms is promised, and what it had under each policy."""
-    from evenhand.cli.output import promised_cells
     from evenhand.labels import label_texts
 
     last = history.isel(round=-1)
@@ -267,7 +263,6 @@ def _write(history: xr.Dataset, clauses: list[Clause], summary: list[dict[str, A
     import pandas as pd
 
     from evenhand import plots
-    from evenhand.cli.output import draw
     from evenhand.data.csv_files import write_csv
 
     written = _write_netcdf(history, out / "history.nc")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli.options import JSON
+from evenhand.cli.output import line, say
+from evenhand.errors import ArgumentError, TableError, VerdictError, wanted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,12 +69,10 @@ def audit_pairs(
     import warnings
 
     from evenhand.arguments import real, whole
-    from evenhand.cli.output import line, say
     from evenhand.cli.reading.inputs import names_of
     from evenhand.cli.reading.tables import read_table
     from evenhand.cli.studies.pair_audit import Audit
     from evenhand.data.tables import numbers
-    from evenhand.errors import ArgumentError, wanted
     from evenhand.saving.state import save
     from evenhand.similarity import PairQueue
     from evenhand.similarity.auditors import checked_auditor
@@ -126,7 +126,6 @@ def _resumed(state: Path, people: pd.DataFrame, rewards: Any, reward: str, given
     import numpy as np
 
     from evenhand import load
-    from evenhand.errors import ArgumentError, TableError, wanted
     from evenhand.similarity import PairQueue
 
     queue = load(state)
@@ -154,7 +153,6 @@ def _judged(queue: PairQueue, file: Path, gap: float, auditor: str | None) -> tu
     to be said of them."""
     from evenhand.cli.reading.tables import read_table
     from evenhand.data.tables import column
-    from evenhand.errors import TableError, VerdictError, wanted
     from evenhand.similarity.robust import ANNOUNCEMENT
 
     frame, trusted = read_table(file, text=["answer"]), queue.policy.metric.error_rate == 0.0

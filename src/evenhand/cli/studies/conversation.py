@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli.options import JSON, STORE, STUDY
+from evenhand.cli.output import answer, as_json, line, say
 from evenhand.errors import ArgumentError, EvenhandError, StoreError, wanted
 
 if TYPE_CHECKING:
@@ -53,7 +54,6 @@ def ask(
     json: JSON = False,  # each decision is a line of JSON anyway
 ) -> None:
     """Take a decision. It is saved with its reason before it is printed as one line of JSON."""
-    from evenhand.cli.output import line
     from evenhand.cli.reading.labels import labels_in
     from evenhand.cli.reading.observations import contexts_of, groups_of
     from evenhand.cli.studies.changes import labels_of
@@ -164,8 +164,6 @@ def forget(
 
 def _close(study: Study, operation: Operation, json: bool) -> None:
     """Close a ticket and print its status."""
-    from evenhand.cli.output import answer
-
     (status,) = study.perform([operation])
     if isinstance(status, EvenhandError):
         raise status
@@ -174,7 +172,6 @@ def _close(study: Study, operation: Operation, json: bool) -> None:
 
 def _tell_many(study: Study, file: str, json: bool) -> None:
     """Tell a table of rewards in one transaction; a refused row does not affect the others."""
-    from evenhand.cli.output import as_json, say
     from evenhand.cli.reading.observations import read_rewards, several_of, ticket_of
     from evenhand.studies import Operation
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenhand.cli.options import JSON, STORE, STUDY
+from evenhand.cli.output import as_json, promise_sentence, promise_verdict, say
 from evenhand.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ def verify(
     json: JSON = False,
 ) -> None:
     """Replay a study from its start and check the promise at every round; exit code 1 if something is wrong."""
-    from evenhand.cli.output import as_json, say
     from evenhand.saving.state import write
     from evenhand.studies import Study
 
@@ -56,8 +56,6 @@ def verify(
 
 def in_words(name: str, found: Verification) -> Iterator[str]:
     """Yield what a verification has found, in sentences."""
-    from evenhand.cli.output import promise_sentence, promise_verdict
-
     yield (
         f"{name}: {found.decisions} decisions, {found.told} told, {found.forgotten} forgotten, {found.open} open; "
         f"written by {', '.join(found.versions) or 'nobody yet'}"
