@@ -118,10 +118,11 @@ def test_labels_all_alike_among_the_rows_that_were_bought_are_no_failure(tmp_pat
         (POOL, ["--group", "g,g"], TableError, "'g'; it is in group already"),
         (POOL, ["--features", "x,y"], TableError, "features: wanted columns that have no other use, got 'y'"),
         (POOL.assign(g=POOL["g"].where(POOL["x"] > 0.01)), ["--group", "g"], TableError, "column 'g', row"),
+        (POOL, ["--costs", "3"], ArgumentError, "--costs: wanted NAME=NUMBER,NAME=NUMBER, got a value without names"),
         (POOL, ["--budget", "nan"], ArgumentError, "budget: wanted a finite number"),
         (POOL, ["--batch", 10**30], ArgumentError, "batch: wanted at most"),
     ],
-    ids=range(13),
+    ids=range(14),
 )  # fmt: skip
 def test_what_cannot_be_meant_is_refused_before_anything_is_written(tmp_path, frame, options, error, words):
     frame.to_csv(tmp_path / "pool.csv", index=False)

@@ -154,7 +154,7 @@ def test_the_same_results_do_not_count_twice(folder):
         ),
         ([*BEGIN, "--candidates", "deep.json", "--tolerance", "0.1", "--budget", "600"], "as JSON"),
         (["--trial", "policy.eh", "--ask", "plan.csv"], "--trial: wanted a file that keeps a trial, got 'UCB1'"),
-        ([*STUDY, "--values", "ill:0"], "--values"),
+        ([*STUDY, "--values", "ill:0"], "--values: wanted NAME=NUMBER,NAME=NUMBER"),
         ([*STUDY, "--trial", "new.eh", "--tell", "seen.csv"], "none is open"),
         ([*STUDY, "--trial", "new.eh", "--log", "absent.csv"], "absent.csv: no such file"),
         ([*BEGIN, "--candidates", "candidates.json", "--tolerance", "0.1", "--budget", "600"], "values"),
@@ -173,7 +173,7 @@ def test_the_same_results_do_not_count_twice(folder):
                 "--budget",
                 "6000",
             ],
-            "--values: wanted each state once",
+            "--values: wanted each name once",
         ),
     ],
 )

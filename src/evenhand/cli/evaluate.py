@@ -180,13 +180,13 @@ def _policies(
 
 def _distribution(text: str) -> Any:
     """Return the distribution that a text or file says, None where it names a policy that learns."""
-    from evenhand.cli.reading.inputs import named_shares
+    from evenhand.cli.reading.inputs import named_shares, numbers_by_name
     from evenhand.cli.reading.tables import is_table, read_table
     from evenhand.data.tables import column, numbers
 
     if not is_table(text):
         read = named_shares(text, "--policy")
-        return None if read is None else {name: _number("--policy", name, value) for name, value in read.items()}
+        return None if read is None else numbers_by_name(read, "--policy", "a probability in [0, 1]")
     table = read_table(text, text=["arm", "position"])
     if not {"arm", "probability"} <= set(table.columns):
         got = [str(name) for name in table.columns]
@@ -210,7 +210,7 @@ def _propensity(text: str, frame: pd.DataFrame) -> Any:
 
 def _model(text: str) -> Any:
     """Return the model or the expected rewards that a text names, None for no text."""
-    from evenhand.cli.reading.inputs import named_shares
+    from evenhand.cli.reading.inputs import named_shares, numbers_by_name
     from evenhand.cli.reading.tables import is_table, read_table
     from evenhand.data.tables import column, numbers
 
@@ -227,18 +227,7 @@ def _model(text: str) -> Any:
         return dict(zip(column(table, "arm").tolist(), numbers(table, "reward", low=0.0, high=1.0), strict=True))
     if text and "=" not in text:
         raise ArgumentError(wanted("--model", "logistic, linear, ARM=REWARD,ARM=REWARD or a CSV", text))
-    read = named_shares(text, "--model") if text else None
-    return None if read is None else {name: _number("--model", name, value) for name, value in read.items()}
-
-
-def _number(option: str, name: str, value: Any) -> float:
-    from fractions import Fraction
-
-    try:
-        return float(Fraction(str(value)))
-    except (ValueError, ZeroDivisionError) as error:
-        what = "a probability in [0, 1]" if option == "--policy" else "a number in [0, 1]"
-        raise ArgumentError(wanted(f"{option}, {name}", what, value)) from error
+    return numbers_by_name(named_shares(text, "--model"), "--model", "a number in [0, 1]") if text else None
 
 
 def _draw(found: Evaluation | Comparison, picture: Path, at_least: float | None) -> None:

@@ -168,7 +168,7 @@ def _problem(
     asked: dict[str, Any], values: str, edges: str, smoothing: float, cuts: Sequence[str]
 ) -> tuple[Problem, Any]:
     """Build the problem that the options describe; return it with the costs in the file of candidates."""
-    from evenhand.cli.reading.inputs import read_object
+    from evenhand.cli.reading.inputs import named_shares, numbers_by_name, read_object
     from evenhand.cli.reading.tables import is_table
     from evenhand.interventions import Problem
 
@@ -191,7 +191,7 @@ def _problem(
         sensitive=asked["--sensitive"] if len(asked["--sensitive"]) > 1 else asked["--sensitive"][0],
         outcome=asked["--outcome"],
         candidates=study["candidates"],
-        values=_values(values) if values else study.get("values"),
+        values=numbers_by_name(named_shares(values, "--values"), "--values") if values else study.get("values"),
     )
     return problem, study.get("costs")
 
@@ -239,14 +239,3 @@ def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None,
         over = "The search is over; there is nothing more to try"
         sentences.append(over if running.finished else f"The next allocation is in {ask}")
     show(running.recommend(), body, sentences, running.tolerance, out, json)
-
-
-def _values(text: str) -> dict[str, float]:
-    try:
-        pairs = [part.split("=") for part in text.split(",")]
-        read = [(state.strip(), float(number)) for state, number in pairs]
-    except ValueError as error:
-        raise ArgumentError(wanted("--values", "STATE=NUMBER,STATE=NUMBER", text)) from error
-    if len({state for state, _ in read}) < len(read):
-        raise ArgumentError(wanted("--values", "each state once", text))
-    return dict(read)

@@ -51,7 +51,7 @@ def sample(
     """Choose training rows from a pool so that the risk of the worst-off group is low."""
     from functools import partial
 
-    from evenhand.cli.reading.inputs import named_shares, names_of
+    from evenhand.cli.reading.inputs import named_shares, names_of, numbers_by_name
     from evenhand.cli.worst_off import compared, say_compared
     from evenhand.data.csv_files import write_csv
     from evenhand.plots.sampling import plot_collection
@@ -62,8 +62,7 @@ def sample(
     frame = labelled_rows(pool, groups, label, columns, empty)
     world = TablePool(frame, group=groups, label=label, features=columns)
     world.grouping.refuse("group")
-    prices = named_shares(costs, "--costs") if costs else None
-    paid = None if prices is None else {name: _price(name, value) for name, value in prices.items()}
+    paid = numbers_by_name(named_shares(costs, "--costs"), "--costs") if costs else None
     options: dict[str, Any] = {"batch": batch, "loss": loss, "costs": paid, "budget": budget}
     options |= {"seed": seed} | _classes(world, loss, multiclass=multiclass, reweighted=reweighted)
     sampler = _sampler(scheme, world, options, trend)
@@ -182,10 +181,3 @@ def _classes(world: TablePool, loss: str, *, multiclass: bool, reweighted: bool)
     from evenhand.sampling import EstimatorModel
 
     return {"classes": labels, "model": EstimatorModel(LogisticRegression(max_iter=1000))}
-
-
-def _price(name: str, value: Any) -> float:
-    try:
-        return float(value)
-    except ValueError as error:
-        raise ArgumentError(wanted(f"--costs {name}", "a number", value)) from error

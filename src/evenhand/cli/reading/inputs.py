@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,25 @@ def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
             raise TableError(f"{text}: wanted the columns 'arm' and 'share', got {[str(c) for c in frame.columns]}")
         return _shares(zip(map(str, column(frame, "arm")), cells(frame, "share").tolist(), strict=True), text)
     return None
+
+
+def numbers_by_name(named: dict[str, Any] | None, option: str, what: str = "a number") -> dict[str, float]:
+    """Return what `named_shares` read as numbers, each of which is `what`.
+
+    Raises
+    ------
+    ArgumentError
+        If one is no number, or nothing is named.
+    """
+    if named is None:
+        raise ArgumentError(wanted(option, "NAME=NUMBER,NAME=NUMBER", "a value without names"))
+    found = {}
+    for name, value in named.items():
+        try:
+            found[name] = float(Fraction(str(value)))
+        except (ValueError, ZeroDivisionError) as error:
+            raise ArgumentError(wanted(f"{option}, {name}", what, value)) from error
+    return found
 
 
 def _with_points(frame: Any) -> Any:
