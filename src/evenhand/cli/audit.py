@@ -90,19 +90,10 @@ def _audited(
     told["--promise"] = {arm: 0 for clause in (stated.clauses if stated else ()) for arm in clause.arms}
     check_named(told, kinds, "owed" if shares and named is None else "free")
     finding: Any = quotas.audit(
-        **given_logs,
-        arm=arm,
+        **given_logs, arm=arm, tolerance=tolerance, order=order or None, caps=caps, cap_tolerance=cap_tolerance,
         shares=(shares or None if changing is None else changing) if named is None else _with_every_arm(named, kinds),
-        tolerance=tolerance,
-        order=order or None,
-        caps=caps,
-        cap_tolerance=cap_tolerance,
-        windows=bounds,
-        promise=stated,
-        segment=segment or None,
-        available=available or None,
-        round=round or None,
-    )
+        windows=bounds, promise=stated, segment=segment or None, available=available or None, round=round or None,
+    )  # fmt: skip
     return finding, given_logs.get("frame")
 
 

@@ -100,24 +100,12 @@ def evaluate(
     elif idle := [typed[own] for own in ("replays", "seed", "tolerance") if own in typed]:
         raise ArgumentError(wanted(idle[0], "a --policy that learns", "none"))
     found = eh.evaluate(
-        frame,
-        named if len(named) > 1 else next(iter(named.values())),
-        arm=arm,
-        reward=reward,
-        propensity=_propensity(propensity, frame),
-        contexts=names_of(contexts) or None,
-        estimator=cast(Any, estimator),
-        level=level,
-        stationary=stationary,
-        model=_model(model),
-        largest_weight=largest_weight,
-        position=position or None,
-        order=order or None,
-        rounds=rounds,
-        replays=replays,
-        seed=seed,
-        progress=not json,
-    )
+        frame, named if len(named) > 1 else next(iter(named.values())), arm=arm, reward=reward,
+        propensity=_propensity(propensity, frame), contexts=names_of(contexts) or None,
+        estimator=cast(Any, estimator), level=level, stationary=stationary, model=_model(model),
+        largest_weight=largest_weight, position=position or None, order=order or None, rounds=rounds, replays=replays,
+        seed=seed, progress=not json,
+    )  # fmt: skip
     each: dict[str, Evaluation] = found.evaluations if len(named) > 1 else {next(iter(named)): found}
     if picture is not None:
         _draw(found, picture, at_least)
@@ -125,10 +113,8 @@ def evaluate(
     met = None if at_least is None else last.at_least(at_least)
     if json:
         differences = found.differences.to_dict("records") if len(named) > 1 else []
-        as_json(
-            {"policies": [_body(name, one) for name, one in each.items()], "differences": differences, "met": met},
-            found,
-        )
+        policies = [_body(name, one) for name, one in each.items()]
+        as_json({"policies": policies, "differences": differences, "met": met}, found)
     else:
         _say(log, each, found, at_least, picture)
     if met is False:

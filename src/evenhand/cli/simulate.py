@@ -86,17 +86,9 @@ def simulate(
     replayed: dict[str, Any] = {} if log is None else _replayed(log)
     rounds = min([rounds, *map(len, replayed.values())])
     history = eh.simulate(
-        policies,
-        played,
-        rounds=rounds,
-        **replayed,
-        replications=replications,
-        seed=seed,
-        delay=delay_of(delay),
-        jobs=jobs,
-        progress=not json,
-        store=None if out is None else folder(out) / "partial",
-    )
+        policies, played, rounds=rounds, **replayed, replications=replications, seed=seed, delay=delay_of(delay),
+        jobs=jobs, progress=not json, store=None if out is None else folder(out) / "partial",
+    )  # fmt: skip
     if hasattr(played, "groups") and not of_table:
         bias = learned_bias(played, rounds, history.attrs["seed"])
     _report(history, policies, bias, out, json, of_table=of_table)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 STATE = Path("pairs.evenhand")
 REWARD = "reward"
 """Where the notes of a queue's policy hold the name of the column of rewards."""
-DEFAULTS = {"individuals": 4, "errors": 0.0, "auditors": 1, "seed": 0}
 MEND = "repeat what the state was begun with, or begin another --state"
 
 
@@ -68,7 +67,7 @@ def audit_pairs(
     """
     import warnings
 
-    from evenhand.arguments import real, whole
+    from evenhand.arguments import real
     from evenhand.cli.reading.inputs import names_of
     from evenhand.cli.reading.tables import read_table
     from evenhand.cli.studies.pair_audit import Audit
@@ -80,12 +79,7 @@ def audit_pairs(
 
     names, frame = names_of(features), read_table(table)
     people, rewards = frame[[]].assign(**{name: numbers(frame, name) for name in names}), numbers(frame, reward)
-    given = {
-        "individuals": None if individuals is None else whole("--individuals", individuals, low=2),
-        "errors": None if errors is None else real("--errors", errors, low=0, below=0.5),
-        "auditors": auditors,
-        "seed": None if seed is None else whole("--seed", seed, low=0),
-    }
+    given = {"individuals": individuals, "errors": errors, "auditors": auditors, "seed": seed}
     if read is not None and gap is None:
         mend = "0.2 asks whether it would be unfair if the chances of the two differed by 20 percentage points"
         raise ArgumentError(wanted("--gap", "a number beside --read", None, mend))
@@ -93,7 +87,7 @@ def audit_pairs(
     if store is None and place.exists():
         queue = _resumed(place, people, rewards, reward, given)
     else:
-        settings: dict[str, Any] = {name: DEFAULTS[name] if value is None else value for name, value in given.items()}
+        settings: dict[str, Any] = {"seed": 0} | {name: value for name, value in given.items() if value is not None}
         queue = PairQueue(people, rewards, people=frame[names].astype(str), **settings)
         queue.policy.notes[REWARD] = reward
     if store is not None:

@@ -111,15 +111,7 @@ def tell(
     json: JSON = False,
 ) -> None:
     """Record a decision's reward. It is saved before "told" is printed, and counts once even if it is told again."""
-    from evenhand.cli.reading.observations import (
-        pairs_of,
-        reward_of,
-        rows_of,
-        samples_of,
-        several_of,
-        ticket_of,
-        told_label,
-    )
+    from evenhand.cli.reading import observations
     from evenhand.policy.traits import traits_of
     from evenhand.studies import Operation, Study
 
@@ -130,21 +122,21 @@ def tell(
         given: dict[str, Any] = {"annotator": annotator} if annotator else {}
         given |= {"auditor": auditor} if auditor else {}
         for option, pairs in (("violations", violations), ("acceptable", acceptable)):
-            given |= {option: pairs_of(pairs, f"--{option}")} if pairs else {}
+            given |= {option: observations.pairs_of(pairs, f"--{option}")} if pairs else {}
         if not (samples or rows or reward):
             what = "what the decision brought: a reward, null for none, --rows or --samples"
             raise ArgumentError(wanted("REWARD", what, "nothing"))
         if samples:
-            given["samples"] = samples_of(samples)
+            given["samples"] = observations.samples_of(samples)
         if rows:
-            given |= rows_of(rows, label)
+            given |= observations.rows_of(rows, label)
         if reward and traits_of(running.log.first_policy).feedback == "labels":
-            given["label"] = told_label(reward)
+            given["label"] = observations.told_label(reward)
         elif reward:
-            given["reward"] = reward_of(reward, several_of(running))
+            given["reward"] = observations.reward_of(reward, observations.several_of(running))
         if not ticket and not samples:
             raise ArgumentError(wanted("TICKET", "a decision's number or its signed ticket", ticket))
-        number = ticket_of(ticket) if ticket else None
+        number = observations.ticket_of(ticket) if ticket else None
         _close(running, Operation("tell", number, given), json)
 
 
