@@ -94,15 +94,22 @@ def test_null_in_quotation_marks_is_told_what_to_write(folder, text):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["--slack", "0.1", "--search", "sris"], "--search, --slack: wanted with --budget, the number of trials"),
-        (["--paper"], "--pooled: wanted with --budget"),
-        (["--delta", "0.1"], "--delta: wanted with --edges, over data"),
-        (["--cut", "dose=1"], "--cut: wanted with --edges, over data"),
+        (["--slack", "0.1"], "--slack: wanted --budget or --trial beside it, got nothing"),
+        (["--search", "sris"], "--search: wanted --budget or --trial beside it, got nothing"),
+        (["--paper"], "--pooled: wanted --budget or --trial beside it, got nothing"),
+        (["--delta", "0.1"], "--delta: wanted --edges or --budget or --trial beside it, got nothing"),
+        (["--cut", "dose=1"], "--cut: wanted --edges beside it, got nothing"),
+        (["--seed", "1"], "--seed: wanted --edges or --budget beside it, got nothing"),
     ],
 )
 def test_an_option_that_would_mean_nothing_is_refused(folder, more, words):
     with pytest.raises(ArgumentError, match=words):
         call(*ASKED, "--tolerance", "0.1", *more)
+
+
+def test_a_tolerance_of_zero_is_refused_by_its_value(folder):
+    with pytest.raises(ArgumentError, match="--tolerance: wanted a number > 0, got 0"):
+        call(*ASKED, "--tolerance", "0")
 
 
 def test_what_is_not_decided_is_called_undecided(folder):

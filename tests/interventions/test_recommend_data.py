@@ -159,7 +159,7 @@ def test_a_partial_model_is_completed_by_a_log(folder):
         ([ASKED[0], "--edges", f"{GRAPH}, dose <-> cured", *ASKED[3:]], "not shown to be identified"),
         (["absent.csv", *ASKED[1:]], "absent.csv: no such file"),
         ([*ASKED[:-4], "--candidates", "typo.json", "--tolerance", "0.1"], "a state of"),
-        (["model.bif", *ASKED[3:]], "--cut: wanted with --edges, over data, got no --edges"),
+        (["model.bif", *ASKED[3:]], "--cut: wanted --edges beside it, got nothing"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_by_name(folder, arguments, names):

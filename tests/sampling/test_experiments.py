@@ -161,4 +161,4 @@ def test_evenhand_sample(tmp_path):
     refused = CliRunner().invoke(app, [*arguments, "--scheme", "best", "--out", str(tmp_path)])
     assert "--scheme: wanted one of" in str(refused.exception)
     refused = CliRunner().invoke(app, [*arguments, "--costs", "n=cheap,s=1", "--out", str(tmp_path)])
-    assert "--costs n: wanted a number" in str(refused.exception)
+    assert "--costs, n: wanted a number" in str(refused.exception)

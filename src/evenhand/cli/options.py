@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,6 +17,14 @@ EMPTY = Annotated[
         "text with a category of its own; rows without a group, label or id are dropped."
     ),
 ]
+
+
+def is_store(place: str) -> bool:
+    """Return whether a place is a store of studies: a URL, or a file of SQLite."""
+    if "://" in place or not Path(place).is_file():
+        return "://" in place
+    with Path(place).open("rb") as file:
+        return file.read(15) == b"SQLite format 3"
 
 
 def with_options_of(call: Callable[..., None], *functions: Any, without: str = "") -> Callable[..., None]:

@@ -97,7 +97,7 @@ def rows_of(dropped: dict[Any, Any], segment: Label | None = None) -> list[dict[
     """Return what a change dropped as rows of plain data, a set of arms as a list.
 
     >>> rows_of({"x": {("a", "b"): 0.5}, "y": {"c": 0.25}})
-    [{'label': ['a', 'b'], 'pulls': 0.5, 'segment': 'x'}, {'label': 'c', 'pulls': 0.25, 'segment': 'y'}]
+    [{'label': ['a', 'b'], 'plays': 0.5, 'segment': 'x'}, {'label': 'c', 'plays': 0.25, 'segment': 'y'}]
     """
     rows: list[dict[str, Any]] = []
     inside = {} if segment is None else {"segment": segment}
@@ -105,7 +105,7 @@ def rows_of(dropped: dict[Any, Any], segment: Label | None = None) -> list[dict[
         if isinstance(lag, dict):
             rows += rows_of(lag, segment=key)
         else:
-            rows.append({"label": list(key) if is_set(key) else key, "pulls": lag} | inside)
+            rows.append({"label": list(key) if is_set(key) else key, "plays": lag} | inside)
     return rows
 
 
