@@ -33,24 +33,17 @@ from evenhand.interventions.ends import ends_of, shown_ends
 from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.judgement import fair, low, unfair
 from evenhand.interventions.meaning import of_tests, supposed
-from evenhand.interventions.model import CausalModel
 from evenhand.interventions.phases import Phase, looks, schedule
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.program import Rows
 from evenhand.interventions.report import Ends, Status
 from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, OUTCOME_NEAR, Search
 from evenhand.interventions.shown import Delivery
-from evenhand.interventions.structure import Structure
+from evenhand.interventions.structure import through_v_alone
 from evenhand.interventions.verdicts import estimated, growth, shown_fair, shown_unfair, shown_worse
 from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.policy.conversation import locked
 from evenhand.registry import register
-
-
-def through_v_alone(model: CausalModel, structure: Structure) -> bool:
-    """Return whether S reaches Y through V alone and no parent of V hangs on S: then trials of every value of S speak
-    of each."""
-    return set(model.parents) == set(model.states) and not structure.children
 
 
 class Deliveries:
