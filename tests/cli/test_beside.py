@@ -39,7 +39,7 @@ COUNTS = {
     "demo": "--seed",
 }
 """The options that count whatever else is typed, or of which the command itself says by their values when they do."""
-FORM = {"--sep", "--decimal", "--encoding", "--format", "--header"}
+FORM = {"--sep", "--decimal", "--encoding", "--format", "--header", "--values"}
 RULES = {
     command: {option: rule for options, rule in rules.items() for option in options.split()}
     for command, rules in BESIDE.items()

@@ -264,7 +264,7 @@ def test_rewards_come_late_in_a_simulation():
 def test_a_delay_that_cannot_be_is_refused(text):
     refused(
         ArgumentError,
-        "delay: wanted",
+        "--delay",
         "simulate",
         "quotas/bernoulli-arms",
         "-p",

@@ -7,7 +7,8 @@ from typing import Any
 from evenhand.cli.refusals import typed_options
 from evenhand.errors import ArgumentError, wanted
 
-FORM = "--sep --decimal --encoding --format --header"
+WRITTEN = "--sep --decimal --encoding --format --header"
+FORM = f"{WRITTEN} --values"
 """How a table is written, in commands that need none."""
 PROMISED = {"--tolerance": "--shares --promise", "--cap-tolerance": "--cap --promise"}
 COMPARED = {"--tolerance": "--shares --promise", "--promise": "not --shares --tolerance"}
@@ -34,7 +35,7 @@ BESIDE = {
     "recommend": {
         "--cut --smoothing": "--edges", "--delta": "--edges --budget --trial", "--seed": "--edges --budget not --trial",
         "--search --pooled --slack": "--budget --trial", "--ask --tell --log": "--trial",
-        FORM: "MODEL --candidates --tell --log",
+        WRITTEN: "MODEL --candidates --tell --log",
     },
     "audit-pairs": {
         "--read": "not --store --questions", "--gap": "--read", "--state --questions --auditor": "not --store",
