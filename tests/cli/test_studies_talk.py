@@ -331,8 +331,8 @@ def test_a_row_that_is_refused_holds_up_no_other(store):
     [
         ("", "standard input: the file is empty"),
         ("ticket,reward\n", "standard input: no rows"),
-        ("id,reward\n1,1\n", "wanted one of id,reward, got 'ticket'"),
-        ("ticket,value\n1,1\n", "wanted one of ticket,value, got 'reward'"),
+        ("id,reward\n1,1\n", "standard input: wanted a column 'ticket', got the columns id,reward"),
+        ("ticket,value\n1,1\n", "standard input: wanted a column 'reward', got the columns ticket,value"),
     ],
     ids=named,
 )

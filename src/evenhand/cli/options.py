@@ -35,3 +35,8 @@ def with_options_of(call: Callable[..., None], *functions: Any, without: str = "
     call.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined]
     call.__annotations__ = {name: one.annotation for name, one in own.items()}
     return call
+
+
+def file_said(path: object) -> str:
+    """Return what messages call a file that was named."""
+    return "standard input" if str(path) == "-" else str(path)

@@ -8,6 +8,7 @@ from ast import literal_eval
 from contextlib import suppress
 from typing import Any
 
+from evenhand.cli.options import file_said
 from evenhand.cli.table_options import TABLE_COMMANDS
 from evenhand.errors import EvenhandError
 
@@ -104,7 +105,7 @@ def _of_column(words: str, missing: re.Match[str], options: dict[str, str], cont
     asked = [one for one, value in given.items() if isinstance(value, str) and name in WORD.split(value.strip())]
     if len(asked) != 1:
         tables = [context.params.get(one) for one in TABLE_COMMANDS.get(context.info_name, "").split()]
-        files = ", ".join(str(path) for path in tables if path and not isinstance(path, list))
+        files = ", ".join(file_said(path) for path in tables if path and not isinstance(path, list))
         return f"{files or 'table'}: wanted a column {name!r}, got the columns {known}{words[missing.end() :]}"
     left_out = asked[0] not in typed_options(context).values()
     mend = f"; {asked[0]} was left out and is {name!r} then: name the column" if left_out else words[missing.end() :]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.cli.options import JSON, STORE, STUDY
+from evenhand.cli.options import JSON, STORE, STUDY, file_said
 from evenhand.cli.output import answer, as_json, line, say
 from evenhand.errors import ArgumentError, EvenhandError, StoreError, wanted
 
@@ -182,8 +182,7 @@ def _tell_many(study: Study, file: str, json: bool) -> None:
     if refused:
         named = "; ".join(f"row {one['row']}: {one['error']}" for one in refused[:NAMED])
         more = f"; and {len(refused) - NAMED} more, see --json" if len(refused) > NAMED else ""
-        source = "standard input" if file == "-" else file
-        raise ArgumentError(f"{source}, {named}{more}")
+        raise ArgumentError(f"{file_said(file)}, {named}{more}")
 
 
 def _shown(study: Study, decision: Any) -> dict[str, Any]:
