@@ -12,7 +12,7 @@ COUNTS = {
     "new": "--policy --shares --arms-from --tolerance --learner --groups --sensitive --seed --name --expire-after "
     "--set --spec --promise",
     "ask": "--contexts --available --groups --segment --annotator --count --key --subject",
-    "tell": "--violations --acceptable --rows --samples --annotator --auditor",
+    "tell": "--values --violations --acceptable --rows --samples --annotator --auditor",
     "add": "--share",
     "change": "--shares --promise",
     "show": "--decision",

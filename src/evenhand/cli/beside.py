@@ -19,7 +19,7 @@ BESIDE = {
     "ask": {"--sticky": "--key", FORM: "--contexts --groups"},
     "tell": {
         "--file": "not TICKET --violations --acceptable --rows --samples --annotator --auditor", "--label": "--rows",
-        FORM: "--file --rows --samples",
+        WRITTEN: "--file --rows --samples",
     },
     "change": {FORM: "--shares --promise"},
     "show": {"--open --out": "not --decision"},

@@ -56,22 +56,26 @@ COMMANDS = {
 HELP = """\
 Usage: evenhand COMMAND [ARGS]...
 
-Software that decides fairly while it learns.
+Fair sequential decisions: bandits with guarantees. Start from a table of yours:
+  $ evenhand audit shop.csv --arm item_id --promise promise.toml
+  The promise was BROKEN in 9,941 of 10,000 rounds, from row 60 on, ...
+  $ evenhand simulate --data loans.csv --group sex --reward repaid ...
+  For the average person of the table, repaid is 0.067 lower for women ...
+  $ evenhand sample census.csv --group sex,race --label income --budget 800 ...
+  Worst off: Male & Asian-Pac-Islander, error rate 0.270 (0.200 to 0.348) ...
+  $ evenhand audit-pairs students.csv --features studytime,absences --reward G3
+  Their chances differ by 21.1 percentage points: [u]nfair, [a]cceptable, ...
+  $ evenhand recommend patients.bif --sensitive sex --outcome carcinoma ...
+  certified: treat all (exact); outcome 0.943
 
-  new           decisions one by one, and every arm gets its promised share
-  audit-parity  whether groups got the same, looked at as often as you like
-  sample        which rows to train on, so that the worst-off group is served
-  audit-pairs   which people are alike, so that they are treated alike
-  recommend     which candidate is the best of those that are fair to all groups
-
-Before you decide   simulate, evaluate, label, certify
-From day to day     ask, tell, forget, show, export, choose; add, retire, change
-Was it kept?        audit, verify, report
-Stores, service     studies, serve, keys, snapshot, erase
-evenhand itself     demo, list, check, reproduce
+Decide           new, ask, tell, forget, show, add, retire, change, export
+Try and compare  simulate, evaluate
+Check            audit, audit-parity, verify, report
+Rows and people  sample, certify, label, audit-pairs, choose, recommend
+Stores, service  studies, serve, keys, snapshot, erase
+evenhand itself  demo, list, check, reproduce
 
 evenhand COMMAND --help explains a command; evenhand demo shows a whole example.
-
 Options: --json for what programs read, --version, --help,
          --install-completion and --show-completion for your shell.
 """
