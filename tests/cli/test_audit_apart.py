@@ -48,4 +48,6 @@ def test_shares_that_change_are_refused_in_a_line(logs, tmp_path):
 
 
 def test_a_log_that_is_named_twice_is_refused(logs):
-    refused(ArgumentError, "LOG...: wanted each log once", "audit", logs[0], logs[0], "--shares", 0.1)
+    again = f"{logs[0].parent}/./../{logs[0].parent.name}/{logs[0].name}"
+    for same in (logs[0], again):
+        refused(ArgumentError, "LOG...: wanted each log once", "audit", logs[0], same, "--shares", 0.1)

@@ -141,7 +141,7 @@ def _written_apart(logs: list[Path], arm: str, texts: list[str], named: Any) -> 
     from evenhand.data.tables import in_natural_order
     from evenhand.protocol import distinct
 
-    if len({*logs}) < len(logs):
+    if len({log.resolve() for log in logs}) < len(logs):
         raise ArgumentError(wanted("LOG...", "each log once", " ".join(map(str, logs))))
     frames = [read_table(log, text=texts) for log in logs]
     return frames, in_natural_order(distinct(kind for one in frames for kind in read_plays(one, arm, named).kinds))
