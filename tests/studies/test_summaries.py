@@ -19,6 +19,7 @@ from evenhand.studies.log.reader import Reader
 from evenhand.studies.statistics.statistics import Statistics
 from evenhand.studies.statistics.summaries import _seal, begin, keep
 from evenhand.studies.store.schema import EVENTS, SUMMARIES
+from tests.fuzzing import many
 
 SHARES = {"ads": 0.2, "news": 0.3, "sports": 0.1}
 
@@ -112,7 +113,7 @@ def entries_read(monkeypatch):
 
 
 @pytest.mark.parametrize("made", POLICIES)
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(many(6)))
 def test_a_view_from_a_summary_is_the_view_of_the_log(made, seed, monkeypatch):
     study = Study.create(":memory:", made(), name="ads")
     for part in range(4):
