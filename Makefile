@@ -4,8 +4,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 OUT ?= out
-TESTS := $(BIN)/python -m pytest -n 3 --dist loadfile
+TESTS := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 PLAIN := NUMBA_DISABLE_JIT=1 $(TESTS)
+COMPILED = $$(grep -rl 'mark\.compiled' tests --include='test_*.py')
 SEEDS ?= 1000
 FIRST ?= 0
 LOWEST_TESTS := tests/service tests/client/test_client.py tests/studies/test_study.py tests/studies/test_store.py
@@ -46,14 +47,15 @@ test: .venv/ready
 # Kernels run as plain Python in most tests: compiling them takes longer than the tests, and gigabytes.
 test-quick: .venv/ready
 	$(PLAIN) -m "not slow and not compiled and not nightly"
-	$(TESTS) -m "compiled and not slow and not nightly" $$(grep -rl 'mark\.compiled' tests --include='test_*.py')
+	$(TESTS) -m "compiled and not slow and not nightly" $(COMPILED)
 
 test-long: .venv/ready
-	$(TESTS) -m "slow and not nightly"
+	$(PLAIN) -m "slow and not compiled and not nightly"
+	$(TESTS) -m "slow and compiled and not nightly" $(COMPILED)
 
 test-rest: .venv/ready
-	$(PLAIN) --rest -m "not compiled and not nightly and (plain or not slow)"
-	$(TESTS) --rest -m "not nightly"
+	$(PLAIN) --rest -m "not compiled and not nightly"
+	$(TESTS) --rest -m "compiled and not nightly" $(COMPILED)
 
 nightly: .venv/ready
 	EVENHAND_FUZZ=1 $(TESTS)

@@ -1,5 +1,6 @@
 """What every test shares: Hypothesis without chance, and the folder of real data sets."""
 
+import collections
 import gc
 import os
 import sys
@@ -61,16 +62,28 @@ def pytest_collection_finish():
 
 
 LINES = [line.split() for line in Path(__file__).with_name("long.txt").read_text().splitlines() if line[0] != "#"]
-LONG = {name: marks for _, name, *marks in LINES}
+LONG = {name: float(seconds) for seconds, name in LINES}
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Mark the long tests, and refuse names that differ from process to process: workers would not agree on them."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Mark the long tests, and refuse names that differ from process to process: workers would not agree on them.
+
+    Files that take long come first, so that no worker begins with one when the others have nothing left.
+    """
     for item in items:
-        marks = LONG.get(item.nodeid.partition("[")[0])
-        for mark in () if marks is None else ("slow", *marks):
-            item.add_marker(mark)
+        if function_of(item) in LONG:
+            item.add_marker("slow")
     unstable = [item.nodeid for item in items if " at 0x" in item.nodeid]
     if unstable:
         raise pytest.UsageError(f"names with memory addresses, use ids=named of tests.naming: {unstable[:3]}")
+    yield
+    if config.getoption("shuffle") is None:
+        taken = collections.Counter()
+        for path, function in {(item.path, function_of(item)) for item in items}:
+            taken[path] += LONG.get(function, 0)
+        items.sort(key=lambda item: -taken[item.path])
+
+
+def function_of(item):
+    return item.nodeid.partition("[")[0]

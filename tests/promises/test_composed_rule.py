@@ -69,7 +69,6 @@ def test_any_clauses_together_are_kept_as_the_game_says(kinds):
 
 
 @pytest.mark.slow
-@pytest.mark.plain
 @pytest.mark.parametrize("seed", [0, *(at_night(seed) for seed in (1, 2, 3))])
 def test_many_drawn_promises_are_kept_as_the_game_says(seed):
     rng = generator(seed)

@@ -291,7 +291,6 @@ print("kept", flush=True)
 
 
 @pytest.mark.slow
-@pytest.mark.plain
 def test_a_process_that_is_killed_leaves_a_summary_that_fits(tmp_path):
     """Killed before each statement of keeping, which the database tells, until all of them are done."""
     study = Study.create(tmp_path / "ads.evenhand", plain_shares(), name="ads")
