@@ -9,6 +9,7 @@ PLAIN := NUMBA_DISABLE_JIT=1 $(TESTS)
 COMPILED = $$(grep -rl 'mark\.compiled' tests --include='test_*.py')
 SEEDS ?= 1000
 FIRST ?= 0
+STORE ?= memory
 LOWEST_TESTS := tests/service tests/client/test_client.py tests/studies/test_study.py tests/studies/test_store.py
 EXTRAS := all dask docs peers ray test
 BUILD := editables hatchling hatch-fancy-pypi-readme uv
@@ -109,7 +110,7 @@ durability: .venv/ready
 	EVENHAND_KILLS=200 EVENHAND_CONVERSATIONS=10000 PYTEST_TIMEOUT=3600 $(BIN)/python -m pytest tests/studies/test_processes.py --durations=0
 
 simulate: .venv/ready
-	$(BIN)/python -m tests.service.simulated_seeds --seeds $(SEEDS) --first $(FIRST)
+	$(BIN)/python -m tests.service.simulated_seeds --seeds $(SEEDS) --first $(FIRST) --store $(STORE)
 
 coverage: .venv/ready
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest tests -m "not slow"

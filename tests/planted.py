@@ -8,7 +8,8 @@ import numpy as np
 
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
-from evenhand.policy.policy import KernelPolicy, Kernels, reason
+from evenhand.policy.policy import KernelPolicy, Kernels
+from evenhand.policy.reasons import reason
 from evenhand.quotas.under_quota import Rule, UnderQuota, promise_over
 
 BEST = reason("highest mean, or so it believes", "greedy")

@@ -21,8 +21,13 @@ def modules() -> dict[str, str]:
 
 
 def imports_of(name: str, source: str) -> Iterator[str]:
-    """Yield the dotted names that a module imports, wherever its statements stand, or names in a text of its own."""
-    for node in ast.walk(ast.parse(source)):
+    """Yield the dotted names that a module imports, wherever its statements stand, or names in a text of its own: in
+    full, from its own package on, or behind the beginning of a text that is put together, f"evenhand.cli.{module}"."""
+    nodes = list(ast.walk(ast.parse(source)))
+    together = [node.values[0] for node in nodes if isinstance(node, ast.JoinedStr) and len(node.values) > 1]
+    beginnings = [str(one.value) for one in together if isinstance(one, ast.Constant)]
+    beginnings = ["", *(text for text in beginnings if text.startswith("evenhand."))]
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -30,7 +35,8 @@ def imports_of(name: str, source: str) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             text = node.value.partition(":")[0]
-            yield from [text, f"{name.rpartition('.')[0]}{text}"] if text != name else []
+            named = [*(beginning + text for beginning in beginnings), f"{name.rpartition('.')[0]}{text}"]
+            yield from (one for one in named if one != name)
 
 
 def circle_in(sources: dict[str, str]) -> list[str]:
@@ -58,6 +64,7 @@ def test_no_module_imports_itself_by_way_of_others():
         "late = partial(import_module, 'evenhand.studies.log.b')",
         "late = import_module('.log.b', __package__)",
         "COMMAND = 'evenhand.studies.log.b:main'",
+        "COMMANDS = {'b': 'log.b:main'}\nlate = import_module(f'evenhand.studies.{COMMANDS[name]}')",
     ],
 )
 def test_a_circle_is_found_wherever_the_import_stands(source):

@@ -48,3 +48,10 @@ def test_no_room_holds_more_than_a_reader_can_survey():
     """At most 50 modules lie flat in one folder, rooms inside it not counted."""
     for folder in {file.parent for file in HOME.rglob("*.py")}:
         assert len(list(folder.glob("[a-z]*.py"))) <= 50, folder
+
+
+def test_only_doors_list_their_names():
+    """Everywhere else a name without an underscore is public."""
+    doors = {HOME / "errors.py", HOME / "quotas" / "promise.py"}
+    rooms = (file for file in HOME.rglob("*.py") if file.name != "__init__.py")
+    assert {file for file in rooms if "\n__all__ = " in file.read_text()} == doors

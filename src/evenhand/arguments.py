@@ -18,8 +18,6 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.frames import frame_or_value
 from evenhand.kernels.arrays import Floats
 
-__all__ = ["array", "as_float", "as_floats", "is_whole", "one_of", "real", "whole", "yes_or_no"]
-
 _Word = TypeVar("_Word", bound=str)
 
 

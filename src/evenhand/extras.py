@@ -8,8 +8,6 @@ from typing import Any
 
 from evenhand.errors import MissingExtraError
 
-__all__ = ["optional"]
-
 EXTRAS = {
     "dask": "dask",
     "distributed": "dask",

@@ -14,8 +14,6 @@ from evenhand.errors import ContextError, TableError, wanted
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["arrow_frame", "as_pandas", "frame_or_value", "is_frame", "is_row", "row_frame", "rows_frame", "typed"]
-
 PLAIN = ("Decimal", "Int128", "UInt128")
 """Types whose numbers fit no array of numpy."""
 LARGEST = 2**63 - 1

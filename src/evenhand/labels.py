@@ -13,11 +13,6 @@ import numpy as np
 from evenhand.errors import ArgumentError, ContextError, of_one_type, wanted, wanted_one_of
 from evenhand.protocol import Label, as_label, composed, find_label, places
 
-__all__ = [
-    "as_given", "by_label", "combined_label", "combined_labels", "in_columns", "in_order", "label_texts", "listed",
-    "numbered", "order_of", "same_labels",
-]  # fmt: skip
-
 
 def as_given(
     values: Any, name: str, what: str, *, refusal: type[ArgumentError] = ArgumentError

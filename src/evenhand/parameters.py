@@ -11,8 +11,6 @@ from typing import Any, Self
 
 from evenhand.errors import ArgumentError, wanted
 
-__all__ = ["Parameters", "untaught"]
-
 
 def untaught(name: str, thing: Any, mend: str) -> Any:
     """Return what is about to be copied without its memory, if it has none to lose.

@@ -21,25 +21,6 @@ from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats
 
-__all__ = [
-    "Decision",
-    "Label",
-    "Learner",
-    "Policy",
-    "World",
-    "arm_labels",
-    "as_label",
-    "composed",
-    "distinct",
-    "find_label",
-    "first_named",
-    "label_of",
-    "labels_of_texts",
-    "places",
-    "value_of",
-    "writing",
-]
-
 Label = str | int
 MOST_ARMS = 1_000_000
 """The largest number of arms that is taken: states and tables hold several numbers for each."""

@@ -13,8 +13,6 @@ from typing import Any, Literal, TypeVar
 
 from evenhand.errors import MissingExtraError, RegistryError, nearest
 
-__all__ = ["Entry", "entries", "get", "name_of", "own_modules", "register"]
-
 Kind = Literal["policy", "world", "part"]
 """A part is neither: it is registered to be saved with what holds it."""
 HOMES = ("learners", "quotas", "groups", "interventions", "sampling", "similarity")

@@ -15,8 +15,6 @@ from evenhand.kernels.arrays import Words
 
 Seed = int | np.random.Generator | None
 
-__all__ = ["Seed", "child", "draw_seed", "generator", "stream"]
-
 
 MOST_BITS = 256
 """Of a seed; a stream has as many."""

@@ -10,8 +10,6 @@ from typing import Any
 
 from evenhand.errors import ContractError
 
-__all__ = ["run_together"]
-
 PATIENCE = 600.0
 """Seconds after which threads that have not come to an end wait for one another."""
 SWITCHES = 400

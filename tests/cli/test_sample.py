@@ -119,8 +119,8 @@ def test_labels_all_alike_among_the_rows_that_were_bought_are_no_failure(tmp_pat
         (POOL, ["--group", "g,g"], TableError, "'g'; it is in group already"),
         (POOL, ["--features", "x,y"], TableError, "features: wanted columns that have no other use, got 'y'"),
         (POOL.assign(g=POOL["g"].where(POOL["x"] > 0.01)), ["--group", "g"], TableError, "column 'g', row"),
-        (POOL, ["--budget", "nan"], ArgumentError, "budget: wanted a finite number"),
-        (POOL, ["--batch", 10**30], ArgumentError, "batch: wanted at most"),
+        (POOL, ["--budget", "nan"], ArgumentError, "budget: wanted a number >= 0, got nan"),
+        (POOL, ["--batch", 10**30], ArgumentError, "batch: wanted a whole number >= 1 and <= 10"),
     ],
     ids=range(13),
 )  # fmt: skip
@@ -275,7 +275,7 @@ def test_certifying_reads_later_rows_as_the_pool_was_read(people):
     ("folder", "options", "words"),
     [
         ("nowhere", ["--at-most", 0.3], "wanted the folder that `evenhand sample` wrote, its --out, got"),
-        ("out", ["--at-most", 1.5], "--at-most: wanted a number in [0, 1], got 1.5"),
+        ("out", ["--at-most", 1.5], "--at-most: wanted a number >= 0 and <= 1, got 1.5"),
         ("out", ["--at-most", 0.3, "--fresh", "pool.csv"], "--fresh: wanted rows that the collection has not seen"),
         ("out", ["--at-most", 0.3, "--fresh", "out/rows.csv"], "leave --fresh out to use what the pool has left"),
         ("out", ["--at-most", 0.3, "--fresh", "other.csv"], "wanted groups among a,b, got 'c'"),

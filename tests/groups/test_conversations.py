@@ -19,6 +19,7 @@ from evenhand.groups import (
 )
 from evenhand.quotas import DeadlineLearn, FairLearn
 from evenhand.saving.state import from_bytes, to_bytes
+from tests.fuzzing import many
 
 pytestmark = pytest.mark.slow
 

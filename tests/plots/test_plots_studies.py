@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from evenhand.plots.ends import GAP
 from evenhand.plots.groups import plot_bias
-from evenhand.plots.studies import GAP, SHOWN, plot_course, plot_owed
+from evenhand.plots.studies import SHOWN, plot_course, plot_owed
 from evenhand.plots.style import figure
 
 ROUNDS = np.arange(1, 41)

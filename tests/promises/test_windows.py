@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from contextlib import suppress
 from fractions import Fraction
 
 import numpy as np
@@ -17,7 +18,7 @@ from evenhand.promises.schedules import find_schedule, phases
 from evenhand.promises.windows import chain, grant, pick, safe_states, spare_after
 from evenhand.quotas import BernoulliArms, WindowLearn
 from tests.reference.promises import Windows
-from tests.strategies import Stubborn
+from tests.strategies import Scripted, Stubborn
 
 run, quick, look = interpreted(pick), interpreted(grant), interpreted(spare_after)
 SMALL = [
@@ -226,6 +227,39 @@ def test_windows_without_a_chain_are_kept_by_a_schedule(wish):
         assert policy.pulls[wish] > 20
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_a_schedule_keeps_windows_of_several_plays_whatever_is_wished(seed):
+    """Of the tokens of one arm a play serves the soonest, whichever the schedule names."""
+    rng, found = random.Random(seed), None
+    while found is None:
+        windows = {arm: (plays := rng.randint(1, 3), rng.randint(3, 7 * plays)) for arm in range(rng.randint(3, 6))}
+        if sum(Fraction(*window) for window in windows.values()) > 0.6:
+            with suppress(SharesError):
+                promise = WindowLearn(UCB1(), windows, [*windows, "free"]).promise
+                params = rule_parameters(promise, ())
+                found = params if params.phases.size else None
+    state, played = rule_state(promise, ()), []
+    for round in range(1, 301):
+        state.scores[:] = [rng.random() for _ in state.scores]
+        state.scores[-1] = 2 if round % 40 > 5 else state.scores[-1]
+        if round % 3 == 0 or not quick(found, state, round - 1, int(state.scores.argmax())):
+            run(found, state, round - 1)
+        played.append(int(state.chosen[0]))
+        for arm, (plays, rounds) in windows.items():
+            assert round < rounds or played[-rounds:].count(arm) >= plays, (promise, round, played)
+
+
+def test_a_play_beside_the_schedule_breaks_no_window_of_two_plays():
+    windows = {0: (1, 11), 1: (2, 4), 2: (2, 12), 3: (2, 11)}
+    policy, played = WindowLearn(Scripted([2, 3, *[5] * 100]), windows, 6), []
+    for _ in range(60):
+        decision = policy.ask()
+        policy.tell(decision, 0.0)
+        played.append(decision.arm)
+    for arm, (plays, rounds) in windows.items():
+        assert all(played[at : at + rounds].count(arm) >= plays for at in range(61 - rounds))
+
+
 def test_schedules_that_are_found_keep_their_windows_and_most_sparse_windows_have_one():
     rng, tried, found = random.Random(7), 0, 0
     while tried < 40:
@@ -238,7 +272,7 @@ def test_schedules_that_are_found_keep_their_windows_and_most_sparse_windows_hav
         if schedule is None:
             continue
         found += 1
-        left = phases(schedule, len(windows))
+        left = phases(schedule, range(len(windows)))
         for token, window in enumerate(windows):
             times = [round for round, served in enumerate(schedule * 2, 1) if served == token]
             gaps = [later - one for one, later in itertools.pairwise(times)]

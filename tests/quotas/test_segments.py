@@ -49,6 +49,21 @@ def test_every_segment_has_its_own_exact_promise(form, tmp_path):
         assert behind <= most < 3 * (1 + policy.promise.slack)
 
 
+@pytest.mark.parametrize("lottery", [None, 0.0, 0.5])
+def test_a_look_at_the_probabilities_of_a_segment_changes_nothing(lottery):
+    def decided(looks):
+        policy, found = DeadlineLearn(UCB1(), SHARES, lottery=lottery, seed=1), []
+        for round in range(40):
+            for segment in looks:
+                policy.probabilities(segment=(round + segment) % 4)
+            decision = policy.ask(segment=round % 3)
+            policy.tell(decision, float(decision.arm == "c"))
+            found.append(decision.arm)
+        return found, policy.segments, policy.behind_over_segments()
+
+    assert decided([]) == decided([0, 1, 2, 3])
+
+
 def test_own_clocks_go_on_inside_a_segment():
     policy, rng = DeadlineLearn(UCB1(), SHARES), random.Random(2)
     own = {}

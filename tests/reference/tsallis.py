@@ -9,7 +9,9 @@ import numpy as np
 
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import draw
-from evenhand.policy.policy import KernelPolicy, Kernels, drawn, reason
+from evenhand.policy.kernel_set import drawn
+from evenhand.policy.policy import KernelPolicy, Kernels
+from evenhand.policy.reasons import reason
 
 DRAWN = reason("drawn by Tsallis-INF", "drawn")
 

@@ -102,7 +102,7 @@ def test_deviations_refuse_what_is_no_number():
             vc_deviation(bad, dimension=3)
         with pytest.raises(ArgumentError, match="n: wanted a finite number, got"):
             rademacher_deviation(bad, complexity=0.1)
-    with pytest.raises(ArgumentError, match="complexity: wanted a finite number >= 0"):
+    with pytest.raises(ArgumentError, match="complexity: wanted a number >= 0"):
         rademacher_deviation(10, complexity=-1)
     assert rademacher_deviation(0.1, complexity=0.1, delta=1) == np.inf
 
@@ -423,13 +423,13 @@ def test_bad_tickets_are_refused():
     [
         ({"groups": ["u"]}, ArgumentError, "groups: wanted at least two"),
         ({"groups": ["u", "u"]}, ArgumentError, "groups: wanted each label once"),
-        ({"costs": {"u": -1.0, "v": 1.0}}, ArgumentError, r"costs\['u'\]: wanted a finite number >= 0"),
+        ({"costs": {"u": -1.0, "v": 1.0}}, ArgumentError, r"costs\['u'\]: wanted a number >= 0"),
         ({"costs": {"u": 1.0}}, ArgumentError, "costs: wanted a number for each group"),
         ({"costs": {"u": 1.0, "v": 1.0, "w": 1.0}}, UnknownArmError, "costs: wanted one of the groups"),
         ({"budget": 7.0, "batch": 2}, ArgumentError, "budget: wanted enough for a draw of 4 rows of each of the 2 gr"),
-        ({"exploration": -0.1}, ArgumentError, "exploration: wanted a finite number >= 0"),
+        ({"exploration": -0.1}, ArgumentError, "exploration: wanted a number >= 0"),
         ({"batch": 0}, ArgumentError, "batch: wanted a whole number >= 1"),
-        ({"forced": 2.0}, ArgumentError, "forced: wanted a number in"),
+        ({"forced": 2.0}, ArgumentError, "forced: wanted a number >= 0 and <= 1"),
         ({"bound": "theory"}, ArgumentError, "bound: wanted vc_dimension="),
         ({"bound": "practice"}, ArgumentError, "bound: wanted 'heuristic'"),
         ({"ties": "best"}, ArgumentError, "ties: wanted"),

@@ -5,8 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from evenhand.sampling import LogisticModel, UniformSampler
-from evenhand.sampling.models.curvature import Curvature
-from evenhand.sampling.models.gram import GramFactor
+from evenhand.sampling.models import logistic
 from evenhand.sampling.pools.rows import Rows
 from evenhand.saving.state import from_bytes, to_bytes
 
@@ -67,6 +66,11 @@ def test_weights_are_fitted_exactly():
         model.fit(X, y, weight)
 
 
+def test_rows_without_weight_leave_coefficients_at_zero():
+    X, y = embedded(np.random.default_rng(3), 20, 150)
+    assert np.abs(LogisticModel().fit(X, y, np.zeros(20)).coef_).max() < 1e-6
+
+
 def test_rows_that_repeat_and_columns_of_zeros_are_taken():
     X, y = embedded(np.random.default_rng(5), 30, 200)
     X, y = np.repeat(X, 4, axis=0), np.repeat(y, 4)
@@ -100,17 +104,17 @@ def test_saved_and_loaded_it_goes_on_exactly(rounds):
     assert (first.model.coefficients == second.model.coefficients).all()
 
 
-def test_a_draw_that_fails_takes_the_curvature_back(monkeypatch):
+def test_a_draw_that_fails_takes_the_coefficients_back(monkeypatch):
     sampler = UniformSampler(["u", "v"], batch=4, classes=[0, 1], seed=1)
     talk(sampler, np.random.default_rng(0), 6)
-    draw, real = sampler.ask(), sampler.model._wide.refit
+    draw, real = sampler.ask(), logistic._descended
     before = to_bytes(sampler)
 
     def failing(*arguments):
         real(*arguments)
         raise MemoryError
 
-    monkeypatch.setattr(sampler.model._wide, "refit", failing)
+    monkeypatch.setattr(logistic, "_descended", failing)
     with pytest.raises(MemoryError):
         sampler.tell(draw, *embedded(np.random.default_rng(1), draw.count, 140))
     assert to_bytes(sampler) == before
@@ -126,37 +130,3 @@ def test_saved_before_rows_outnumber_features_it_goes_on_exactly(batch, rounds):
     assert to_bytes(first) == to_bytes(second)
     count = first.training.count
     assert np.abs(first.model.coefficients - exact(first.training.X[:count], first.training.y[:count])).max() < 1e-6
-
-
-@pytest.mark.parametrize("parts", [[1, 2, 3, 30], [20, 30], [5, 25, 26, 30], [1, 12, 13, 30]])
-def test_a_gram_factor_has_the_products_of_all_rows_and_no_direction_for_dependent_ones(parts):
-    rng = np.random.default_rng(7)
-    X = rng.normal(size=(30, 50))
-    X[[3, 11, 12]] = X[[1, 2, 2]] * [[2.0], [1.0], [-1.0]]
-    X[20] = 0.0
-    gram = GramFactor()
-    for count in parts:
-        gram.extend(X[:count])
-    L = gram.factor
-    assert np.abs(L @ L.T - X @ X.T).max() < 1e-12
-    assert (np.triu(L, 1) == 0).all()
-    assert (L.diagonal() == 0).sum() == 4
-    coef = rng.normal(size=30) @ X
-    place = gram.coordinates(X @ coef)
-    assert np.abs(L @ place - X @ coef).max() < 1e-9
-    assert np.abs(gram.shares(place) @ X - coef).max() < 1e-9
-
-
-def test_a_curvature_that_takes_in_rows_is_that_of_all_rows():
-    rng = np.random.default_rng(8)
-    Z, bend = np.tril(rng.normal(size=(40, 40))), rng.uniform(0, 0.25, 40)
-    whole, grown = Curvature(Z, bend), Curvature(Z[:15, :15], bend[:15])
-    grown.invert()
-    for i in range(15, 40):
-        grown.absorb(Z[i, : i + 1], float(bend[i]))
-    assert grown.absorbed == 25
-    gradient = rng.normal(size=41)
-    A = np.column_stack([np.ones(40), Z])
-    hessian = A.T @ (A * bend[:, None]) + np.diag(np.append(0.0, np.ones(40)))
-    for curvature in (whole, grown):
-        assert np.abs(hessian @ curvature.solve(gradient) - gradient).max() < 1e-8

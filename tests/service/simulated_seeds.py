@@ -1,8 +1,9 @@
 """Run many seeds of the simulated service, and say of each that breaks how to run it again: `make simulate`.
 
-    python -m tests.service.simulated_seeds --seeds 1000 [--first 0] [--jobs 2] [--record FILE]
+    python -m tests.service.simulated_seeds --seeds 1000 [--first 0] [--jobs 2] [--store memory] [--record FILE]
 
-With a record, a run that was interrupted goes on where it stopped.
+The store lies in memory, in a file, or in PostgreSQL. With a record, a run that was interrupted goes on where it
+stopped.
 """
 
 from __future__ import annotations
@@ -12,22 +13,26 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from functools import partial
 from multiprocessing import Pool
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tests.service.simulated import run
+from tests.service.simulated_databases import MEMORY, place_of_process
+from tests.studies.postgres import server
 
 CHUNK = 50
 """Seeds that one process runs before it reports."""
 
 
-def run_chunk(seeds: range) -> tuple[range, list[tuple[int, str]]]:
+def run_chunk(seeds: range, home: str) -> tuple[range, list[tuple[int, str]]]:
     """Run seeds; return those that broke, and how."""
-    broken = []
+    broken, place = [], place_of_process(home)
     for seed in seeds:
         try:
-            run(seed)
+            run(seed, place)
         except Exception as error:
             broken.append((seed, f"{type(error).__name__}: {error}"))
     return seeds, broken
@@ -51,15 +56,22 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--store", choices=("memory", "file", "postgresql"), default="memory")
     parser.add_argument("--record", type=Path, help="a file of the seeds that were run; they are not run again")
     given = parser.parse_args()
     left = list(chunks(given.first, given.seeds, given.record))
     started, ran, failed = time.monotonic(), 0, 0
-    with Pool(given.jobs) as pool, suppress(KeyboardInterrupt):
-        for chunk, broken in pool.imap_unordered(run_chunk, left):
+    with ExitStack() as stack, suppress(KeyboardInterrupt):
+        home = MEMORY
+        if given.store == "file":
+            home = stack.enter_context(TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
+        elif given.store == "postgresql":
+            home = stack.enter_context(server())
+        pool = stack.enter_context(Pool(given.jobs))
+        for chunk, broken in pool.imap_unordered(partial(run_chunk, home=home), left):
             ran, failed = ran + len(chunk), failed + len(broken)
             for seed, how in broken:
-                again = f"python -m tests.service.simulated_seeds --seeds 1 --first {seed}"
+                again = f"python -m tests.service.simulated_seeds --seeds 1 --first {seed} --store {given.store}"
                 sys.stdout.write(f"{how}\nseed {seed} broke; again: {again}\n")
             if given.record is not None:
                 with given.record.open("a") as record:

@@ -1,8 +1,9 @@
 """The world of a simulated service: one store, the clock, and the faults that processes meet.
 
 A process may be passed by others, or be killed, at every edge of a transaction, where it waits for a lock, and at every
-await. The store lies in memory; one process at a time is inside it, which is what a file's lock and a server's lock on
-the study's row come to. In some worlds it fails as a file does, in others as a server.
+await. In most runs the store lies in memory; one process at a time is inside it, which is what a file's lock and a
+server's lock on the study's row come to, and in some worlds it fails as a file does, in others as a server. A store in
+a file or in PostgreSQL has its own locks.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -24,8 +25,8 @@ from evenhand.studies import Store
 from evenhand.studies.log.log import Log
 from evenhand.studies.log.replay import Replay
 from evenhand.studies.log.state import State
-from evenhand.studies.store.engine import PATIENCE, ways_of
-from evenhand.studies.store.store import _url
+from evenhand.studies.store.engine import PATIENCE
+from tests.service.simulated_databases import MEMORY, NAP, free, taken
 from tests.service.simulated_threads import Killed, Lock, Process, Scheduler, Threading
 
 __all__ = ["DAY", "Host", "World", "process"]
@@ -60,10 +61,14 @@ class World:
     ----------
     server : whether the store fails as a server does, or as a file.
     small : whether queues and transactions have room for a few operations.
+    place : where the store lies: in memory, in a file, or at a URL of PostgreSQL.
     """
 
-    def __init__(self, chance: random.Random, log: list[str], *, server: bool, small: bool) -> None:
-        self.chance, self.log, self.server, self.small = chance, log, server, small
+    def __init__(
+        self, chance: random.Random, log: list[str], *, server: bool, small: bool, place: str = MEMORY
+    ) -> None:
+        self.chance, self.log, self.small, self.place = chance, log, small, place
+        self.server = server if place == MEMORY else "://" in place
         self.clock, self.faults, self.out_until = 1_600_000_000_000_000, False, 0.0
         self.scheduler = Scheduler(chance, self._passed)
         self.hosts: list[Host] = []
@@ -133,7 +138,7 @@ class World:
     def _writing(self, honest: Callable[..., Any], store: Store) -> Iterator[Any]:
         self._reach()
         self._edge("before a transaction")
-        with self._lock, honest(store) as connection:
+        with self._alone(store), honest(store) as connection:
             yield connection
             self._edge("before a transaction ends")
         self._edge("after a transaction ended", over=True)
@@ -144,14 +149,19 @@ class World:
         if self.faults and self.host is not None and self.chance.random() < UNREADABLE:
             self.log.append("  disk I/O error")
             raise UnreachableError("disk I/O error")
-        with self._lock, honest(store) as connection:
+        with self._alone(store), honest(store) as connection:
             yield connection
+
+    def _alone(self, store: Store) -> Any:
+        return self._lock if store.in_memory else nullcontext()
 
     @contextmanager
     def around(self) -> Iterator[None]:
         """Have the program live in this world."""
         append, writing, reading = Log.append, Store.writing, Store.reading
-        time = SimpleNamespace(monotonic=lambda: self.scheduler.time)
+        time = SimpleNamespace(
+            monotonic=lambda: self.scheduler.time, sleep=lambda seconds: self.scheduler.sleep(max(seconds, NAP))
+        )
 
         def appended(log: Log, connection: Any, entries: Any) -> None:
             if entries:
@@ -179,6 +189,7 @@ class World:
                 patch("evenhand.service.sessions.warm_up", lambda study: None),  # it only compiles
                 patch("evenhand.service.sessions.LEAST", 5),  # so that views are stored
                 patch("evenhand.service.sessions.time", time),
+                patch("evenhand.studies.store.engine.time", time),
                 patch.object(anyio.to_thread, "run_sync", self._on_thread),
             ):
                 stack.enter_context(change)
@@ -196,11 +207,8 @@ class World:
 
     def begin_with(self, saved: bytes) -> Store:
         """Return a store with these contents; one of an earlier world is taken again."""
-        self._store = store = FREE.pop() if FREE else Store(ways_of(_url(":memory:")))
-        connection = store._engine.raw_connection()
-        connection.driver_connection.deserialize(saved)  # type: ignore[union-attr]
-        connection.close()
-        return store
+        self._store = taken(self.place, saved, lambda: WORLDS[-1].scheduler)
+        return self._store
 
     def end(self) -> None:
         """End all threads, and leave the store to other worlds."""
@@ -208,7 +216,7 @@ class World:
         self.scheduler.end()
         WORLDS.remove(self)
         if self._store is not None:
-            FREE.append(self._store)
+            free(self.place, self._store)
             self._store = None
 
 
@@ -220,5 +228,3 @@ def process() -> str:
 
 WORLDS: list[World] = []
 """The worlds that have not ended, the present one last."""
-FREE: list[Store] = []
-"""Stores in memory that no world uses: a new one would prepare each of its statements anew."""

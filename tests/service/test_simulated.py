@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
+from sqlalchemy import bindparam, select
 
 from evenhand.errors import EvenhandError, StoreError
 from evenhand.kernels.flatten import flat
@@ -20,16 +21,20 @@ from evenhand.service.routes import read_routes
 from evenhand.service.sessions import Session
 from evenhand.service.writer import Writer
 from evenhand.studies import signing
-from evenhand.studies.log import replay, snapshots, transaction
+from evenhand.studies.log import log, replay, snapshots, transaction
 from evenhand.studies.log.log import Log
 from evenhand.studies.log.request_keys import text_of
 from evenhand.studies.log.state import State
 from evenhand.studies.log.transaction import Transaction
 from evenhand.studies.statistics import summaries
+from evenhand.studies.store.schema import STUDIES
+from evenhand.studies.store.store import Store
 from tests.fuzzing import many
 from tests.naming import rest_at_night
 from tests.service.simulated import created, run
+from tests.service.simulated_databases import MEMORY, leave, place_of_process
 from tests.service.simulated_world import process
+from tests.studies.postgres import binaries, server
 
 SEEDS = int(os.environ.get("EVENHAND_SEEDS", "8"))
 OFTEN = (
@@ -78,6 +83,37 @@ def test_seeds_break_nothing():
 def test_a_seed_happens_again_to_the_letter_whatever_was_run_before():
     created.cache_clear()
     assert run(5) == run(5)
+
+
+@pytest.fixture(scope="module")
+def in_file(tmp_path_factory):
+    """Where a store in a file is made."""
+    place = place_of_process(str(tmp_path_factory.mktemp("simulated")))
+    yield place
+    leave(place)
+
+
+@pytest.fixture(scope="module")
+def in_postgresql():
+    """Where a store on a server is made."""
+    if binaries() is None:
+        pytest.skip("no PostgreSQL server is installed: apt-get install postgresql")
+    with server() as url:
+        place = place_of_process(url)
+        yield place
+        leave(place)
+
+
+@pytest.fixture(params=["in_file", "in_postgresql"])
+def place(request):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.mark.slow
+def test_seeds_break_nothing_on_a_database_with_locks_of_its_own(place):
+    happened = " ".join(line for seed in range(SEEDS) for line in run(seed, place))
+    assert [word for word in ("is killed", " 503 ", "writes ask") if word not in happened] == []
+    assert run(2, place) == run(2, place)
 
 
 @pytest.mark.slow
@@ -389,6 +425,16 @@ def a_view_is_said_to_be_as_before_by_what_this_process_read():
     return [patch.object(read_routes, "_unless_seen", unless_seen)]
 
 
+def a_writer_does_not_lock_the_log():
+    """A server's writer reads the last entry while another one is about to write the next."""
+    return [patch.object(log, "LOCK", select(STUDIES.c.id).where(STUDIES.c.id == bindparam("study")))]
+
+
+def a_writer_sees_the_log_as_it_was_before_its_lock():
+    """A server shows a writer one state of the store, from before it waited."""
+    return [patch.object(Store, "writing", lambda store: store._block(store._ways.reading))]
+
+
 PLANTED = [
     answered_before_it_is_saved,
     results_of_a_cancelled_request_go_to_the_next,
@@ -416,14 +462,17 @@ PLANTED = [
 ]
 
 
-def first_seed(bug, start=0):
+PLANTED_IN_SERVERS = [a_writer_does_not_lock_the_log, a_writer_sees_the_log_as_it_was_before_its_lock]
+
+
+def first_seed(bug, start=0, place=MEMORY):
     """The first seed from a start on, and from 0 on after the last, that finds a planted bug; None where none does."""
     with ExitStack() as planted:
         for change in bug():
             planted.enter_context(change)
         for seed in (*range(start, MOST), *range(start)):
             try:
-                run(seed)
+                run(seed, place)
             except Exception:  # the judge finds it, or the program stumbles over it by itself
                 return seed
     return None
@@ -433,6 +482,20 @@ def first_seed(bug, start=0):
 @pytest.mark.parametrize("bug", [rest_at_night(bug, OFTEN) for bug in PLANTED])
 def test_a_planted_bug_is_found(bug):
     assert first_seed(bug, FOUND.get(bug.__name__, 0)) is not None
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("bug", [*PLANTED, *PLANTED_IN_SERVERS], ids=lambda bug: bug.__name__)
+def test_a_planted_bug_is_found_on_a_server(bug, in_postgresql):
+    assert first_seed(bug, place=in_postgresql) is not None
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("bug", PLANTED, ids=lambda bug: bug.__name__)
+def test_a_planted_bug_is_found_in_a_file(bug, in_file):
+    assert first_seed(bug, place=in_file) is not None
 
 
 def test_the_program_is_whole_again():

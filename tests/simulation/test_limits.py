@@ -78,6 +78,18 @@ def test_every_promise_that_is_broken_is_counted(kept):
     assert broken > 50
 
 
+def test_how_far_a_set_is_behind_counts_as_an_arm_does():
+    promise = eh.Promise({"a": 0, "b": 0, ("c", "d"): 0.5})
+    policies = {"kept": DeadlineLearn(UCB1(), promise), "stepped": Free()}
+    history = eh.simulate(policies, WORLD, rounds=ROUNDS, seed=3, checkpoints=ROUNDS, jobs=1)
+    for name in policies:
+        behind = 0.5 * np.arange(1, ROUNDS + 1) - history.pulls.sel(policy=name, arm=["c", "d"]).values[0].sum(axis=1)
+        assert history.shortfall.sel(policy=name).values[0].tolist() == behind.tolist()
+        most = np.maximum.accumulate(np.maximum(behind, 0))
+        assert history.worst_shortfall.sel(policy=name).values[0].tolist() == most.tolist()
+    assert behind.max() > 1
+
+
 def test_a_policy_that_promises_nothing_beside_another_with_its_own_has_no_violations():
     policies = {"one": WindowLearn(UCB1(), {"a": 9}, arms=ARMS), "other": WindowLearn(UCB1(), {"a": 8}, arms=ARMS)}
     history = eh.simulate(policies | {"free": UCB1()}, WORLD, rounds=50, seed=3, checkpoints=1, jobs=1)

@@ -22,15 +22,14 @@ from evenhand.data.tables import in_natural_order
 from evenhand.display.html import Card, Shown, Table
 from evenhand.kernels.arrays import Bools, Ints
 from evenhand.promises.clause import Clause
+from evenhand.promises.counting import position_of
 from evenhand.promises.counts import Rounds
+from evenhand.promises.feasible import check_kinds
 from evenhand.promises.promise import Promise
-from evenhand.promises.stretches import position_of
 from evenhand.protocol import Label, distinct, find_label, places
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["ApartAudit", "judge_all_orders"]
 
 NOTE = (
     "The logs do not say in which order their rounds happened, so every order counts. A promise that is broken in some "
@@ -114,6 +113,7 @@ def judge_all_orders(owed: AuditedPromise, logs: Sequence[tuple[Rounds, tuple[La
     can be merged."""
     import pandas as pd
 
+    check_kinds(owed.promise.clauses)
     known, rows = places(owed.promise.arms), []
     for segment in in_natural_order(distinct(name for _, names in logs for name in names)) or [None]:
         inside = [Inside(log, _rounds_of(segment, log, names)) for log, names in logs]

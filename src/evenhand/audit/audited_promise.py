@@ -22,8 +22,6 @@ from evenhand.protocol import Label, as_label, distinct, find_label, places
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["AuditedPromise", "Term", "check_constant", "check_named", "read_audited"]
-
 Rest = Literal["refused", "owed", "free"]
 
 

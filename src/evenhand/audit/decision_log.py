@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 
 from evenhand.data.tables import cells, column, in_natural_order, levels_of, named_alike, places_in
 from evenhand.errors import TableError, UnknownArmError, wanted, wanted_label, wanted_one_of
-from evenhand.kernels.arrays import Ints
+from evenhand.kernels.arrays import Bools, Ints
 from evenhand.promises.counts import Rounds
 from evenhand.protocol import Label, find_label, label_of, places, writing
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["MEND", "NONE", "Numbered", "Plays", "moments_of", "read_log", "read_plays", "read_rounds"]
 
 SEVERAL = (list, tuple, np.ndarray)
 MEND = "give it a share, 0 if it is owed nothing"
@@ -215,7 +213,7 @@ def _check_same(values: NDArray[Any], rounds: Numbered, name: str) -> None:
             raise TableError(wanted(where, "the same in all rows of a round", values[other[0]]))
 
 
-def _offers(frame: pd.DataFrame, name: str, arms: Sequence[Label]) -> NDArray[np.bool_]:
+def _offers(frame: pd.DataFrame, name: str, arms: Sequence[Label]) -> Bools:
     """Return whether each arm was on offer in each row (n_rows, n_arms)."""
     import pandas as pd
 
@@ -237,5 +235,5 @@ def _offers(frame: pd.DataFrame, name: str, arms: Sequence[Label]) -> NDArray[np
                 where = f"column {name!r}, row {int(np.argmax(codes == code)) + 1}"
                 raise UnknownArmError(wanted_label(where, "arms that have a share", arms, part, MEND))
             offers[code, place] = True
-    found: NDArray[np.bool_] = offers[codes]
+    found: Bools = offers[codes]
     return found

@@ -28,8 +28,6 @@ from evenhand.promises.promise import Promise
 from evenhand.promises.stretches import Standing, join
 from evenhand.protocol import Label, find_label, first_named, places
 
-__all__ = ["Part", "audit_files", "in_turn"]
-
 Part = tuple[Rounds, tuple[Label, ...]]
 """Rounds, and the labels that their keys stand for, () where there are no segments."""
 

@@ -22,8 +22,6 @@ from evenhand.protocol import Label
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Stretch", "batches", "files_named", "may_be_lists", "numbered", "placed", "stretches"]
-
 BATCH = 1 << 20
 """Rows of one column of labels that a worker holds at once."""
 FRAME = 1 << 17

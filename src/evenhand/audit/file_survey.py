@@ -14,8 +14,6 @@ from evenhand.data.tables import in_natural_order
 from evenhand.errors import EvenhandError
 from evenhand.protocol import Label, find_label, places
 
-__all__ = ["Columns", "Survey", "columns_of", "holds_labels", "labels_in_files", "parallel", "survey", "together"]
-
 
 class Columns(NamedTuple):
     """The columns that an audit reads, and whether it reads a column of labels alone, which goes fastest."""

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from evenhand.display.html import Card, Shown, Table
 from evenhand.errors import figure
+from evenhand.promises.clause import Clause, Kind
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Label
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["Audit", "Breach", "Kind", "when_broken"]
-
-Kind = Literal["floor", "cap", "window"]
 
 
 @dataclass(frozen=True)
@@ -43,13 +40,7 @@ class Breach:
     def __str__(self) -> str:
         who = "arm " + repr(self.arms[0]) if len(self.arms) == 1 else "the arms " + ", ".join(map(repr, self.arms))
         inside = "" if self.segment is None else f" in segment {self.segment!r}"
-        if isinstance(self.limit, tuple):
-            at_least, rounds = self.limit
-            what = f"{self.by} fewer than the {at_least} owed in any {rounds} consecutive rounds"
-        elif self.promise == "cap":
-            what = f"{self.by} more than the cap {self.limit} allows"
-        else:
-            what = f"{self.by} fewer than the share {self.limit} owes"
+        what = Clause(self.promise, self.arms, self.limit).missed(self.by)
         return f"after round {self.round}{inside}, the plays of {who} were {what}"
 
 

@@ -28,8 +28,6 @@ import numpy as np
 from evenhand.audit.sequences import BETS, Book, Books
 from evenhand.kernels.arrays import Floats
 
-__all__ = ["WITHIN", "Gap", "Gaps", "wealth_of"]
-
 WITHIN = 20
 """How many rows a pair may lie apart."""
 CHUNK = 10_000

@@ -29,8 +29,6 @@ from evenhand.protocol import Label
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Parity", "parity"]
-
 FEW, TOO_FEW = 0.5, 0.1
 """Below which share of the rows that random order would compare a note says so, and nothing is found."""
 WIDE = 2 / 3
@@ -97,13 +95,7 @@ class Parity(Shown):
 
 
 def parity(
-    frame: pd.DataFrame,
-    *,
-    group: str,
-    value: str,
-    level: float = 0.95,
-    tolerance: float = 0.0,
-    within: int = WITHIN,
+    frame: pd.DataFrame, *, group: str, value: str, level: float = 0.95, tolerance: float = 0.0, within: int = WITHIN
 ) -> Parity:
     """Test whether groups have the same mean of a value, after every row.
 

@@ -26,8 +26,6 @@ from evenhand.protocol import distinct
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ApartAudit", "Audit", "audit"]
-
 
 @overload
 def audit(

@@ -24,8 +24,6 @@ import numpy as np
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import entry, kernel
 
-__all__ = ["BETS", "ODDS", "Book", "Books", "Values", "gains_of", "log_wealth", "lower_bound", "refutes"]
-
 Values = tuple[Floats, Floats | float]
 """Values (n,), and by how much they may be below 0."""
 ODDS: Floats = 2.0 ** np.arange(-15.0, 7.0)
@@ -142,11 +140,7 @@ class Books:
     def __init__(self, below: Sequence[Book] = (), above: Sequence[Book] = ()) -> None:
         self.below, self.above = list(below), list(above)
 
-    def add(
-        self,
-        below: Sequence[Values],
-        above: Sequence[Values],
-    ) -> None:
+    def add(self, below: Sequence[Values], above: Sequence[Values]) -> None:
         """Take in the same rows for each book."""
         for books, parts in (self.below, below), (self.above, above):
             books.extend(Book() for _ in parts[len(books) :])

@@ -11,12 +11,10 @@ from evenhand.audit.findings import Audit, Breach
 from evenhand.data.groupings import Grouping
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.promises.books import Books
-from evenhand.promises.clause import Clause
+from evenhand.promises.clause import AT_MOST, Clause
+from evenhand.promises.counting import position_of
 from evenhand.promises.counts import Counts
-from evenhand.promises.stretches import position_of
 from evenhand.protocol import Label
-
-__all__ = ["Entered", "finding", "looks_at", "open_books", "row_of"]
 
 LOOKS = 1000
 FOREVER = 2**62
@@ -136,7 +134,7 @@ def _tested(owed: AuditedPromise, counts: Counts, entered: Entered) -> tuple[boo
 def _breakable(clause: Clause, clock: int, at_once: int) -> bool:
     """Return whether a clause can be broken in so many ticks of its clock: at worst its arms are never played, or those
     of a cap always."""
-    plays = min(len(clause.arms), at_once) * clock if clause.kind == "cap" else 0
+    plays = min(len(clause.arms), at_once) * clock if clause.kind in AT_MOST else 0
     return position_of(clause, plays, clock, [0])[2] > 0
 
 

@@ -29,8 +29,6 @@ from evenhand.policy.traits import traits_of
 from evenhand.protocol import Decision
 from evenhand.saving.state import from_bytes, to_bytes
 
-__all__ = ["Check", "check_policy", "check_registered", "check_world", "examples"]
-
 PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("stdlib"), str(Path(__file__).parent))
 """Where code lies that is not the policy's."""
 

@@ -17,11 +17,10 @@ from evenhand.policy.traits import traits_of
 from evenhand.promises.plain import arguments_of
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Label
+from evenhand.simulation.counting import Trace
 from evenhand.simulation.given import Course, check_given
-from evenhand.simulation.loop import Trace, replicate, runs_compiled
+from evenhand.simulation.loop import replicate, runs_compiled
 from evenhand.simulation.world import KernelWorld
-
-__all__ = ["check_labels", "check_learns", "check_numbers", "check_one_kernel"]
 
 LEARNING_ROUNDS, LONGEST_LEARNING, FREE = 500, 1_000, 0.85
 """Rounds in which a policy shows that it learns, and the largest sum of shares that leaves it room to."""

@@ -11,8 +11,6 @@ import numpy as np
 from evenhand.errors import ArgumentError, EvenhandError
 from evenhand.saving.state import to_bytes
 
-__all__ = ["SEED", "Skip", "converse", "first_difference", "fresh_copy", "must_refuse", "plain", "state_of"]
-
 SEED = 20211
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from evenhand.audit.apart import ApartAudit
     from evenhand.audit.findings import Audit
 
-__all__ = ["Audited", "audit", "promised_rows", "taking_audited"]
-
 Audited = functools.partial[tuple[Any, Any]]
 """What audits the log that the options of a command name, with these options as its `keywords`."""
 
@@ -248,20 +246,21 @@ def promised_rows(finding: Audit, unit: str, segments: bool) -> list[dict[str, A
     """Return a row for each promise: to whom, how much, what they had of the decisions, and when it was broken."""
     from evenhand.audit.findings import when_broken
     from evenhand.cli.output import number
+    from evenhand.promises.clause import AT_MOST
 
     arms, found = finding.arms.set_index("arm"), []
     for one in finding.owed.sort_values(["rounds_in_violation", "worst_shortfall"], ascending=False).to_dict("records"):
-        window, cap = one["promise"] == "window", one["promise"] == "cap"
+        within, most = " in " in one["limit"], one["promise"] in AT_MOST
         named = [*one["arm"]] if isinstance(one["arm"], tuple) else [one["arm"]]
         mine = arms.loc[named]
         row = {"arm": " + ".join(map(str, named)), "segment": one["segment"]}
         row["since"] = one["since"] if one["since"] > 1 and not segments else None
-        limit = one["limit"].replace("in", "in any") if window else number(float(Fraction(one["limit"])))
-        row["promised"] = f"at {'most' if cap else 'least'} {limit}"
+        limit = one["limit"].replace("in", "in any") if within else number(float(Fraction(one["limit"])))
+        row["promised"] = f"at {'most' if most else 'least'} {limit}"
         row["share"] = None if segments or len(named) > 1 else mine["share"].iloc[0]
         row["plays"] = None if segments else mine["pulls"].sum()
-        row["behind"] = None if cap else one["broken_by"] if window else one["worst_shortfall"]
-        row["above"] = one["broken_by"] if cap else None
+        row["behind"] = None if most else one["broken_by"] if within else one["worst_shortfall"]
+        row["above"] = one["broken_by"] if most else None
         row["broken"] = when_broken(one["rounds_in_violation"], one["first_broken"], finding.rounds, unit)
         found.append(row)
     return found

@@ -9,8 +9,6 @@ import typer
 
 from evenhand.cli.options import JSON
 
-__all__ = ["audit_parity"]
-
 
 def audit_parity(
     log: Annotated[

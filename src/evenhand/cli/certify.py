@@ -12,8 +12,6 @@ from evenhand.cli.options import EMPTY, JSON
 if TYPE_CHECKING:
     from evenhand.sampling import ArrayPool, Certification, TablePool
 
-__all__ = ["certify"]
-
 
 def certify(
     folder: Annotated[Path, typer.Argument(help="The folder that evenhand sample wrote.")],

@@ -8,8 +8,6 @@ import typer
 
 from evenhand.cli.options import JSON
 
-__all__ = ["check"]
-
 
 def check(
     name: Annotated[

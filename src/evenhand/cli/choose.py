@@ -9,8 +9,6 @@ import typer
 
 from evenhand.cli.options import JSON
 
-__all__ = ["choose"]
-
 SHOWN = 5
 """Pairs that are shown."""
 

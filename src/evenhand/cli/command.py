@@ -15,8 +15,6 @@ from evenhand.cli.refusals import name_options
 from evenhand.cli.table_options import with_table_options
 from evenhand.errors import ArgumentError, EvenhandError, nearest, wanted
 
-__all__ = ["COMMANDS", "HELP", "NUMBERS", "Command", "Commands", "command_of", "imported_when_called"]
-
 NUMBERS = {"ignore_unknown_options": True}
 """A reward may be negative, and look like an option."""
 TYPES = {"str": "text", "int": "whole number", "float": "number", "bool": "flag", "Path": "path"}

@@ -12,8 +12,6 @@ from evenhand.cli.options import JSON
 if TYPE_CHECKING:
     from evenhand.experiments.quotas.programme import Programme
 
-__all__ = ["demo"]
-
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the decision log and the picture.")] = Path("out/demo"),

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from evenhand.evaluation import Comparison, Evaluation
 
-__all__ = ["evaluate"]
-
 UNDER_SHARES = ("thompson", "deadline-learn+thompson")
 """The policies that are compared where shares are given and no policy is named: without the promise, and with it."""
 
@@ -260,11 +258,7 @@ def _body(name: str, found: Evaluation) -> dict[str, Any]:
 
 
 def _say(
-    log: Path,
-    each: dict[str, Evaluation],
-    found: Evaluation | Comparison,
-    at_least: float | None,
-    picture: Path | None,
+    log: Path, each: dict[str, Evaluation], found: Evaluation | Comparison, at_least: float | None, picture: Path | None
 ) -> None:
     from evenhand.cli.output import records, say, say_notes
 

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["learned_bias", "say_bias", "show_bias", "table_world", "write_bias"]
-
 ENOUGH = 20_000
 """Rounds after which the bias is shown; a conversation from Python takes a second for these."""
 

@@ -8,8 +8,6 @@ import typer
 
 from evenhand.cli.options import JSON
 
-__all__ = ["list_all"]
-
 KINDS = {"policies": "policy", "worlds": "world", "experiments": "experiment"}
 
 

@@ -6,8 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = ["EMPTY", "JSON", "STORE", "STUDY", "with_options_of"]
-
 STORE = Annotated[str, typer.Argument(help="The store: a file such as ads.evenhand, or a URL.")]
 STUDY = Annotated[str | None, typer.Option(help="The study's name, if the store has several.")]
 JSON = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON.")]

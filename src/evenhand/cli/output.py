@@ -24,15 +24,10 @@ if TYPE_CHECKING:
     from evenhand.promises.clause import Clause
     from evenhand.protocol import Label
 
-__all__ = [
-    "answer", "as_json", "cell", "draw", "folder", "line", "number", "picture", "png", "promise_sentence",
-    "promise_verdict", "promised_cells", "records", "say", "say_notes", "short", "table", "visible",
-]  # fmt: skip
-
 CONTROL = re.compile(r"[^\n -~\u00a0-\u200d\u2010-\u2027\u202f-\u2065\u206a-\U0010ffff]")
 """Characters that a terminal obeys, or that turn the order of the text around; a new line is not among them."""
-KINDS = {"floor": "promised", "cap": "cap", "window": "window"}
-"""The columns of what is promised, by the kind of a clause."""
+PROMISED = {"floor": "promised"}
+"""The columns of what is promised, by the kind of a clause; others have the name of their kind."""
 FAMILY = re.compile(r"(^|\+)[a-z]+/(?=[a-z][a-z0-9-]*(?:\+|$))")
 """What stands before the name of a registered policy."""
 MOST_NOTES = 10
@@ -83,12 +78,12 @@ def promised_cells(clauses: Iterable[Clause], arms: Sequence[Label]) -> dict[tup
     from evenhand.protocol import find_label, places
 
     of, clauses = places(arms), list(clauses)
-    columns = [column for kind, column in KINDS.items() if any(clause.kind == kind for clause in clauses)]
+    columns = list(dict.fromkeys(PROMISED.get(clause.kind, clause.kind) for clause in clauses))
     cells: dict[tuple[int, ...], dict[str, Any]] = {(place,): dict.fromkeys(columns) for place in range(len(arms))}
     for clause in clauses:
         found = tuple(place for arm in clause.arms if (place := find_label(arm, of)) is not None)
         rate = clause.rate_as_text if isinstance(clause.rate, tuple) else float(clause.rate)
-        cells.setdefault(found, dict.fromkeys(columns))[KINDS[clause.kind]] = rate
+        cells.setdefault(found, dict.fromkeys(columns))[PROMISED.get(clause.kind, clause.kind)] = rate
     return cells
 
 
@@ -214,13 +209,7 @@ def png(figure: Figure) -> bytes:
 
 
 def draw(
-    folder: Path,
-    name: str,
-    plot: Callable[..., Any],
-    *,
-    width: float = 7.2,
-    height: float = 3.8,
-    columns: int = 1,
+    folder: Path, name: str, plot: Callable[..., Any], *, width: float = 7.2, height: float = 3.8, columns: int = 1
 ) -> Path:
     """Write a picture that `plot` draws on empty axes, given as `ax`, and return its path."""
     from evenhand.plots.style import figure

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from evenhand.interventions import Problem
     from evenhand.interventions.search import Search
 
-__all__ = ["recommend"]
-
 SEARCHES = ("csr", "two-stage-csr", "sris", "one-shot")
 OF_SEARCHES = {"search", "pooled", "evidence", "slack"}
 AT_ANY_TIME = {"trial", "log", "tell", "ask", "out", "json", "sep", "decimal", "encoding", "format", "header"}

@@ -7,8 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-__all__ = ["compact", "in_words", "show"]
-
 
 def in_words(found: Any, rows: Any, sure: str = "confidence {:g}") -> str:
     """Say what is recommended, how sure that is, and what it brings.

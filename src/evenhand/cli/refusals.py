@@ -10,8 +10,6 @@ from typing import Any
 
 from evenhand.errors import EvenhandError
 
-__all__ = ["in_shell", "name_options", "typed_options", "written"]
-
 NO_COLUMN = re.compile(r"^column: wanted one of (.*), got '(.*?)'(?=$|;)")
 BRACKET = re.compile(r"(?<![\w'])(?:\{|(?<!\bin )\[|[\[(](?![-\d.]+, ))(?!\")")
 """Where labels may begin; what has double quotation marks is JSON, [0, 1] after "in" an interval, (3, 2) a shape."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from evenhand.display.html import Table
     from evenhand.promises.promise import Promise
 
-__all__ = ["report"]
-
 LATEST = 8
 SUPPOSED = (
     "This supposes that an arm earns the same whenever and for whomever it is played, and that every arm is always on "

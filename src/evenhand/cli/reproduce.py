@@ -11,8 +11,6 @@ import typer
 from evenhand.cli.options import JSON
 from evenhand.errors import ArgumentError, wanted
 
-__all__ = ["reproduce"]
-
 
 def reproduce(
     experiment: Annotated[str, typer.Argument(help="An experiment such as quotas/fig3, or a paper such as quotas.")],

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from evenhand.sampling import Collected, Sampler, TablePool
 
-__all__ = ["labelled_rows", "sample"]
-
 MOST_LABELS = 100
 """More labels than this are numbers to predict, and no classes."""
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from evenhand.promises.clause import Clause
 
-__all__ = ["simulate"]
-
 LOSSES = ("regret", "r_regret", "true_regret", "biased_regret", "perceived_regret")
 
 

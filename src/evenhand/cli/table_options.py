@@ -11,8 +11,6 @@ import typer
 
 from evenhand.cli.options import with_options_of
 
-__all__ = ["TABLE_COMMANDS", "with_table_options"]
-
 TABLE_COMMANDS = {
     "simulate": "data", "sample": "pool", "certify": "fresh", "label": "table", "audit": "log", "evaluate": "log",
     "recommend": "model tell log", "audit-pairs": "table", "choose": "table", "audit-parity": "log", "report": "log",

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from evenhand.sampling import Collected, Sampler, TablePool
 
-__all__ = ["compared", "say_compared"]
-
 MEASURES = {"false_negative": "share of missed positives", "false_positive": "share of false alarms"}
 """What the risk is where it is not the error rate."""
 

@@ -18,8 +18,6 @@ from evenhand.errors import EvenhandError, ServiceError
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["AsyncClient", "AsyncRemoteStudy"]
-
 T = TypeVar("T")
 
 

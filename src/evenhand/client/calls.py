@@ -16,11 +16,6 @@ from evenhand.client.failures import error_of
 from evenhand.client.keys import Role
 from evenhand.errors import ArgumentError, ContextError, EvenhandError, TicketError, wanted
 
-__all__ = [
-    "Call", "Label", "Told", "add", "ask", "ask_many", "change", "checked_name", "checked_sticky", "create", "forget",
-    "label", "retire", "shown", "tell", "tell_many",
-]  # fmt: skip
-
 T = TypeVar("T")
 Label: TypeAlias = str | int
 Told: TypeAlias = Literal["told", "already told"]

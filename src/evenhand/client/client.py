@@ -19,8 +19,6 @@ from evenhand.errors import EvenhandError, ServiceError
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["Client", "RemoteStudy"]
-
 T = TypeVar("T")
 
 

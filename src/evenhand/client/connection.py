@@ -20,8 +20,6 @@ from evenhand.extras import optional
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["Connection", "import_httpx", "read"]
-
 T = TypeVar("T")
 FIRST, LONGEST = 0.1, 5.0
 """Seconds of the longest pause before the first repetition, doubled for each further one; and of any."""

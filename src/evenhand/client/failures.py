@@ -9,8 +9,6 @@ from typing import Any
 from evenhand import errors
 from evenhand.errors import EvenhandError, ServiceError
 
-__all__ = ["error_of", "refusal_of", "unreadable"]
-
 SHOWN = 200
 """Characters of a foreign response in an error."""
 

@@ -8,8 +8,6 @@ from typing import Literal
 
 from evenhand.errors import ArgumentError
 
-__all__ = ["Keys", "Role"]
-
 Role = Literal["decide", "report", "read"]
 ALSO: Mapping[Role, tuple[str, ...]] = {"decide": ("both",), "report": ("both",), "read": ()}
 """The roles of keys that may do what a key of the role may, and more."""

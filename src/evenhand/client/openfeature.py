@@ -44,8 +44,6 @@ except ImportError as error:
         "evenhand.client.openfeature needs openfeature-sdk: pip install 'evenhand[openfeature]'"
     ) from error
 
-__all__ = ["EvenhandProvider"]
-
 T = TypeVar("T")
 SWITCHES = {"true": True, "on": True, "false": False, "off": False}
 SHOWN = ("contexts", "groups", "available", "segment")

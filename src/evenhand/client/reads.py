@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 from evenhand.client.calls import Call
 from evenhand.errors import ArgumentError, wanted
 
-__all__ = ["decisions", "download", "history", "record", "series", "shares", "state", "studies", "verify"]
-
 T = TypeVar("T")
 
 

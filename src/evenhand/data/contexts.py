@@ -16,8 +16,6 @@ from evenhand.kernels.arrays import Floats
 from evenhand.labels import in_columns, in_order
 from evenhand.protocol import Label
 
-__all__ = ["LARGEST", "feature_columns", "read_shown"]
-
 LARGEST = 1e100
 """How large a number of contexts or a reward may be: squares and sums of these are finite."""
 

@@ -12,8 +12,6 @@ from evenhand.data.tables import UNREADABLE
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["convert_dates", "convert_numbers", "with_point"]
-
 LOOKED_AT = 1000
 """How many cells of a column show whether it may hold numbers."""
 DATE = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4})(?:[ T](\d{1,2}:\d{2}(?::\d{2})?))?")

@@ -6,8 +6,6 @@ import io
 import re
 from typing import IO
 
-__all__ = ["WithoutComments"]
-
 LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
 

@@ -20,8 +20,6 @@ from evenhand.errors import TableError, wanted, why_unreadable
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COMMENTS", "EVERY", "CsvFile", "like_data", "unescaped", "write_csv"]
-
 COMMENTS = "comments"
 """Where the attributes of a frame hold how many lines of comment among its rows were left out."""
 

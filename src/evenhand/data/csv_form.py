@@ -14,8 +14,6 @@ from typing import NamedTuple
 from evenhand.data.text_files import TRY, opened, shown_encoding
 from evenhand.errors import TableError
 
-__all__ = ["CsvForm", "detected", "legacy_encoding", "named"]
-
 BYTES = 1 << 18
 """How much of a file is read to find out its form."""
 MARKS = ",;\t|"

@@ -20,8 +20,6 @@ from evenhand.saving.objects import described, rebuilt
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Encoder", "Transformer", "as_encoder", "encode_hint", "fitted"]
-
 Unseen = Literal["refuse", "ignore"]
 RARE = 0.01
 """Categories of a smaller part of the rows share one number, of which a regression can tell something."""

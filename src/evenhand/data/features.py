@@ -14,8 +14,6 @@ from evenhand.errors import TableError, wanted
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MANY", "categories"]
-
 MOST_CODES = 50
 """How many values text may have in any case; text with more that differs in most rows is taken for an identifier."""
 MANY = 1000

@@ -19,8 +19,6 @@ from evenhand.frames import arrow_frame, typed
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ENDINGS", "FORMATS", "FOUND_OUT", "Given", "format_of", "named_format", "read_table"]
-
 FORMATS = {
     "csv": (".csv", ".tsv", ".txt"),
     "parquet": (".parquet", ".pq"),

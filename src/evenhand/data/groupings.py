@@ -17,8 +17,6 @@ import numpy as np
 from evenhand.errors import ArgumentError
 from evenhand.kernels.arrays import Bools, Ints
 
-__all__ = ["MERGE", "Grouping", "least_rows"]
-
 NAMED = 3
 """How many groups a note names."""
 MERGE = "merge small ones, or choose a column with fewer values, such as months for days or bands for ages"

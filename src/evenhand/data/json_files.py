@@ -10,8 +10,6 @@ from typing import Any
 from evenhand.data.text_files import shown_encoding
 from evenhand.errors import TableError, wanted, why_unreadable
 
-__all__ = ["each_once", "first_signs", "rows_of"]
-
 BLANK = re.compile(r"[ \t\r\n]*")
 """What JSON has between values; other line separators of Unicode stand inside texts alone."""
 

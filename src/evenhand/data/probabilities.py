@@ -14,8 +14,6 @@ import numpy as np
 
 from evenhand.kernels.arrays import Floats
 
-__all__ = ["Summed", "scaled_note", "summed"]
-
 NEARLY = 1e-5
 """By how much any sum may miss 1 without a word: that of single precision, or of a few numbers with six decimals."""
 MOST = 0.05

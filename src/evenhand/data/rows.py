@@ -10,8 +10,6 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.labels import order_of
 from evenhand.protocol import writing
 
-__all__ = ["in_step"]
-
 
 def in_step(
     first: tuple[str, Any],

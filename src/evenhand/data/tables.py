@@ -17,22 +17,6 @@ from evenhand.protocol import Label, composed, distinct, find_label, label_of, p
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "LEAST_CHANCE",
-    "ROUNDING",
-    "cells",
-    "chances",
-    "column",
-    "holds_times",
-    "in_natural_order",
-    "levels",
-    "levels_of",
-    "named_alike",
-    "numbers",
-    "places_in",
-    "twin_of",
-]
-
 UNREADABLE = "unreadable"
 """Where the attributes of a frame hold, by column, why whoever read it could not read that column."""
 SPELLED = {"True", "TRUE", "False", "FALSE"}

@@ -6,14 +6,13 @@ import bz2
 import codecs
 import gzip
 import lzma
+import zlib
 from collections.abc import Callable
 from encodings.aliases import aliases
 from pathlib import Path
 from typing import Any
 
 from evenhand.errors import ArgumentError, TableError, nearest, wanted, why_unreadable
-
-__all__ = ["OPENERS", "checked_encoding", "decoded", "opened", "shown_encoding", "text_of"]
 
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 ORDER_MARKS = (
@@ -100,6 +99,6 @@ def text_of(file: Path, encoding: str | None = None, mend: str = MEND) -> str:
             content: bytes = stream.read()
     except FileNotFoundError as error:
         raise TableError(f"{file}: no such file") from error
-    except (OSError, EOFError, lzma.LZMAError) as error:
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise TableError(f"{file}: cannot be read: {why_unreadable(error)}") from error
     return decoded(content, file, encoding, mend)

@@ -6,5 +6,4 @@ from .family_income import load_family_income as load_family_income
 from .fashion_mnist import load_fashion_mnist as load_fashion_mnist
 from .german import load_german as load_german
 from .hepar2 import fetch_hepar2 as fetch_hepar2
-from .open_bandit import fetch_open_bandit as fetch_open_bandit
 from .utkface import load_utkface as load_utkface

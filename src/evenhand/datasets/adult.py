@@ -19,8 +19,6 @@ from evenhand.datasets.fetching import fetch
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Adult", "load_adult"]
-
 BASE = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
 FILES = {
     "adult.data": "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",

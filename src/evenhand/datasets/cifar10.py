@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from evenhand.datasets.fetching import fetch, folder
 from evenhand.datasets.images import Images
 
-__all__ = ["load_cifar10"]
-
 URL = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
 SHA256 = "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"
 SUBSET = "cifar10/cifar10_subset.npz"

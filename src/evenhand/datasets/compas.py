@@ -18,24 +18,11 @@ from evenhand.datasets.fetching import fetch
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COMPAS_FEATURES", "load_compas"]
-
 COMPAS_FEATURES = (
-    "sex",
-    "juv_fel_count",
-    "decile_score",
-    "juv_misd_count",
-    "juv_other_count",
-    "priors_count",
-    "days_b_screening_arrest",
-    "c_days_from_compas",
-    "c_charge_degree",
-    "is_recid",
-    "r_charge_degree",
-    "is_violent_recid",
-    "vr_charge_degree",
-    "event",
-)
+    "sex", "juv_fel_count", "decile_score", "juv_misd_count", "juv_other_count", "priors_count",
+    "days_b_screening_arrest", "c_days_from_compas", "c_charge_degree", "is_recid", "r_charge_degree",
+    "is_violent_recid", "vr_charge_degree", "event",
+)  # fmt: skip
 """The features of that paper's experiment."""
 
 FILE = "groupfairtreatment/compas_filtered.csv"

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["load_diabetes"]
-
 
 def load_diabetes() -> pd.DataFrame:
     """Return the 442 patients, a row each.

@@ -14,8 +14,6 @@ from evenhand.datasets.fetching import fetch
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["load_family_income"]
-
 FILE = "family_income/Family_Income_and_Expenditure.csv.gz"
 SHA256 = "8d9279be728d64c6ce2408b0e4f4dfd96961d760cf1f4a38a614980ba398d0aa"
 HOW = "download it from Kaggle, grosvenpaul/family-income-and-expenditure, and gzip the CSV"

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from evenhand.datasets.fetching import fetch
 from evenhand.datasets.images import Images
 
-__all__ = ["load_fashion_mnist"]
-
 BASE = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"
 FILES = {
     "train-images-idx3-ubyte.gz": "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",

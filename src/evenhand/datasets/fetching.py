@@ -13,8 +13,6 @@ from pathlib import Path
 from evenhand.errors import DatasetError
 from evenhand.extras import optional
 
-__all__ = ["fetch", "folder"]
-
 
 def folder() -> Path:
     """Return the cache folder: `EVENHAND_DATA`, or evenhand's own in the user's cache."""

@@ -20,8 +20,6 @@ from evenhand.datasets.fetching import fetch
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["load_german"]
-
 URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/statlog/german/german.data"
 SHA256 = "b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871"
 FEATURES = (

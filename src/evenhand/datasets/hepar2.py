@@ -15,8 +15,6 @@ from pathlib import Path
 
 from evenhand.datasets.fetching import fetch
 
-__all__ = ["fetch_hepar2"]
-
 SHA256 = "f98d4a65c496b79d76b15797e6a6cbeafaff32a17d66a844d8e5b9506d379fcd"
 URL = "https://www.bnlearn.com/bnrepository/hepar2/hepar2.bif.gz"
 

@@ -7,8 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Images", "scaled"]
-
 
 class Images(NamedTuple):
     """Pictures (n, channels, height, width) as bytes with their classes (n,), for training and for testing, and the

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from evenhand.datasets.fetching import fetch
 
-__all__ = ["ETHNICITIES", "Faces", "load_utkface"]
-
 SUBSET = "utkface/utkface_50x50_subset.npz"
 SUBSET_SHA256 = "eaaccdb4e9238a461b0a2f8f498c723dfbb23a40a0bba19b3e5ee32483c8daa2"
 ETHNICITIES = ("White", "Black", "Asian", "Indian", "Others")

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Card", "Shown", "Table", "noted", "notes_of", "said", "shortened"]
-
 FIRST, LAST = 6, 3
 """Of a long table so many rows are shown from its start and from its end."""
 LONGEST = 300

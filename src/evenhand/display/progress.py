@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Self, TypeVar
 
-__all__ = ["ProgressBar", "tracked"]
-
 _T = TypeVar("_T")
 
 

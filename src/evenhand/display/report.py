@@ -13,8 +13,6 @@ from string import Template
 from evenhand.display.html import Table
 from evenhand.version import __version__
 
-__all__ = ["Part", "page"]
-
 Part = str | list[str] | Table | bytes
 """A paragraph, a list of lines, a table, or a picture as PNG."""
 EMPTY = re.compile(r'<section><h2>[^<]*</h2>\s*(<p class="note">[^<]*</p>)?</section>\n')

@@ -17,8 +17,6 @@ from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.labels import by_label
 from evenhand.protocol import Label
 
-__all__ = ["Candidate", "read_candidate"]
-
 WHAT = "probabilities that sum to 1"
 
 

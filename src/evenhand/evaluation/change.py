@@ -16,8 +16,6 @@ import numpy as np
 from evenhand.audit.sequences import ODDS, Book, Books
 from evenhand.kernels.arrays import Floats
 
-__all__ = ["Change", "change_in", "split_rows"]
-
 FIRST, PER_OCTAVE = 16, 4
 GOLDEN = (math.sqrt(5) - 1) / 2
 NARROWINGS = 40

@@ -15,8 +15,6 @@ from evenhand.evaluation.diagnosis import check_weights, notes_on, overlap_of, w
 from evenhand.evaluation.findings import Comparison, Evaluation
 from evenhand.kernels.arrays import Floats
 
-__all__ = ["compared", "follow"]
-
 
 def compared(evaluations: Mapping[str, Evaluation], together: Mapping[str, Interval]) -> Evaluation | Comparison:
     """Return the evaluation, or the comparison of several with the first; `together` are intervals of values that hold

@@ -14,8 +14,6 @@ from evenhand.evaluation.weighing import PRIOR, Means, Rows, add_up, weigh_given
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import entry
 
-__all__ = ["UNEVEN", "Course", "Interval", "Stationary", "look_rounds"]
-
 Interval = tuple[float, float]
 Stationary = Literal["dr", "ips", "snips"]
 UNEVEN = 3.0

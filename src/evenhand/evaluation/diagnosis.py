@@ -17,10 +17,6 @@ from evenhand.metrics.drift import REFUTED, shares_change
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "check_largest", "check_log", "check_weights", "known_weight", "notes_on", "overlap_of", "uncovered", "weights_of",
-]  # fmt: skip
-
 FAR = 6.0
 """Standard errors from 1 at which propensities that never change are refused."""
 SCARCE = 0.05

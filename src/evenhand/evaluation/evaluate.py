@@ -24,8 +24,6 @@ from evenhand.rng import Seed, draw_seed
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Estimator", "evaluate"]
-
 Estimator = Literal["dr", "ips", "snips", "replay"]
 ESTIMATORS = ("dr", "ips", "snips", "replay")
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from evenhand.quotas import Audit
 
-__all__ = ["Comparison", "Evaluation"]
-
 
 @dataclass(frozen=True, repr=False)
 class Evaluation(Shown):

@@ -18,8 +18,6 @@ from evenhand.protocol import Label, find_label, places
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["shares_in", "under_shares"]
-
 
 def shares_in(log: pd.DataFrame, arm: str, position: str | None, arms: Sequence[Label]) -> dict[Any, Any]:
     """Return the share of each arm in a log, of these arms and all others, at each position where a column is named.

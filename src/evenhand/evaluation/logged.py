@@ -23,8 +23,6 @@ from evenhand.protocol import Label, composed
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Logged", "check_columns", "positions_in", "read_logged", "row_table"]
-
 UNSEEN = 1e-4
 """The probability with which arms of chances that do not sum to 1 may be missing in a log."""
 MANY = 50

@@ -18,8 +18,6 @@ from evenhand.frames import is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.labels import by_label
 
-__all__ = ["Estimates", "read_estimates"]
-
 FOLDS = 5
 PAST_BLOCKS = 10
 """A model that sees the past alone is trained anew so many times, before blocks of rows of equal size."""

@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.promises.clause import Clause
+from evenhand.promises.clause import AT_MOST, Clause
 from evenhand.promises.promise import Promise
-
-__all__ = ["price_of"]
 
 ERRORS = 1.96
 """Standard errors on each side of an interval that holds with probability 95 %."""
@@ -56,7 +54,7 @@ def _mixture(means: Floats, clauses: Sequence[Clause], promise: Promise) -> Any:
     """Return the shares of the arms that earn most of all that keep these clauses in the long run, nan for none."""
     from scipy.optimize import linprog
 
-    signs = [1 if clause.kind == "cap" else -1 for clause in clauses]
+    signs = [1 if clause.kind in AT_MOST else -1 for clause in clauses]
     rates = [c.rate[0] / c.rate[1] if isinstance(c.rate, tuple) else float(c.rate) for c in clauses]
     rows = [[sign * (arm in c.arms) for arm in promise.arms] for sign, c in zip(signs, clauses, strict=True)]
     limits = [sign * rate for sign, rate in zip(signs, rates, strict=True)]

@@ -28,9 +28,6 @@ from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Label, find_label, places
 from evenhand.rng import generator, stream
 
-__all__ = ["Replayed", "least_chance", "read_learner", "replay", "rounds_of"]
-
-
 LONG = 50_000
 """Rows times arms from which a policy is compiled before it is replayed."""
 

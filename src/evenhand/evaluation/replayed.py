@@ -23,8 +23,6 @@ from evenhand.policy.traits import traits_of
 if TYPE_CHECKING:
     from evenhand.quotas import Audit
 
-__all__ = ["Settings", "evaluate_learners", "learns"]
-
 
 def learns(policy: Any) -> bool:
     """Return whether a policy decides by what it was told, so that it has to be replayed."""

@@ -12,8 +12,6 @@ from typing import NamedTuple
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 
-__all__ = ["PRIOR", "Means", "Rows", "add_up", "weigh_given", "weigh_learning", "weigh_levelled"]
-
 
 class Rows(NamedTuple):
     """Consecutive rows of a log and of a candidate (n_rows,), and the candidate's probabilities (n, n_arms)."""

@@ -15,8 +15,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["CLEAR", "Claim", "Verdict", "certainty", "critical_value"]
-
 CLEAR = 3.0
 
 

@@ -17,14 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from evenhand.errors import ArgumentError, RegistryError, wanted
-from evenhand.experiments.claims import Claim, Verdict
+from evenhand.experiments.claims import Verdict
 from evenhand.simulation import simulate
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
-
-__all__ = ["Claim", "Experiment", "Report", "Runner", "Verdict", "catalogue", "experiment", "find"]
 
 HOMES = ("quotas", "groups", "sampling", "similarity", "interventions")
 

@@ -25,8 +25,6 @@ from evenhand.protocol import Label
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["INTERCEPT", "Balance", "estimate", "freedom_of", "named"]
-
 Balance = Literal["pulls", "arms"]
 POOLED = "everyone"
 INTERCEPT = "intercept"

@@ -32,8 +32,6 @@ from evenhand.rng import Seed
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["GroupFairTopInterval"]
-
 LIFTED = (
     "With sensitive= both groups' widths are added to the sensitive arms alone: as long as little is known, or the "
     "noise is large, that group is chosen more often than its share of the arms, in about 3 of 4 rounds for half of "
@@ -96,21 +94,11 @@ class GroupFairTopInterval(IntervalPolicy):
     """
 
     def __init__(
-        self,
-        groups: Membership,
-        sensitive: Label | None = None,
-        *,
-        mean_reward: float | None = None,
-        within: Literal["top", "chain"] = "top",
-        delta: float = 0.1,
-        noise_scale: float = 1.0,
-        horizon: int | None = None,
-        preset: Preset = "paper",
-        exploration: float = 1 / 3,
-        cold_start: ColdStart | None = None,
-        intercept: bool = False,
-        seed: Seed = None,
-    ) -> None:
+        self, groups: Membership, sensitive: Label | None = None, *, mean_reward: float | None = None,
+        within: Literal["top", "chain"] = "top", delta: float = 0.1, noise_scale: float = 1.0,
+        horizon: int | None = None, preset: Preset = "paper", exploration: float = 1 / 3,
+        cold_start: ColdStart | None = None, intercept: bool = False, seed: Seed = None,
+    ) -> None:  # fmt: skip
         super().__init__(
             groups,
             delta,

@@ -7,15 +7,9 @@ Feedback", AAMAS 2022.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 from evenhand.groups.interval_policy import IntervalPolicy
 from evenhand.groups.selection import CHAIN, TWO_SWEEPS
-from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.registry import register
-
-__all__ = ["IntervalChaining"]
 
 
 @register("groups/interval-chaining")
@@ -48,9 +42,3 @@ class IntervalChaining(IntervalPolicy):
     @property
     def pick(self) -> int:
         return CHAIN if self.preset == "paper" else TWO_SWEEPS
-
-    @classmethod
-    def examples(cls) -> Iterator[tuple[IntervalChaining, Any]]:
-        world = BiasedLinearArms(arms=4, sensitive=2)
-        yield cls(world.groups), world
-        yield cls(world.groups, 0.3, horizon=10_000, preset="authors"), world

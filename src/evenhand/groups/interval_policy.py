@@ -9,7 +9,8 @@ sample on, by the least squares solution of smallest norm; ties go to the first 
 from __future__ import annotations
 
 import math
-from typing import Literal
+from collections.abc import Iterator
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -18,11 +19,10 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.groups.intervals import IntervalParams, IntervalState
 from evenhand.groups.problem import Grouped, Groups, Membership
 from evenhand.groups.selection import INTERVALS, TOP
+from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.kernels.least_squares import regressions
 from evenhand.policy.policy import KernelPolicy
 from evenhand.rng import Seed
-
-__all__ = ["ColdStart", "IntervalPolicy", "Preset"]
 
 Preset = Literal["paper", "authors"]
 ColdStart = Literal["infinite", "minimum_norm"]
@@ -114,3 +114,10 @@ class IntervalPolicy(Grouped, KernelPolicy):
             until=np.zeros(1, np.int64),
             fit=regressions(arms + self.group_regressions, int(self.dimension or 0), intercept=self.intercept),
         )
+
+    @classmethod
+    def examples(cls) -> Iterator[tuple[Self, Any]]:
+        """Yield policies and worlds to try them on."""
+        world = BiasedLinearArms(arms=4, sensitive=2)
+        yield cls(world.groups), world
+        yield cls(world.groups, 0.3, horizon=10_000, preset="authors"), world

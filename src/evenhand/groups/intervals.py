@@ -24,8 +24,6 @@ from evenhand.kernels.compose import kernel
 from evenhand.kernels.least_squares import Regressions, intercept, product, spread
 from evenhand.kernels.normal import quantile
 
-__all__ = ["IntervalParams", "IntervalState", "group_of", "half", "half_at_most", "middle", "set_levels"]
-
 SAFE = 1.0 + 1e-9
 """By which factor a bound on a width is raised, far above its rounding."""
 

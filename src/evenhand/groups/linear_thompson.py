@@ -21,11 +21,11 @@ from evenhand.kernels.largest import largest_normal
 from evenhand.kernels.least_squares import Regressions, intercept, learn, product, regressions
 from evenhand.kernels.random import draw, normal
 from evenhand.policy.chances import Chances
-from evenhand.policy.policy import KernelPolicy, Kernels, drawn, reason, unknown
+from evenhand.policy.kernel_set import Kernels, drawn, unknown
+from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.reasons import reason
 from evenhand.registry import register
 from evenhand.rng import Seed
-
-__all__ = ["LinearThompson"]
 
 RIDGE = 1.0
 SAMPLED = reason("highest sampled reward", "sampled")
@@ -41,25 +41,9 @@ class ThompsonParams(NamedTuple):
     spread: float
     """v, or 0 for the paper's v_t."""
     shared: bool
-
-
-class DrawnParams(NamedTuple):
-    groups: Ints
-    dimension: int
-    delta: float
-    noise_scale: float
-    spread: float
-    shared: bool
     draws: int
+    """Of how many samples a decision is drawn; 0 where one decides."""
     exploration: float
-
-
-class DrawnState(NamedTuple):
-    stream: Words
-    eligible: Bools
-    sample: Floats
-    probabilities: Floats
-    fit: Regressions
 
 
 class ThompsonState(NamedTuple):
@@ -67,6 +51,8 @@ class ThompsonState(NamedTuple):
     eligible: Bools
     sample: Floats
     """The standard normal numbers behind a sampled coefficient vector, one a coefficient."""
+    probabilities: Floats
+    """Those of the last decision, where it was drawn from samples."""
     fit: Regressions
 
 
@@ -99,7 +85,7 @@ def choose(
 
 @kernel
 def choose_drawn(
-    params: DrawnParams, state: DrawnState, contexts: Floats, round: int, waiting: Ints
+    params: ThompsonParams, state: ThompsonState, contexts: Floats, round: int, waiting: Ints
 ) -> tuple[int, int]:
     """Make the probability rather than estimate it: draw from how often an arm is the best of so many samples."""
     eligible = 0
@@ -115,13 +101,8 @@ def choose_drawn(
 
 
 def probabilities(
-    params: ThompsonParams,
-    state: ThompsonState,
-    contexts: Floats,
-    round: int,
-    waiting: Ints,
-    open: Ints | None = None,
-) -> Floats:
+    params: ThompsonParams, state: ThompsonState, contexts: Floats, round: int, waiting: Ints, open: Ints | None = None,
+) -> Floats:  # fmt: skip
     """Return the probability of each arm's sampled reward to be the highest, of those of the open arms where not all
     are; nan for more than two arms that share their coefficients: theirs are dependent, and no formula is known."""
     spread = params.spread
@@ -200,18 +181,10 @@ class LinearThompson(Grouped, KernelPolicy):
     )
 
     def __init__(
-        self,
-        groups: Membership,
-        delta: float = 0.1,
-        *,
-        noise_scale: float = 1.0,
-        spread: float | None = None,
-        shared: bool = False,
-        intercept: bool = False,
-        draws: int | None = None,
-        exploration: float = 0.05,
+        self, groups: Membership, delta: float = 0.1, *, noise_scale: float = 1.0, spread: float | None = None,
+        shared: bool = False, intercept: bool = False, draws: int | None = None, exploration: float = 0.05,
         seed: Seed = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.membership = Groups.read(groups)
         self.delta = real("delta", delta, above=0, below=1)
         self.noise_scale = real("noise_scale", noise_scale, above=0)
@@ -224,18 +197,18 @@ class LinearThompson(Grouped, KernelPolicy):
             self.kernels = Kernels(choose_drawn, update, drawn, bind(rank_again, choose_eligible=choose_drawn))
         super().__init__(self.membership.arms, seed)
 
-    def parameters(self) -> ThompsonParams | DrawnParams:
-        codes = np.array(self.membership.codes, np.int64)
+    def parameters(self) -> ThompsonParams:
         assert self.dimension is not None
-        own = ThompsonParams(codes, self.dimension, self.delta, self.noise_scale, self.spread or 0.0, self.shared)
-        return own if self.draws is None else DrawnParams(*own, self.draws, self.exploration)
+        codes, spread = np.array(self.membership.codes, np.int64), self.spread or 0.0
+        settings = self.delta, self.noise_scale, spread, self.shared, self.draws or 0, self.exploration
+        return ThompsonParams(codes, self.dimension, *settings)
 
-    def memory(self) -> ThompsonState | DrawnState:
+    def memory(self) -> ThompsonState:
         assert self.dimension is not None
         arms = len(self.membership.arms)
         fit = regressions(1 if self.shared else arms, self.dimension, ridge=RIDGE, intercept=self.intercept)
-        own = self.stream(), np.ones(arms, np.bool_), np.zeros(self.dimension + self.intercept)
-        return ThompsonState(*own, fit) if self.draws is None else DrawnState(*own, np.full(arms, 1.0 / arms), fit)
+        sample = np.zeros(self.dimension + self.intercept)
+        return ThompsonState(self.stream(), np.ones(arms, np.bool_), sample, np.full(arms, 1.0 / arms), fit)
 
     @classmethod
     def examples(cls) -> Iterator[tuple[LinearThompson, Any]]:

@@ -25,8 +25,6 @@ from evenhand.labels import by_label, in_order
 from evenhand.metrics.groups import arm_share, group_share, selection_rate_ratio
 from evenhand.protocol import Label, find_label
 
-__all__ = ["Ledger", "round_regrets"]
-
 
 def round_regrets(biased: Any, true: Any, index: Any, reward: Any) -> Floats:
     """Return biased, true and perceived regret (..., 3) of rounds.

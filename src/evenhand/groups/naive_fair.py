@@ -26,12 +26,11 @@ from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, bind, kernel
 from evenhand.kernels.random import below
-from evenhand.policy.conversation import untaught
-from evenhand.policy.policy import KernelPolicy, Kernels, Ticket, unknown
+from evenhand.parameters import untaught
+from evenhand.policy.kernel_set import Kernels, Ticket, unknown
+from evenhand.policy.policy import KernelPolicy
 from evenhand.registry import register
 from evenhand.rng import Seed, child
-
-__all__ = ["NaiveFair"]
 
 
 class NaiveParams(NamedTuple):

@@ -25,8 +25,6 @@ from evenhand.labels import as_given, combined_label, combined_labels
 from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Decision, Label, arm_labels, as_label, find_label, places
 
-__all__ = ["Grouped", "Groups", "Membership", "group_label", "one_of_two"]
-
 MOST_MEMORY = 2**33
 """How many bytes the regressions of a policy may take."""
 
@@ -202,13 +200,9 @@ class Grouped(Base):
         return self.membership.as_dict()
 
     def ask(
-        self,
-        contexts: Any = None,
-        groups: Membership | None = None,
-        *,
-        available: Any = None,
+        self, contexts: Any = None, groups: Membership | None = None, *, available: Any = None,
         segment: Label | None = None,
-    ) -> Decision:
+    ) -> Decision:  # fmt: skip
         """Take the next decision and hand out its ticket.
 
         Parameters
@@ -232,13 +226,9 @@ class Grouped(Base):
         )
 
     def round_shown(
-        self,
-        contexts: Any = None,
-        groups: Membership | None = None,
-        *,
-        available: Any = None,
+        self, contexts: Any = None, groups: Membership | None = None, *, available: Any = None,
         segment: Label | None = None,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """Return what a round shows as the policy reads it, equal for two rounds that show the same."""
         codes = self.membership.codes if groups is None else self.membership.of_round(groups)
         return list(codes), super().round_shown(contexts, available=available, segment=segment)

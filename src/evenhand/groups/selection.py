@@ -21,9 +21,8 @@ from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, bind, kernel
 from evenhand.kernels.least_squares import learn
 from evenhand.kernels.random import below, uniform
-from evenhand.policy.policy import Kernels, reason, unknown
-
-__all__ = ["CHAIN", "CHAIN_WITHIN", "INTERVALS", "TOP", "TWO_SWEEPS", "any_of", "rank_again"]
+from evenhand.policy.kernel_set import Kernels, unknown
+from evenhand.policy.reasons import reason
 
 EXPLORED = reason("explored at random", "explored")
 HIGHEST = reason("highest upper end of its interval", "optimistic")

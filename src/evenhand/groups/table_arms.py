@@ -32,8 +32,6 @@ from evenhand.simulation.world import KernelWorld, WorldKernels
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TableArms"]
-
 
 class TableParams(NamedTuple):
     features: Floats

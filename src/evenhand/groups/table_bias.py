@@ -26,8 +26,6 @@ from evenhand.kernels.arrays import Floats, Ints
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["OTHERS", "bias_of_table", "in_words"]
-
 OTHERS = "all others"
 CUT = 1e-10
 """Singular values below this part of the largest are taken for 0, and rows whose leverage lacks less to 1 as fitted

@@ -7,14 +7,8 @@ Bandits" (2018).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 from evenhand.groups.interval_policy import IntervalPolicy
-from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.registry import register
-
-__all__ = ["TopInterval"]
 
 
 @register("groups/top-interval")
@@ -52,9 +46,3 @@ class TopInterval(IntervalPolicy):
 
     Source: Schumann, Lang, Mattei, Dickerson (2022), the algorithm that GroupFairTopInterval is compared with.
     """
-
-    @classmethod
-    def examples(cls) -> Iterator[tuple[TopInterval, Any]]:
-        world = BiasedLinearArms(arms=4, sensitive=2)
-        yield cls(world.groups), world
-        yield cls(world.groups, 0.3, horizon=10_000, preset="authors"), world

@@ -22,8 +22,6 @@ from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.simulation.world import KernelWorld, WorldKernels
 
-__all__ = ["SCORES", "BiasedLinearArms"]
-
 SCORES = ("biased_regret", "true_regret", "perceived_regret")
 UNITS = {
     "biased_regret": "expected biased reward lost against the arm with the largest, so far",

@@ -4,7 +4,7 @@ from .one_shot import OneShot as OneShot
 from .problem import Problem as Problem
 from .program import Rows as Rows
 from .report import Recommendation as Recommendation
-from .search import Allocation as Allocation
+from .allocation import Allocation as Allocation
 from .sris import SRIS as SRIS
 from .two_stage import TwoStageCSR as TwoStageCSR
 from .worlds import SimulatedTrial as SimulatedTrial

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Allocation", "counts_of"]
+from evenhand.kernels.arrays import Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +29,7 @@ class Allocation:
     id: int
     phase: int
     frame: Any
-    plan: NDArray[np.int64]
+    plan: Ints
     token: str | None = field(default=None, repr=False)
     reason: str = ""
     reason_code: str = "other"

@@ -28,17 +28,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.interventions.counts import Counts
 from evenhand.interventions.estimators import inverse
 from evenhand.interventions.plug_in import PlugIn
 from evenhand.interventions.shown import Contrast, least, most
+from evenhand.kernels.arrays import Bools, Floats
 
-__all__ = ["STAKES", "Bets", "Look"]
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 STAKES = np.geomspace(0.002, 0.95, 16)
 HALVINGS = 24
 NEAR = 1e-12

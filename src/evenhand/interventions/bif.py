@@ -12,21 +12,19 @@ import os
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.data.probabilities import summed
 from evenhand.errors import TableError
 from evenhand.interventions.bif_text import Block, Statement, read_blocks, read_text
-
-__all__ = ["Network", "read_bif"]
+from evenhand.kernels.arrays import Floats
 
 States = dict[str, tuple[str, ...]]
-Table = NDArray[np.float64]
+Table = Floats
 Network = tuple[States, dict[str, tuple[str, ...]], dict[str, Table]]
 
 
 def read_bif(path: str | os.PathLike[str], encoding: str | None = None) -> Network:
-    """Return states, parents and tables of the network in a BIF file, which may be gzipped.
+    """Return states, parents and tables of the network in a BIF file, which may be packed, as net.bif.gz is.
 
     A table has one axis a parent, in the order of the file, and the variable's own axis last. The text is UTF-8, what
     its byte order mark says, or in the encoding that is given.

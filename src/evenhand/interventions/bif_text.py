@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
-import zlib
 from collections.abc import Iterator
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from evenhand.data.text_files import decoded
-from evenhand.errors import TableError, wanted, why_unreadable
-
-__all__ = ["Block", "Statement", "read_blocks", "read_text"]
+from evenhand.data.text_files import text_of
+from evenhand.errors import TableError, wanted
 
 KINDS = ("network", "variable", "probability")
 CUT = "not a BIF file, or cut off: "
@@ -48,7 +44,7 @@ class Block(NamedTuple):
 
 
 def read_text(path: str | os.PathLike[str], encoding: str | None) -> tuple[Path, str]:
-    """Return a file's path and text, unpacked where it is gzipped.
+    """Return a file's path and text, unpacked where its ending says that it is packed.
 
     Raises
     ------
@@ -58,16 +54,7 @@ def read_text(path: str | os.PathLike[str], encoding: str | None) -> tuple[Path,
     if not isinstance(path, (str, os.PathLike)):
         raise TableError(wanted("path", "the name of a BIF file", path))
     source = Path(path)
-    if not source.is_file():
-        raise TableError(f"{source}: no such file")
-    try:
-        raw = source.read_bytes()
-        data = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
-    except (OSError, EOFError, zlib.error) as error:
-        raise TableError(
-            f"{source}: cannot be read, or the gzip file is broken or cut off ({why_unreadable(error)})"
-        ) from error
-    text = decoded(data, source, encoding)
+    text = text_of(source, encoding)
     if odd := _NO_TEXT.search(text):
         line = text.count("\n", 0, odd.start()) + 1
         mend = "pass another encoding=, or save the file as UTF-8"

@@ -18,11 +18,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Cells", "Evidence"]
-
-Floats = NDArray[np.float64]
+from evenhand.kernels.arrays import Bools, Floats, Ints
 
 
 class Evidence(NamedTuple):
@@ -69,13 +66,13 @@ class Cells:
     shape: tuple[int, ...]
     density: Floats
     base: Floats
-    profile: NDArray[np.int64]
+    profile: Ints
     cell_base: Floats
-    level: NDArray[np.int64]
+    level: Ints
     scores: Floats
     prior: Floats
     rules: Floats
-    place: NDArray[np.int64]
+    place: Ints
 
     @property
     def law(self) -> Floats:
@@ -101,7 +98,7 @@ class Cells:
         return Evidence(counts.sum((3, 4)), first, second, counts.sum((0, 1, 2)), rows)
 
     @cached_property
-    def grains(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    def grains(self) -> tuple[Ints, Ints, Ints]:
         """The parts of profiles that lie in one place: profile and place (grains,), and the grain of each possible
         cell."""
         possible, places = self.profile >= 0, int(np.prod(self.rules.shape[2:]))
@@ -133,12 +130,12 @@ def merged(
     shape: tuple[int, ...],
     density: Floats,
     cell_base: Floats,
-    possible: NDArray[np.bool_],
-    level: NDArray[np.int64],
+    possible: Bools,
+    level: Ints,
     scores: Floats,
     prior: Floats,
     rules: Floats,
-    place: NDArray[np.int64],
+    place: Ints,
 ) -> Cells:
     """Return the cells with those of equal density merged; `density` is (K, S, cells)."""
     k, s, _ = density.shape

@@ -23,16 +23,12 @@ from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.interventions.inference import eliminate
 from evenhand.interventions.latent_laws import Means, latent_laws
 from evenhand.interventions.means import CANDIDATE, factors_below
 from evenhand.interventions.question import Question
-
-__all__ = ["Confounding", "Terms", "bounds", "confounded_groups", "confounded_values"]
-
-Floats = NDArray[np.float64]
+from evenhand.kernels.arrays import Floats
 
 
 class Terms(NamedTuple):

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.interventions.cells import Cells
-
-__all__ = ["Counts"]
-
-Floats = NDArray[np.float64]
+from evenhand.kernels.arrays import Floats, Ints
 
 
 class Counts:
@@ -27,7 +23,7 @@ class Counts:
         self.rules, self.unknown, self.scores = cells.rules, np.array(unknown), cells.scores
         self.rows = np.zeros((2, *self.rules.shape, self.scores.size))
 
-    def dense(self, at: NDArray[np.int64], times: Floats) -> Floats:
+    def dense(self, at: Ints, times: Floats) -> Floats:
         """Return counts in the shape of `rows` from their positions."""
         return np.bincount(at, times, self.rows.size).astype(np.float64).reshape(self.rows.shape)
 

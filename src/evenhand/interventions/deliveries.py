@@ -13,8 +13,6 @@ from evenhand.interventions.pathways import through_v_alone
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.shown import Delivery
 
-__all__ = ["Deliveries"]
-
 
 class Deliveries:
     """What was told, delivery by delivery.

@@ -14,11 +14,8 @@ Dimakis, S. Shakkottai, "Identifying Best Interventions through Online Importanc
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["gap_divergence", "gap_weights", "outcome_divergence", "outcome_weights"]
-
-Floats = NDArray[np.float64]
+from evenhand.kernels.arrays import Floats
 
 
 def outcome_weights(density: Floats) -> Floats:

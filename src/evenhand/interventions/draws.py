@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.interventions.cells import Cells, Evidence
-
-__all__ = ["Draws"]
+from evenhand.kernels.arrays import Ints
 
 
 class Draws:
@@ -22,7 +20,7 @@ class Draws:
         self._natural = (law * (cells if truth is None else truth).prior[:, None, None]).reshape(k, -1)
         self._forced = law.reshape(k * values, -1)
 
-    def __call__(self, plan: NDArray[np.int64], random: np.random.Generator) -> Evidence:
+    def __call__(self, plan: Ints, random: np.random.Generator) -> Evidence:
         """Return what the trials (1 + S, K) of a plan show."""
         k, values = self._cells.density.shape[:2]
         counts = np.zeros((2, k, values, *self._shape))

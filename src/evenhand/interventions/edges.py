@@ -9,8 +9,6 @@ from typing import Any
 
 from evenhand.errors import ArgumentError, wanted
 
-__all__ = ["Arcs", "parents_of", "read_edges", "read_latent"]
-
 Arcs = tuple[tuple[str, str], ...]
 ARROW = re.compile(r"\s*(<-+>|<-+|-+>)\s*")
 BETWEEN = re.compile(r"[,;\r\n]")

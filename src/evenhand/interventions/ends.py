@@ -15,8 +15,6 @@ from evenhand.interventions.report import Ends
 from evenhand.interventions.shown import outcome
 from evenhand.interventions.verdicts import estimated, gaps_of
 
-__all__ = ["ends_of", "estimated_ends", "shown_ends"]
-
 
 def estimated_ends(problem: Problem, told: Evidence, confidence: float) -> tuple[Ends, Ends]:
     """Return mixture estimates of outcomes and gaps with the ends of normal intervals, each at its own confidence, not

@@ -16,11 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.interventions.cells import Cells, Evidence
+from evenhand.kernels.arrays import Bools, Floats
 
-__all__ = ["Clipped", "Estimates", "Estimator", "Mixture", "inverse"]
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 CLIP = np.dtype([("k", np.int64), ("j", np.int64), ("cell", np.int64), ("weight", np.float64)])
 _Clip = NDArray[np.void]
 

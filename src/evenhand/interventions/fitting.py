@@ -11,17 +11,14 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.arguments import real
 from evenhand.data.tables import column, levels_of, numbers, places_in
 from evenhand.errors import TableError, wanted
 from evenhand.frames import as_pandas
 from evenhand.interventions.edges import Arcs, parents_of, read_edges, read_latent
+from evenhand.kernels.arrays import Floats
 
-__all__ = ["Fit", "dirichlet", "fitted"]
-
-Floats = NDArray[np.float64]
 COUNT = "count"
 MOST_STATES = 100
 MOST_MEASURED = 12

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.errors import TableError, wanted
 from evenhand.frames import frame_or_value
@@ -13,13 +12,10 @@ from evenhand.interventions.cells import Evidence
 from evenhand.interventions.observations import COUNT, TICKET, coded, forced, held, observed
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.structure import cell_density
-
-__all__ = ["checked_size", "drawn", "evidence_of", "plan_frame"]
-
-Ints = NDArray[np.int64]
+from evenhand.kernels.arrays import Floats, Ints
 
 
-def plan_frame(problem: Problem, ticket: int, plan: Ints, costs: NDArray[np.float64]) -> Any:
+def plan_frame(problem: Problem, ticket: int, plan: Ints, costs: Floats) -> Any:
     """Return the data frame of a plan (1 + S, K): ticket, candidate, do(S), count, cost; rows without trials left
     out."""
     import pandas as pd

@@ -15,8 +15,6 @@ from evenhand.errors import ArgumentError
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.structure import Structure
 
-__all__ = ["checked_identified"]
-
 
 def checked_identified(model: CausalModel, structure: Structure) -> None:
     """Refuse a problem whose answer is not shown to follow from the tables, with the reason.

@@ -6,15 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Factor", "eliminate", "placed"]
+from evenhand.kernels.arrays import Floats
 
-Factor = tuple[tuple[str, ...], NDArray[np.float64]]
+Factor = tuple[tuple[str, ...], Floats]
 """Names of the axes, and the array over them."""
 
 
-def eliminate(factors: Iterable[Factor], keep: Sequence[str], sizes: dict[str, int]) -> NDArray[np.float64]:
+def eliminate(factors: Iterable[Factor], keep: Sequence[str], sizes: dict[str, int]) -> Floats:
     """Return the product of the factors, summed over every variable that is not in `keep`; axes in the order of `keep`.
 
     >>> rain, wet = np.array([0.8, 0.2]), np.array([[0.9, 0.1], [0.3, 0.7]])
@@ -33,7 +32,7 @@ def eliminate(factors: Iterable[Factor], keep: Sequence[str], sizes: dict[str, i
     return _product(pool, tuple(keep))
 
 
-def placed(names: Sequence[str], array: NDArray[np.float64], axes: Sequence[str]) -> NDArray[np.float64]:
+def placed(names: Sequence[str], array: Floats, axes: Sequence[str]) -> Floats:
     """Return the array with its axes moved to where `axes` has their names, length 1 elsewhere, ready to broadcast."""
     order = sorted(range(len(names)), key=lambda i: list(axes).index(names[i]))
     moved = array.transpose(order)
@@ -46,7 +45,7 @@ def _cost(pool: list[Factor], variable: str, sizes: dict[str, int]) -> float:
     return float(np.prod([float(sizes[name]) for name in scope]))
 
 
-def _product(factors: list[Factor], scope: tuple[str, ...]) -> NDArray[np.float64]:
+def _product(factors: list[Factor], scope: tuple[str, ...]) -> Floats:
     """Multiply the factors and sum over what is not in `scope`."""
     number: dict[str, int] = {}
     for names, _ in factors:

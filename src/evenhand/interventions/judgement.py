@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.interventions.estimators import Estimates
-
-__all__ = ["fair", "highest", "low", "unfair", "worst_gap"]
-
-Bools = NDArray[np.bool_]
+from evenhand.kernels.arrays import Bools, Floats
 
 
-def worst_gap(estimates: Estimates) -> NDArray[np.float64]:
+def worst_gap(estimates: Estimates) -> Floats:
     """Return the largest |gap| of each candidate (K,) over the pairs of which anything is known."""
     return np.asarray(np.where(estimates.gap_known, np.abs(estimates.gaps), 0.0).max(0))
 

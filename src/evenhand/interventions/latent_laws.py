@@ -21,13 +21,10 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.errors import EvenhandError
+from evenhand.kernels.arrays import Floats
 
-__all__ = ["MOST_VALUES", "Means", "latent_laws"]
-
-Floats = NDArray[np.float64]
 MOST_VALUES = 6
 QUICK = {"presolve": False}
 """The programs are small: to simplify them first takes longer than to solve them."""

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from evenhand.interventions.structure import Structure
 
-__all__ = ["EXACT", "of_draws", "of_more", "of_tests", "supposed"]
-
 EXACT = "Computed from the model's tables as they stand; how sure these tables are is not in it."
 
 

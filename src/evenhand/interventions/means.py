@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-from numpy.typing import NDArray
-
 from evenhand.interventions.inference import Factor, eliminate
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.structure import Structure
+from evenhand.kernels.arrays import Floats
 
-__all__ = ["CANDIDATE", "DRAW", "factors_below", "group_means"]
-
-Floats = NDArray[np.float64]
 CANDIDATE, DRAW = "\0candidate", "\0draw"
 """Names of the axes of candidates and of draws; no node is called so."""
 

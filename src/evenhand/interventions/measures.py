@@ -11,11 +11,9 @@ from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.draws import Draws
 from evenhand.interventions.search import Search
-from evenhand.policy.conversation import untaught
+from evenhand.parameters import untaught
 from evenhand.rng import Seed, draw_seed, generator
 from evenhand.simulation.tasks import run_all
-
-__all__ = ["replay", "simulated_searches"]
 
 
 def replay(search: Search, draws: Draws, random: np.random.Generator) -> tuple[int | None, str]:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.arguments import as_floats, whole
 from evenhand.errors import ArgumentError, nearest, wanted, wanted_one_of
@@ -16,10 +15,9 @@ from evenhand.interventions.edges import read_latent
 from evenhand.interventions.fitting import fitted
 from evenhand.interventions.inference import eliminate
 from evenhand.interventions.tables import checked_table, rounded_tables
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import as_label, find_label, writing
 from evenhand.rng import Seed, draw_seed, generator
-
-__all__ = ["CausalModel"]
 
 State = str | int
 MOST_ROWS = 10**9
@@ -72,7 +70,7 @@ class CausalModel:
             for node in mapping:
                 self._known(node, name)
         self.parents = {node: self._checked_parents(node, above) for node, above in parents.items()}
-        self.tables: dict[str, NDArray[np.float64]] = {}
+        self.tables: dict[str, Floats] = {}
         missed: dict[str, float] = {}
         for node, table in tables.items():
             if node not in self.parents:
@@ -108,7 +106,7 @@ class CausalModel:
 
     @classmethod
     def from_bif(cls, path: str | os.PathLike[str], *, encoding: str | None = None) -> Self:
-        """Return the model in a BIF file (plain or gzipped), in UTF-8 unless an encoding is given.
+        """Return the model in a BIF file, packed or not (net.bif.gz), in UTF-8 unless an encoding is given.
 
         Raises
         ------
@@ -183,12 +181,8 @@ class CausalModel:
         return found
 
     def probabilities(
-        self,
-        nodes: Sequence[str],
-        *,
-        do: Mapping[str, State] | None = None,
-        tables: Mapping[str, Any] | None = None,
-    ) -> NDArray[np.float64]:
+        self, nodes: Sequence[str], *, do: Mapping[str, State] | None = None, tables: Mapping[str, Any] | None = None
+    ) -> Floats:
         """Return the exact joint law of `nodes`, one axis a node, under hard and soft interventions.
 
         Parameters
@@ -230,7 +224,7 @@ class CausalModel:
         shown = list(self.states) if nodes is None else list(nodes)
         factors = self._intervened(shown, do, tables)
         random = generator(draw_seed(seed))
-        codes: dict[str, NDArray[np.int64]] = {}
+        codes: dict[str, Ints] = {}
         for node in (node for node in self.order if node in factors):
             ps, table = factors[node]
             edges = np.cumsum(table, axis=-1)[..., :-1]
@@ -248,7 +242,7 @@ class CausalModel:
 
     def _intervened(
         self, nodes: Sequence[str], do: Mapping[str, State] | None, tables: Mapping[str, Any] | None
-    ) -> dict[str, tuple[tuple[str, ...], NDArray[np.float64]]]:
+    ) -> dict[str, tuple[tuple[str, ...], Floats]]:
         """Return parents and table of the nodes and of all above them, as the interventions leave them."""
         held = {self._known(node, "do"): self.code(node, state, f"do[{node!r}]") for node, state in (do or {}).items()}
         soft = {
@@ -267,7 +261,7 @@ class CausalModel:
             for node in needed
         }
 
-    def _checked_counts(self, node: Any, seen: Any) -> NDArray[np.float64]:
+    def _checked_counts(self, node: Any, seen: Any) -> Floats:
         array, shape = as_floats(seen), self.shape(self._known(node, "counts"))
         if array is None or array.shape != shape or not (np.isfinite(array) & (array >= 0)).all():
             raise ArgumentError(wanted(f"counts[{node!r}]", f"numbers >= 0 of shape {shape}", seen))

@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.data.tables import numbers
 from evenhand.errors import TableError, wanted, wanted_one_of
 from evenhand.frames import frame_or_value
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.structure import Structure
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import find_label, label_of, places
 
-__all__ = ["COUNT", "TICKET", "checked_ticket", "coded", "coded_log", "forced", "held", "observed"]
-
-Ints = NDArray[np.int64]
 COUNT = "count"
 """A column of samples may say how often a row was seen."""
 TICKET = "ticket"
@@ -28,9 +25,7 @@ def held(attribute: str) -> str:
     return f"do({attribute})"
 
 
-def coded_log(
-    model: CausalModel, structure: Structure, log: Any, candidates: tuple[Any, ...]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def coded_log(model: CausalModel, structure: Structure, log: Any, candidates: tuple[Any, ...]) -> tuple[Floats, Floats]:
     """Return how many trials of each candidate and value of S stand in a log (K, S), and how often each cell was seen.
 
     Without a column `candidate` all are of the deployed one.
@@ -48,7 +43,7 @@ def coded_log(
     return trials, counts
 
 
-def observed(model: CausalModel, structure: Structure, samples: Any) -> tuple[Ints, Ints, NDArray[np.float64]]:
+def observed(model: CausalModel, structure: Structure, samples: Any) -> tuple[Ints, Ints, Floats]:
     """Return the values of S, the cells, and how often each row was seen."""
     if not hasattr(samples, "columns"):
         raise TableError(wanted("samples", "a data frame of what was observed", type(samples).__name__))
@@ -140,7 +135,7 @@ def checked_ticket(structure: Structure, samples: Any, number: int) -> None:
         raise TableError(wanted(_cell(other[0], TICKET), f"{number}, the allocation told", got, mend))
 
 
-def _times(samples: Any) -> NDArray[np.float64]:
+def _times(samples: Any) -> Floats:
     if COUNT not in samples:
         return np.ones(len(samples))
     times = numbers(samples, COUNT, low=0.0)

@@ -14,8 +14,6 @@ from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, Search
 from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.registry import register
 
-__all__ = ["OneShot"]
-
 
 @register("interventions/one-shot")
 class OneShot(Search):
@@ -44,15 +42,10 @@ class OneShot(Search):
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        *,
-        tolerance: float,
-        budget: int,
-        costs: Sequence[float] | Mapping[Any, float] | None = None,
-        mean_cost: float | None = None,
+        self, problem: Problem, *, tolerance: float, budget: int,
+        costs: Sequence[float] | Mapping[Any, float] | None = None, mean_cost: float | None = None,
         pooled: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(problem, tolerance=tolerance, budget=budget, costs=costs, mean_cost=mean_cost, pooled=pooled)
 
     def phases(self) -> list[Phase]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.structure import Structure
 
-__all__ = ["through_v_alone"]
-
 
 def through_v_alone(model: CausalModel, structure: Structure) -> bool:
     """Return whether S reaches Y through V alone and no parent of V hangs on S: then trials of every value of S speak

@@ -6,14 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.interventions.program import Rows
-
-__all__ = ["Phase", "looks", "phase_count", "phase_sizes", "rounded", "schedule"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from evenhand.kernels.arrays import Floats, Ints
 
 
 class Phase(NamedTuple):

@@ -12,15 +12,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.interventions.counts import Counts
 from evenhand.interventions.fitting import dirichlet
 from evenhand.interventions.shown import Contrast
-
-__all__ = ["PlugIn"]
-
-Floats = NDArray[np.float64]
+from evenhand.kernels.arrays import Floats
 
 
 class PlugIn:

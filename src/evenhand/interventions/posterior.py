@@ -11,7 +11,6 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.arguments import real, whole
 from evenhand.errors import ArgumentError, wanted
@@ -22,11 +21,9 @@ from evenhand.interventions.model import CausalModel
 from evenhand.interventions.question import Question
 from evenhand.interventions.report import Recommendation, Status, report
 from evenhand.interventions.unseen import unseen_rows
+from evenhand.kernels.arrays import Floats
 from evenhand.rng import Seed, draw_seed, generator
 
-__all__ = ["Posterior", "drawn_posterior"]
-
-Floats = NDArray[np.float64]
 MOST_DRAWS = 100_000
 AT_ONCE = 250
 MORE = np.geomspace(1.05, 1000.0, 120)

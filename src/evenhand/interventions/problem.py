@@ -9,7 +9,6 @@ from itertools import permutations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.arguments import as_float, real
 from evenhand.errors import ArgumentError, wanted
@@ -34,13 +33,11 @@ from evenhand.interventions.structure import (
     checked_structure,
     own_tables,
 )
+from evenhand.kernels.arrays import Floats
 from evenhand.labels import by_label
 from evenhand.protocol import Label
 from evenhand.rng import Seed
 
-__all__ = ["Problem"]
-
-Floats = NDArray[np.float64]
 ROUNDING = 1e-12
 """By what part of the largest outcome two equal ones may differ in floating point."""
 

@@ -17,15 +17,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, EvenhandError, wanted
 from evenhand.extras import optional
+from evenhand.kernels.arrays import Bools, Floats
 from evenhand.policy.conversation import Lock, locked
 
-__all__ = ["AllocationProgram", "Plan", "Rows"]
-
-Floats = NDArray[np.float64]
 ALWAYS = -2.0
 """A lower bound that every row satisfies: 1/M <= 1 and 1/D <= 1/ln 2, so t < 2."""
 
@@ -73,14 +70,14 @@ class AllocationProgram:
         self._solver: Any = None
 
     @locked
-    def solve(self, remaining: NDArray[np.bool_]) -> Plan:
+    def solve(self, remaining: Bools) -> Plan:
         """Return the optimum for the candidates that remain (K,)."""
         key = remaining.tobytes()
         if key not in self._plans:
             self._plans[key] = self._solved(remaining)
         return self._plans[key]
 
-    def _solved(self, remaining: NDArray[np.bool_]) -> Plan:
+    def _solved(self, remaining: Bools) -> Plan:
         if self._solver is None:
             self._build()
         solver = self._solver

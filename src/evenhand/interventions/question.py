@@ -5,26 +5,18 @@ from __future__ import annotations
 from itertools import permutations
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from evenhand.errors import ArgumentError, wanted_one_of
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.structure import Candidates, Structure
+from evenhand.kernels.arrays import Floats
 from evenhand.protocol import Label, find_label
-
-__all__ = ["Question"]
 
 
 class Question:
     """A causal model, the nodes V, S and Y, the candidates, the outcome's numbers, and what is to be known of them."""
 
     def __init__(
-        self,
-        model: CausalModel,
-        structure: Structure,
-        candidates: Candidates,
-        scores: tuple[NDArray[np.float64], float, float],
+        self, model: CausalModel, structure: Structure, candidates: Candidates, scores: tuple[Floats, float, float]
     ) -> None:
         self.model, self.structure = model, structure
         self.candidates, self.tables, self.ruled, self.own, notes = candidates

@@ -11,8 +11,6 @@ from evenhand.interventions.question import Question
 from evenhand.labels import label_texts
 from evenhand.protocol import Label
 
-__all__ = ["Ends", "Recommendation", "Status", "gap_columns", "report"]
-
 Ends = tuple[Any, ...]
 """Estimates, lower ends, upper ends."""
 

@@ -8,17 +8,14 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, wanted, wanted_one_of
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.tables import checked_table
+from evenhand.kernels.arrays import Floats
 from evenhand.labels import by_label
 from evenhand.protocol import find_label, label_of, value_of
 
-__all__ = ["is_rule", "rule_table"]
-
-Floats = NDArray[np.float64]
 States = Sequence[Any]
 UNQUOTED = ("'null'", "'None'")
 """Texts by which the model's own table was probably meant."""

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from evenhand.interventions.cells import Cells
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.question import Question
 from evenhand.interventions.structure import Candidates, checked_candidates, checked_scores, checked_structure
-
-__all__ = ["problem_snapshot", "restored_parts"]
-
-Floats = NDArray[np.float64]
+from evenhand.kernels.arrays import Floats
 
 
 def problem_snapshot(question: Question, exact: bool, cells: Cells) -> dict[str, Any]:

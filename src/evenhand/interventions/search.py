@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.arguments import real, whole, yes_or_no
 from evenhand.display.html import Table
@@ -29,13 +28,9 @@ from evenhand.interventions.phases import Phase, rounded
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.report import Ends, Recommendation, Status, report
 from evenhand.interventions.support import checked_support
+from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.policy.conversation import Conversation, locked
 from evenhand.saving.saved import fill
-
-__all__ = ["GAP_HIGH", "OUTCOME_LOW", "OUTCOME_NEAR", "Allocation", "Search"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 OUTCOME_LOW = "outcome below the best fair one"
 OUTCOME_NEAR = "outcome at most the slack above the one that is certified"
@@ -92,8 +87,8 @@ class Search(Conversation):
     phase: int
     handed_out: int
     """How many phases are over, and how many were planned."""
-    remaining: NDArray[np.bool_]
-    certified: NDArray[np.bool_]
+    remaining: Bools
+    certified: Bools
     dropped: dict[int, tuple[int, str]]
     over: bool
     cost: float
@@ -374,7 +369,7 @@ class Search(Conversation):
         """The tolerance on the scale [0, 1]; infinite where there is none."""
         return math.inf if self.tolerance is None else self.tolerance / self.problem.scale
 
-    def drop(self, candidates: NDArray[np.bool_], why: str) -> None:
+    def drop(self, candidates: Bools, why: str) -> None:
         """Drop those of the candidates (K,) that remain."""
         for number in np.flatnonzero(candidates & self.remaining):
             self.dropped[int(number)] = (self.phase, why)

@@ -9,7 +9,6 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
@@ -17,12 +16,9 @@ from evenhand.interventions.confounding import Terms, bounds, confounded_groups,
 from evenhand.interventions.latent_laws import MOST_VALUES, Means
 from evenhand.interventions.question import Question
 from evenhand.interventions.report import report
+from evenhand.kernels.arrays import Bools, Floats
 from evenhand.protocol import Label
 
-__all__ = ["Sensitivity"]
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 STRONGEST = 1e6
 NEAR = 1e-9
 """The strength is found to this relative error."""

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-__all__ = ["Contrast", "Delivery", "gap", "lead", "least", "most", "outcome"]
-
-Floats = NDArray[np.float64]
+from evenhand.kernels.arrays import Floats, Ints
 
 
 class Delivery(NamedTuple):
     """Trials that were told together: which of the (2, K, S, places, Y states) were seen, how often each, and whether
     they were logged before the first plan."""
 
-    at: NDArray[np.int64]
+    at: Ints
     times: Floats
     logged: bool
 

@@ -18,8 +18,6 @@ from evenhand.interventions.search import OUTCOME_LOW, Search
 from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.registry import register
 
-__all__ = ["SRIS"]
-
 
 @register("interventions/sris")
 class SRIS(Search):
@@ -47,15 +45,9 @@ class SRIS(Search):
     constrained = False
 
     def __init__(
-        self,
-        problem: Problem,
-        *,
-        budget: int,
-        costs: Sequence[float] | Mapping[Any, float] | None = None,
-        mean_cost: float | None = None,
-        reuse: bool = True,
-        pooled: bool = False,
-    ) -> None:
+        self, problem: Problem, *, budget: int, costs: Sequence[float] | Mapping[Any, float] | None = None,
+        mean_cost: float | None = None, reuse: bool = True, pooled: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(
             problem, tolerance=None, budget=budget, costs=costs, mean_cost=mean_cost, reuse=reuse, pooled=pooled
         )

@@ -8,7 +8,6 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.arguments import as_float
 from evenhand.errors import ArgumentError, nearest, wanted
@@ -16,21 +15,9 @@ from evenhand.interventions.inference import eliminate, placed
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.rules import is_rule, rule_table
 from evenhand.interventions.tables import checked_table, rounded_tables
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import by_label
 from evenhand.protocol import Label, value_of
-
-__all__ = [
-    "Candidates",
-    "Structure",
-    "cell_base",
-    "cell_density",
-    "checked_candidates",
-    "checked_scores",
-    "checked_structure",
-    "own_tables",
-]
-
-Floats = NDArray[np.float64]
 
 
 class Structure(NamedTuple):
@@ -195,7 +182,7 @@ def cell_density(model: CausalModel, structure: Structure, candidates: Floats) -
     return np.ascontiguousarray(np.broadcast_to(density, shape)).reshape(len(candidates), len(structure.groups), -1)
 
 
-def own_tables(model: CausalModel, structure: Structure, candidates: Floats) -> tuple[Floats, NDArray[np.int64]]:
+def own_tables(model: CausalModel, structure: Structure, candidates: Floats) -> tuple[Floats, Ints]:
     """Return the candidates' tables as P_k(v | x, s) (K, S, X, V), x a state of pa(V) without S, and the number of
     (x, v) in each cell."""
     v = structure.intervene

@@ -12,8 +12,6 @@ import numpy as np
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.problem import Problem
 
-__all__ = ["checked_support"]
-
 
 def checked_support(problem: Problem, *, gaps: bool, pooled: bool) -> None:
     """Refuse rules of whose gaps no planned trial can speak.

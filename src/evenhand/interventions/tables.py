@@ -6,17 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.arguments import as_floats
 from evenhand.data.probabilities import scaled_note, summed
 from evenhand.errors import ArgumentError, wanted
+from evenhand.kernels.arrays import Floats
 from evenhand.labels import in_order
 
-__all__ = ["checked_table", "rounded_tables"]
 
-
-def checked_table(name: str, table: Any, axes: Sequence[Sequence[str | int]]) -> tuple[NDArray[np.float64], float]:
+def checked_table(name: str, table: Any, axes: Sequence[Sequence[str | int]]) -> tuple[Floats, float]:
     """Return a conditional table as an array with the states of each axis in order, whose last axis is scaled to sum to
     one, and by how much it missed that."""
     shape = tuple(map(len, axes))

@@ -16,8 +16,6 @@ from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, Search
 from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.registry import register
 
-__all__ = ["TwoStageCSR"]
-
 
 @register("interventions/two-stage-csr")
 class TwoStageCSR(Search):

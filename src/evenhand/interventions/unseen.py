@@ -5,15 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.interventions.inference import eliminate
 from evenhand.interventions.means import CANDIDATE, factors_below
 from evenhand.interventions.question import Question
-
-__all__ = ["unseen_rows"]
-
-Floats = NDArray[np.float64]
+from evenhand.kernels.arrays import Floats
 
 
 def unseen_rows(problem: Question) -> Any:

@@ -6,18 +6,13 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.interventions.bets import Bets
 from evenhand.interventions.shown import Contrast, gap, lead, least, outcome
-
-__all__ = ["estimated", "gaps_of", "growth", "shown_fair", "shown_unfair", "shown_worse"]
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from evenhand.kernels.arrays import Bools, Floats, Ints
 
 
-def gaps_of(candidates: NDArray[np.int64] | range, groups: int) -> list[Contrast]:
+def gaps_of(candidates: Ints | range, groups: int) -> list[Contrast]:
     """Return the gaps of candidates, by ordered pair of values of S and then by candidate."""
     return [gap(int(k), a, b) for a, b in permutations(range(groups), 2) for k in candidates]
 

@@ -15,8 +15,6 @@ from evenhand.interventions.problem import Problem
 from evenhand.registry import register
 from evenhand.rng import generator
 
-__all__ = ["SimulatedTrial"]
-
 
 @register("interventions/simulated-trial", kind="world")
 class SimulatedTrial:

@@ -7,8 +7,6 @@ import math
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import kernel
 
-__all__ = ["factorize", "solve"]
-
 LEAST = 1e-15
 """The least pivot, as a part of its diagonal entry: below it is rounding."""
 

@@ -27,21 +27,6 @@ kernel therefore allocates nothing: scratch arrays are fields of its state. Kern
 reason. Nothing calls them from C or, but for entries, from Python; the wrappers for that would take a third of the time
 of compilation."""
 
-__all__ = [
-    "OPEN",
-    "Entry",
-    "Gradual",
-    "Kernel",
-    "bind",
-    "compiles",
-    "direct",
-    "entry",
-    "fingerprint",
-    "interpreted",
-    "kernel",
-    "routine",
-]
-
 OPEN: Any = None
 """What the open names of a template stand for until `bind` fills them."""
 

@@ -53,8 +53,6 @@ from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.due_times import NEVER, advance
 
-__all__ = ["EARLIEST", "PATIENCE", "Outlook", "deadline", "may_play", "only_one", "outlook", "played"]
-
 PATIENCE = 1 << 20
 BEYOND = 3 * NEVER
 """Later than any deadline: as CLEAR, g >= 1 for ever."""

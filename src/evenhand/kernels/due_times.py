@@ -14,8 +14,6 @@ import numpy as np
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
 
-__all__ = ["NEVER", "Pace", "Position", "advance", "fall_due", "position", "round_up"]
-
 NEVER = 1 << 61
 """Stands for a time that no conversation reaches."""
 

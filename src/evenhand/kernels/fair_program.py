@@ -20,11 +20,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel, routine
-
-__all__ = ["CAPPED", "Tree", "climb", "nearest_to_uniform", "prices", "solve", "tree"]
 
 CAPPED = -1
 """The status of a climb that passed its step cap."""
@@ -36,23 +34,23 @@ TIE = 1e-12
 class Tree(NamedTuple):
     """Scratch for k individuals; node k is the floor."""
 
-    parent: NDArray[np.int64]
+    parent: Ints
     """(k,): the node that each hangs on, k for the floor, -1 for the root of a floating tree."""
-    upper: NDArray[np.int64]
+    upper: Ints
     """(k,): 1 where the node is the upper end of the constraint to its parent, 0 where it is the lower end."""
-    sums: NDArray[np.float64]
+    sums: Floats
     """(k,): the subtree's total, of rewards or of gradients."""
-    sizes: NDArray[np.float64]
+    sizes: Floats
     """(k,): the subtree's number of nodes."""
-    root: NDArray[np.int64]
+    root: Ints
     """(k,): which component a node belongs to."""
-    shift: NDArray[np.float64]
+    shift: Floats
     """(k,): the component's move in `nearest_to_uniform`."""
-    start: NDArray[np.float64]
+    start: Floats
     """(k,): the point before a move."""
-    rigid: NDArray[np.int64]
+    rigid: Ints
     """(k,): 1 where the constraint to the parent has a price and stays tight."""
-    weights: NDArray[np.float64]
+    weights: Floats
     """(k,): how many people each node stands for; no scratch, but read."""
 
 

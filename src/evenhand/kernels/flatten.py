@@ -6,8 +6,6 @@ from typing import Any
 
 from evenhand.kernels.compose import OPEN, bind, kernel
 
-__all__ = ["flat", "names", "packer"]
-
 pack_inner = Type = OPEN
 own = 0
 

@@ -13,12 +13,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.random import normal, uniform
-
-__all__ = ["EMPTY", "Simplex", "simplex", "support", "walk"]
 
 EMPTY = -np.inf
 """What `support` returns when nothing satisfies all cuts."""
@@ -29,22 +27,22 @@ VIOLATION = 1e-11
 class Simplex(NamedTuple):
     """Scratch in m dimensions; after `support`, `point` is where the bound is attained."""
 
-    inverse: NDArray[np.float64]
+    inverse: Floats
     """(m, m): of the basis, whose columns are cuts and sides of the box."""
-    duals: NDArray[np.float64]
+    duals: Floats
     """(m,): y of the basis."""
-    costs: NDArray[np.float64]
+    costs: Floats
     """(m,): limits of the basis."""
-    point: NDArray[np.float64]
+    point: Floats
     """(m,): x of the basis."""
-    column: NDArray[np.float64]
+    column: Floats
     """(m,): the entering constraint in terms of the basis."""
-    basis: NDArray[np.int64]
+    basis: Ints
     """(m,): the constraints of the basis: a cut by its number, the upper side of coordinate j as -1 - j, its lower side
     as -1 - j - m."""
-    order: NDArray[np.int64]
+    order: Ints
     """(m,): how rows were exchanged."""
-    exact: NDArray[np.int64]
+    exact: Ints
     """(1,): whether the bound is attained."""
 
 

@@ -29,8 +29,6 @@ import numpy as np
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import OPEN, Gradual, entry, kernel
 
-__all__ = ["largest_beta", "largest_normal"]
-
 GAUSS = 12
 WIDTH = 2.5
 LEAST = 1e-12

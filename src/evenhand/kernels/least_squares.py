@@ -28,8 +28,6 @@ import numpy as np
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 
-__all__ = ["Regressions", "dot", "intercept", "learn", "product", "regressions", "spread"]
-
 OUTSIDE = 1e-20
 """The square of the relative size from which on a row's part outside the span of earlier rows counts."""
 

@@ -19,8 +19,6 @@ import math
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 
-__all__ = ["margin", "mistakes", "refit"]
-
 SHRINK = 16.0
 """By which factor the squared gradient norm must shrink for a kept factor to stay: four times, squared."""
 FLOOR = 1e-12

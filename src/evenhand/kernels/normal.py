@@ -10,8 +10,6 @@ import math
 
 from evenhand.kernels.compose import kernel
 
-__all__ = ["quantile"]
-
 
 @kernel
 def quantile(p: float) -> float:

@@ -10,8 +10,6 @@ import numpy as np
 from evenhand.kernels.arrays import Floats, Words
 from evenhand.kernels.compose import kernel
 
-__all__ = ["below", "beta", "draw", "gamma", "normal", "uniform"]
-
 _23 = np.uint64(23)
 _17 = np.uint64(17)
 _45 = np.uint64(45)

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
-from evenhand.kernels.arrays import Floats, Ints, Words
+from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import below, uniform
-
-__all__ = ["FIRST", "LEAST", "RANDOM", "drawn", "heuristic_bounds", "largest", "mann_kendall", "remember", "safe_start"]
 
 RANDOM, FIRST, LEAST = 0, 1, 2
 """How equals are told apart: by chance, by the lowest index, by the fewest samples."""
@@ -74,9 +69,7 @@ def heuristic_bounds(
 
 
 @kernel
-def largest(
-    values: Floats, available: NDArray[np.bool_], ties: int, samples: Ints, costs: Floats, stream: Words
-) -> int:
+def largest(values: Floats, available: Bools, ties: int, samples: Ints, costs: Floats, stream: Words) -> int:
     """Return the available index with the largest value; equals by cost first, then as `ties` says; -1 if none is
     available.
     """
@@ -97,7 +90,7 @@ def largest(
 
 
 @kernel
-def drawn(weights: Floats, available: NDArray[np.bool_], stream: Words) -> int:
+def drawn(weights: Floats, available: Bools, stream: Words) -> int:
     """Return an available index drawn with probability proportional to its weight."""
     total = 0.0
     for z in range(weights.size):
@@ -114,9 +107,7 @@ def drawn(weights: Floats, available: NDArray[np.bool_], stream: Words) -> int:
 
 
 @kernel
-def safe_start(
-    draws: Ints, samples: Ints, available: NDArray[np.bool_], first_rounds: int, xi: float
-) -> tuple[int, int]:
+def safe_start(draws: Ints, samples: Ints, available: Bools, first_rounds: int, xi: float) -> tuple[int, int]:
     """Return (z, why): 1, a group with fewer than `first_rounds` draws; 2, one with fewer than t^xi samples (xi >=
     0); 0, neither.
     """

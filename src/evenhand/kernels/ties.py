@@ -5,8 +5,6 @@ from __future__ import annotations
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
 
-__all__ = ["tried", "untried"]
-
 
 @kernel
 def untried(pulls: Ints, waiting: Ints) -> int:

@@ -13,8 +13,6 @@ import numpy as np
 
 from evenhand.kernels.compose import kernel, routine
 
-__all__ = ["UNREACHED", "ascend", "discard", "keep", "settle"]
-
 UNREACHED = np.inf
 """What `ascend` returns when it cannot say: no vertex is kept, or none of the edges it tried led to the optimum."""
 

@@ -15,9 +15,6 @@ from evenhand.parameters import Parameters
 from evenhand.protocol import Label, arm_labels
 from evenhand.registry import register
 
-__all__ = ["Adapter", "asks_among", "read_features", "read_range", "reward_range_of", "said_by", "wishes_of"]
-
-FUNCTIONS = ("choose", "update", "seed", "dump", "load")
 PLAIN = ("contextual", "features", "reward_range", "arms", "among", "own_choices")
 """The arguments of an adapter that are plain data."""
 
@@ -90,7 +87,9 @@ class Adapter(Parameters):
         among: bool = False,
         own_choices: bool = False,
     ) -> None:
-        functions = dict(zip(FUNCTIONS, (choose, update, seed, dump, load), strict=True))
+        functions: dict[str, Any] = {
+            "choose": choose, "update": update, "seed": seed, "dump": dump, "load": load
+        }  # fmt: skip
         for name, function in functions.items():
             if not callable(function) and (function is not None or name in ("choose", "update")):
                 what = (
@@ -100,8 +99,7 @@ class Adapter(Parameters):
         if (dump is None) != (load is None):
             given, missing = ("dump", "load") if load is None else ("load", "dump")
             raise ArgumentError(wanted(missing, f"a function beside {given}", None, "a learner is saved with both"))
-        self.learner, self._choose, self._update, self._seed = learner, choose, update, seed
-        self._dump, self._load = dump, load
+        self.learner, self.functions = learner, functions
         self.contextual = None if contextual is None else yes_or_no("contextual", contextual)
         self.features = None if features is None else read_features(features, self.contextual)
         self.reward_range = None if reward_range is None else read_range(reward_range)
@@ -116,11 +114,12 @@ class Adapter(Parameters):
     @property
     def reseed(self) -> Callable[[int], None] | None:
         """A function of a seed that starts the wrapped learner's randomness anew, or None if `seed` was not given."""
-        return None if self._seed is None else partial(self._seed, self.learner)
+        seed = self.functions["seed"]
+        return None if seed is None else partial(seed, self.learner)
 
     def choose(self, *contexts_arms: Any) -> int | list[int]:
         """Return the index that the wrapped learner picks, or its ranking."""
-        given = self._called("choose", self._choose, *contexts_arms)
+        given = self._called("choose", *contexts_arms)
         ranking = _listed(given)
         if not ranking or not all(map(is_whole, ranking)):
             what = "a function that returns an arm's index, or a list of them, the best first"
@@ -129,16 +128,16 @@ class Adapter(Parameters):
 
     def update(self, *contexts_index_reward: Any) -> None:
         """Tell the wrapped learner a reward."""
-        self._called("update", self._update, *contexts_index_reward)
+        self._called("update", *contexts_index_reward)
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
-        return {"learner": self.learner, **self._functions, **self._said}
+        return {"learner": self.learner, **self.functions, **self._said}
 
     @property
     def sources(self) -> list[Any]:
         """The class and the functions whose code decides."""
-        return [type(self.learner), *filter(None, self._functions.values())]
+        return [type(self.learner), *filter(None, self.functions.values())]
 
     # ------------------------------------------------------------------ files
 
@@ -152,14 +151,14 @@ class Adapter(Parameters):
         ModelError
             If `dump` fails.
         """
-        if self._dump is None:
+        if self.functions["dump"] is None:
             own = type(self.learner).__name__
             raise ArgumentError(
                 f"Adapter cannot be saved: it does not know how to save its {own}; give it dump=, load="
             )
         return {
-            "functions": {name: function and path_of(name, function) for name, function in self._functions.items()},
-            "dumped": self._called("dump", self._dump),
+            "functions": {name: function and path_of(name, function) for name, function in self.functions.items()},
+            "dumped": self._called("dump"),
         } | self._said
 
     @property
@@ -194,19 +193,14 @@ class Adapter(Parameters):
         """Yield a learner to check: a list of counts that picks the arm told least often."""
         yield cls([2, 0, 1], choose=_fewest, update=_counted, dump=list, load=list, reward_range=(-1.0, math.inf))
 
-    def _called(self, name: str, function: Callable[..., Any], *given: Any) -> Any:
+    def _called(self, name: str, *given: Any) -> Any:
         try:
-            return function(self.learner, *given)
+            return self.functions[name](self.learner, *given)
         except EvenhandError:
             raise
         except Exception as error:
             failed = f"{name}: it failed on a {type(self.learner).__name__} with {type(error).__name__}"
             raise ModelError(f"{failed}: {error}") from error
-
-    @property
-    def _functions(self) -> dict[str, Callable[..., Any] | None]:
-        own = self._choose, self._update, self._seed, self._dump, self._load
-        return dict(zip(FUNCTIONS, own, strict=True))
 
 
 def reward_range_of(learner: Any, default: tuple[float, float]) -> tuple[float, float]:

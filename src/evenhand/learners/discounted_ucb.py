@@ -18,14 +18,12 @@ import numpy as np
 from evenhand.arguments import real, whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.compose import bind, kernel
-from evenhand.learners.optimism import choose_highest, rank_by_index
-from evenhand.policy.policy import KernelPolicy, Kernels
+from evenhand.kernels.compose import kernel
+from evenhand.learners.optimism import by_index
+from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
-
-__all__ = ["DiscountedUCB"]
 
 DISCOUNT = 0.999
 LONGEST = 10**9
@@ -104,7 +102,7 @@ class DiscountedUCB(KernelPolicy):
     wrong arm is played is O(sqrt(changes T) ln T).
     """
 
-    kernels = Kernels(bind(choose_highest, index=index), update, rank=bind(rank_by_index, index=index))
+    kernels = by_index(index, update)
 
     def __init__(
         self,

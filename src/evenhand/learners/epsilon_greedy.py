@@ -18,14 +18,14 @@ from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import below, uniform
 from evenhand.kernels.ties import tried, untried
-from evenhand.learners.optimism import UNSEEN, UNTRIED
+from evenhand.learners.optimism import UNSEEN, UNTRIED, learn_mean
 from evenhand.policy.chances import Chances
-from evenhand.policy.policy import NO_CONTEXTS, KernelPolicy, Kernels, reason, unknown
+from evenhand.policy.kernel_set import Kernels, unknown
+from evenhand.policy.policy import NO_CONTEXTS, KernelPolicy
+from evenhand.policy.reasons import reason
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
-
-__all__ = ["EpsilonGreedy"]
 
 EXPLORED = reason("explored at random", "explored")
 BEST_MEAN = reason("highest mean so far", "greedy")
@@ -72,12 +72,6 @@ def rank(params: GreedyParams, state: GreedyState, contexts: Floats, round: int,
     return why
 
 
-@kernel
-def update(params: GreedyParams, state: GreedyState, contexts: Floats, index: int, reward: float) -> None:
-    state.pulls[index] += 1
-    state.sums[index] += reward
-
-
 def probabilities(
     params: GreedyParams, state: GreedyState, contexts: Any, round: Any, waiting: Ints, open: Ints | None = None
 ) -> Floats:
@@ -117,7 +111,7 @@ class EpsilonGreedy(KernelPolicy):
     Source: Sutton and Barto (1998), section 2.2.
     """
 
-    kernels = Kernels(choose, update, unknown, rank, Chances(probabilities, ("pulls", "sums"), True, True))
+    kernels = Kernels(choose, learn_mean, unknown, rank, Chances(probabilities, ("pulls", "sums"), True, True))
 
     def __init__(self, epsilon: float = 0.1, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
         self.epsilon = as_float(epsilon)

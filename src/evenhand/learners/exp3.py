@@ -25,12 +25,12 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import draw
-from evenhand.policy.policy import KernelPolicy, Kernels, Ticket, drawn, reason
+from evenhand.policy.kernel_set import Kernels, Ticket, drawn
+from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.reasons import reason
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
-
-__all__ = ["Exp3"]
 
 EXPLORATION = 0.1
 DRAWN = reason("drawn by exponential weights", "drawn")

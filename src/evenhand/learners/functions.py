@@ -17,8 +17,6 @@ from typing import Any
 from evenhand.errors import ArgumentError, StateFileError, wanted
 from evenhand.registry import OWN, own_modules
 
-__all__ = ["find", "know", "path_of"]
-
 _known: dict[str, Callable[..., Any]] = {}
 
 

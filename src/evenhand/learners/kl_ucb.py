@@ -7,29 +7,16 @@ with c = 0, the value that the authors recommend in practice.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.compose import bind, kernel
-from evenhand.learners.optimism import choose_highest, rank_by_index
-from evenhand.policy.policy import KernelPolicy, Kernels
-from evenhand.protocol import Label
+from evenhand.kernels.compose import kernel
+from evenhand.learners.optimism import Means, by_index, learn_mean
+from evenhand.policy.policy import KernelPolicy
 from evenhand.registry import register
-from evenhand.rng import Seed
-
-__all__ = ["KLUCB"]
 
 
 class KLUCBParams(NamedTuple):
     precision: float
-
-
-class KLUCBState(NamedTuple):
-    pulls: Ints
-    sums: Floats
 
 
 @kernel
@@ -59,15 +46,9 @@ def upper(mean: float, level: float, precision: float) -> float:
 
 
 @kernel
-def index(params: KLUCBParams, state: KLUCBState, round: int, arm: int) -> float:
+def index(params: KLUCBParams, state: Means, round: int, arm: int) -> float:
     pulls = state.pulls[arm]
     return upper(min(1.0, state.sums[arm] / pulls), math.log(round) / pulls, params.precision)
-
-
-@kernel
-def update(params: KLUCBParams, state: KLUCBState, contexts: Floats, index: int, reward: float) -> None:
-    state.pulls[index] += 1
-    state.sums[index] += reward
 
 
 @register("learners/kl-ucb")
@@ -96,13 +77,10 @@ class KLUCB(KernelPolicy):
     Source: Garivier and Cappé (2011), Theorem 2: regret at most (1 + o(1)) sum_i Delta_i ln T / d(mu_i, mu*).
     """
 
-    kernels = Kernels(bind(choose_highest, index=index), update, rank=bind(rank_by_index, index=index))
-
-    def __init__(self, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
-        super().__init__(arms, seed)
+    kernels = by_index(index, learn_mean)
 
     def parameters(self) -> KLUCBParams:
         return KLUCBParams(1e-9)
 
-    def memory(self) -> KLUCBState:
-        return KLUCBState(np.zeros(len(self._labels), np.int64), np.zeros(len(self._labels)))
+    def memory(self) -> Means:
+        return Means.of(len(self._labels))

@@ -31,12 +31,11 @@ from evenhand.kernels.cholesky import factorize, solve
 from evenhand.kernels.compose import kernel
 from evenhand.learners.discounted_ucb import LONGEST
 from evenhand.learners.optimism import HIGHEST
-from evenhand.policy.policy import KernelPolicy, Kernels
+from evenhand.policy.kernel_set import Kernels
+from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
-
-__all__ = ["LinUCB"]
 
 SHORTEST = 0.01
 """The least discount that a horizon asks for, where the coefficients change so much that the rule gives none."""

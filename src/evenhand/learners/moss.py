@@ -11,20 +11,15 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, wanted
-from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.compose import bind, kernel
+from evenhand.kernels.compose import kernel
 from evenhand.kernels.due_times import NEVER
-from evenhand.learners.optimism import choose_highest, rank_by_index
-from evenhand.policy.policy import KernelPolicy, Kernels
+from evenhand.learners.optimism import Means, by_index, learn_mean
+from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
-
-__all__ = ["MOSS"]
 
 ANYTIME = (1.0 + 1.35) / 2.0
 
@@ -34,24 +29,13 @@ class MOSSParams(NamedTuple):
     """0 where it is not known."""
 
 
-class MOSSState(NamedTuple):
-    pulls: Ints
-    sums: Floats
-
-
 @kernel
-def index(params: MOSSParams, state: MOSSState, round: int, arm: int) -> float:
+def index(params: MOSSParams, state: Means, round: int, arm: int) -> float:
     pulls, horizon, scale = state.pulls[arm], params.horizon, 1.0
     if horizon == 0:
         horizon, scale = round, ANYTIME
     level = scale * max(0.0, math.log(horizon / (state.pulls.size * pulls)))
     return state.sums[arm] / pulls + math.sqrt(level / pulls)
-
-
-@kernel
-def update(params: MOSSParams, state: MOSSState, contexts: Floats, index: int, reward: float) -> None:
-    state.pulls[index] += 1
-    state.sums[index] += reward
 
 
 @register("learners/moss")
@@ -79,7 +63,7 @@ class MOSS(KernelPolicy):
     Source: Audibert and Bubeck (2009), Theorem 5: regret at most 49 sqrt(k T).
     """
 
-    kernels = Kernels(bind(choose_highest, index=index), update, rank=bind(rank_by_index, index=index))
+    kernels = by_index(index, learn_mean)
 
     def __init__(
         self, horizon: int | None = None, *, arms: int | Sequence[Label] | None = None, seed: Seed = None
@@ -92,5 +76,5 @@ class MOSS(KernelPolicy):
     def parameters(self) -> MOSSParams:
         return MOSSParams(int(self.horizon or 0))
 
-    def memory(self) -> MOSSState:
-        return MOSSState(np.zeros(len(self._labels), np.int64), np.zeros(len(self._labels)))
+    def memory(self) -> Means:
+        return Means.of(len(self._labels))

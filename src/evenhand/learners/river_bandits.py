@@ -6,17 +6,17 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from evenhand.arguments import is_whole, whole
 from evenhand.errors import ArgumentError, ContextError, wanted
+from evenhand.extras import optional
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import combined_label
 from evenhand.learners.adapter import Adapter, read_features
-from evenhand.learners.elsewhere import Range, checked, class_in, shared_row
 from evenhand.protocol import Label, arm_labels, find_label, label_of, places
 from evenhand.rng import Seed, draw_seed
 from evenhand.saving.objects import described, rebuilt
-
-__all__ = ["from_river"]
 
 LIBRARIES = ("river",)
 
@@ -30,7 +30,10 @@ class RiverBandit:
 
     def seen(self, contexts: Floats) -> dict[Any, float]:
         """Return the context that all arms share, as river takes it."""
-        row = shared_row(contexts, "a bandit of river").tolist()
+        if (contexts != contexts[0]).any():
+            mend = "a bandit of river sees one context in a round; ask([...]) with one row"
+            raise ContextError(wanted("contexts", "one row that all arms share", "rows that differ", mend))
+        row = np.array(contexts[0]).tolist()
         names = _numbered(len(row)) if self.features is None else self.features
         if len(names) != len(row):
             raise ContextError(wanted("contexts", f"a number for each of the features {names}", f"{len(row)} numbers"))
@@ -42,7 +45,7 @@ def from_river(
     *,
     arms: int | Sequence[Label],
     features: Sequence[str] | None = None,
-    reward_range: Range = None,
+    reward_range: Sequence[float] | None = None,
     seed: Seed = None,
 ) -> Adapter:
     """Return a learner that chooses as a bandit of river does, among the arms that are on offer.
@@ -74,8 +77,11 @@ def from_river(
     >>> decision = policy.ask()
     >>> policy.tell(decision, 1.0)
     """
-    checked("policy", policy, class_in("river.bandit.base", "Policy", "from_river"), "a bandit of river")
-    contextual = isinstance(policy, class_in("river.bandit.base", "ContextualPolicy", "from_river"))
+    base = optional("river.bandit.base", "from_river")
+    if not isinstance(policy, base.Policy):
+        mend = f"write {policy.__name__}(...)" if isinstance(policy, type) else ""
+        raise ArgumentError(wanted("policy", "a bandit of river", policy, mend))
+    contextual = isinstance(policy, base.ContextualPolicy)
     labels = tuple(range(whole("arms", arms, low=2))) if is_whole(arms) else arm_labels(arms)
     known = policy.ranking
     ids = _ids("arms", "labels", known, labels, arms)

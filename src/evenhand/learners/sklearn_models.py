@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,8 @@ from evenhand.arguments import real, whole
 from evenhand.errors import ArgumentError, ModelError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.learners.adapter import Adapter
-from evenhand.learners.elsewhere import Range
 from evenhand.rng import Seed, draw_seed, generator
 from evenhand.saving.objects import described, rebuilt
-
-__all__ = ["from_sklearn"]
 
 LIBRARIES = ("sklearn", "scipy")
 GROWTH = 1.1
@@ -54,8 +52,9 @@ class SklearnLearner:
 
 
 def from_sklearn(
-    estimator: Any, *, epsilon: float = 0.1, warmup: int = 10, reward_range: Range = None, seed: Seed = None
-) -> Adapter:
+    estimator: Any, *, epsilon: float = 0.1, warmup: int = 10, reward_range: Sequence[float] | None = None,
+    seed: Seed = None,
+) -> Adapter:  # fmt: skip
     """Return a contextual learner that predicts the reward of each arm by a model of scikit-learn and plays the best.
 
     Each arm has a model of its own, trained on the contexts in which the arm was played. Until an arm has `warmup`

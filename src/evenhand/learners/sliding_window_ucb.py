@@ -21,12 +21,12 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind, kernel
 from evenhand.learners.discounted_ucb import LONGEST
 from evenhand.learners.optimism import choose_highest, rank_by_index
-from evenhand.policy.policy import KernelPolicy, Kernels, reason
+from evenhand.policy.kernel_set import Kernels
+from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.reasons import reason
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
-
-__all__ = ["SlidingWindowUCB"]
 
 WINDOW = 1000
 WIDEST = 10**7
@@ -114,15 +114,9 @@ class SlidingWindowUCB(KernelPolicy):
     )
 
     def __init__(
-        self,
-        window: int | None = None,
-        xi: float = 0.5,
-        *,
-        horizon: int | None = None,
-        changes: int = 1,
-        arms: int | Sequence[Label] | None = None,
-        seed: Seed = None,
-    ) -> None:
+        self, window: int | None = None, xi: float = 0.5, *, horizon: int | None = None, changes: int = 1,
+        arms: int | Sequence[Label] | None = None, seed: Seed = None,
+    ) -> None:  # fmt: skip
         self.window = None if window is None else whole("window", window, low=1, high=WIDEST)
         self.xi = real("xi", xi, above=0.0)
         self.horizon = None if horizon is None else whole("horizon", horizon, low=1, high=LONGEST)

@@ -6,7 +6,6 @@ Source: S. Agrawal, N. Goyal, "Analysis of Thompson Sampling for the Multi-armed
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,12 +15,10 @@ from evenhand.kernels.compose import kernel
 from evenhand.kernels.largest import largest_beta
 from evenhand.kernels.random import beta, uniform
 from evenhand.policy.chances import Chances
-from evenhand.policy.policy import KernelPolicy, Kernels, reason, unknown
-from evenhand.protocol import Label
+from evenhand.policy.kernel_set import Kernels, unknown
+from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.reasons import reason
 from evenhand.registry import register
-from evenhand.rng import Seed
-
-__all__ = ["Thompson"]
 
 SAMPLED = reason("highest sampled mean", "sampled")
 
@@ -112,9 +109,6 @@ class Thompson(KernelPolicy):
     """
 
     kernels = Kernels(choose, update, unknown, rank, CHANCES)
-
-    def __init__(self, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
-        super().__init__(arms, seed)
 
     def parameters(self) -> ThompsonParams:
         return ThompsonParams(1.0)

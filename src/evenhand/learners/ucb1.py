@@ -11,7 +11,6 @@ Source: P. Auer, N. Cesa-Bianchi, P. Fischer, "Finite-time Analysis of the Multi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,12 +19,9 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind, kernel
 from evenhand.kernels.ties import tried, untried
 from evenhand.learners.optimism import HIGHEST, UNSEEN, UNTRIED, rank_by_index
-from evenhand.policy.policy import KernelPolicy, Kernels
-from evenhand.protocol import Label
+from evenhand.policy.kernel_set import Kernels
+from evenhand.policy.policy import KernelPolicy
 from evenhand.registry import register
-from evenhand.rng import Seed
-
-__all__ = ["UCB1"]
 
 MARGIN = 1.0 + 1e-9
 """By which factor the leader must win for the shortcut to count: far above rounding: decisions are the plain rule's."""
@@ -153,9 +149,6 @@ class UCB1(KernelPolicy):
     """
 
     kernels = Kernels(choose, update, rank=rank)
-
-    def __init__(self, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
-        super().__init__(arms, seed)
 
     def parameters(self) -> UCB1Params:
         return UCB1Params(math.sqrt(2.0))

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Cost", "cost_of"]
-
 
 class Cost(NamedTuple):
     """What a promise costs a policy, in reward a round, with an interval of 95 %.

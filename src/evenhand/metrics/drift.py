@@ -6,8 +6,6 @@ import numpy as np
 
 from evenhand.kernels.arrays import Ints
 
-__all__ = ["REFUTED", "shares_change"]
-
 REFUTED = 1e-6
 """The probability with which a log of fixed chances is said to change."""
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from evenhand.kernels.arrays import Floats
 
-__all__ = ["arm_share", "group_names", "group_share", "selection_rate_ratio"]
-
 
 def group_names(groups: Mapping[Any, Any]) -> list[Any]:
     """Return the groups of a membership arm -> group, in the order in which they first appear."""

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from evenhand.kernels.arrays import Floats, Ints
 
-__all__ = ["fair_regret", "regret"]
-
 
 def regret(pulls: NDArray[Any], gaps: Floats) -> Floats:
     """Return the expected regret sum_i Delta_i N_i of pulls (..., n_arms), given the gaps Delta_i (n_arms,).

@@ -16,8 +16,6 @@ from evenhand.plots.style import HEIGHT, WIDTH, style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["axes_of", "one_of", "panels_of"]
-
 
 def axes_of(ax: Axes | None) -> Axes:
     """Return the axes to draw in: `ax`, or the current axes.

@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["GAP", "name_ends", "short"]
-
 GAP = 0.06
 """Between two texts, in heights of the picture."""
 

@@ -14,15 +14,8 @@ if TYPE_CHECKING:
 
     from evenhand.evaluation import Comparison, Evaluation
 
-__all__ = ["plot_evaluation", "plot_overlap"]
 
-
-def plot_evaluation(
-    found: Evaluation | Comparison,
-    *,
-    at_least: float | None = None,
-    ax: Axes | None = None,
-) -> Axes:
+def plot_evaluation(found: Evaluation | Comparison, *, at_least: float | None = None, ax: Axes | None = None) -> Axes:
     """Draw the value and its interval over the rows of the log, of one policy or of several, and the value wanted."""
     several = getattr(found, "evaluations", None) or {"": found}
     check_finding("found", next(iter(several.values())), "curve", "what eh.evaluate returns")

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-__all__ = ["plot_bias", "plot_group_share", "plot_sweep"]
-
 LABEL = 30
 """Signs of a label that are shown."""
 
@@ -71,13 +69,7 @@ def plot_group_share(history: xr.Dataset, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_sweep(
-    table: pd.DataFrame,
-    *,
-    measures: Mapping[str, str],
-    across: str,
-    up: str,
-    title: str = "",
-    ax: Axes | None = None,
+    table: pd.DataFrame, *, measures: Mapping[str, str], across: str, up: str, title: str = "", ax: Axes | None = None
 ) -> Axes:
     """Draw measures against what was varied: a line a policy, band of two standard errors.
 

@@ -11,8 +11,6 @@ from evenhand.frames import as_pandas, is_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["check_finding", "check_history", "checked_table"]
-
 DIMENSIONS = ("policy", "replication", "round")
 
 

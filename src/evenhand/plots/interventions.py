@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from evenhand.interventions import Recommendation
     from evenhand.interventions.sensitivity import Sensitivity
 
-__all__ = ["plot_candidates", "plot_errors", "plot_gaps", "plot_outcomes", "plot_sensitivity"]
-
 VERDICTS = {
     "certified": ("o", SHADES[2], "full"),
     "fair": ("D", SHADES[1], "full"),

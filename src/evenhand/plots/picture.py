@@ -6,8 +6,6 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-__all__ = ["Picture"]
-
 
 class Picture(Figure):
     """A figure that a notebook shows once, also where a cell ends with it."""

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from evenhand.quotas import Audit
 
-__all__ = ["plot_audit", "plot_cost", "plot_regret", "plot_shares", "plot_shortfall"]
-
 STRETCHES = 50
 """Points of a line that goes up and down from one round to the next: more of them are a pattern that nobody reads."""
 
@@ -50,13 +48,7 @@ def _lines(history: xr.Dataset, variable: str, axes: Axes, *, over: str = "mean"
         curve(axes, rounds, middle, error, look, label=name, markevery=markers)
 
 
-def plot_regret(
-    history: xr.Dataset,
-    *,
-    variable: str = "regret",
-    log: bool = False,
-    ax: Axes | None = None,
-) -> Axes:
+def plot_regret(history: xr.Dataset, *, variable: str = "regret", log: bool = False, ax: Axes | None = None) -> Axes:
     """Draw regret (or `variable="r_regret"`) over time: mean over replications, band of two standard errors."""
     check_history(history)
     one_of("variable", variable, history.data_vars)

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["plot_collection", "plot_mixture", "plot_risk_curves", "plot_shares", "plot_worst_risk"]
-
 SHOWN = 6
 """How many groups have a look of their own."""
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["plot_total", "plot_violations"]
-
 NAMES = {
     "regret": ("Regret to the best fair policy", "cumulative regret (expected reward)"),
     "violations": ("Pairs treated more differently than distance + epsilon", "violations, cumulative (pairs)"),

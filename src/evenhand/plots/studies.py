@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.plots.axes import axes_of
-from evenhand.plots.ends import GAP, name_ends
+from evenhand.plots.ends import name_ends
 from evenhand.plots.style import DASHED, finish, looks, plain, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["GAP", "plot_course", "plot_owed"]
 
 SHOWN = 6
 """Lines that can be told apart without colour; of more arms the rest is grey."""
@@ -74,12 +72,7 @@ def plot_course(
 
 
 def plot_owed(
-    rounds: ArrayLike,
-    owed: ArrayLike,
-    labels: Sequence[Any],
-    limit: float | None,
-    *,
-    ax: Axes | None = None,
+    rounds: ArrayLike, owed: ArrayLike, labels: Sequence[Any], limit: float | None, *, ax: Axes | None = None
 ) -> Axes:
     """Draw by how many decisions arms were behind their shares over time; who is far ahead leaves the picture below.
 

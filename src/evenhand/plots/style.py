@@ -17,25 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "DASHED",
-    "HATCHES",
-    "HEIGHT",
-    "WIDTH",
-    "bars",
-    "curve",
-    "figure",
-    "finish",
-    "log_counts",
-    "looks",
-    "name_arms",
-    "one_legend",
-    "over_replications",
-    "place_legend",
-    "plain",
-    "style",
-]
-
 SHADES = ("#1b4f8f", "#c8651b", "#2f7d4f", "#7a3b8f", "#8a6d1d", "#555555")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P")

@@ -9,8 +9,6 @@ from evenhand.display.html import Table
 from evenhand.kernels.arrays import Ints
 from evenhand.policy.traits import Traits
 
-__all__ = ["arms_table"]
-
 
 def arms_table(
     traits: Traits, counts: Sequence[int] | None = None, waiting: Ints | None = None, rounds: int = 0

@@ -9,8 +9,6 @@ import numpy as np
 
 from evenhand.kernels.arrays import Floats
 
-__all__ = ["WAITING", "Chances", "Deferred", "copied", "with_fields"]
-
 WAITING, NO_ONE_WAITS = "waiting", np.zeros(0, np.int64)
 
 

@@ -20,11 +20,9 @@ from typing import Any, ClassVar, Self, TypeVar, cast
 from evenhand.arguments import is_whole
 from evenhand.display.html import Card, Table, noted, said, shortened
 from evenhand.errors import ClosedTicketError, ForeignTicketError, UnknownTicketError, wanted
-from evenhand.parameters import Parameters, untaught
+from evenhand.parameters import Parameters
 from evenhand.protocol import Decision
 from evenhand.saving.saved import packed, unpacked
-
-__all__ = ["COPIED", "Configured", "Conversation", "Lock", "locked", "untaught"]
 
 COPIED = "a study has a copy of the policy that it was created with"
 """What refusals say of a policy that is not told what its copy is told."""

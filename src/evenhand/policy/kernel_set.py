@@ -9,8 +9,6 @@ from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import OPEN, bind, kernel
 from evenhand.policy.chances import Chances
 
-__all__ = ["Kernels", "Ticket", "certain", "drawn", "unknown", "without_ticket"]
-
 
 class Ticket(NamedTuple):
     """What a learner may know about the decision whose reward it is told.

@@ -37,8 +37,8 @@ from evenhand.labels import by_label, listed
 from evenhand.policy.arms_table import arms_table
 from evenhand.policy.chances import WAITING, Deferred, copied
 from evenhand.policy.conversation import COPIED, Conversation, locked
-from evenhand.policy.kernel_set import Kernels, Ticket, certain, drawn, unknown, without_ticket
-from evenhand.policy.reasons import CODE_BITS, CODES, FORCED, REASONS, is_forced, reason
+from evenhand.policy.kernel_set import Kernels, Ticket, certain, unknown, without_ticket
+from evenhand.policy.reasons import CODE_BITS, CODES, REASONS
 from evenhand.policy.traits import traits_of
 from evenhand.policy.warm_start import columns_of, rows_of
 from evenhand.protocol import Decision, Label, arm_labels, find_label, label_of, places, writing
@@ -47,20 +47,6 @@ from evenhand.saving.saved import fill
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "FORCED",
-    "LARGEST",
-    "REASONS",
-    "KernelPolicy",
-    "Kernels",
-    "Ticket",
-    "certain",
-    "drawn",
-    "is_forced",
-    "reason",
-    "unknown",
-]
 
 NO_CONTEXTS: Floats = np.zeros((0, 0))
 NO_LABELS = {bool, np.bool_}
@@ -137,7 +123,7 @@ class KernelPolicy(Conversation):
     _ask_kernel: Any = _later()
     _tell_kernel: Any = _later()
 
-    def __init__(self, arms: int | Sequence[Label] | None, seed: Seed) -> None:
+    def __init__(self, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
         super().__init__()
         self.arms = None if arms is None else arm_labels(arms)
         self.seed = draw_seed(seed)

@@ -8,8 +8,6 @@ from typing import Literal, get_args
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.compose import kernel
 
-__all__ = ["CODES", "CODE_BITS", "FORCED", "REASONS", "ReasonCode", "is_forced", "reason"]
-
 REASONS: dict[int, str] = {}
 """What the reason numbers of `choose` mean; filled by `reason` when a policy's module is imported."""
 

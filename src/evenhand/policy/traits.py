@@ -12,8 +12,6 @@ from typing import Any, Literal
 
 from evenhand.protocol import Decision, Label
 
-__all__ = ["Feedback", "Traits", "Work", "traits_of"]
-
 Feedback = Literal["reward", "rows", "samples", "labels"]
 Work = Literal["numbers", "pairs", "squares"]
 

@@ -15,8 +15,6 @@ from evenhand.protocol import Label, find_label, places
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["columns_of", "rows_of"]
-
 
 def columns_of(names: Any, contextual: bool, dimension: int | None, known: list[str] | None) -> list[str]:
     """Return the names of the columns with contexts, in the order that is known; none for a policy that sees none.

@@ -16,14 +16,12 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import entry
 from evenhand.kernels.due_times import NEVER
 from evenhand.promises.clause import Clause
-from evenhand.promises.counts import CAP, FLOOR, WINDOW, Counts, Rates, Rounds
+from evenhand.promises.counting import KINDS, position_of
+from evenhand.promises.counts import Counts, Rates, Rounds
 from evenhand.promises.entering import close, enter, follow
-from evenhand.promises.stretches import Standing, position_of
+from evenhand.promises.stretches import Standing
 from evenhand.protocol import Label
 
-__all__ = ["Books"]
-
-KINDS = {"floor": FLOOR, "cap": CAP, "window": WINDOW}
 BY_KEY = ("tick", "next", "wrong", "round")
 NONE = np.zeros(0, np.int64)
 

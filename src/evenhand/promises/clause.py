@@ -1,4 +1,9 @@
-"""One thing that is promised: a floor, a cap or a window of an arm, or of arms together."""
+"""One thing that is promised: a floor, a cap or a window of an arm, or of arms together.
+
+Another kind is added here, with its words; in `parts` and `plain`, as users write it; in `promise`, as an argument; and
+in `counting`, as it is counted. Logs are then audited against it. Where a rule is to keep it, `feasible` says when it
+can be kept, and until then refuses to promise it.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +14,9 @@ from typing import Literal, NamedTuple
 from evenhand.promises.reading import Members
 from evenhand.protocol import Label
 
-__all__ = ["Clause", "Kind", "Window", "in_words", "listed"]
-
 Kind = Literal["floor", "cap", "window"]
+AT_MOST: tuple[Kind, ...] = ("cap",)
+"""The kinds that limit plays; the others owe some."""
 Window = tuple[int, int]
 
 
@@ -45,6 +50,14 @@ class Clause(NamedTuple):
             return "in every round" if rounds == 1 else f"at least {often} in any {rounds:,} rounds"
         slack = f" ({'behind' if self.kind == 'floor' else 'ahead'} by at most {self.slack})" if self.slack else ""
         return f"at {'least' if self.kind == 'floor' else 'most'} {self.rate} of the rounds{slack}"
+
+    def missed(self, by: int) -> str:
+        """Return by how many plays it was missed, as words that follow whose they were."""
+        if isinstance(self.rate, tuple):
+            return f"{by} fewer than the {self.rate[0]} owed in any {self.rate[1]} consecutive rounds"
+        if self.kind in AT_MOST:
+            return f"{by} more than the cap {self.rate} allows"
+        return f"{by} fewer than the share {self.rate} owes"
 
     def __str__(self) -> str:
         together = "" if len(self.arms) == 1 else " together"

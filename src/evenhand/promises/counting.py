@@ -16,11 +16,32 @@ play, and at the end.
 
 from __future__ import annotations
 
+import math
+
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.due_times import NEVER
-from evenhand.promises.counts import CAP, FLOOR, WINDOW, Counts, Rates
+from evenhand.promises.clause import Clause
+from evenhand.promises.counts import Counts, Rates
 
-__all__ = ["due", "ease", "look", "move", "play", "worsen"]
+FLOOR, CAP, WINDOW = range(3)
+KINDS = {"floor": FLOOR, "cap": CAP, "window": WINDOW}
+
+
+def position_of(clause: Clause, plays: int, clock: int, moments: list[int]) -> tuple[int, int, int]:
+    """Return a clause's position, whole + rest / p, and how many plays are missing or too many, by its counts."""
+    rate, slack = clause.rate, clause.slack
+    if isinstance(rate, tuple):
+        return 0, 0, sum(moment + rate[1] <= clock for moment in moments)
+    if clause.kind == "cap":
+        missed = max(0, plays - slack - math.ceil(rate * clock))
+        enough = plays - missed - slack
+    else:
+        due = max(0, math.floor(rate * clock) - slack)
+        missed, enough = max(0, due - plays), max(plays, due) + slack + 1
+    if not rate:
+        return NEVER, 0, missed
+    whole, rest = divmod(enough * rate.denominator, rate.numerator)
+    return max(-NEVER, min(whole, NEVER)), rest if whole < NEVER else 0, missed
 
 
 @kernel
@@ -66,6 +87,17 @@ def ease(counts: Counts, key: int, at: int, tick: int) -> None:
     if counts.missed[at] == 0:
         counts.times[at] += tick - counts.since[at]
         counts.wrong[key] -= 1
+
+
+@kernel
+def change(rates: Rates, counts: Counts, key: int, q: int, at: int, own: int, round: int) -> None:
+    """Change the clause's number at the tick of its clock at which it changes without a play."""
+    if rates.kinds[q] == CAP:
+        ease(counts, key, at, own)
+    else:
+        worsen(counts, key, at, own, round)
+    if rates.kinds[q] != WINDOW:
+        move(rates, counts, q, at)
 
 
 @kernel

@@ -8,10 +8,6 @@ from numpy.typing import NDArray
 
 from evenhand.kernels.arrays import Bools, Floats, Ints
 
-__all__ = ["CAP", "FLOOR", "WINDOW", "Counts", "Rates", "Rounds"]
-
-FLOOR, CAP, WINDOW = range(3)
-
 
 class Rates(NamedTuple):
     """What is promised, an entry for each clause (n_clauses,)."""

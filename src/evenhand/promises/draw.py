@@ -58,8 +58,6 @@ from evenhand.promises.pick import (
 )
 from evenhand.promises.windows import soonest
 
-__all__ = ["TRIES", "finish_one", "lot", "open_what_may_be_played", "prepare_one", "spread", "weigh"]
-
 TRIES = 32
 MARGIN = 4.0
 """By how many plays an owner is kept away from where it would be forced."""

@@ -7,10 +7,8 @@ import numpy as np
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.due_times import NEVER
-from evenhand.promises.counting import due, ease, look, move, play, worsen
-from evenhand.promises.counts import CAP, FLOOR, WINDOW, Counts, Rates, Rounds
-
-__all__ = ["close", "enter", "follow", "pause", "play_all", "settle"]
+from evenhand.promises.counting import CAP, FLOOR, change, due, look, play
+from evenhand.promises.counts import Counts, Rates, Rounds
 
 
 @routine
@@ -24,12 +22,7 @@ def fall_due(rates: Rates, counts: Counts, key: int, round: int) -> None:
             if counts.begun[at] == 0 and counts.paused[at] != tick:
                 counts.begun[at] = round
             while due(rates, counts, q, at) <= own:
-                if rates.kinds[q] == CAP:
-                    ease(counts, key, at, own)
-                else:
-                    worsen(counts, key, at, own, round)
-                if rates.kinds[q] != WINDOW:
-                    move(rates, counts, q, at)
+                change(rates, counts, key, q, at, own, round)
             coming = min(coming, tick + 1 if counts.begun[at] == 0 else due(rates, counts, q, at) + counts.idle[at])
     counts.next[key] = coming
 

@@ -8,8 +8,6 @@ from evenhand.promises.feasible import spaced_alone, tokens_of
 from evenhand.promises.promise import Promise
 from evenhand.promises.windows import MOST_STATES
 
-__all__ = ["grants_all"]
-
 
 def grants_all(promise: Promise) -> bool:
     """Return whether a wish is refused only where no rule that keeps the promise could grant it.

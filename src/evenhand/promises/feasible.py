@@ -7,7 +7,7 @@ when the promise is made, with as few of its clauses as clash and what would bre
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -18,7 +18,8 @@ from evenhand.promises.schedules import find_schedule
 from evenhand.promises.windows import chain, safe_states
 from evenhand.protocol import Label, find_label
 
-__all__ = ["Token", "check_sums", "forest_of", "settle_offers", "spaced_alone", "tokens_of"]
+KEPT = ("floor", "cap", "window")
+"""The kinds of clauses that a rule keeps."""
 
 LOOK = 10_000
 """Rounds up to which a counterexample is looked for."""
@@ -81,6 +82,7 @@ def settle_offers(promise: Any, given: Any) -> Any:
     SharesError
         If no rule is known that keeps the promise so.
     """
+    check_kinds(promise.clauses)
     offers = _read_offers(given, promise.arms)
     refused = _refuse_together(promise)
     if refused is None and offers in (None, "all"):
@@ -93,6 +95,19 @@ def settle_offers(promise: Any, given: Any) -> Any:
     if refused is not None:
         raise SharesError(refused)
     return offers
+
+
+def check_kinds(clauses: Iterable[Clause]) -> None:
+    """Check that a rule is known for every kind of clause, with its theorems.
+
+    Raises
+    ------
+    SharesError
+        If one is of another kind: a log can be audited against it, and no more.
+    """
+    for clause in clauses:
+        if clause.kind not in KEPT:
+            raise SharesError(f"{clause}: no rule is known that keeps a {clause.kind}; audit a log against it")
 
 
 def check_sums(promise: Any) -> None:

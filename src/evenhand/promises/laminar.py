@@ -62,20 +62,6 @@ from evenhand.kernels.deadlines import deadline
 from evenhand.kernels.due_times import NEVER, advance, fall_due, round_up
 from evenhand.promises.windows import in_list, is_listed, soonest
 
-__all__ = [
-    "EVER",
-    "FARTHEST",
-    "ONCE",
-    "close_refused",
-    "fits",
-    "look",
-    "play",
-    "refuse_for_urgent",
-    "relieve",
-    "survey",
-    "take",
-]
-
 EVER = 3 * NEVER
 """Later than any position."""
 NEAR = 256

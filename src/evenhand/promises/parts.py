@@ -26,8 +26,6 @@ from evenhand.promises.reading import (
 )
 from evenhand.protocol import Label, places
 
-__all__ = ["read_parts"]
-
 
 def read_parts(
     shares: Any,

@@ -32,30 +32,6 @@ from evenhand.promises.laminar import (
 )
 from evenhand.promises.windows import soonest
 
-__all__ = [
-    "AS_RANKED",
-    "BY_CAP",
-    "BY_DEADLINE",
-    "BY_LOT",
-    "BY_NO_RANK",
-    "PICK_SURVEYED",
-    "begin_round",
-    "best_open",
-    "cause",
-    "choose_ranked",
-    "close_barred",
-    "comes_before",
-    "find_slate",
-    "grant",
-    "improve",
-    "kernels_for",
-    "most_urgent",
-    "next_urgent",
-    "open_arms",
-    "pass_round",
-    "put_ahead",
-]
-
 AS_RANKED, BY_DEADLINE, BY_CAP, BY_NO_RANK, BY_LOT = range(5)
 """Why the arms of a round are those that are played: the first of the ranking; an arm of higher rank had to give way to
 a deadline, or to its own cap alone; an arm is not in the ranking at all, whose others are not on offer; or a lot was

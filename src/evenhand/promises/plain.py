@@ -9,8 +9,6 @@ from typing import Any
 from evenhand.errors import SharesError, wanted
 from evenhand.promises.reading import is_set, key_of
 
-__all__ = ["ARGUMENTS", "TABLES", "arguments_of", "as_data", "as_given"]
-
 ARGUMENTS = ("shares", "tolerance", "caps", "cap_tolerance", "windows", "plays", "offers")
 TABLES = ("shares", "caps", "windows")
 """Arguments that are tables of arms."""

@@ -31,7 +31,7 @@ from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.due_times import Pace, Position, pace, position
 from evenhand.labels import by_label
-from evenhand.promises.clause import Clause, Kind, Window, in_words, listed
+from evenhand.promises.clause import Clause, Window, in_words, listed
 from evenhand.promises.feasible import check_sums, settle_offers
 from evenhand.promises.parts import read_parts
 from evenhand.promises.plain import ARGUMENTS, TABLES, arguments_of, as_data, as_given
@@ -39,8 +39,6 @@ from evenhand.promises.reading import Members
 from evenhand.promises.split import split
 from evenhand.protocol import Label
 from evenhand.registry import register
-
-__all__ = ["Clause", "Kind", "Offers", "Promise", "promise_of", "read_promise"]
 
 Offers = Literal["any", "all"] | tuple[Label, ...]
 

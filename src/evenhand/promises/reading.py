@@ -18,23 +18,6 @@ from evenhand.errors import ArgumentError, SharesError, figure, of_one_type, wan
 from evenhand.labels import by_label
 from evenhand.protocol import Label, arm_labels, find_label, label_of, places
 
-__all__ = [
-    "Members",
-    "common_denominator",
-    "in_all",
-    "is_set",
-    "key_of",
-    "name_arms",
-    "overlap",
-    "read_limit",
-    "read_members",
-    "read_share",
-    "read_singles",
-    "read_tolerance",
-    "read_window",
-    "scale_down",
-]
-
 Members = tuple[Label, ...]
 
 ROUNDING = Fraction(1, 10**12)

@@ -7,9 +7,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenhand.kernels.arrays import Floats, Ints, Words
+from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.due_times import NEVER, Pace, pace, position
 from evenhand.promises.feasible import forest_of, spaced_alone, tokens_of
 from evenhand.promises.laminar import FARTHEST, ONCE
@@ -17,8 +16,6 @@ from evenhand.promises.promise import Promise
 from evenhand.promises.reading import Members
 from evenhand.promises.schedules import find_schedule, phases
 from evenhand.promises.windows import safe_states
-
-__all__ = ["NO_STREAM", "RuleParams", "RuleState", "look_work", "rule_parameters", "rule_state"]
 
 NO_STREAM = np.zeros(0, np.uint64)
 """The random stream of a rule that draws nothing."""
@@ -48,7 +45,7 @@ class RuleParams(NamedTuple):
     token_owners: Ints
     windows: Ints
     periods: Ints
-    safe: NDArray[np.bool_]
+    safe: Bools
     """For every combination of times left whether it is safe; empty where there is no such table."""
     phases: Ints
     """(n_phases, n_tokens): within how many rounds each token comes from each round of a schedule on; empty where the
@@ -203,7 +200,7 @@ def _lists(promise: Promise) -> tuple[Any, Any]:
     if safe is not None:
         return safe.ravel(), nothing[1]
     schedule = None if sum(Fraction(1, token.period) for token in tokens) <= 1 else find_schedule(lengths)
-    return nothing[0], nothing[1] if schedule is None else phases(schedule, len(tokens))
+    return nothing[0], nothing[1] if schedule is None else phases(schedule, [token.members for token in tokens])
 
 
 def rule_state(promise: Promise, learner: Any, stream: Words = NO_STREAM) -> RuleState:

@@ -3,7 +3,9 @@
 A schedule names for each round of a cycle the token that is served in it. A state of times left can be kept for ever if
 there is a phase of the schedule from which every token comes next within its time left: the rounds from there on are
 such a future. So a play may be granted if the state after it has such a phase, and the schedule's own next play always
-may. That is sound, not exact: a state without a phase may be safe by another schedule.
+may. That is sound, not exact: a state without a phase may be safe by another schedule. Tokens of one arm are alike, and
+a play serves the soonest of them, so that a phase and a state are compared with the tokens of each arm in the order of
+their times: otherwise the schedule's own next play might serve an other token than the phase says.
 
 The search walks the states from the first round on, soonest token first, until one comes twice; a state from which no
 play leads on is not entered again. Where that takes too long, tokens of long windows are folded into one: if windows
@@ -19,15 +21,14 @@ Scheduling", STOC 2024, makes small problems of large ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from evenhand.kernels.arrays import Ints
 from evenhand.promises.windows import chain
-
-__all__ = ["find_schedule", "phases"]
 
 STEPS = 4_000
 """How many steps a search takes before tokens are folded."""
@@ -137,15 +138,18 @@ def _in_turn(outer: Schedule, rest: list[int], inner: Schedule, folded: list[int
     return found
 
 
-def phases(schedule: Schedule, tokens: int) -> Ints:
+def phases(schedule: Schedule, owners: Sequence[Any]) -> Ints:
     """Return for each round of a cycle within how many rounds, that one among them, each token comes next (n_rounds,
-    n_tokens)."""
-    found = np.zeros((len(schedule), tokens), np.int64)
-    next_in = np.zeros(tokens, np.int64)
+    n_tokens); of the tokens of one owner, which stand together and are alike, the soonest first."""
+    found = np.zeros((len(schedule), len(owners)), np.int64)
+    next_in = np.zeros(len(owners), np.int64)
     for round in reversed(range(2 * len(schedule))):
         next_in += 1
         token = schedule[round % len(schedule)]
         if token != IDLE:
             next_in[token] = 1
         found[round % len(schedule)] = next_in
+    for owner in set(owners):
+        alike = [token for token, other in enumerate(owners) if other == owner]
+        found[:, alike] = np.sort(found[:, alike], axis=1)
     return found

@@ -45,10 +45,9 @@ from typing import Any
 from evenhand.arguments import whole
 from evenhand.errors import SharesError, wanted
 from evenhand.promises.clause import Clause, Window
+from evenhand.promises.feasible import check_kinds
 from evenhand.promises.plain import arguments_of
 from evenhand.promises.reading import key_of
-
-__all__ = ["split"]
 
 LONGEST = 1_000_000
 """The longest window that a refusal looks for."""
@@ -57,6 +56,7 @@ LONGEST = 1_000_000
 def split(promise: Any, workers: int) -> list[Any]:
     """Return a promise for each of so many processes; see `Promise.split`."""
     whole("workers", workers, low=1)
+    check_kinds(promise.clauses)
     given = arguments_of(promise)
     floors = _parts_of(promise.clauses, "floor", "tolerance", workers)
     caps = _parts_of(promise.clauses, "cap", "cap_tolerance", workers)

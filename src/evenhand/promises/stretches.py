@@ -6,19 +6,15 @@ then each is entered from there, anywhere and in any order, and what they show i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
 
 from evenhand.kernels.arrays import Ints
-from evenhand.kernels.due_times import NEVER
 from evenhand.promises.clause import Clause
 from evenhand.promises.counts import Counts
 from evenhand.protocol import Label
-
-__all__ = ["Standing", "join", "position_of"]
 
 FIRSTS = {"begun": ("begun",), "first": ("first_by", "first")}
 LARGEST = {"most": "most_at", "worst": "worst_at"}
@@ -63,23 +59,6 @@ class Standing(NamedTuple):
             self.plays + later.plays,
             recent,
         )
-
-
-def position_of(clause: Clause, plays: int, clock: int, moments: list[int]) -> tuple[int, int, int]:
-    """Return a clause's position, whole + rest / p, and how many plays are missing or too many, by its counts."""
-    rate, slack = clause.rate, clause.slack
-    if isinstance(rate, tuple):
-        return 0, 0, sum(moment + rate[1] <= clock for moment in moments)
-    if clause.kind == "cap":
-        missed = max(0, plays - slack - math.ceil(rate * clock))
-        enough = plays - missed - slack
-    else:
-        due = max(0, math.floor(rate * clock) - slack)
-        missed, enough = max(0, due - plays), max(plays, due) + slack + 1
-    if not rate:
-        return NEVER, 0, missed
-    whole, rest = divmod(enough * rate.denominator, rate.numerator)
-    return max(-NEVER, min(whole, NEVER)), rest if whole < NEVER else 0, missed
 
 
 def join(parts: Sequence[Counts]) -> Counts:

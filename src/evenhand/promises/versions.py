@@ -14,8 +14,6 @@ from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import Members, is_set, key_of
 from evenhand.protocol import Label, find_label, places
 
-__all__ = ["among", "changed", "joined", "named_as", "rows_of", "without"]
-
 
 def without(promise: Promise, arm: Label, retired: Sequence[Label]) -> Promise:
     """Return what is promised when an arm is retired, as others were before."""

@@ -53,8 +53,6 @@ import numpy as np
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel, routine
 
-__all__ = ["chain", "grant", "in_list", "is_listed", "pick", "safe_states", "soonest"]
-
 MOST_STATES = 1 << 16
 
 
@@ -130,8 +128,12 @@ def in_list(params: Any, state: Any, served: int) -> bool:
         left = params.windows[token] if token == served else state.left[token] - 1
         if left < 1:
             return False
-        state.coming[token] = left
         place = place * params.windows[token] + left - 1
+        at = token  # tokens of one arm are alike: a phase lists the soonest of them first
+        while at > 0 and params.token_owners[at - 1] == params.token_owners[token] and state.coming[at - 1] > left:
+            state.coming[at] = state.coming[at - 1]
+            at -= 1
+        state.coming[at] = left
     return params.safe[place] if params.safe.size > 0 else fits_a_phase(params, state.coming)
 
 

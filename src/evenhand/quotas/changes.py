@@ -35,8 +35,6 @@ from evenhand.quotas.deadlines import check_tolerance
 from evenhand.quotas.segments import Segments
 from evenhand.quotas.standing import Rounded, Standing, fits, fresh, lags, placed, shares_of, stand
 
-__all__ = ["Changes"]
-
 LONGEST_WAIT = 1 << 40
 
 

@@ -22,9 +22,6 @@ from evenhand.labels import by_label
 from evenhand.registry import register
 from evenhand.simulation.world import KernelWorld, WorldKernels
 
-__all__ = ["ChangingArms", "DriftingArms"]
-
-
 CHUNK = 1 << 16
 """So many rounds are looked at together."""
 

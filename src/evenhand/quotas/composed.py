@@ -9,12 +9,11 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, Gradual, bind, entry, kernel
 from evenhand.kernels.flatten import flat, packer
 from evenhand.policy.chances import Chances
-from evenhand.policy.policy import FORCED, Kernels, certain, drawn, unknown
+from evenhand.policy.kernel_set import Kernels, certain, drawn, unknown
+from evenhand.policy.reasons import FORCED
 from evenhand.promises.draw import TRIES, draw_slate, finish_one, lot, prepare_one, spread
 from evenhand.promises.pick import BY_DEADLINE, BY_LOT, best_open, cause
 from evenhand.quotas.under_quota import LOT, explain_cause
-
-__all__ = ["draw_for", "draw_ranked"]
 
 PLAIN_CALLS = 100
 """How many decisions are gone through as plain Python before the kernels are compiled."""

@@ -13,8 +13,6 @@ from evenhand.kernels.compose import OPEN, Gradual, entry, kernel
 from evenhand.kernels.flatten import flat, packer
 from evenhand.policy.chances import Chances
 
-__all__ = ["under_rule"]
-
 PLAIN_CALLS = 100
 """How many decisions are gone through as plain Python before the kernels are compiled."""
 
@@ -44,14 +42,7 @@ def under_rule(rule: Any, each: Any, learner: Chances) -> Chances:
 
 
 def _played(
-    must_play: Any,
-    each: Any,
-    of_learner: Any,
-    params: Any,
-    state: Any,
-    contexts: Floats,
-    round: int,
-    waiting: Ints,
+    must_play: Any, each: Any, of_learner: Any, params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
 ) -> Floats:
     must = _gradual(_forced, ("forced", must_play), *_packers(params, state))(round, (*flat(params), *flat(state)))
     if must >= 0:

@@ -27,7 +27,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
@@ -38,7 +38,8 @@ from evenhand.kernels.flatten import packer
 from evenhand.learners.thompson import Thompson
 from evenhand.learners.ucb1 import UCB1
 from evenhand.policy.conversation import locked
-from evenhand.policy.policy import KernelPolicy, Kernels, unknown
+from evenhand.policy.kernel_set import Kernels, unknown
+from evenhand.policy.policy import KernelPolicy
 from evenhand.promises.exact import grants_all
 from evenhand.promises.feasible import settle_offers
 from evenhand.promises.pick import kernels_for
@@ -66,8 +67,6 @@ from evenhand.quotas.under_quota import Ranking, Rule, Shares, UnderQuota, rank_
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
-
-__all__ = ["DeadlineLearn"]
 
 SILENT = {"tolerance": 0.0, "plays": 1, "cap_tolerance": 0.0}
 """What arguments are that say nothing; the others are None."""
@@ -369,6 +368,11 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
             if self._partial:
                 self._partial = False
                 self.reset_offer()
+
+    def _twin(self) -> Self:
+        twin = super()._twin()
+        twin._segments = self._segments and self._segments.twin()
+        return twin
 
     def _slate(self) -> tuple[int, ...]:
         return tuple(arm for arm in self._state.chosen.tolist() if arm >= 0)

@@ -18,16 +18,6 @@ from evenhand.kernels.due_times import NEVER
 from evenhand.promises.promise import Promise
 from evenhand.quotas.under_quota import Rule
 
-__all__ = [
-    "DEADLINE_RULE",
-    "check_tolerance",
-    "deadline_parameters",
-    "deadline_state",
-    "is_plain",
-    "look_work",
-    "warn_of_idle_arms",
-]
-
 
 class DeadlineParams(NamedTuple):
     numerators: Ints

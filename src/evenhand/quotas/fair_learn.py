@@ -31,8 +31,6 @@ from evenhand.quotas.under_quota import Rule, Shares, UnderQuota, as_wished, pro
 from evenhand.registry import register
 from evenhand.rng import Seed
 
-__all__ = ["FairLearn"]
-
 
 class FairParams(NamedTuple):
     numerators: Ints
@@ -78,9 +76,6 @@ def count(params: FairParams, state: FairState, round: int, arm: int) -> None:
     advance(params.numerators, params.steps, params.remainders, state.whole, state.rest, arm)
 
 
-RULE = Rule(owed, as_wished, count, ("whole", "rest"))
-
-
 def at_most_equal_shares(promise: Promise) -> Promise:
     """Return the promise if no share is above 1/k.
 
@@ -97,18 +92,6 @@ def at_most_equal_shares(promise: Promise) -> Promise:
                 "DeadlineLearn keeps the promise for any shares that sum to at most 1"
             )
     return promise
-
-
-def fair_parameters(promise: Promise, learner: Any) -> FairParams:
-    """Return the parameters of the paper's rule."""
-    return FairParams(*promise.pace(), learner)
-
-
-def fair_memory(promise: Promise, learner: Any) -> FairState:
-    """Return the state of the paper's rule before the first round."""
-    return FairState(
-        np.zeros(len(promise.arms), np.int64), *promise.position(promise.slack), np.zeros(1, np.int64), learner
-    )
 
 
 @register("quotas/fair-learn")
@@ -145,7 +128,7 @@ class FairLearn(UnderQuota, KernelPolicy):
     Source: Patil, Ghalme, Nair, Narahari (2021), Algorithm 1; proof of the promise at the head of this module.
     """
 
-    rule = RULE
+    rule = Rule(owed, as_wished, count, ("whole", "rest"))
 
     def __init__(
         self,
@@ -160,10 +143,11 @@ class FairLearn(UnderQuota, KernelPolicy):
         self._set_up(learner, promise, seed)
 
     def quota_parameters(self, learner: Any) -> FairParams:
-        return fair_parameters(self.promise, learner)
+        return FairParams(*self.promise.pace(), learner)
 
     def quota_memory(self, learner: Any) -> FairState:
-        return fair_memory(self.promise, learner)
+        pulls, position = np.zeros(len(self.promise.arms), np.int64), self.promise.position(self.promise.slack)
+        return FairState(pulls, *position, np.zeros(1, np.int64), learner)
 
     @classmethod
     def examples(cls) -> Iterator[tuple[FairLearn, Any]]:

@@ -6,18 +6,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evenhand.learners.ucb1 import UCB1
-from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Label
-from evenhand.quotas.fair_learn import RULE, FairParams, FairState, at_most_equal_shares, fair_memory, fair_parameters
-from evenhand.quotas.under_quota import Shares, UnderQuota, promise_over
+from evenhand.quotas.fair_learn import FairLearn, at_most_equal_shares
+from evenhand.quotas.under_quota import Shares, promise_over
 from evenhand.registry import register
 from evenhand.rng import Seed
 
-__all__ = ["FairUCB"]
-
 
 @register("quotas/fair-ucb")
-class FairUCB(UnderQuota, KernelPolicy):
+class FairUCB(FairLearn):
     """Play UCB1 under guaranteed shares, the paper's Fair-UCB: `FairLearn(UCB1(), shares, tolerance)` in one word.
 
     Parameters
@@ -44,8 +41,6 @@ class FairUCB(UnderQuota, KernelPolicy):
     (r_i T - alpha)).
     """
 
-    rule = RULE
-
     def __init__(
         self,
         shares: Shares | Any,
@@ -55,12 +50,6 @@ class FairUCB(UnderQuota, KernelPolicy):
         seed: Seed = None,
     ) -> None:
         self._set_up(UCB1(), at_most_equal_shares(promise_over(None, shares, tolerance, arms)), seed)
-
-    def quota_parameters(self, learner: Any) -> FairParams:
-        return fair_parameters(self.promise, learner)
-
-    def quota_memory(self, learner: Any) -> FairState:
-        return fair_memory(self.promise, learner)
 
     @classmethod
     def examples(cls) -> Iterator[tuple[FairUCB, Any]]:

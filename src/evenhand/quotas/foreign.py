@@ -20,8 +20,6 @@ from evenhand.kernels.flatten import flat
 from evenhand.learners.adapter import asks_among, wishes_of
 from evenhand.promises.pick import BY_DEADLINE
 
-__all__ = ["asked", "go_down", "wishes"]
-
 
 def asked(policy: Any, shown: Floats) -> list[int]:
     """Return the wishes of the round, as many as it needs, the best first; the one that is held where it is refused."""

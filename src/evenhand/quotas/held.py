@@ -25,19 +25,7 @@ import numpy as np
 
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, kernel
-from evenhand.policy.policy import Kernels, Ticket, certain, drawn
-
-__all__ = [
-    "CALLED_FROM_PYTHON",
-    "Held",
-    "always",
-    "has_room",
-    "holding",
-    "no_wish",
-    "propose",
-    "recall",
-    "settle",
-]
+from evenhand.policy.kernel_set import Kernels, Ticket, certain, drawn
 
 learner_choose = learner_update = learner_probability = rule_choose = may_come = OPEN
 

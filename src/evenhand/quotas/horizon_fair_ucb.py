@@ -28,8 +28,6 @@ from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
 
-__all__ = ["HorizonFairUCB"]
-
 
 class HorizonParams(NamedTuple):
     quotas: Ints

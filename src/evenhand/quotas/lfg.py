@@ -22,14 +22,15 @@ from evenhand.arguments import as_float, whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
-from evenhand.policy.policy import KernelPolicy, Kernels, reason
+from evenhand.learners.optimism import learn_mean
+from evenhand.policy.kernel_set import Kernels
+from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.reasons import reason
 from evenhand.protocol import Label
 from evenhand.quotas.under_quota import Kept, Shares, promise_over
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
-
-__all__ = ["LFG"]
 
 LARGEST_ETA = 1e300
 PRESSED = reason("largest queue and reward bound together", "optimistic")
@@ -74,12 +75,6 @@ def choose(params: LFGParams, state: LFGState, contexts: Floats, round: int, wai
     return state.chosen[0], PRESSED
 
 
-@kernel
-def update(params: LFGParams, state: LFGState, contexts: Floats, index: int, reward: float) -> None:
-    state.pulls[index] += 1
-    state.sums[index] += reward
-
-
 @register("quotas/lfg")
 class LFG(KernelPolicy):
     """Play the arms with the largest queue plus eta times reward bound: shares in the long run, no promise at any given
@@ -111,7 +106,7 @@ class LFG(KernelPolicy):
     Source: Li, Liu, Ji (2019), Algorithm 1 and Theorem 2.
     """
 
-    kernels = Kernels(choose, update)
+    kernels = Kernels(choose, learn_mean)
     kept: ClassVar[Kept] = "in the long run"
 
     def __init__(

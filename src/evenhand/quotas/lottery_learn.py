@@ -15,8 +15,6 @@ from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
 
-__all__ = ["LotteryLearn"]
-
 
 @register("quotas/lottery-learn")
 class LotteryLearn(DeadlineLearn):

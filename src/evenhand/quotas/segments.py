@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from copy import copy
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -25,8 +26,6 @@ from evenhand.kernels.compose import kernel
 from evenhand.kernels.due_times import NEVER
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Label, first_named, label_of
-
-__all__ = ["Segment", "Segments", "Stacked", "enter_stacked", "read_segment"]
 
 MOVED = ("whole", "rest", "spare", "cap_whole", "cap_rest", "left")
 """The fields of a rule's state that each segment has for itself; what else is known of rounds to come is looked up
@@ -152,6 +151,13 @@ class Segments:
         state.refused[:] = 0
         self.present = segment
 
+    def twin(self) -> Segments:
+        """Return segments in the same state that may be entered and counted in without a trace here."""
+        twin = copy(self)
+        for name in ("_kept", "_counts", "_rounds", "_names"):
+            setattr(twin, name, getattr(self, name).copy())
+        return twin
+
     def stacked(self, labels: Sequence[Label]) -> Stacked:
         """Return the parts as rows in the order of these segments; the present one is followed in the state."""
         labels = [first_named(label, self._names) for label in labels]
@@ -227,8 +233,9 @@ class Segments:
     def count(self, arms: list[int]) -> None:
         """Enter a round of the present segment."""
         assert self.present is not None
-        pulls = self._counts.setdefault(self.present, np.zeros(len(self._promise.arms), np.int64))
+        pulls = self._counts.get(self.present, np.zeros(len(self._promise.arms), np.int64)).copy()
         pulls[arms] += 1
+        self._counts[self.present] = pulls
         self._rounds[self.present] = self._rounds.get(self.present, 0) + 1
 
     def report(self) -> dict[Label, Segment]:

@@ -21,8 +21,6 @@ from evenhand.promises.reading import Members
 from evenhand.promises.rule import rule_parameters, rule_state
 from evenhand.protocol import Label
 
-__all__ = ["Rounded", "Standing", "fits", "fresh", "lags", "look_for_room", "placed", "shares_of", "stand"]
-
 PLAIN_WORK = 1_000_000
 """Array entries up to which a look ahead runs as plain Python."""
 Rounded = tuple[Fraction, ...]

@@ -33,8 +33,11 @@ from evenhand.kernels.compose import OPEN, bind, entry, interpreted, kernel
 from evenhand.kernels.flatten import flat, packer
 from evenhand.labels import same_labels
 from evenhand.learners.adapter import Adapter, asks_among, reward_range_of
-from evenhand.policy.conversation import locked, untaught
-from evenhand.policy.policy import FORCED, KernelPolicy, Kernels, Ticket, certain, drawn, reason, unknown
+from evenhand.parameters import untaught
+from evenhand.policy.conversation import locked
+from evenhand.policy.kernel_set import Kernels, Ticket, certain, drawn, unknown
+from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.reasons import FORCED, reason
 from evenhand.promises.pick import BY_CAP, BY_DEADLINE, BY_LOT, BY_NO_RANK
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set
@@ -43,20 +46,6 @@ from evenhand.quotas.composed_chances import under_rule
 from evenhand.quotas.foreign import asked, go_down, wishes
 from evenhand.quotas.held import CALLED_FROM_PYTHON, always, no_wish, propose, recall, settle
 from evenhand.rng import Seed, child
-
-__all__ = [
-    "WISH",
-    "Kept",
-    "Ranking",
-    "Rule",
-    "Shares",
-    "UnderQuota",
-    "as_wished",
-    "explain_cause",
-    "promise_over",
-    "rank_wish",
-    "update_learner",
-]
 
 Shares = Sequence[Any] | Mapping[Label, Any]
 Kept = Literal["at every round", "at the horizon", "in the long run"]

@@ -19,8 +19,6 @@ from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
 
-__all__ = ["WindowLearn"]
-
 
 @register("quotas/window-learn")
 class WindowLearn(DeadlineLearn):

@@ -23,8 +23,6 @@ from evenhand.simulation.world import KernelWorld, WorldKernels, shows_nothing
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["BernoulliArms", "LoggedArms"]
-
 
 class BernoulliParams(NamedTuple):
     means: Floats

@@ -9,15 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenhand.arguments import as_floats
+from evenhand.arguments import as_floats, real, whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels import sampling
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import entry
-from evenhand.sampling.problem import checked_number, checked_whole
-
-__all__ = ["mann_kendall", "rademacher_deviation", "theory_bounds", "vc_deviation"]
+from evenhand.sampling.problem import MOST
 
 
 def mann_kendall(values: Any) -> tuple[int, float, float]:
@@ -72,9 +70,9 @@ def vc_deviation(n: float, *, dimension: float, groups: int = 2, delta: float = 
 
     Source: Shekhar, Fields, Ghavamzadeh, Javidi (2021), Lemma 1. The printed form turns imaginary where 2n < d.
     """
-    n, d = checked_number("n", n, -math.inf), checked_number("dimension", dimension, 1.0)
-    m = checked_whole("groups", groups, 1)
-    failure = checked_number("delta", delta, 1e-300, high=1.0)
+    n, d = real("n", n), real("dimension", dimension, low=1.0)
+    m = whole("groups", groups, low=1, high=MOST)
+    failure = real("delta", delta, low=1e-300, high=1.0)
     if n <= 0 or 2 * n < d:
         return math.inf
     chance = math.log(2 * n * n * math.pi**2 * m / (3 * failure))
@@ -95,15 +93,13 @@ def rademacher_deviation(n: float, *, complexity: float, groups: int = 2, delta:
     ArgumentError
         If `n` is no number, or `complexity`, `groups` or `delta` is out of range.
     """
-    n, complexity = checked_number("n", n, -math.inf), checked_number("complexity", complexity, 0.0)
-    m = checked_whole("groups", groups, 1)
-    failure = checked_number("delta", delta, 1e-300, high=1.0)
+    n, complexity = real("n", n), real("complexity", complexity, low=0.0)
+    m = whole("groups", groups, low=1, high=MOST)
+    failure = real("delta", delta, low=1e-300, high=1.0)
     return math.inf if n < 1 else 2 * complexity + math.sqrt(math.log(n * n * math.pi**2 * m / (3 * failure)) / n)
 
 
-def theory_bounds(
-    risks: NDArray[np.float64], samples: NDArray[np.int64], deviation: Callable[[float], float], constant: float
-) -> NDArray[np.float64]:
+def theory_bounds(risks: Floats, samples: Ints, deviation: Callable[[float], float], constant: float) -> Floats:
     """Return U(z) = risk(z) + e(N_z) + (2C / pi(z)) sum_z' pi(z') e(N_z'), infinite where a risk or a deviation is.
 
     Source: Shekhar, Fields, Ghavamzadeh, Javidi (2021), equation (4).

@@ -16,6 +16,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arguments import real, whole
 from evenhand.data.rows import in_step
 from evenhand.display.html import Table
 from evenhand.errors import (
@@ -27,6 +28,7 @@ from evenhand.errors import (
     wanted,
     wanted_one_of,
 )
+from evenhand.kernels.arrays import Ints
 from evenhand.labels import in_columns
 from evenhand.policy.conversation import locked
 from evenhand.protocol import Label, arm_labels, find_label, places
@@ -35,11 +37,9 @@ from evenhand.sampling.drawing import Drawing
 from evenhand.sampling.measures import confidence_sequence
 from evenhand.sampling.models.losses import BOUNDED
 from evenhand.sampling.pools.labels import checked_labels
-from evenhand.sampling.problem import Draw, Groups, checked_number, checked_rows, checked_whole
+from evenhand.sampling.problem import MOST, Draw, Groups, checked_rows
 from evenhand.sampling.worlds import SyntheticModel1
 from evenhand.saving.saved import fill
-
-__all__ = ["Certification"]
 
 Verdict = Literal["certified", "refuted", "undecided", "not_shown"]
 
@@ -105,9 +105,9 @@ class Certification(Drawing):
         if loss not in BOUNDED:
             raise ArgumentError(wanted("loss", f"a loss in [0, 1], one of {', '.join(BOUNDED)}", loss))
         self.model, self.loss = copy.deepcopy(model), loss
-        self.threshold = checked_number("threshold", threshold, 0.0, high=1.0)
-        self.delta = checked_number("delta", delta, 1e-300, high=1.0)
-        self.batch = checked_whole("batch", batch, 1)
+        self.threshold = real("threshold", threshold, low=0.0, high=1.0)
+        self.delta = real("delta", delta, low=1e-300, high=1.0)
+        self.batch = whole("batch", batch, low=1, high=MOST)
         self.sums, self.counts = np.zeros(len(self.groups)), np.zeros(len(self.groups), np.int64)
         self._low, self._high = np.zeros(len(self.groups)), np.ones(len(self.groups))
         self._dry = np.zeros(len(self.groups), np.bool_)
@@ -166,7 +166,7 @@ class Certification(Drawing):
         self._low[index] = max(self._low[index], low)
         self._high[index] = min(self._high[index], high)
 
-    def _checked(self, X: Any, y: Any, count: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    def _checked(self, X: Any, y: Any, count: int) -> tuple[NDArray[Any], Ints]:
         X, y = in_step(("X", X), ("y", y))
         X, columns = in_columns(X, self._columns, "X")
         table = checked_rows(X, None, count, keep=getattr(self.model, "keeps_types", False))
@@ -180,7 +180,7 @@ class Certification(Drawing):
         self._columns = columns
         return table, np.array(codes, np.int64)
 
-    def _predicted(self, table: NDArray[Any]) -> NDArray[np.int64]:
+    def _predicted(self, table: NDArray[Any]) -> Ints:
         """Return the class codes (n,) that the model predicts."""
         if not len(table):
             return np.zeros(0, np.int64)

@@ -8,8 +8,6 @@ from evenhand.policy.conversation import Conversation
 from evenhand.protocol import Label
 from evenhand.sampling.problem import Draw
 
-__all__ = ["Drawing"]
-
 
 class Drawing(Conversation):
     """A conversation that hands out draws and remembers of each what it says."""

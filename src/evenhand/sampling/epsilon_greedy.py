@@ -11,20 +11,19 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.arguments import real
 from evenhand.kernels import random, sampling
+from evenhand.kernels.arrays import Bools
 from evenhand.kernels.compose import entry
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
 from evenhand.sampling.models.losses import Loss
 from evenhand.sampling.optimistic import TIES, checked_ties
-from evenhand.sampling.problem import Groups, checked_number
+from evenhand.sampling.problem import Groups
 from evenhand.sampling.sampler import Costs, Sampler
 from evenhand.sampling.worlds import SyntheticModel1
-
-__all__ = ["EpsilonGreedySampler", "GreedySampler"]
 
 
 @register("sampling/epsilon-greedy")
@@ -59,10 +58,10 @@ class EpsilonGreedySampler(Sampler):
         classes: Sequence[Label] | None = None, validation_rows: int | None = None, seed: Seed = None,
     ) -> None:  # fmt: skip
         super().__init__(groups, model, batch, warmup, forced, loss, costs, budget, classes, validation_rows, seed)
-        self.epsilon = checked_number("epsilon", epsilon, 0.0, high=1.0)
+        self.epsilon = real("epsilon", epsilon, low=0.0, high=1.0)
         self.ties = checked_ties(ties)
 
-    def select(self, available: NDArray[np.bool_]) -> tuple[int, str]:
+    def select(self, available: Bools) -> tuple[int, str]:
         """Return a group by chance, or the one with the largest risk."""
         if _uniform(self._stream) < self.epsilon:
             return _drawn(np.ones(len(self.groups)), available, self._stream), "explored"
@@ -106,7 +105,7 @@ class GreedySampler(Sampler):
         super().__init__(groups, model, batch, warmup, forced, loss, costs, budget, classes, validation_rows, seed)
         self.ties = checked_ties(ties)
 
-    def select(self, available: NDArray[np.bool_]) -> tuple[int, str]:
+    def select(self, available: Bools) -> tuple[int, str]:
         """Return the group with the largest risk."""
         return worst_off(self, available, self.ties)
 
@@ -116,7 +115,7 @@ class GreedySampler(Sampler):
         yield cls(["u", "v"], seed=1), SyntheticModel1(instance="II")
 
 
-def worst_off(sampler: Sampler, available: NDArray[np.bool_], ties: str) -> tuple[int, str]:
+def worst_off(sampler: Sampler, available: Bools, ties: str) -> tuple[int, str]:
     """Return the available group with the largest validation risk; one with an unknown risk goes first."""
     sums, counts = sampler.validation_losses()
     risks = np.where(counts > 0, sums / np.maximum(counts, 1), np.inf)

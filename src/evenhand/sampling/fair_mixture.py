@@ -6,15 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["fair_mixture", "logistic_optimum"]
+from evenhand.kernels.arrays import Floats
 
 NODES = 60
 """Points of the Gauss-Hermite quadrature; the margins are Gaussian, the loss is smooth."""
 
 
-def logistic_optimum(means: NDArray[np.float64], mixture: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+def logistic_optimum(means: Floats, mixture: Floats) -> tuple[Floats, float]:
     """Return (coef (d,), intercept) that minimises the population logistic loss of Gaussian groups.
 
     The margin of group z and label y is Gaussian with mean w.mu_yz + b and standard deviation |w|, so that the loss
@@ -29,7 +28,7 @@ def logistic_optimum(means: NDArray[np.float64], mixture: NDArray[np.float64]) -
     signs = np.array([-1.0, 1.0])
     shares = 0.5 * mixture[:, None, None] * weights
 
-    def loss(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def loss(parameters: Floats) -> tuple[float, Floats]:
         w, b = parameters[:d], parameters[d]
         size = float(np.sqrt(w @ w)) + 1e-300
         margins = signs[:, None] * ((means @ w + b)[:, :, None] + size * nodes)
@@ -44,7 +43,7 @@ def logistic_optimum(means: NDArray[np.float64], mixture: NDArray[np.float64]) -
     return found.x[:d], float(found.x[d])
 
 
-def fair_mixture(risks: Callable[[NDArray[np.float64]], NDArray[np.float64]], groups: int) -> NDArray[np.float64]:
+def fair_mixture(risks: Callable[[Floats], Floats], groups: int) -> Floats:
     """Return the mixture (m,) with the smallest max_z risks(mixture)_z.
 
     Two groups: the root of the difference of their risks along the segment, or its better end. More: Nelder-Mead
@@ -66,7 +65,7 @@ def fair_mixture(risks: Callable[[NDArray[np.float64]], NDArray[np.float64]], gr
         share = float(brentq(gap, edge, 1.0 - edge, xtol=1e-9))
         return np.array([share, 1.0 - share])
 
-    def worst(free: NDArray[np.float64]) -> float:
+    def worst(free: Floats) -> float:
         return float(risks(_softmax(free)).max())
 
     starts = [np.zeros(groups), *(2.0 * np.eye(groups))]
@@ -75,6 +74,6 @@ def fair_mixture(risks: Callable[[NDArray[np.float64]], NDArray[np.float64]], gr
     return _softmax(min(tries, key=lambda result: float(result.fun)).x)
 
 
-def _softmax(free: NDArray[np.float64]) -> NDArray[np.float64]:
+def _softmax(free: Floats) -> Floats:
     powers = np.exp(free - free.max())
     return np.asarray(powers / powers.sum())

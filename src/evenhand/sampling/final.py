@@ -6,9 +6,9 @@ import copy
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, wanted
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.rng import generator
 from evenhand.sampling.certification import Certification
 from evenhand.sampling.models.classifier import Classifier
@@ -20,15 +20,13 @@ from evenhand.sampling.pools.examples import Told
 from evenhand.sampling.pools.pools import ArrayPool
 from evenhand.sampling.reweighting import minimax_reweighting
 
-__all__ = ["Collected", "final_classifier", "fresh_risks", "named_columns", "uniform_draw"]
-
 STREAM = 2
 """The stream of a sampler's seed that draws uniformly."""
 
 
 class _Collected(NamedTuple):
     model: Any
-    mixture: NDArray[np.float64]
+    mixture: Floats
     rounds: int
     labels: int
     cost: float
@@ -104,9 +102,7 @@ def fresh_risks(model: Any, pool: ArrayPool, drawn: Any, loss: Loss = "zero_one"
     return check.risks.drop(columns="verdict")
 
 
-def uniform_draw(
-    sampler: Any, pool: ArrayPool, cost: float, *, reweighted: bool = False
-) -> tuple[Any, NDArray[np.int64]]:
+def uniform_draw(sampler: Any, pool: ArrayPool, cost: float, *, reweighted: bool = False) -> tuple[Any, Ints]:
     """Return the final model that a sampler would have of rows which are drawn uniformly from the whole pool, until
     they cost as much; and the rows.
     """

@@ -7,17 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.arguments import real
 from evenhand.data.groupings import Grouping
 from evenhand.data.rows import in_step
 from evenhand.extras import optional
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label
 from evenhand.sampling.models.losses import BOUNDED, Loss
 from evenhand.sampling.pools.labels import as_predicted, grouped
-from evenhand.sampling.problem import checked_number
-
-__all__ = ["confidence_sequence", "fairness_report", "risk_table"]
 
 
 def confidence_sequence(total: float, n: int, *, delta: float = 0.05) -> tuple[float, float]:
@@ -46,7 +44,7 @@ def confidence_sequence(total: float, n: int, *, delta: float = 0.05) -> tuple[f
     from scipy.optimize import brentq
     from scipy.special import betaln
 
-    checked_number("delta", delta, 1e-300, high=1.0)
+    real("delta", delta, low=1e-300, high=1.0)
     if n == 0:
         return 0.0, 1.0
     hits, misses = float(total), float(n - total)
@@ -62,12 +60,7 @@ def confidence_sequence(total: float, n: int, *, delta: float = 0.05) -> tuple[f
 
 
 def risk_table(
-    groups: tuple[Label, ...],
-    training: NDArray[np.int64],
-    sums: NDArray[np.float64],
-    counts: NDArray[np.int64],
-    loss: Loss,
-    delta: float = 0.05,
+    groups: tuple[Label, ...], training: Ints, sums: Floats, counts: Ints, loss: Loss, delta: float = 0.05
 ) -> Any:
     """Return a data frame by group: `training`, `validation`, `risk`, `low`, `high`; NaN where nothing counted
     yet.

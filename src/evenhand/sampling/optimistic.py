@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels import sampling
+from evenhand.kernels.arrays import Bools, Floats
 from evenhand.kernels.compose import entry
 from evenhand.policy.conversation import locked
 from evenhand.protocol import Label
@@ -26,12 +27,10 @@ from evenhand.registry import register
 from evenhand.rng import Seed
 from evenhand.sampling.bounds import theory_bounds, vc_deviation
 from evenhand.sampling.models.losses import Loss
-from evenhand.sampling.problem import Groups, checked_number
+from evenhand.sampling.problem import Groups
 from evenhand.sampling.sampler import Costs, Sampler
 from evenhand.sampling.worlds import SyntheticModel1, SyntheticModel2
 from evenhand.saving.saved import fill
-
-__all__ = ["OptimisticSampler", "checked_ties"]
 
 WINDOW = 20
 """How many of a group's last accuracies the trend looks at."""
@@ -98,8 +97,8 @@ class OptimisticSampler(Sampler):
         seed: Seed = None,
     ) -> None:  # fmt: skip
         super().__init__(groups, model, batch, warmup, forced, loss, costs, budget, classes, validation_rows, seed)
-        self.exploration = checked_number("exploration", exploration, 0.0)
-        self.trend = checked_number("trend", trend, 0.0)
+        self.exploration = real("exploration", exploration, low=0.0)
+        self.trend = real("trend", trend, low=0.0)
         self.ties = checked_ties(ties)
         if trend_series not in ("own", "every"):
             raise ArgumentError(wanted("trend_series", "'own' or 'every'", trend_series))
@@ -109,16 +108,16 @@ class OptimisticSampler(Sampler):
             what, mend = "vc_dimension= or deviation=, one of them", "d + 1 features for a linear class"
             raise ArgumentError(wanted("bound", what, bound, mend))
         self.trend_series, self.bound, self.deviation = trend_series, bound, deviation
-        self.vc_dimension = None if vc_dimension is None else checked_number("vc_dimension", vc_dimension, 1.0)
-        self.C = checked_number("C", C, 0.0)
-        self.delta = checked_number("delta", delta, 1e-300, high=1.0)
+        self.vc_dimension = None if vc_dimension is None else real("vc_dimension", vc_dimension, low=1.0)
+        self.C = real("C", C, low=0.0)
+        self.delta = real("delta", delta, low=1e-300, high=1.0)
         m = len(self.groups)
         self._bounds = np.zeros(m)
         self._history, self._lengths = np.zeros((m, WINDOW)), np.zeros(m, np.int64)
 
     @property
     @locked
-    def upper_bounds(self) -> NDArray[np.float64]:
+    def upper_bounds(self) -> Floats:
         """The bounds U (m,) that the next choice looks at; infinite where a risk is not known yet."""
         sums, counts = self.validation_losses()
         samples = np.maximum(self._asked, 0)
@@ -131,7 +130,7 @@ class OptimisticSampler(Sampler):
     def _vc(self, n: float) -> float:
         return vc_deviation(n, dimension=self.vc_dimension or 1.0, groups=len(self.groups), delta=self.delta)
 
-    def select(self, available: NDArray[np.bool_]) -> tuple[int, str]:
+    def select(self, available: Bools) -> tuple[int, str]:
         """Return the available group with the largest bound."""
         bounds = self.upper_bounds
         index = _largest(bounds, available, TIES[self.ties], self._asked, self._cost, self._stream)

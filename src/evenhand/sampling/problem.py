@@ -11,29 +11,18 @@ NeurIPS 2021.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.arguments import as_float, is_whole
+from evenhand.arguments import real
 from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted, wanted_one_of
 from evenhand.frames import frame_or_value
+from evenhand.kernels.arrays import Floats
 from evenhand.labels import by_label
 from evenhand.protocol import Label, find_label
-
-__all__ = [
-    "MOST",
-    "Draw",
-    "Groups",
-    "checked_number",
-    "checked_rows",
-    "checked_whole",
-    "group_index",
-    "per_group",
-]
 
 Groups = int | Sequence[Label]
 """A number of groups, or their labels."""
@@ -86,39 +75,7 @@ def group_index(groups: tuple[Label, ...], draw: Draw) -> int:
     raise UnknownArmError(wanted_one_of("draw", groups, draw.group, what="a draw of one of the groups"))
 
 
-def checked_number(name: str, value: Any, low: float, *, high: float = math.inf, mend: str = "") -> float:
-    """Return a finite number in [low, high] as a float.
-
-    Raises
-    ------
-    ArgumentError
-        If it is anything else.
-    """
-    number = as_float(value)
-    if low <= number <= high and math.isfinite(number):
-        return number
-    inside = f"a finite number >= {low:g}" if math.isinf(high) else f"a number in [{low:g}, {high:g}]"
-    inside = "a finite number" if math.isinf(low) else inside
-    raise ArgumentError(wanted(name, inside, value, mend))
-
-
-def checked_whole(name: str, value: Any, low: int) -> int:
-    """Return a whole number >= low.
-
-    Raises
-    ------
-    ArgumentError
-        If it is anything else.
-    """
-    if is_whole(value) and low <= value <= MOST:
-        return int(value)
-    inside = f"a whole number >= {low}" if not isinstance(value, int) or value <= MOST else f"at most {MOST}"
-    raise ArgumentError(wanted(name, inside, value))
-
-
-def per_group(
-    name: str, values: Mapping[Label, float] | Sequence[float], groups: tuple[Label, ...]
-) -> NDArray[np.float64]:
+def per_group(name: str, values: Mapping[Label, float] | Sequence[float], groups: tuple[Label, ...]) -> Floats:
     """Return one number >= 0 for each group (m,), given as a dict by label or a list in the order of the groups.
 
     >>> per_group("costs", {"b": 2.0, "a": 1.0}, ("a", "b"))
@@ -145,7 +102,7 @@ def per_group(
         numbers = given
     if len(numbers) != len(groups):
         raise ArgumentError(wanted(name, f"{len(groups)} numbers, one for each group", values))
-    return np.array([checked_number(f"{name}[{label!r}]", v, 0.0) for label, v in zip(groups, numbers, strict=True)])
+    return np.array([real(f"{name}[{label!r}]", v, low=0.0) for label, v in zip(groups, numbers, strict=True)])
 
 
 def checked_rows(X: Any, shape: tuple[int, ...] | None, count: int, *, keep: bool = False) -> NDArray[Any]:

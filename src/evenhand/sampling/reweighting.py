@@ -19,14 +19,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arguments import real, whole
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, wanted
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.sampling.models.logistic import LogisticModel
 from evenhand.sampling.models.losses import BOUNDED, Loss, checked_loss, row_losses
 from evenhand.sampling.pools.labels import checked_labels, grouped
-from evenhand.sampling.problem import checked_number, checked_whole
-
-__all__ = ["Reweighted", "minimax_reweighting"]
+from evenhand.sampling.problem import MOST
 
 
 class Reweighted(NamedTuple):
@@ -41,8 +41,8 @@ class Reweighted(NamedTuple):
     """
 
     model: LogisticModel
-    weights: NDArray[np.float64]
-    errors: NDArray[np.float64]
+    weights: Floats
+    errors: Floats
 
 
 def minimax_reweighting(
@@ -83,8 +83,8 @@ def minimax_reweighting(
 
     Source: Diana, Gill, Kearns, Kenthapadi, Roth (2021), Algorithm 1.
     """
-    checked_whole("rounds", rounds, 1)
-    checked_number("step", step, 0.0)
+    whole("rounds", rounds, low=1, high=MOST)
+    real("step", step, low=0.0)
     X, y, group = in_step(("X", X), ("y", y), ("group", group))
     loss = checked_loss(loss)
     game = _Game(X, y, grouped(group, "group")[1], C, loss)
@@ -111,7 +111,7 @@ def minimax_reweighting(
 class _Game:
     """The learner's side: logistic regression, refitted from where it is, and the groups' risks under the fit."""
 
-    def __init__(self, X: Any, y: Any, index: NDArray[np.int64], C: float, loss: Loss) -> None:
+    def __init__(self, X: Any, y: Any, index: Ints, C: float, loss: Loss) -> None:
         labels = checked_labels(y)
         if len(set(labels)) != 2:
             raise ArgumentError(wanted("y", "two different labels", sorted(set(labels), key=str)))
@@ -125,7 +125,7 @@ class _Game:
         self.counts = np.bincount(index[self._counted], minlength=int(index.max()) + 1)
         """Of each group (m,), the rows that count in the loss."""
 
-    def played(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def played(self, weights: Floats) -> Floats:
         """Fit under weights of the groups (m,) and return their risks (m,), NaN where no row counts."""
         each = weights * self.counts.sum() / np.maximum(self.counts, 1)
         self.model.fit_codes(self._X, self._codes, np.where(self._counted, each[self._index], 1.0))

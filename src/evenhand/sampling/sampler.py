@@ -14,12 +14,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.arguments import real, whole
 from evenhand.data.groupings import least_rows
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ExhaustedError, UnknownArmError, wanted, wanted_one_of
 from evenhand.kernels import sampling
+from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.kernels.compose import entry
 from evenhand.policy.conversation import locked
 from evenhand.protocol import Label, arm_labels, find_label
@@ -32,10 +33,8 @@ from evenhand.sampling.models.losses import Loss
 from evenhand.sampling.models.models import raise_named
 from evenhand.sampling.models.trainer import Trainer
 from evenhand.sampling.pools.rows import Rows
-from evenhand.sampling.problem import Draw, Groups, checked_number, checked_whole, per_group
+from evenhand.sampling.problem import MOST, Draw, Groups, per_group
 from evenhand.saving.saved import fill
-
-__all__ = ["Costs", "Sampler"]
 
 Costs = Mapping[Label, float] | Sequence[float] | None
 SAFE = ("", "warm-up: every group in turn", "forced exploration: few samples so far")
@@ -60,15 +59,15 @@ class Sampler(Drawing):
         super().__init__()
         self.groups = arm_labels(groups, "groups")
         m = len(self.groups)
-        self.batch = checked_whole("batch", batch, 1)
-        self.warmup = None if warmup is None else checked_whole("warmup", warmup, 1)
-        self.forced = None if forced is None else checked_number("forced", forced, 0.0, high=1.0)
+        self.batch = whole("batch", batch, low=1, high=MOST)
+        self.warmup = None if warmup is None else whole("warmup", warmup, low=1, high=MOST)
+        self.forced = None if forced is None else real("forced", forced, low=0.0, high=1.0)
         self.costs = (
             None
             if costs is None
             else dict(zip(self.groups, per_group("costs", costs, self.groups).tolist(), strict=True))
         )
-        self.budget = None if budget is None else checked_number("budget", budget, 0.0)
+        self.budget = None if budget is None else real("budget", budget, low=0.0)
         self.seed = draw_seed(seed)
         self._trainer = Trainer(self.groups, model, loss, classes, validation_rows, child(self.seed, 1))
         self.classes = None if classes is None else self._trainer.classes
@@ -87,7 +86,7 @@ class Sampler(Drawing):
         self._part: dict[int, int] = {}
         self._notes: list[str] = []
 
-    def select(self, available: NDArray[np.bool_]) -> tuple[int, str]:
+    def select(self, available: Bools) -> tuple[int, str]:
         """Return the index of the group to draw next and why."""
         raise NotImplementedError
 
@@ -119,7 +118,7 @@ class Sampler(Drawing):
         self.spent += count * float(self._cost[index])
         return self._draw(self.round, index, count, why)
 
-    def _selected(self, available: NDArray[np.bool_]) -> tuple[int, str]:
+    def _selected(self, available: Bools) -> tuple[int, str]:
         before = self._stream.copy()
         try:
             return self.select(available)
@@ -128,7 +127,7 @@ class Sampler(Drawing):
             raise_named(self._trainer.model, error)
             raise
 
-    def _first(self, available: NDArray[np.bool_]) -> tuple[int, str] | None:
+    def _first(self, available: Bools) -> tuple[int, str] | None:
         xi = -1.0 if self.forced is None else self.forced
         index, why = _safe_start(self._draws, self._asked, available, self._first_rounds, xi)
         return (index, SAFE[why]) if why else None
@@ -187,7 +186,7 @@ class Sampler(Drawing):
         """
         ticket, ((_, _, index, count),) = self._ticket(draw)
         told = self._trainer.checked(X, y, count - self._part.get(ticket, 0))
-        if checked_whole("trains", trains, 0) > len(told.X):
+        if whole("trains", trains, low=0, high=MOST) > len(told.X):
             raise ArgumentError(wanted("trains", f"at most the {len(told.X)} rows told", trains))
         self._trainer.learn(told._replace(trains=trains), index, self.learned)
         self.labels += len(told.X)
@@ -206,7 +205,7 @@ class Sampler(Drawing):
             If these are more rows than the draw still waits for.
         """
         ticket, ((_, _, index, count),) = self._ticket(draw)
-        rows = checked_whole("training", training, 0) + checked_whole("validation", validation, 0)
+        rows = whole("training", training, low=0, high=MOST) + whole("validation", validation, low=0, high=MOST)
         left = count - self._part.get(ticket, 0)
         if rows > left:
             raise ArgumentError(wanted("draw", f"at most the {left} rows that are open", rows))
@@ -356,7 +355,7 @@ class Sampler(Drawing):
 
     @property
     @locked
-    def mixture(self) -> NDArray[np.float64]:
+    def mixture(self) -> Floats:
         """The proportions (m,) of the groups among the training rows."""
         return self.training.by_group / max(1, self.training.count)
 
@@ -388,7 +387,7 @@ class Sampler(Drawing):
         return table
 
     @locked
-    def validation_losses(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def validation_losses(self) -> tuple[Floats, Ints]:
         """Return the summed losses (m,) of the current model on each group's validation rows, and how many rows
         counted (m,).
         """

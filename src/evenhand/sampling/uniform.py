@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.errors import SharesError, wanted
 from evenhand.kernels import sampling
+from evenhand.kernels.arrays import Bools
 from evenhand.kernels.compose import entry
 from evenhand.protocol import Label
 from evenhand.registry import register
@@ -18,8 +18,6 @@ from evenhand.sampling.models.losses import Loss
 from evenhand.sampling.problem import Groups, per_group
 from evenhand.sampling.sampler import Costs, Sampler
 from evenhand.sampling.worlds import SyntheticModel1
-
-__all__ = ["ProportionalSampler", "UniformSampler"]
 
 
 @register("sampling/uniform")
@@ -55,7 +53,7 @@ class UniformSampler(Sampler):
     ) -> None:  # fmt: skip
         super().__init__(groups, model, batch, 1, None, loss, costs, budget, classes, validation_rows, seed)
 
-    def select(self, available: NDArray[np.bool_]) -> tuple[int, str]:
+    def select(self, available: Bools) -> tuple[int, str]:
         """Return the available group with the fewest draws."""
         return int(np.where(available, self._draws, np.iinfo(np.int64).max).argmin()), "every group in turn"
 
@@ -105,7 +103,7 @@ class ProportionalSampler(Sampler):
             raise SharesError(wanted("proportions", "at least one above 0", proportions))
         self.proportions = dict(zip(self.groups, self._weights.tolist(), strict=True))
 
-    def select(self, available: NDArray[np.bool_]) -> tuple[int, str]:
+    def select(self, available: Bools) -> tuple[int, str]:
         """Return an available group drawn by its weight; where all weights left are 0, the groups alike."""
         weights = self._weights if (self._weights * available).sum() > 0 else np.ones(len(self.groups))
         return _drawn(weights, available, self._stream), "drawn as often as the population has it"

@@ -15,17 +15,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenhand.arguments import as_floats
+from evenhand.arguments import as_floats, whole
 from evenhand.errors import ArgumentError, wanted
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import generator
 from evenhand.sampling.fair_mixture import fair_mixture, logistic_optimum
-from evenhand.sampling.problem import Draw, checked_whole, group_index
-
-__all__ = ["SyntheticModel1", "SyntheticModel2"]
+from evenhand.sampling.problem import MOST, Draw, group_index
 
 INSTANCES: dict[str, dict[Label, list[list[float]]]] = {
     "I": {"u": [[-2.0, 2.0], [2.0, -2.0]], "v": [[-1.0, -1.0], [1.0, 1.0]]},
@@ -47,11 +45,11 @@ class Synthetic:
         """Begin a round; it shows nothing."""
         return ()
 
-    def respond(self, ticket: Draw) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def respond(self, ticket: Draw) -> tuple[Floats, Ints]:
         """Return (X, y) for a draw."""
         return self.sample(group_index(self.groups, ticket), ticket.count, self._rng)
 
-    def sample(self, group: int, count: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def sample(self, group: int, count: int, rng: np.random.Generator) -> tuple[Floats, Ints]:
         """Return features (count, d) and labels (count,) of the group with this index."""
         raise NotImplementedError
 
@@ -94,12 +92,12 @@ class SyntheticModel1(Synthetic):
             raise ArgumentError(wanted("means", "two vectors of one dimension for each group", means))
         self.reset(0)
 
-    def sample(self, group: int, count: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def sample(self, group: int, count: int, rng: np.random.Generator) -> tuple[Floats, Ints]:
         """Return features (count, d) and labels (count,) of the group with this index."""
-        y = rng.integers(2, size=checked_whole("count", count, 0))
+        y = rng.integers(2, size=whole("count", count, low=0, high=MOST))
         return rng.standard_normal((count, self.means.shape[2])) + self.means[group][y], y
 
-    def population_risk(self, coef: Any, intercept: float) -> NDArray[np.float64]:
+    def population_risk(self, coef: Any, intercept: float) -> Floats:
         """Return the error probability (m,) of the classifier "1 where coef.x + intercept > 0" in each group.
 
         It is the mean of Phi((coef.mu_0z + intercept) / |coef|) and Phi(-(coef.mu_1z + intercept) / |coef|).
@@ -113,13 +111,13 @@ class SyntheticModel1(Synthetic):
         margins = (self.means @ w + float(np.squeeze(intercept))) / size
         return np.asarray(0.5 * (ndtr(margins[:, 0]) + ndtr(-margins[:, 1])))
 
-    def classifier(self, mixture: Sequence[float] | NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    def classifier(self, mixture: Sequence[float] | Floats) -> tuple[Floats, float]:
         """Return (coef (d,), intercept): the population minimiser of the logistic loss under a mixture (m,) of the
         groups.
         """
         return logistic_optimum(self.means, np.asarray(mixture, dtype=np.float64))
 
-    def fair_mixture(self) -> NDArray[np.float64]:
+    def fair_mixture(self) -> Floats:
         """Return pi* (m,): the mixture whose logistic classifier has the smallest worst-group risk, found by search.
 
         For two groups with mu_1z = -mu_0z at right angles, pi*(u) = |mu_v|^2 / (|mu_u|^2 + |mu_v|^2).
@@ -171,9 +169,9 @@ class SyntheticModel2(Synthetic):
     def __init__(self) -> None:
         self.reset(0)
 
-    def sample(self, group: int, count: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def sample(self, group: int, count: int, rng: np.random.Generator) -> tuple[Floats, Ints]:
         """Return features (count, 2) and labels (count,) of the group with this index."""
-        y = rng.integers(2, size=checked_whole("count", count, 0))
+        y = rng.integers(2, size=whole("count", count, low=0, high=MOST))
         if group == 0:
             first = self.starts[y] + self.length * rng.random(count)
             return np.column_stack([first, np.zeros(count)]), y
@@ -182,7 +180,7 @@ class SyntheticModel2(Synthetic):
         X[:, 0] *= 2 * y - 1
         return X @ self.rotation.T, y
 
-    def population_risk(self, coef: Any, intercept: float) -> NDArray[np.float64]:
+    def population_risk(self, coef: Any, intercept: float) -> Floats:
         """Return the error probability (2,) of the classifier "1 where coef.x + intercept > 0" in each group."""
         from scipy.special import ndtr
 

@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["can_hold", "pack", "unpack"]
-
 _DTYPE = re.compile(r"\|(b1|[iu]1|S\d+)|<([iufc]\d+|U\d+|[Mm]8(\[\w+\])?)", re.ASCII)
 
 

@@ -17,8 +17,6 @@ import numpy as np
 from evenhand.errors import ArgumentError, StateFileError
 from evenhand.saving.buffers import can_hold
 
-__all__ = ["described", "rebuilt"]
-
 PLAIN = (type(None), bool, int, float, str, bytes)
 HOLDERS = {
     "builtins": {"bool", "complex", "dict", "float", "frozenset", "int", "list", "object", "range", "set", "slice"}

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from evenhand.errors import StateFileError, wanted
 
-__all__ = ["fill", "packed", "unpacked"]
-
 
 def fill(own: NDArray[Any], saved: NDArray[Any], name: str) -> None:
     """Write a saved array into one of the same type and shape.

@@ -27,8 +27,6 @@ from evenhand import registry
 from evenhand.errors import ArgumentError, EvenhandError, StateFileError, wanted
 from evenhand.saving.buffers import can_hold, pack, unpack
 
-__all__ = ["FORMAT", "from_bytes", "load", "save", "to_bytes", "write"]
-
 FORMAT = 1
 LARGE = 1_000_000
 """Arrays of more bytes are compressed where a sample shrinks; weights hardly do, and it takes half a minute."""

@@ -20,8 +20,6 @@ from evenhand.service.routes.write_routes import WRITE_ENDPOINTS
 from evenhand.service.sessions import Sessions
 from evenhand.studies import Store
 
-__all__ = ["ENDPOINTS", "create_app"]
-
 READING, CHANGING = 30.0, 600.0
 """Seconds in which a read of the store is answered, and what may take long: a change, an audit, a table."""
 

@@ -15,8 +15,6 @@ from evenhand.service.jobs import run_detached
 from evenhand.studies.keys import ALLOWED, Key, Ring, Role, passing_key, read_keys
 from evenhand.studies.store.store import Store
 
-__all__ = ["DOING", "Guard"]
-
 DOING: dict[Role, str] = {"decide": "deciding", "report": "reporting", "read": "reading"}
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="evenhand"'}
 

@@ -8,9 +8,6 @@ from starlette.types import Receive, Scope
 
 from evenhand.service.errors import Refusal
 
-__all__ = ["header", "read_body"]
-
-
 BODY_SECONDS = 60.0
 """The time in which the whole body of a request must arrive."""
 

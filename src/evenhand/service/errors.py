@@ -13,8 +13,6 @@ from evenhand import errors
 from evenhand.errors import ArgumentError, EvenhandError, TicketError, wanted
 from evenhand.service.schemas.request_schemas import EXPECTED
 
-__all__ = ["NAMES", "STATUS", "Refusal", "envelope", "from_validation", "refusal_of"]
-
 STATUS: dict[type[EvenhandError], int] = {
     errors.UnknownStudyError: 404,
     errors.UnknownTicketError: 404,

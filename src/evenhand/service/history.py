@@ -16,8 +16,6 @@ from evenhand.studies.files import flat
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CONTENT", "export_log"]
-
 Format = Literal["csv", "parquet", "json"]
 KINDS: dict[Format, str] = {
     "csv": "text/csv; charset=utf-8",

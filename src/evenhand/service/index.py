@@ -12,8 +12,6 @@ from evenhand.protocol import find_label
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import reason_code
 
-__all__ = ["Index"]
-
 
 class Index:
     """The index; it follows the log, whose tickets are numbered without gaps."""

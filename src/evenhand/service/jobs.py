@@ -13,8 +13,6 @@ from typing import Any, TypeVar
 
 from evenhand.service.errors import Refusal
 
-__all__ = ["Lane", "run_detached", "spawn"]
-
 T = TypeVar("T")
 
 

@@ -9,9 +9,6 @@ from typing import Any, BinaryIO
 import orjson
 import structlog
 
-__all__ = ["json_log", "uvicorn_logging"]
-
-
 PROCESSORS: list[Any] = [
     structlog.processors.add_log_level,
     structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),

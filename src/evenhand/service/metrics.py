@@ -13,8 +13,6 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from evenhand.studies.statistics.gauges import GAUGES
 
-__all__ = ["Metrics", "StudyGauges"]
-
 MOST = 100
 """Studies with a label of their own; further ones are counted under "other"."""
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)

@@ -17,8 +17,6 @@ from evenhand.service.bodies import header
 from evenhand.service.errors import Refusal, refusal_of
 from evenhand.service.metrics import Metrics
 
-__all__ = ["Middleware"]
-
 SECURITY = [
     (
         b"content-security-policy",

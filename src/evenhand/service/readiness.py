@@ -10,8 +10,6 @@ from evenhand.errors import StoreError
 from evenhand.service.jobs import run_detached
 from evenhand.studies import Store
 
-__all__ = ["Readiness"]
-
 
 class Readiness:
     """Tries a write to the store, at most once in `age` seconds however often it is called.

@@ -15,8 +15,6 @@ from starlette.types import ASGIApp, Send
 
 from evenhand.service.jobs import run_detached
 
-__all__ = ["JSON", "LARGE", "as_json", "compress", "send_json"]
-
 JSON = "application/json"
 OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
 LARGE = 2**16

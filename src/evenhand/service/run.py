@@ -21,8 +21,6 @@ from evenhand.studies.keys import add_key, list_keys, new_key
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-__all__ = ["options", "serve", "worker"]
-
 SETTINGS = "EVENHAND_SERVE"
 """The environment variable that tells workers what to serve."""
 NEEDED = (

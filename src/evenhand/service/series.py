@@ -10,8 +10,6 @@ from evenhand.service.sessions import Session
 from evenhand.studies.log.codec import moment as time_of
 from evenhand.studies.statistics.statistics import Moment, Statistics
 
-__all__ = ["close_up", "series_of"]
-
 SERIES = 50_000
 """The most labels times rounds of one series: with many labels there are fewer rounds."""
 

@@ -22,8 +22,6 @@ from evenhand.studies.creation import NAME
 from evenhand.studies.statistics.statistics import Statistics
 from evenhand.studies.statistics.summaries import begin, keep
 
-__all__ = ["Session", "Sessions", "warm_up"]
-
 T = TypeVar("T")
 
 READERS = 4

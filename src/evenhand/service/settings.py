@@ -10,8 +10,6 @@ from typing import Any
 
 from evenhand.errors import ArgumentError, TableError, wanted, wanted_one_of
 
-__all__ = ["KINDS", "read_password", "read_settings"]
-
 KINDS: dict[str, type] = {
     "store": str,
     "password_file": str,

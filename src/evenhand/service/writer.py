@@ -12,8 +12,6 @@ from typing import Any, Protocol
 from evenhand.errors import EvenhandError
 from evenhand.service.errors import Refusal
 
-__all__ = ["Performer", "Writer"]
-
 FEW = 10
 """Operations of a request for which a tenth of the queue is kept free of batches."""
 

@@ -17,8 +17,6 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.similarity.metric import EQUAL
 from evenhand.similarity.verdicts import Verdict
 
-__all__ = ["Suspect", "checked_auditor", "ranked", "suspects"]
-
 
 class Belief(Protocol):
     """What a metric learner says here of what it believes."""

@@ -16,8 +16,6 @@ from evenhand.arguments import real, whole, yes_or_no
 from evenhand.similarity.oracles import checked_matrix
 from evenhand.similarity.reading import MOST_INDIVIDUALS
 
-__all__ = ["regret_bound", "violations_bound"]
-
 
 def violations_bound(A: ArrayLike, *, individuals: int, precision: float, many: bool = False) -> float:
     """Return k^2 d^2 log(d ||A'A||_F / epsilon), another k for many choices: violations above epsilon, with

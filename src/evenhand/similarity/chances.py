@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, wanted
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.rng import Seed, draw_seed, generator
 from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.program import solved
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["Chances", "fair_chances"]
 
 MOST_DIFFERENT = 2_000
 """The most people who differ: the program looks at each pair of them again and again, which takes minutes then."""
@@ -40,7 +38,7 @@ class Chances(NamedTuple):
     notes : what a reader must know.
     """
 
-    chances: NDArray[np.float64]
+    chances: Floats
     places: int
     mean: float
     best: float
@@ -48,7 +46,7 @@ class Chances(NamedTuple):
     unknown: pd.DataFrame
     notes: list[str]
 
-    def draw(self, seed: Seed = None) -> NDArray[np.int64]:
+    def draw(self, seed: Seed = None) -> Ints:
         """Return the rows (places,) that are chosen when everybody has their chance, by systematic sampling of the
         people in a random order."""
         draws = generator(draw_seed(seed))
@@ -58,9 +56,7 @@ class Chances(NamedTuple):
         return np.sort(order[np.searchsorted(ends, marks, side="right").clip(max=order.size - 1)])
 
 
-def fair_chances(
-    metric: DistanceLearner, people: NDArray[np.float64], rewards: NDArray[np.float64], places: int, notes: list[str]
-) -> Chances:
+def fair_chances(metric: DistanceLearner, people: Floats, rewards: Floats, places: int, notes: list[str]) -> Chances:
     """Return the chances with the highest mean reward under which no two people (n, d) differ by more than the lower
     end of their distance, with these notes and those on what is known.
 
@@ -92,7 +88,7 @@ def fair_chances(
     return Chances(chances, places, mean, float(best.mean()), float(rewards.mean()), unknown, notes)
 
 
-def _distances(metric: DistanceLearner, people: NDArray[np.float64]) -> NDArray[np.float64]:
+def _distances(metric: DistanceLearner, people: Floats) -> Floats:
     """Return the ends (low, high) of all distances, each (k, k).
 
     A distance depends on the difference of two people alone, and tables of whole numbers have few of these: each is

@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from evenhand.kernels.arrays import Floats
 from evenhand.similarity.metric_state import MetricState
 from evenhand.similarity.verdicts import Verdict
-
-__all__ = ["clashing", "disputed"]
 
 YIELDS = 1e-9
 """A verdict that must yield by less than this in d^2, or has a smaller price, is not concerned."""
@@ -93,7 +92,7 @@ class _Program:
     def __init__(self, metric: MetricState, radius: float) -> None:
         self._rows, self._columns, self._scales = metric.rows, metric.columns, metric.scales
         self._tolerance, self._radius = metric.tolerance, radius
-        self._facts: list[NDArray[np.float64]] = []
+        self._facts: list[Floats] = []
 
     def excess(self, parts: Sequence[Sequence[Verdict]]) -> tuple[float, list[int]]:
         """Return how far the verdicts must yield in all, and the numbers of the parts that have a price."""
@@ -101,9 +100,7 @@ class _Program:
         owners = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
         return float(slack.sum()), np.unique(owners[prices > YIELDS]).tolist()
 
-    def yielding(
-        self, verdicts: Sequence[Verdict], weights: ArrayLike
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def yielding(self, verdicts: Sequence[Verdict], weights: ArrayLike) -> tuple[Floats, Floats]:
         """Return how far each verdict must yield so that a metric agrees with all, and the price of each, both (n,)."""
         from scipy.optimize import linprog
         from scipy.sparse import block_array, csc_array, eye_array
@@ -130,11 +127,11 @@ class _Program:
             if len(facts) >= MOST_FACTS or not self._learned(found.x[:m]):
                 return found.x[m:], -found.ineqlin.marginals[:n]
 
-    def _directions(self, away: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _directions(self, away: Floats) -> Floats:
         """Return the coordinates of zz' for each row z."""
         return self._scales * away[:, self._rows] * away[:, self._columns]
 
-    def _learned(self, coordinates: NDArray[np.float64]) -> bool:
+    def _learned(self, coordinates: Floats) -> bool:
         """Add the directions in which a metric would have negative squares; return whether there are any."""
         d = int(self._rows.max()) + 1
         entries, times = np.zeros((d, d)), np.zeros((d, d))

@@ -8,22 +8,24 @@ from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from evenhand.arguments import one_of, real, whole, yes_or_no
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ContextError, VerdictError, wanted
 from evenhand.frames import frame_or_value
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.flatten import flat
 from evenhand.kernels.flatten import names as flat_names
 from evenhand.labels import in_columns, in_order
-from evenhand.policy.conversation import Conversation, locked, untaught
+from evenhand.parameters import untaught
+from evenhand.policy.conversation import Conversation, locked
 from evenhand.protocol import Decision
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.saving.saved import fill
 from evenhand.similarity.auditors import Suspect, checked_auditor
 from evenhand.similarity.gradual import RoundKernels, round_kernels
-from evenhand.similarity.learner import DistanceLearner, Verdict
+from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.metric import CONTRADICTED, EQUAL, MOVED, TAUGHT
 from evenhand.similarity.moments import MomentDistance
 from evenhand.similarity.posterior import PosteriorDistance
@@ -40,8 +42,7 @@ from evenhand.similarity.reading import (
 from evenhand.similarity.robust import ANNOUNCEMENT, robust_belief
 from evenhand.similarity.rule import ALL, EXPLICIT, FIRST, RuleParams, new_state, resized
 from evenhand.similarity.scale import Scale, checked_scale
-
-__all__ = ["Lipschitz", "OnContradiction", "Silence"]
+from evenhand.similarity.verdicts import Verdict
 
 DRAWN, NOBODY = "drawn from the round's fair distribution", "nobody: the fair distribution leaves probability unused"
 OnContradiction = Literal["robust", "refuse"]
@@ -283,7 +284,7 @@ class Lipschitz(Conversation):
         return float(self._state.certificate[0])
 
     @locked
-    def distances(self, contexts: ArrayLike) -> NDArray[np.float64]:
+    def distances(self, contexts: ArrayLike) -> Floats:
         """Return what the policy believes of the distances between individuals: (low, guess, high), each (k, k)."""
         shown, _ = self._read(contexts)
         table = np.zeros((3, len(shown), len(shown)))
@@ -410,7 +411,7 @@ class Lipschitz(Conversation):
         self._adopt(belief)
         self._exact = begun.fresh()
 
-    def _learn_verdicts(self, ticket: Ticket, said: NDArray[np.int64], auditor: str | None) -> None:
+    def _learn_verdicts(self, ticket: Ticket, said: Ints, auditor: str | None) -> None:
         k = len(said)
         self.metric.make_room(2 * k * k)
         before = self.metric.copied_arrays()
@@ -443,7 +444,7 @@ class Lipschitz(Conversation):
                 heard = Verdict(0, shown[i], shown[j], float(gaps[i, j]), False, number, auditor)
                 self.metric.log.record(heard, idle=not isinstance(self.metric, PosteriorDistance))
 
-    def _silent(self, said: NDArray[np.int64]) -> bool:
+    def _silent(self, said: Ints) -> bool:
         """Return whether the pairs that were not named count as answers that are kept.
 
         Nothing is wrong where every verdict is trusted: what follows from the others then need not be kept.
@@ -478,7 +479,7 @@ class Lipschitz(Conversation):
         """Return what a round shows as the policy reads it, equal for two rounds that show the same."""
         return self._read(contexts)[0].tolist()
 
-    def _read(self, contexts: Any) -> tuple[NDArray[np.float64], list[str] | None]:
+    def _read(self, contexts: Any) -> tuple[Floats, list[str] | None]:
         """Return contexts (k, d), and the order of their columns: of data frames that of the first one."""
         table, columns = in_columns(frame_or_value(contexts, "contexts"), self._columns, "contexts")
         return read_contexts(table, self.dimension, self.individuals, self.scale), columns

@@ -20,9 +20,6 @@ from evenhand.registry import register
 from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.metric import CONTRADICTED, NOTHING, TAUGHT, append, project, squeeze, width
 
-__all__ = ["EllipsoidDistance"]
-
-
 DEEPEST = 0.9
 """Cuts deeper than this are taken at this depth, which keeps more, so that no axis collapses in floating point."""
 

@@ -7,8 +7,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, kernel, routine
 from evenhand.kernels.fair_program import Tree, solve, tree
 from evenhand.kernels.random import below, normal, uniform
@@ -16,8 +16,6 @@ from evenhand.similarity.metric import direct, interval
 from evenhand.similarity.metric_state import TEACHING
 from evenhand.similarity.oracles import TIGHT, flag, true_distance
 from evenhand.similarity.rule import draw, learn_reward
-
-__all__ = ["SCORES", "Environment", "answer", "measure", "new_environment", "play", "show"]
 
 SCORES = (
     "regret", "violations", "violated_rounds", "violations_above_zero", "verdicts", "contradictions", "metric_updates",
@@ -45,36 +43,36 @@ class Environment(NamedTuple):
     """epsilon."""
     selects_one: bool
     """Whether one individual is selected a round."""
-    theta: NDArray[np.float64]
+    theta: Floats
     """(d,); an individual from a table brings `table_rewards` instead."""
-    centres: NDArray[np.float64]
+    centres: Floats
     """(c, d): of the clusters, or the table's rows."""
-    table_rewards: NDArray[np.float64]
+    table_rewards: Floats
     """(c,)"""
     spread: float
     """Standard deviation around the clusters' centres."""
-    stream: NDArray[np.uint64]
-    contexts: NDArray[np.float64]
+    stream: Words
+    contexts: Floats
     """(k, d)"""
-    rewards: NDArray[np.float64]
+    rewards: Floats
     """(k,): expected."""
-    noises: NDArray[np.float64]
+    noises: Floats
     """(k,): of the round."""
-    distances: NDArray[np.float64]
+    distances: Floats
     """(k, k): true."""
-    best: NDArray[np.float64]
+    best: Floats
     """(k,): the best fair distribution."""
-    said: NDArray[np.int64]
+    said: Ints
     """(k, k): the oracle's verdicts."""
-    status: NDArray[np.int64]
+    status: Ints
     """(k, k): what came of them."""
-    rows: NDArray[np.int64]
+    rows: Ints
     """(k,): of the table, or the clusters."""
-    candidates: NDArray[np.float64]
+    candidates: Floats
     """(2, d): two individuals that the adversary may show."""
-    pair: NDArray[np.float64]
+    pair: Floats
     """(2, d): those that it shows."""
-    totals: NDArray[np.float64]
+    totals: Floats
     """(n_scores,): see `SCORES`."""
     tree: Tree
 
@@ -84,12 +82,12 @@ def new_environment(
     noise: float,
     precision: float,
     selects_one: bool,
-    theta: NDArray[np.float64],
-    centres: NDArray[np.float64],
-    table_rewards: NDArray[np.float64],
+    theta: Floats,
+    centres: Floats,
+    table_rewards: Floats,
     spread: float,
     k: int,
-    stream: NDArray[np.uint64],
+    stream: Words,
 ) -> Environment:
     """Return the state before the first round."""
     d = centres.shape[1]

@@ -19,8 +19,6 @@ from evenhand.similarity.metric import direct, ends, learn_kernel
 from evenhand.similarity.metric_state import MetricState, pack_metric
 from evenhand.similarity.rule import draw, learn_reward
 
-__all__ = ["DistanceKernels", "RoundKernels", "distance_kernels", "gradual", "round_kernels"]
-
 PLAIN_WORK, MOST_PLAIN_CALL = 3_000_000, 1_000_000
 """How many array entries a kernel touches as plain Python before it is compiled, about a second, and how many in one
 call. Compiling takes up to a minute, loading what was compiled before a second."""

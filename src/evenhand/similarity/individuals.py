@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from evenhand.arguments import real, whole
 from evenhand.errors import ArgumentError, wanted
+from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import entry, kernel
 from evenhand.protocol import Decision
 from evenhand.rng import stream
@@ -36,8 +37,6 @@ from evenhand.similarity.oracles import Auditor, MahalanobisOracle
 from evenhand.similarity.program import Select, checked_select
 from evenhand.similarity.reading import LARGEST_REWARD, MOST_INDIVIDUALS
 from evenhand.similarity.rule import rule_kernels
-
-__all__ = ["Individuals"]
 
 ROUNDS_A_CALL = 1 << 16
 
@@ -99,7 +98,7 @@ class Individuals:
         self.oracle, self.truth, self.select = oracle, measured, select
         self.arms = tuple(range(self.individuals))
 
-    def environment(self, stream: NDArray[np.uint64]) -> Environment:
+    def environment(self, stream: Words) -> Environment:
         """Return the state before the first round."""
         raise NotImplementedError
 
@@ -145,16 +144,16 @@ class Individuals:
         self._watched = learner
 
     @property
-    def totals(self) -> NDArray[np.float64]:
+    def totals(self) -> Floats:
         """The scores so far."""
         return self._environment.totals
 
     @property
-    def expected(self) -> NDArray[np.float64]:
+    def expected(self) -> Floats:
         """What each individual of the round is expected to bring (k,)."""
         return self._environment.rewards.copy()
 
-    def observe(self) -> tuple[NDArray[np.float64]]:
+    def observe(self) -> tuple[Floats]:
         """Begin a round and return the contexts (k, d).
 
         Raises
@@ -201,7 +200,7 @@ class Individuals:
         *,
         policy_seed: int,
         world_seed: int,
-        checkpoints: NDArray[np.int64],
+        checkpoints: Ints,
         stop: Callable[[int], None],
         compiled: bool = True,
     ) -> dict[str, tuple[tuple[str, ...], NDArray[Any]]]:
@@ -218,9 +217,7 @@ class Individuals:
             world._step(policy, trace, checkpoints, stop)
         return {name: (("round",), trace[:, n]) for n, name in enumerate(SCORES)}
 
-    def _play(
-        self, policy: Lipschitz, trace: NDArray[np.float64], checkpoints: NDArray[np.int64], stop: Callable[[int], None]
-    ) -> None:
+    def _play(self, policy: Lipschitz, trace: Floats, checkpoints: Ints, stop: Callable[[int], None]) -> None:
         policy.prepare(*self._environment.contexts.shape)
         decide, learn_verdicts = rule_kernels(learn_kernel(policy.metric.cut))
         function = entry(play, decide=decide, learn_verdicts=learn_verdicts)
@@ -232,9 +229,7 @@ class Individuals:
             stop(done)
         policy.metric.warn_if_grown(0)
 
-    def _step(
-        self, policy: Any, trace: NDArray[np.float64], checkpoints: NDArray[np.int64], stop: Callable[[int], None]
-    ) -> None:
+    def _step(self, policy: Any, trace: Floats, checkpoints: Ints, stop: Callable[[int], None]) -> None:
         self.watch(policy)
         row, totals = 0, self._environment.totals
         for round in range(1, int(checkpoints[-1]) + 1):

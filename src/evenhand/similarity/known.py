@@ -14,8 +14,6 @@ from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.metric import NOTHING
 from evenhand.similarity.oracles import checked_matrix
 
-__all__ = ["KnownDistance"]
-
 
 @kernel
 def cut(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:

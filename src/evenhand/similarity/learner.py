@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from evenhand.arguments import array, is_whole, real, whole, yes_or_no
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, VerdictError, wanted
+from evenhand.kernels.arrays import Floats
 from evenhand.kernels.flatten import flat
 from evenhand.policy.conversation import Configured, locked
 from evenhand.rng import Seed, draw_seed, stream
@@ -25,8 +26,6 @@ from evenhand.similarity.metric_state import MetricState, empty_state, grown, re
 from evenhand.similarity.reading import LARGEST_FEATURE
 from evenhand.similarity.structure import Structure, checked_structure, coordinates, count
 from evenhand.similarity.verdicts import Verdict, VerdictLog, growth, refusal
-
-__all__ = ["DistanceLearner", "Structure", "Verdict", "coordinates"]
 
 DOUBLINGS = 12
 """How often a radius that was not given may double before verdicts count as contradictory: a factor of 4096."""
@@ -385,8 +384,8 @@ class DistanceLearner(Configured):
         found: tuple[float, float, float] = self._kernels.ends(first, second, index, self.arrays)
         return found
 
-    def _checked_pair(self, x: ArrayLike, y: ArrayLike, pair: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        read: list[NDArray[np.float64]] = []
+    def _checked_pair(self, x: ArrayLike, y: ArrayLike, pair: int) -> tuple[Floats, Floats]:
+        read: list[Floats] = []
         for name, value in zip("xy", in_step(("x", x), ("y", y)), strict=True):
             size = self.dimension or (read[0].size if read else None)
             what = f"finite features, {size or 'at least one'} of them"

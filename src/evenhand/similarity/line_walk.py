@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-__all__ = ["RATES", "Answers", "Metrics", "log_weights", "rate_density", "start", "walk", "wrong_under"]
+from evenhand.kernels.arrays import Bools, Floats, Ints
 
 RATES = (np.arange(800) + 0.5) / 1600.0
 """Midpoints of [0, 1/2], over which rates are integrated."""
@@ -40,37 +40,37 @@ TABLE_ROWS = 4096
 class Answers(NamedTuple):
     """n answers in m coordinates of metrics."""
 
-    directions: NDArray[np.float64]
+    directions: Floats
     """(n, m): u_i, of its own length, so that <g, u_i> is the square of the distance."""
-    levels: NDArray[np.float64]
+    levels: Floats
     """(n,): gap_i^2, plus s_i times how far a square may be from any metric's."""
-    signs: NDArray[np.float64]
+    signs: Floats
     """(n,): s_i."""
-    auditors: NDArray[np.int64]
+    auditors: Ints
     """(n,): the number of who answered."""
 
 
 class Metrics(NamedTuple):
     """The positive semidefinite matrices in given coordinates, up to a norm."""
 
-    rows: NDArray[np.int64]
-    columns: NDArray[np.int64]
-    scales: NDArray[np.float64]
+    rows: Ints
+    columns: Ints
+    scales: Floats
     """(m,): coordinate n of G is scales[n] G[rows[n], columns[n]]."""
     radius: float
 
     @property
-    def map(self) -> NDArray[np.float64]:
+    def map(self) -> Floats:
         """The matrix (d, d, m) that takes coordinates to symmetric matrices."""
         d, m = int(self.rows.max()) + 1, self.rows.size
         entries, times = np.zeros((d, d, m)), np.zeros((d, d))
         entries[self.rows, self.columns, np.arange(m)] = 1.0 / self.scales
         times[self.rows, self.columns] = 1.0
-        table: NDArray[np.float64] = entries + entries.transpose(1, 0, 2)
+        table: Floats = entries + entries.transpose(1, 0, 2)
         return table / np.maximum(times + times.T, 1.0)[:, :, None]
 
 
-def log_weights(answers: Answers, at_most: float | None) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def log_weights(answers: Answers, at_most: float | None) -> tuple[Floats, Ints]:
     """Return the logarithms of w_n(0), ..., w_n(n) of each auditor, one after another, and where each begins.
 
     With `at_most` they are flat up to this share of wrong answers and then fall steeply; all auditors are one.
@@ -82,33 +82,33 @@ def log_weights(answers: Answers, at_most: float | None) -> tuple[NDArray[np.flo
     return np.concatenate([_integrals(int(n)) for n in totals]), np.r_[0, np.cumsum(totals + 1)[:-1]]
 
 
-def _integrals(n: int) -> NDArray[np.float64]:
+def _integrals(n: int) -> Floats:
     parts = [np.arange(first, min(first + TABLE_ROWS, n + 1)) for first in range(0, n + 1, TABLE_ROWS)]
     return np.concatenate([np.asarray(logsumexp(_log_density(k, n), axis=1)) for k in parts])
 
 
-def _log_density(k: NDArray[Any], n: int) -> NDArray[np.float64]:
+def _log_density(k: NDArray[Any], n: int) -> Floats:
     """Return ln r^k (1 - r)^(n - k + 3) for each k and each of `RATES`."""
-    density: NDArray[np.float64] = k[:, None] * np.log(RATES) + (n + 3.0 - k[:, None]) * np.log1p(-RATES)
+    density: Floats = k[:, None] * np.log(RATES) + (n + 3.0 - k[:, None]) * np.log1p(-RATES)
     return density
 
 
-def rate_density(wrong: NDArray[np.int64], n: int) -> NDArray[np.float64]:
+def rate_density(wrong: Ints, n: int) -> Floats:
     """Return the probabilities of `RATES` for an auditor of whose n answers so many are wrong, a number a metric."""
     counts, times = np.unique(wrong, return_counts=True)
     logs = _log_density(counts, n)
-    mixed: NDArray[np.float64] = times @ np.exp(logs - logsumexp(logs, axis=1, keepdims=True)) / times.sum()
+    mixed: Floats = times @ np.exp(logs - logsumexp(logs, axis=1, keepdims=True)) / times.sum()
     return mixed
 
 
-def wrong_under(draws: NDArray[np.float64], answers: Answers) -> NDArray[np.bool_]:
+def wrong_under(draws: Floats, answers: Answers) -> Bools:
     """Return which answers (n,) are wrong under each of the metrics (draws, m)."""
     squares = np.einsum("gm,nm->gn", draws, answers.directions)
-    wrong: NDArray[np.bool_] = answers.signs * (squares - answers.levels) > 0.0
+    wrong: Bools = answers.signs * (squares - answers.levels) > 0.0
     return wrong
 
 
-def start(answers: Answers, metrics: Metrics) -> NDArray[np.float64]:
+def start(answers: Answers, metrics: Metrics) -> Floats:
     """Return the metric at which the walk begins: logistic regression of "unfair" on (gap^2, -u), made positive
     definite.
 
@@ -123,11 +123,11 @@ def start(answers: Answers, metrics: Metrics) -> NDArray[np.float64]:
         values[:] = 0.5 * metrics.radius / d
     values = np.maximum(values, LEAST * values[-1])
     values *= min(1.0, 0.9 * metrics.radius / float(np.linalg.norm(values)))
-    within: NDArray[np.float64] = (vectors * values) @ vectors.T
+    within: Floats = (vectors * values) @ vectors.T
     return metrics.scales * within[metrics.rows, metrics.columns]
 
 
-def _regression(columns: NDArray[np.float64], unfair: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _regression(columns: Floats, unfair: Bools) -> Floats:
     """Return the coefficients of a ridge logistic regression without an intercept, by Newton's method."""
     sizes = np.sqrt(np.square(columns).mean(axis=0)) + 1e-12
     scaled, found = columns / sizes, np.zeros(columns.shape[1])
@@ -139,18 +139,18 @@ def _regression(columns: NDArray[np.float64], unfair: NDArray[np.bool_]) -> NDAr
         found += step
         if np.abs(step).max() < 1e-8:
             break
-    result: NDArray[np.float64] = found / sizes
+    result: Floats = found / sizes
     return result
 
 
 def walk(
     answers: Answers,
     metrics: Metrics,
-    weights: tuple[NDArray[np.float64], NDArray[np.int64]],
-    begin: NDArray[np.float64],
+    weights: tuple[Floats, Ints],
+    begin: Floats,
     steps: int,
     random: np.random.Generator,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the metrics (steps, m) that a walk of so many steps passes.
 
     Each step goes along the difference of two earlier metrics, every third in any direction.
@@ -171,9 +171,7 @@ def walk(
     return passed
 
 
-def _chord(
-    point: NDArray[np.float64], along: NDArray[np.float64], map: NDArray[np.float64], radius: float
-) -> tuple[float, float]:
+def _chord(point: Floats, along: Floats, map: Floats, radius: float) -> tuple[float, float]:
     """Return between which multiples of a direction a matrix stays positive semidefinite and within the radius."""
     half = float(np.einsum("m,m", point, along))
     root = np.sqrt(max(half * half - float(np.einsum("m,m", point, point)) + radius * radius, 0.0))
@@ -189,12 +187,12 @@ def _chord(
 
 
 def _drawn(
-    point: NDArray[np.float64],
-    along: NDArray[np.float64],
+    point: Floats,
+    along: Floats,
     low: float,
     high: float,
     answers: Answers,
-    weights: tuple[NDArray[np.float64], NDArray[np.int64]],
+    weights: tuple[Floats, Ints],
     random: np.random.Generator,
 ) -> float:
     """Return a multiple of the direction between two ends, drawn by the weight of the metrics on the way."""

@@ -19,8 +19,6 @@ from evenhand.similarity.ellipsoid import EllipsoidDistance
 from evenhand.similarity.oracles import MahalanobisOracle
 from evenhand.similarity.worlds import LinearContexts
 
-__all__ = ["KnownRewardLipschitz", "LipschitzUCB"]
-
 
 @register("similarity/lipschitz-ucb")
 class LipschitzUCB(Lipschitz):

@@ -20,12 +20,6 @@ from evenhand.kernels.halfspaces import support
 from evenhand.kernels.vertices import UNREACHED, ascend, discard, keep, settle
 from evenhand.similarity.metric_state import CONTRADICTING, TEACHING
 
-__all__ = [
-    "CONTRADICTED", "EQUAL", "MOVED", "NOTHING", "TAUGHT", "append", "certified", "direct", "dull", "ends", "farthest",
-    "interval",
-    "learn", "learn_kernel", "opened", "prior", "project", "squeeze", "width",
-]  # fmt: skip
-
 NOTHING, TAUGHT, MOVED, CONTRADICTED = 0, 1, 2, -1
 """What came of a verdict; it moved the belief where it taught nothing new but put the guess into its place."""
 

@@ -7,21 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.flatten import flat, names, packer
 from evenhand.kernels.halfspaces import Simplex, simplex
 from evenhand.rng import stream
 from evenhand.saving.saved import fill
-
-__all__ = [
-    "CONTRADICTING",
-    "TEACHING",
-    "MetricState",
-    "empty_state",
-    "grown",
-    "pack_metric",
-    "restored_state",
-    "saved_arrays",
-]
 
 TEACHING, CONTRADICTING = 0, 1
 """Where `MetricState.tally` counts the verdicts that taught, and those that contradicted every metric."""
@@ -34,25 +24,25 @@ KEPT = 64
 class MetricState(NamedTuple):
     """State of `copies` learners of a metric with m coordinates; capacity half-spaces each."""
 
-    centre: NDArray[np.float64]
+    centre: Floats
     """(copies, m)"""
-    factor: NDArray[np.float64]
+    factor: Floats
     """(copies, m, m)"""
-    radius: NDArray[np.float64]
+    radius: Floats
     """(copies,): at least the Frobenius norm of G."""
-    cuts: NDArray[np.float64]
+    cuts: Floats
     """(copies, m, capacity): unit normals of the half-spaces <cuts, G> <= limits, a column each."""
-    limits: NDArray[np.float64]
+    limits: Floats
     """(copies, capacity)"""
-    counts: NDArray[np.int64]
+    counts: Ints
     """(copies,): how many half-spaces are logged."""
-    doublings: NDArray[np.int64]
+    doublings: Ints
     """(copies,): how often the radius was doubled."""
-    thin: NDArray[np.int64]
+    thin: Ints
     """(copies,): how many of the factor's columns, the last ones, are directions split off as thin."""
-    rows: NDArray[np.int64]
-    columns: NDArray[np.int64]
-    scales: NDArray[np.float64]
+    rows: Ints
+    columns: Ints
+    scales: Floats
     """(m,): coordinate n of G is scales[n] G[rows[n], columns[n]]."""
     error_rate: float
     """The rate of wrong verdicts."""
@@ -70,39 +60,35 @@ class MetricState(NamedTuple):
     """Whether linear programs certify."""
     thin_width: float
     """The width below which a direction counts as thin."""
-    vertices: NDArray[np.float64]
+    vertices: Floats
     """(copies, KEPT, m): where linear programs ended, the points that the next ones begin at."""
-    bases: NDArray[np.int64]
+    bases: Ints
     """(copies, KEPT, m): the constraints that hold there, as in `Simplex`."""
-    kept: NDArray[np.int64]
+    kept: Ints
     """(copies, 2): how many are kept, and the place of the next."""
-    tally: NDArray[np.int64]
+    tally: Ints
     """(2,): see `TEACHING`."""
-    stream: NDArray[np.uint64]
-    u: NDArray[np.float64]
+    stream: Words
+    u: Floats
     """(m,): the direction that was set last, of unit length, and its original length in `length`."""
-    length: NDArray[np.float64]
-    image: NDArray[np.float64]
+    length: Floats
+    image: Floats
     """(m,): scratch, L'u."""
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    low: Floats
+    high: Floats
     """(m,): scratch, the box around all G of the radius."""
-    point: NDArray[np.float64]
-    step: NDArray[np.float64]
-    moments: NDArray[np.float64]
+    point: Floats
+    step: Floats
+    moments: Floats
     """(m,), (m,), (m + 1, m): scratch of random walks."""
-    excess: NDArray[np.float64]
-    slopes: NDArray[np.float64]
+    excess: Floats
+    slopes: Floats
     """(capacity,): scratch."""
     simplex: Simplex
 
 
 def empty_state(
-    coordinates: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]],
-    copies: int,
-    radius: float,
-    random: NDArray[np.uint64],
-    **options: Any,
+    coordinates: tuple[Ints, Ints, Floats], copies: int, radius: float, random: Words, **options: Any
 ) -> MetricState:
     """Return the state of learners that were told nothing, before their prior.
 

@@ -17,12 +17,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaln, logsumexp, xlogy
 
+from evenhand.kernels.arrays import Bools, Floats
 from evenhand.similarity.line_walk import Answers, wrong_under
-
-__all__ = ["ALARM", "Misfit", "misfit"]
 
 ALARM = 20.0
 """From this e-value on no metric is believed to fit."""
@@ -68,12 +66,10 @@ class Region(NamedTuple):
 
     feature: int
     place: str
-    members: NDArray[np.bool_]
+    members: Bools
 
 
-def misfit(
-    draws: NDArray[np.float64], answers: Answers, people: tuple[NDArray[np.float64], NDArray[np.float64]]
-) -> Misfit:
+def misfit(draws: Floats, answers: Answers, people: tuple[Floats, Floats]) -> Misfit:
     """Return the least e-value over metrics (draws, m), and its region.
 
     Parameters
@@ -98,7 +94,7 @@ def misfit(
     return Misfit(float(np.exp(min(least, 700.0))), region.feature, region.place, *shares)
 
 
-def regions(x: NDArray[np.float64], y: NDArray[np.float64]) -> list[Region]:
+def regions(x: Floats, y: Floats) -> list[Region]:
     """Return all questions, and for each feature those where it lies on both sides of a quartile, above or below it for
     both, or is larger for the first."""
     found = [Region(-1, "anywhere", np.zeros(len(x), bool))]
@@ -116,14 +112,14 @@ def regions(x: NDArray[np.float64], y: NDArray[np.float64]) -> list[Region]:
     return found
 
 
-def _expected(draws: NDArray[np.float64], answers: Answers) -> NDArray[np.bool_]:
+def _expected(draws: Floats, answers: Answers) -> Bools:
     """Return for each metric which answers should be "unfair"."""
     squares = np.einsum("gm,nm->gn", draws, answers.directions)
-    expected: NDArray[np.bool_] = squares < answers.levels
+    expected: Bools = squares < answers.levels
     return expected
 
 
-def _evidence(draws: NDArray[np.float64], answers: Answers, inside: NDArray[np.float64]) -> NDArray[np.float64]:
+def _evidence(draws: Floats, answers: Answers, inside: Floats) -> Floats:
     """Return ln KT minus the greatest ln-likelihood, for each metric and each region (draws, regions)."""
     wrong, unfair = wrong_under(draws, answers), _expected(draws, answers)
     evidence = np.zeros((len(draws), inside.shape[1]))
@@ -138,7 +134,7 @@ def _evidence(draws: NDArray[np.float64], answers: Answers, inside: NDArray[np.f
     return evidence
 
 
-def _kt(wrong: NDArray[np.float64], all: NDArray[np.float64]) -> NDArray[np.float64]:
+def _kt(wrong: Floats, all: Floats) -> Floats:
     """Return the logarithm of the mean of r^wrong (1 - r)^(all - wrong) over r by Beta(1/2, 1/2)."""
-    mean: NDArray[np.float64] = betaln(wrong + 0.5, all - wrong + 0.5) - betaln(0.5, 0.5)
+    mean: Floats = betaln(wrong + 0.5, all - wrong + 0.5) - betaln(0.5, 0.5)
     return mean

@@ -19,7 +19,7 @@ from evenhand.arguments import real
 from evenhand.kernels.compose import routine
 from evenhand.registry import register
 from evenhand.rng import Seed
-from evenhand.similarity.learner import DistanceLearner, Structure
+from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.metric import (
     CONTRADICTED,
     MOVED,
@@ -32,9 +32,7 @@ from evenhand.similarity.metric import (
     squeeze,
     width,
 )
-
-__all__ = ["MomentDistance", "cautious_rate"]
-
+from evenhand.similarity.structure import Structure
 
 FAR = 8.0
 """A verdict that was this many standard deviations from being in doubt teaches nothing."""
@@ -154,16 +152,9 @@ class MomentDistance(DistanceLearner):
     cut = cut
 
     def __init__(
-        self,
-        *,
-        radius: float | None = None,
-        error_rate: float = 0.0,
-        shared: bool = True,
-        structure: Structure = "symmetric",
-        tolerance: float = 0.0,
-        precision: float = 0.02,
-        seed: Seed = 0,
-    ) -> None:
+        self, *, radius: float | None = None, error_rate: float = 0.0, shared: bool = True,
+        structure: Structure = "symmetric", tolerance: float = 0.0, precision: float = 0.02, seed: Seed = 0,
+    ) -> None:  # fmt: skip
         super().__init__(
             radius=radius, shared=shared, structure=structure, tolerance=tolerance, precision=precision, seed=seed
         )

@@ -7,21 +7,20 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from evenhand.arguments import array, one_of, real
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, wanted
+from evenhand.kernels.arrays import Floats, Words
 from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.random import uniform
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.similarity.gradual import gradual
 from evenhand.similarity.reading import LARGEST_FEATURE
 
-__all__ = ["Auditor", "MahalanobisOracle", "Pair", "Truth", "checked_matrix", "flag", "true_distance"]
-
 Pair = tuple[int, int]
-Auditor = Callable[[NDArray[np.float64], NDArray[np.float64]], list[Pair]]
+Auditor = Callable[[Floats, Floats], list[Pair]]
 """Anything that takes contexts (k, d) and probabilities (k,) and returns the pairs that were treated too
 differently."""
 
@@ -32,11 +31,11 @@ TIGHT = 1e-9
 class Truth(NamedTuple):
     """What an oracle knows: A (r, d), how often and how far it errs, and whether it names the worst pair alone."""
 
-    A: NDArray[np.float64]
+    A: Floats
     error_rate: float
     distortion: float
     names_one: bool
-    stream: NDArray[np.uint64]
+    stream: Words
 
 
 @kernel
@@ -167,7 +166,7 @@ class MahalanobisOracle:
         _flag_entry(x, p, said, self.truth)
         return [(int(i), int(j)) for i, j in np.argwhere(said)]
 
-    def distances(self, contexts: ArrayLike) -> NDArray[np.float64]:
+    def distances(self, contexts: ArrayLike) -> Floats:
         """Return the true distances (k, k).
 
         Raises
@@ -180,7 +179,7 @@ class MahalanobisOracle:
         _distances_entry(x, out, self.truth)
         return out
 
-    def _checked(self, contexts: Any) -> NDArray[np.float64]:
+    def _checked(self, contexts: Any) -> Floats:
         what = f"finite numbers of shape (k, {self.A.shape[1]})"
         x = array("contexts", contexts, what, dimensions=2, largest=LARGEST_FEATURE)
         if x.shape[1] != self.A.shape[1]:
@@ -188,6 +187,6 @@ class MahalanobisOracle:
         return x
 
 
-def checked_matrix(A: Any) -> NDArray[np.float64]:
+def checked_matrix(A: Any) -> Floats:
     """Return A as a finite matrix (r, d), refusing anything else."""
     return array("A", A, "a finite matrix (r, d)", dimensions=2, largest=LARGEST_FEATURE)

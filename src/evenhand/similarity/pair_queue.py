@@ -24,8 +24,6 @@ from evenhand.similarity.pair_task import PairTask, checked_people
 from evenhand.similarity.reading import LARGEST_FEATURE, LARGEST_REWARD
 from evenhand.similarity.scale import Scale, checked_scale
 
-__all__ = ["PairQueue", "PairTask"]
-
 UNFAIR, ACCEPTABLE, WITHDRAW = "unfair", "acceptable", "withdraw"
 ROUNDS = 20
 """After so many rounds without a question nothing is left to ask."""

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from evenhand.errors import ArgumentError, wanted
 from evenhand.frames import as_pandas, is_frame
-
-__all__ = ["PairTask", "checked_people"]
+from evenhand.kernels.arrays import Floats
 
 
 class _PairTask(NamedTuple):
@@ -42,7 +38,7 @@ class PairTask(_PairTask):
     token: str | None = None
 
 
-def checked_people(people: Any, features: NDArray[np.float64]) -> list[dict[str, str]]:
+def checked_people(people: Any, features: Floats) -> list[dict[str, str]]:
     """Return what is shown of each person, as texts."""
     if people is None:
         return [{f"feature {a}": f"{value:g}" for a, value in enumerate(row)} for row in features]

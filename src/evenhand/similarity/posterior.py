@@ -8,21 +8,21 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from evenhand.arguments import real
+from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import routine
 from evenhand.policy.conversation import locked
 from evenhand.registry import register
 from evenhand.rng import Seed, generator
 from evenhand.similarity.auditors import Suspect, ranked
-from evenhand.similarity.learner import DistanceLearner, Structure, root
+from evenhand.similarity.learner import DistanceLearner, root
 from evenhand.similarity.line_walk import RATES, Answers, Metrics, log_weights, rate_density, start, walk, wrong_under
 from evenhand.similarity.metric import EQUAL, NOTHING, TAUGHT
 from evenhand.similarity.misfit import ALARM, Misfit, misfit
+from evenhand.similarity.structure import Structure
 from evenhand.similarity.verdicts import Verdict
-
-__all__ = ["PosteriorDistance"]
 
 WALKS, STEPS, DRAWS = 2, 300, 500
 """Two walks of so many steps per coordinate; the first quarter is left out, and of the rest so many are kept."""
@@ -60,7 +60,7 @@ class Draws(NamedTuple):
     possible : whether any metric was found that the answers allow.
     """
 
-    metrics: NDArray[np.float64]
+    metrics: Floats
     rate: float
     misfit: Misfit | None
     possible: bool = True
@@ -130,16 +130,9 @@ class PosteriorDistance(DistanceLearner):
     stepped = True
 
     def __init__(
-        self,
-        *,
-        radius: float | None = None,
-        at_most: float | None = None,
-        shared: bool = True,
-        structure: Structure = "symmetric",
-        tolerance: float = 0.0,
-        precision: float = 0.02,
-        seed: Seed = 0,
-    ) -> None:
+        self, *, radius: float | None = None, at_most: float | None = None, shared: bool = True,
+        structure: Structure = "symmetric", tolerance: float = 0.0, precision: float = 0.02, seed: Seed = 0,
+    ) -> None:  # fmt: skip
         super().__init__(
             radius=radius, shared=shared, structure=structure, tolerance=tolerance, precision=precision, seed=seed
         )
@@ -309,7 +302,7 @@ class PosteriorDistance(DistanceLearner):
         )
 
 
-def believed(passed: NDArray[np.float64], answers: Answers, people: Any) -> Draws:
+def believed(passed: Floats, answers: Answers, people: Any) -> Draws:
     """Return what is believed after walks (walks, steps, m), where auditors err at random."""
     kept = passed[:, np.linspace(0, passed.shape[1] - 1, DRAWS).astype(np.int64)]
     wrong, bounds = wrong_under(np.concatenate(kept), answers), list[float]()
@@ -320,7 +313,7 @@ def believed(passed: NDArray[np.float64], answers: Answers, people: Any) -> Draw
     return Draws(kept, min(bounds), misfit(np.concatenate(kept[:, ::JUDGED]), answers, people))
 
 
-def allowed(passed: NDArray[np.float64], answers: Answers, at_most: float) -> Draws:
+def allowed(passed: Floats, answers: Answers, at_most: float) -> Draws:
     """Return the metrics among those of walks under which at most this share of the answers is wrong."""
     metrics = np.concatenate(passed)
     counts = np.concatenate([wrong_under(part, answers).sum(axis=1) for part in np.array_split(metrics, 20)])

@@ -13,16 +13,15 @@ import threading
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from evenhand.arguments import array, one_of, yes_or_no
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, wanted
+from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.fair_program import CAPPED, Tree, prices, solve, tree
 from evenhand.similarity.gradual import gradual
-
-__all__ = ["FairProgram", "Select", "checked_select", "fair_distribution", "solved"]
 
 Select = Literal["one", "many"]
 
@@ -43,10 +42,10 @@ class FairProgram(NamedTuple):
     tight : the pairs (i, j), p_i >= p_j, that the optimum's basis holds at their distance, those with a price first.
     """
 
-    probabilities: NDArray[np.float64]
+    probabilities: Floats
     value: float
     budget_price: float
-    prices: NDArray[np.float64]
+    prices: Floats
     tight: list[tuple[int, int]]
 
 
@@ -89,14 +88,14 @@ _scratch = _Scratch()
 @overload
 def fair_distribution(
     rewards: ArrayLike, distances: ArrayLike, *, select: Select = "one", details: Literal[False] = False
-) -> NDArray[np.float64]: ...
+) -> Floats: ...
 @overload
 def fair_distribution(
     rewards: ArrayLike, distances: ArrayLike, *, select: Select = "one", details: Literal[True]
 ) -> FairProgram: ...
 def fair_distribution(
     rewards: ArrayLike, distances: ArrayLike, *, select: Select = "one", details: bool = False
-) -> NDArray[np.float64] | FairProgram:
+) -> Floats | FairProgram:
     """Return the distribution with the highest expected reward under which similar individuals are treated similarly.
 
     It maximises sum_i p_i rewards_i subject to |p_i - p_j| <= distances_ij, p >= 0 and sum_i p_i <= 1: mass may stay
@@ -141,7 +140,7 @@ def fair_distribution(
     return _by_highs(a, c, budget, np.ones(k)).probabilities if scratch is None else p
 
 
-def solved(a: NDArray[np.float64], c: NDArray[np.float64], budget: float, weights: NDArray[np.float64]) -> FairProgram:
+def solved(a: Floats, c: Floats, budget: float, weights: Floats) -> FairProgram:
     """Return the solved program of rewards (k,) and distances (k, k) under sum_i weights_i p_i <= budget, where each i
     stands for `weights_i` people who are alike.
 
@@ -154,7 +153,7 @@ def solved(a: NDArray[np.float64], c: NDArray[np.float64], budget: float, weight
     return _by_highs(a, c, budget, weights) if scratch is None else _described(a, p, price, scratch)
 
 
-def _climbed(a: Any, c: Any, budget: float, weights: Any) -> tuple[NDArray[np.float64], float, Tree | None]:
+def _climbed(a: Any, c: Any, budget: float, weights: Any) -> tuple[Floats, float, Tree | None]:
     """Return the optimum, the price of the budget and the tree; no tree where the climb passed its step cap."""
     k = a.size
     scratch = _scratch.trees.get(k)
@@ -182,7 +181,7 @@ def checked_select(select: str) -> bool:
     return one_of("select", select, ("one", "many")) == "one"
 
 
-def _read(name: str, value: Any, what: str, dimensions: int) -> NDArray[np.float64]:
+def _read(name: str, value: Any, what: str, dimensions: int) -> Floats:
     """Return numbers as an array; one that is ready for the kernels, which look at every number, is taken as it is."""
     ready = type(value) is np.ndarray and value.dtype == np.float64 and value.flags.c_contiguous
     if ready and value.ndim == dimensions and value.size:
@@ -190,7 +189,7 @@ def _read(name: str, value: Any, what: str, dimensions: int) -> NDArray[np.float
     return array(name, value, what, dimensions=dimensions, infinite=True)
 
 
-def _refuse(status: int, a: NDArray[np.float64], c: NDArray[np.float64]) -> None:
+def _refuse(status: int, a: Floats, c: Floats) -> None:
     if status == -2:
         raise ArgumentError(wanted("rewards", f"finite numbers of at most {LARGEST:g}", a.tolist()))
     if status == -3:
@@ -203,7 +202,7 @@ def _refuse(status: int, a: NDArray[np.float64], c: NDArray[np.float64]) -> None
     )
 
 
-def _described(a: NDArray[np.float64], p: NDArray[np.float64], price: float, scratch: Tree) -> FairProgram:
+def _described(a: Floats, p: Floats, price: float, scratch: Tree) -> FairProgram:
     k = a.size
     _prices_entry(a, price, scratch)
     table, tight = np.zeros((k, k)), []
@@ -216,9 +215,7 @@ def _described(a: NDArray[np.float64], p: NDArray[np.float64], price: float, scr
     return FairProgram(p, float((a * scratch.weights) @ p), price, table, tight)
 
 
-def _by_highs(
-    a: NDArray[np.float64], c: NDArray[np.float64], budget: float, weights: NDArray[np.float64]
-) -> FairProgram:
+def _by_highs(a: Floats, c: Floats, budget: float, weights: Floats) -> FairProgram:
     from scipy.optimize import linprog
 
     k = a.size

@@ -25,11 +25,9 @@ from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.halfspaces import walk
 from evenhand.registry import register
 from evenhand.rng import Seed
-from evenhand.similarity.learner import DistanceLearner, Structure
+from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.metric import CONTRADICTED, NOTHING, TAUGHT, append, dull, farthest, opened, width
-
-__all__ = ["ProjectedVolumeDistance"]
-
+from evenhand.similarity.structure import Structure
 
 BURN, KEEP = 20, 60
 """Steps of the walk per coordinate: before the first point counts, and those that count."""
@@ -247,17 +245,10 @@ class ProjectedVolumeDistance(DistanceLearner):
     plain_work = 1000
 
     def __init__(
-        self,
-        *,
-        radius: float | None = None,
-        shared: bool = True,
-        structure: Structure = "symmetric",
-        tolerance: float = 0.0,
-        precision: float = 0.02,
-        thin: float | None = None,
-        seed: Seed = None,
+        self, *, radius: float | None = None, shared: bool = True, structure: Structure = "symmetric",
+        tolerance: float = 0.0, precision: float = 0.02, thin: float | None = None, seed: Seed = None,
         most_pairs: int | None = 200,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(
             radius=radius, shared=shared, structure=structure, tolerance=tolerance, precision=precision, seed=seed
         )

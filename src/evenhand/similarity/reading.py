@@ -6,17 +6,13 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from evenhand.arguments import array, is_whole, real
 from evenhand.errors import ContextError, RewardError, VerdictError, wanted
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import in_order
 from evenhand.similarity.metric import EQUAL
-
-__all__ = [
-    "LARGEST_FEATURE", "LARGEST_REWARD", "MOST_INDIVIDUALS", "Pairs", "Ticket", "read_contexts", "read_pairs",
-    "read_rewards", "read_theta", "read_verdicts",
-]  # fmt: skip
 
 Pairs = Iterable[tuple[int, int]]
 
@@ -34,13 +30,13 @@ class Ticket(NamedTuple):
     """An open decision: what was shown, with which probabilities it was decided, who was chosen, which pairs were
     undecided."""
 
-    contexts: NDArray[np.float64]
-    probabilities: NDArray[np.float64]
-    chosen: NDArray[np.int64]
-    undecided: NDArray[np.int64]
+    contexts: Floats
+    probabilities: Floats
+    chosen: Ints
+    undecided: Ints
 
     @property
-    def gaps(self) -> NDArray[np.float64]:
+    def gaps(self) -> Floats:
         """How differently each pair was treated (k, k)."""
         return np.abs(self.probabilities[:, None] - self.probabilities[None, :])
 
@@ -51,17 +47,14 @@ class Ticket(NamedTuple):
         return first if select == "one" else tuple(drawn), first
 
 
-def read_theta(theta: Any) -> NDArray[np.float64]:
+def read_theta(theta: Any) -> Floats:
     """Return the weights of rewards as a finite vector, refusing anything else."""
     return array("theta", theta, "finite numbers (d,)", dimensions=1, largest=LARGEST_REWARD)
 
 
 def read_contexts(
-    contexts: ArrayLike,
-    dimension: int,
-    individuals: int | None,
-    scale: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None,
-) -> NDArray[np.float64]:
+    contexts: ArrayLike, dimension: int, individuals: int | None, scale: Callable[[Floats], Floats] | None
+) -> Floats:
     """Return contexts (k, d) on the scale that there is, with norms of at most 1."""
     shape = f"numbers of shape (k, {dimension}), a row an individual"
     shown = array("contexts", contexts, shape, dimensions=2, infinite=True, refusal=ContextError)
@@ -106,7 +99,7 @@ def read_rewards(reward: Any, ticket: Ticket) -> list[float]:
     return rewards
 
 
-def read_verdicts(ticket: Ticket, violations: Pairs, acceptable: Pairs) -> NDArray[np.int64]:
+def read_verdicts(ticket: Ticket, violations: Pairs, acceptable: Pairs) -> Ints:
     """Return the verdicts (k, k): 1 unfair, -1 acceptable, 0 silent."""
     k, gaps = len(ticket.contexts), ticket.gaps
     said = np.zeros((k, k), np.int64)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.posterior import PosteriorDistance
 
-__all__ = ["ANNOUNCEMENT", "robust_belief"]
-
 ANNOUNCEMENT = (
     "verdict: no metric agrees with all verdicts, so some are wrong; from now on the policy learns from all verdicts "
     "how many are, and its intervals are measured, not certified; suspects() lists the likeliest, withdraw(id) takes "

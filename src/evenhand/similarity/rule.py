@@ -12,27 +12,12 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, bind, kernel, routine
 from evenhand.kernels.fair_program import Tree, prices, solve, tree
 from evenhand.kernels.random import uniform
 from evenhand.similarity.metric import CONTRADICTED, NOTHING, certified, direct, interval, width
-
-__all__ = [
-    "ALL",
-    "EXPLICIT",
-    "FIRST",
-    "PolicyState",
-    "RuleParams",
-    "decide",
-    "draw",
-    "learn_reward",
-    "learn_verdicts",
-    "new_state",
-    "resized",
-    "rule_kernels",
-]
 
 PASSES = 4
 """How often a round's program may be solved again because a certificate moved one of its tight pairs."""
@@ -58,7 +43,7 @@ class RuleParams(NamedTuple):
     """Whether all pairs share a metric learner."""
     silence: int
     """What it means that nothing is said about a pair: `EXPLICIT`, `ALL` or `FIRST`."""
-    theta: NDArray[np.float64]
+    theta: Floats
     """The rewards' weights where they are known (d,), else (0,)."""
 
 
@@ -69,34 +54,34 @@ EXPLICIT, ALL, FIRST = range(3)
 class PolicyState(NamedTuple):
     """State of a policy for contexts (k, d); the fields below `theta` are scratch of the round."""
 
-    stream: NDArray[np.uint64]
-    inverse: NDArray[np.float64]
+    stream: Words
+    inverse: Floats
     """(d, d): of the regularised Gram matrix."""
-    response: NDArray[np.float64]
+    response: Floats
     """(d,): the sum of rewards times contexts."""
-    theta: NDArray[np.float64]
+    theta: Floats
     """(d,): the ridge estimate."""
-    image: NDArray[np.float64]
+    image: Floats
     """(d,)"""
-    rewards: NDArray[np.float64]
+    rewards: Floats
     """(k,): optimistic."""
-    allowed: NDArray[np.float64]
+    allowed: Floats
     """(k, k): how differently pairs may be treated."""
-    undecided: NDArray[np.int64]
+    undecided: Ints
     """(k, k), i < j: [i, j] is 1 where the distance is not yet known to the precision, 2 where that was certified in
     this round; [j, i] is how often the metric learned in this round that its square is not negative."""
-    p: NDArray[np.float64]
+    p: Floats
     """(k,)"""
-    chosen: NDArray[np.int64]
+    chosen: Ints
     """(k,): 1 for who was drawn."""
-    steps: NDArray[np.int64]
+    steps: Ints
     """(2,): steps of the fair program, rounds in which it passed its cap."""
-    certificate: NDArray[np.float64]
+    certificate: Floats
     """(1,): epsilon times the prices of all pairs, summed over all rounds."""
     tree: Tree
 
 
-def new_state(d: int, k: int, ridge: float, stream: NDArray[np.uint64]) -> PolicyState:
+def new_state(d: int, k: int, ridge: float, stream: Words) -> PolicyState:
     """Return the state before the first round."""
     return PolicyState(
         stream, np.eye(d) / ridge, np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(k), np.zeros((k, k)),

@@ -6,17 +6,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.arguments import array
 from evenhand.data.contexts import feature_columns
 from evenhand.errors import ArgumentError, ContextError, wanted
 from evenhand.frames import frame_or_value, is_frame
+from evenhand.kernels.arrays import Floats
 from evenhand.parameters import Parameters
 from evenhand.registry import register
 from evenhand.similarity.reading import LARGEST_FEATURE
-
-__all__ = ["Scale", "checked_scale"]
 
 
 @register("similarity/scale", kind="part")
@@ -76,7 +74,7 @@ class Scale(Parameters):
         named = is_frame(people) and all(isinstance(name, str) for name in people.columns)
         return cls(centre.tolist(), (unit * longest).tolist(), list(people.columns) if named else None)
 
-    def __call__(self, people: Any) -> NDArray[np.float64]:
+    def __call__(self, people: Any) -> Floats:
         """Return people (n, d) on this scale; of a data frame the columns that the features name.
 
         Raises

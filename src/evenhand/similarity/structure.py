@@ -7,19 +7,15 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, wanted
-
-__all__ = ["Structure", "checked_structure", "coordinates", "count"]
+from evenhand.kernels.arrays import Floats, Ints
 
 Structure = Literal["symmetric", "full", "diagonal"] | Sequence[Sequence[int]]
 
 
-def coordinates(
-    dimension: int, structure: Structure
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+def coordinates(dimension: int, structure: Structure) -> tuple[Ints, Ints, Floats]:
     """Return (rows, columns, scales) of the coordinates of G under a structure.
 
     "symmetric" has d(d+1)/2, off-diagonal ones scaled by sqrt 2 so that norms agree; "full" has d^2 as in the paper;

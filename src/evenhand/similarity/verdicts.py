@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.kernels.arrays import Floats
 from evenhand.similarity.metric import EQUAL
-
-__all__ = ["Verdict", "VerdictLog", "growth", "refusal"]
 
 NAMED = 5
 """So many of the verdicts that stand against a refused one are described."""
@@ -24,8 +22,8 @@ class Verdict(NamedTuple):
     or not; `auditor` is who said so, where several do."""
 
     id: int
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
+    x: Floats
+    y: Floats
     gap: float
     unfair: bool
     pair: int
@@ -74,7 +72,7 @@ class VerdictLog:
         self.next += 1
         return self.next - 1
 
-    def record_fact(self, x: NDArray[np.float64], y: NDArray[np.float64], pair: int) -> None:
+    def record_fact(self, x: Floats, y: Floats, pair: int) -> None:
         """Enter that the square of a distance is not negative."""
         self.entries.append(Verdict(0, x, y, 0.0, False, pair))
 

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from evenhand.arguments import array, one_of, real
 from evenhand.data.contexts import feature_columns
 from evenhand.data.tables import numbers
 from evenhand.errors import ArgumentError, TableError, wanted
 from evenhand.frames import as_pandas
+from evenhand.kernels.arrays import Ints, Words
 from evenhand.registry import register
 from evenhand.similarity import environment as environments
 from evenhand.similarity.environment import Environment
@@ -24,8 +25,6 @@ from evenhand.similarity.scale import Scale
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["Appearance", "LinearContexts", "TableIndividuals"]
 
 Appearance = Literal["orthant", "ball", "clustered", "adversarial"]
 KINDS = {
@@ -102,7 +101,7 @@ class LinearContexts(Individuals):
             raise ArgumentError(wanted("clusters", centres, f"an array of shape {self.clusters.shape}"))
         self.spread = real("spread", spread, low=0, high=LARGEST_FEATURE)
 
-    def environment(self, stream: NDArray[np.uint64]) -> Environment:
+    def environment(self, stream: Words) -> Environment:
         return environments.new_environment(
             KINDS[self.contexts], self.noise, self.precision, self.select == "one", self.theta, self.clusters,
             np.zeros(len(self.clusters)), self.spread, self.individuals, stream,
@@ -148,18 +147,9 @@ class TableIndividuals(Individuals):
     """
 
     def __init__(
-        self,
-        frame: pd.DataFrame,
-        *,
-        features: Sequence[str],
-        reward: str,
-        oracle: Auditor,
-        individuals: int = 5,
-        noise: float = 0.0,
-        select: Select = "one",
-        precision: float = 0.02,
-        truth: MahalanobisOracle | None = None,
-    ) -> None:
+        self, frame: pd.DataFrame, *, features: Sequence[str], reward: str, oracle: Auditor, individuals: int = 5,
+        noise: float = 0.0, select: Select = "one", precision: float = 0.02, truth: MahalanobisOracle | None = None,
+    ) -> None:  # fmt: skip
         names = [] if isinstance(features, (str, bytes)) or not isinstance(features, Iterable) else list(features)
         if not names or len(set(map(repr, names))) < len(names):
             raise TableError(wanted("features", "a list of column names, each once", features))
@@ -175,7 +165,7 @@ class TableIndividuals(Individuals):
                 wanted("oracle", f"a matrix A with {len(self.features)} columns, one a feature", self.truth.A.shape)
             )
 
-    def environment(self, stream: NDArray[np.uint64]) -> Environment:
+    def environment(self, stream: Words) -> Environment:
         theta = np.zeros(len(self.features))
         return environments.new_environment(
             environments.TABLE, self.noise, self.precision, self.select == "one", theta, self.rows, self.rewards, 0.0,
@@ -183,7 +173,7 @@ class TableIndividuals(Individuals):
         )  # fmt: skip
 
     @property
-    def shown(self) -> NDArray[np.int64]:
+    def shown(self) -> Ints:
         """The table's rows that the round shows (k,)."""
         return self._environment.rows.copy()
 

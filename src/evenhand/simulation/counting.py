@@ -16,26 +16,23 @@ from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.kernels.compose import OPEN, kernel
 from evenhand.promises.books import Books
 from evenhand.promises.clause import Clause
+from evenhand.promises.counting import FLOOR
 from evenhand.promises.counts import Counts, Rates
 from evenhand.promises.entering import pause
 from evenhand.simulation.given import Course
-
-__all__ = [
-    "Running", "Stage", "Trace", "all_offered", "empty_trace", "note", "one_segment", "open_books", "set_offer",
-    "set_segment", "stage_of",
-]  # fmt: skip
 
 
 class Trace(NamedTuple):
     """What a replication leaves behind at its checkpoints, a row each."""
 
     pulls: Ints
+    """(n_checkpoints, n_arms)."""
     worst: Floats
-    violations: Ints
+    """(n_checkpoints,): the largest r A - N of all floors so far, -inf where none is owed, as the next."""
     behind: Floats
-    """(n_checkpoints,): the largest r_i t - N_i now, by the clock of each arm."""
-    limits: Ints
-    """(n_checkpoints,): rounds in which promises beside the floors of arms were broken."""
+    """(n_checkpoints,): the largest r A - N now, by the clock of each floor."""
+    violations: Ints
+    """(n_checkpoints,): pairs of a clause and a round after which it was broken, so far."""
     forced: Ints
     reward: Floats
     totals: Floats
@@ -44,9 +41,9 @@ class Trace(NamedTuple):
 
 def empty_trace(rows: int, arms: int, scores: int) -> Trace:
     """Return a trace of so many checkpoints before the first round."""
-    counts = np.zeros((rows, arms), np.int64), np.full((rows, arms), -math.inf), np.zeros((rows, arms), np.int64)
-    whole = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
-    return Trace(*counts, np.zeros(rows), *whole, np.zeros(rows), np.zeros((rows, scores)))
+    broken, forced = np.zeros((2, rows), np.int64)
+    behind = np.full(rows, -math.inf), np.full(rows, -math.inf)
+    return Trace(np.zeros((rows, arms), np.int64), *behind, broken, forced, np.zeros(rows), np.zeros((rows, scores)))
 
 
 class Running(NamedTuple):
@@ -111,11 +108,9 @@ def set_offer(stage: Stage, state: Any, rates: Rates, counts: Counts, key: int, 
 def note(trace: Trace, row: int, rates: Rates, counts: Counts, before: Trace, running: Running) -> None:
     """Write what was counted so far to a row of the trace; `before` (of one row) is what earlier promises showed."""
     clauses, arms = rates.kinds.size, trace.pulls.shape[1]
-    trace.limits[row], trace.behind[row] = before.limits[0], -math.inf
+    trace.behind[row], trace.worst[row], trace.violations[row] = -math.inf, before.worst[0], before.violations[0]
     for arm in range(arms):
         trace.pulls[row, arm] = before.pulls[0, arm]
-        trace.worst[row, arm] = before.worst[0, arm]
-        trace.violations[row, arm] = before.violations[0, arm]
     for key in range(counts.tick.size):
         for q in range(clauses):
             at = key * clauses + q
@@ -123,14 +118,13 @@ def note(trace: Trace, row: int, rates: Rates, counts: Counts, before: Trace, ru
             if q < arms:
                 trace.pulls[row, q] += counts.plays[at]
             if clock > 0:
-                broken = counts.times[at] + (clock - counts.since[at] + 1 if counts.missed[at] > 0 else 0)
-                if q < arms:
+                trace.violations[row] += counts.times[at]
+                if counts.missed[at] > 0:
+                    trace.violations[row] += clock - counts.since[at] + 1
+                if rates.kinds[q] == FLOOR and rates.numerators[q] > 0:
                     behind = rates.shares[q] * clock - counts.plays[at]
                     trace.behind[row] = max(trace.behind[row], behind)
-                    trace.worst[row, q] = max(trace.worst[row, q], max(counts.worst[at], behind))
-                    trace.violations[row, q] += broken
-                else:
-                    trace.limits[row] += broken
+                    trace.worst[row] = max(trace.worst[row], max(counts.worst[at], behind))
     trace.forced[row] = running.forced[0]
     trace.reward[row] = running.reward[0]
     for i in range(running.totals.size):

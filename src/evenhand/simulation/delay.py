@@ -19,20 +19,8 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, kernel
 from evenhand.kernels.random import uniform
-from evenhand.policy.policy import Ticket
+from evenhand.policy.kernel_set import Ticket
 from evenhand.rng import child, stream
-
-__all__ = [
-    "AtOnce",
-    "Delay",
-    "Pending",
-    "learn_at_once",
-    "learn_later",
-    "nothing_due",
-    "read_delay",
-    "tell_due",
-    "wait",
-]
 
 LONGEST = 10**6
 """The longest delay that is taken, in rounds."""

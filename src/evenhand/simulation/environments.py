@@ -17,8 +17,6 @@ from evenhand.protocol import Decision, Label, arm_labels
 from evenhand.rng import Seed, draw_seed
 from evenhand.simulation.fit import check_world
 
-__all__ = ["GymnasiumWorld", "from_gymnasium", "to_gymnasium"]
-
 SEEDS = 2**31
 """Some environments take no larger seeds."""
 WHAT = "a Gymnasium environment"

@@ -14,8 +14,6 @@ from evenhand.protocol import Decision
 from evenhand.simulation.loop import foreign_learner
 from evenhand.simulation.world import KernelWorld
 
-__all__ = ["check_fit", "check_world"]
-
 REPLICATING = ("arms", "check_policy", "replicate")
 STEPPED = ("arms", "scores", "reset", "observe", "respond")
 """What a world has that is simulated, see `evenhand.protocol`."""
@@ -102,7 +100,7 @@ def _check_calls(refuse: Callable[..., None], policy: Any, place: str, shown: in
         seen = shown if learner is policy else int(bool(traits_of(policy).contextual))
         asked = seen + asks_among(learner)
         if isinstance(learner, Adapter):
-            calls |= {learner._choose: 1 + asked, learner._update: 3 + seen}
+            calls |= {learner.functions["choose"]: 1 + asked, learner.functions["update"]: 3 + seen}
         else:
             calls |= {learner.choose: asked, learner.update: 2 + seen}
     for call, count in calls.items():

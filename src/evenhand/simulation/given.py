@@ -15,21 +15,18 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.arguments import is_whole
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ContractError, wanted
 from evenhand.frames import as_pandas, is_frame
-from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Label, find_label, first_named, label_of, places
 from evenhand.rng import generator
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["Course", "Given", "check_given", "over_time", "read_given", "said_in"]
 
 OFFERS = "a bool array (rounds, n_arms), the labels on offer in each round, a log, or a function (round, rng) -> labels"
 SEGMENTS = "a text or a whole number for each round, a log, or a function (round, rng) -> segment"
@@ -53,7 +50,7 @@ class Course:
     """
 
     arms: tuple[Label, ...]
-    offers: NDArray[np.bool_] | None = None
+    offers: Bools | None = None
     codes: Ints | None = None
     segments: tuple[Label, ...] = ()
     changes: tuple[tuple[int, Any], ...] = ()
@@ -99,7 +96,7 @@ class Given:
 
     arms: tuple[Label, ...]
     rounds: int
-    offers: NDArray[np.bool_] | Callable[..., Any] | None = None
+    offers: Bools | Callable[..., Any] | None = None
     segments: tuple[Ints, tuple[Label, ...]] | Callable[..., Any] | None = None
     changes: tuple[tuple[int, Any], ...] = ()
 
@@ -148,7 +145,7 @@ def read_given(
     return Given(arms, rounds, offers, segments, _read_changes(changes, rounds))
 
 
-def _read_offers(given: Any, rounds: int, replications: int, arms: tuple[Label, ...]) -> NDArray[np.bool_]:
+def _read_offers(given: Any, rounds: int, replications: int, arms: tuple[Label, ...]) -> Bools:
     if is_frame(given):
         given = _column(given, "available", "offers")
     if isinstance(given, np.ndarray) and given.ndim > 1 and given.dtype.kind in "iuf":
@@ -212,7 +209,7 @@ def _parsed(text: str) -> Any:
 
 def _row(
     name: str, round: int, given: Any, arms: tuple[Label, ...], error: type[ArgumentError | ContractError]
-) -> NDArray[np.bool_]:
+) -> Bools:
     """Return which arms are on offer in a round: all for None, else by a mask or by labels, which may be text."""
     if given is None:
         return np.ones(len(arms), np.bool_)

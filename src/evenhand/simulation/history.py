@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 from evenhand.kernels.arrays import Ints
 from evenhand.metrics.groups import arm_share, group_names, group_share
 from evenhand.metrics.regret import fair_regret
+from evenhand.simulation.counting import Trace
 from evenhand.simulation.given import Course
-from evenhand.simulation.loop import Trace
 
 if TYPE_CHECKING:
     import xarray as xr
-
-__all__ = ["assemble"]
 
 Variables = dict[str, tuple[tuple[str, ...], NDArray[Any]]]
 
@@ -29,20 +27,14 @@ UNITS = {
     "reward": "reward received, so far",
     "group_share": "pulls of the group's arms over all pulls, so far",
     "forced": "rounds decided by the quota, so far",
-    "shortfall": "max over arms of r_i t - N_i(t), now, in pulls",
-    "worst_shortfall": "largest r_i s - N_i(s) over all arms and all rounds s <= t, in pulls",
+    "shortfall": "max of r t - N(t) over all arms and sets that are owed a share r, now, in pulls",
+    "worst_shortfall": "largest r s - N(s) over all arms and sets that are owed a share r and all s <= t, in pulls",
     "violations": "pairs (promise, round s <= t) with the promise broken: a floor of an arm or a set, a cap, a window",
 }
 
 
 def variables(
-    trace: Trace,
-    world: Any,
-    promise: Any,
-    rounds: Ints,
-    plays: int = 1,
-    *,
-    course: Course | None = None,
+    trace: Trace, world: Any, promise: Any, rounds: Ints, plays: int = 1, *, course: Course | None = None
 ) -> Variables:
     """Return the history variables of one replication, each with its dimensions after (policy, replication).
 
@@ -57,11 +49,9 @@ def variables(
     for i, name in enumerate(world.scores):
         found[name] = (("round",), trace.totals[:, i])
     nothing = np.full(len(rounds), np.nan)
-    shared = promise is not None and promise.owes
-    found["shortfall"] = (("round",), trace.behind if shared else nothing)
-    found["worst_shortfall"] = (("round",), trace.worst.max(axis=1) if shared else nothing)
-    broken = trace.violations.sum(axis=1) + trace.limits
-    found["violations"] = (("round",), nothing if promise is None else broken)
+    found["shortfall"] = (("round",), np.where(np.isfinite(trace.behind), trace.behind, np.nan))
+    found["worst_shortfall"] = (("round",), np.where(np.isfinite(trace.worst), trace.worst, np.nan))
+    found["violations"] = (("round",), nothing if promise is None else trace.violations)
     groups = getattr(world, "groups", None)
     if isinstance(groups, Mapping):
         found["group_share"] = (("round", "group"), group_share(trace.pulls, groups))
@@ -79,8 +69,11 @@ def variables(
             found["regret"] = (("round",), found["regret"][1] - best)
         if course is not None:
             return found
-        fair = fair_regret(trace.pulls, world.gaps, promise, rounds, plays) if shared else nothing
-        found["r_regret"] = (("round",), fair)
+        owed = promise is not None and promise.owes
+        found["r_regret"] = (
+            ("round",),
+            fair_regret(trace.pulls, world.gaps, promise, rounds, plays) if owed else nothing,
+        )
     return found
 
 

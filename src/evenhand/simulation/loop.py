@@ -14,7 +14,9 @@ from evenhand.errors import ContractError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, entry, interpreted, kernel
 from evenhand.learners.adapter import said_by
-from evenhand.policy.policy import KernelPolicy, Ticket, is_forced
+from evenhand.policy.kernel_set import Ticket
+from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.reasons import is_forced
 from evenhand.policy.traits import traits_of
 from evenhand.promises.books import Books
 from evenhand.promises.counting import play as play_clause
@@ -47,8 +49,6 @@ from evenhand.simulation.delay import (
 )
 from evenhand.simulation.given import Course
 from evenhand.simulation.world import KernelWorld
-
-__all__ = ["Trace", "foreign_learner", "replicate", "runs_compiled"]
 
 NO_SUCH_ARM = -1
 ROUNDS_A_CALL = 1 << 22

@@ -16,7 +16,7 @@ from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError, SimulationInterrupted, wanted
 from evenhand.kernels.arrays import Ints
 from evenhand.labels import numbered, same_labels
-from evenhand.policy.conversation import untaught
+from evenhand.parameters import untaught
 from evenhand.policy.traits import traits_of
 from evenhand.rng import Seed, child, draw_seed
 from evenhand.simulation.delay import read_delay
@@ -29,8 +29,6 @@ from evenhand.simulation.tasks import IN_PROCESS, Halt, chunks, interruptible, p
 
 if TYPE_CHECKING:
     import xarray as xr
-
-__all__ = ["simulate"]
 
 MOST = {"rounds": 2**53, "replications": 10**7, "checkpoints": 10**7, "jobs": 10**4}
 """The largest numbers that are taken."""
@@ -145,7 +143,7 @@ def simulate(
         name = "offers" if offers is not None else "segments" if segments is not None else "changes"
         raise ArgumentError(wanted(name, f"None in {type(world).__name__}, which plays rounds of its own", "some"))
     _warn_of_shared_randomness(named, world, int(replications))
-    promises = _promises(named)
+    promises = _promises(named, given is not None and bool(given.changes))
     if backend is None:
         quick = all(runs_compiled(policy, world) or hasattr(world, "replicate") for policy in named.values())
         backend = "threading" if quick else "loky"
@@ -302,10 +300,11 @@ def _checkpoints(checkpoints: int | Sequence[int], spacing: str, rounds: int) ->
     return np.unique(np.append(given, rounds)).astype(np.int64)
 
 
-def _promises(named: dict[str, Any]) -> dict[str, Any]:
-    """Return for each policy the promise that it is measured against: its own, or the one that all others make."""
+def _promises(named: dict[str, Any], change: bool) -> dict[str, Any]:
+    """Return for each policy the promise that it is measured against: its own, also one of nothing where promises
+    change, or the one that all others make."""
     stated = {name: traits_of(policy).promise for name, policy in named.items()}
-    own = {name: promise if promise is not None and promise.clauses else None for name, promise in stated.items()}
+    own = {name: one if one is not None and (one.clauses or change) else None for name, one in stated.items()}
     made = [promise for promise in own.values() if promise is not None]
     common = made[0] if made and all(promise == made[0] for promise in made) else None
     return {name: common if promise is None else promise for name, promise in own.items()}

@@ -20,8 +20,6 @@ from evenhand.simulation.given import Given
 from evenhand.simulation.history import Variables
 from evenhand.version import __version__
 
-__all__ = ["Store", "remembered_seed", "signature"]
-
 
 class Store:
     """A folder in which finished replications are kept; the same simulation started again takes up what is there."""

@@ -19,8 +19,6 @@ from evenhand.simulation.given import Given, check_given
 from evenhand.simulation.history import Variables, variables
 from evenhand.simulation.loop import replicate
 
-__all__ = ["chunks", "interruptible", "parallel_jobs", "run_all", "run_chunk"]
-
 IN_PROCESS = ("threading", "sequential")
 
 

@@ -12,8 +12,6 @@ from evenhand.kernels.compose import entry, kernel
 from evenhand.protocol import Decision, Label, arm_labels
 from evenhand.rng import stream
 
-__all__ = ["KernelWorld", "WorldKernels", "shows_nothing"]
-
 
 class WorldKernels(NamedTuple):
     """The numeric core of a world.

@@ -8,13 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from evenhand.arguments import as_floats, is_whole
+from evenhand.data.contexts import LARGEST
 from evenhand.errors import ArgumentError, wanted
 from evenhand.extras import optional
-from evenhand.policy.policy import LARGEST
 from evenhand.protocol import Decision
 from evenhand.rng import child, draw_seed
-
-__all__ = ["WorldEnvironment"]
 
 gymnasium = optional("gymnasium", "a Gymnasium environment")
 Base: Any = gymnasium.Env

@@ -26,8 +26,6 @@ from evenhand.studies.store.schema import STUDIES
 from evenhand.studies.store.storage import Storage
 from evenhand.studies.store.store import Store
 
-__all__ = ["NAME", "name_of_new", "open_store", "state_of_new", "write_study"]
-
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 """The form of a study's name, which is part of addresses and tickets."""
 

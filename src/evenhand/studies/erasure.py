@@ -14,8 +14,6 @@ from evenhand.studies.log.subjects import Erasure, Subjects
 from evenhand.studies.store.schema import SNAPSHOTS, SUBJECTS
 from evenhand.studies.store.store import Store
 
-__all__ = ["erase"]
-
 
 def erase(
     store: Store, log: Log, state: State, subject: str | None, older_than: float | str | timedelta | None

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from evenhand.studies.study import Study
 
-__all__ = ["bandit_feedback", "bandit_frame"]
-
 
 def bandit_frame(study: Study) -> pd.DataFrame:
     """Return logged bandit feedback, a row a decision of one arm whose reward was told.

@@ -15,8 +15,6 @@ from evenhand.errors import TableError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["flat", "read_csv"]
-
 NESTED = (
     *("arms", "available", "decision", "given", "groups", "probabilities", "random_state", "slate_propensity"),
     "told",

@@ -24,21 +24,6 @@ from evenhand.studies.log.expiry import read_expiry
 from evenhand.studies.store.schema import KEYS
 from evenhand.studies.store.store import Store
 
-__all__ = [
-    "ALLOWED",
-    "ROLES",
-    "Key",
-    "Ring",
-    "Role",
-    "add_key",
-    "list_keys",
-    "new_key",
-    "passing_key",
-    "read_end",
-    "read_keys",
-    "revoke_key",
-]
-
 Role = Literal["decide", "report", "read", "both"]
 ROLES: tuple[Role, ...] = ("decide", "report", "read")
 """To take decisions, to report rewards, to read: what a route needs, and the roles that most keys have."""

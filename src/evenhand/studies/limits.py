@@ -10,8 +10,6 @@ from evenhand import registry
 from evenhand.errors import ArgumentError, wanted
 from evenhand.policy.traits import traits_of
 
-__all__ = ["check_encoded", "check_note", "check_pairs", "check_shown", "check_sizes"]
-
 MOST_ARMS = 1_000
 MOST_CANDIDATES = 100
 MOST_INDIVIDUALS = 200

@@ -11,8 +11,6 @@ from evenhand.arguments import is_whole
 from evenhand.errors import ForeignTicketError, UnknownTicketError, wanted
 from evenhand.studies.log.chain import Birth
 
-__all__ = ["new_secret", "number_of", "sign_ticket", "ticket_number"]
-
 FORM = re.compile(r"(?P<study>.+)\.(?P<number>[1-9][0-9]{0,17})\.(?P<mark>[0-9a-f]{16})")
 LOOK = "a ticket as ask returned it, such as 'ads.17.5f0c2a9d41b7e683'"
 

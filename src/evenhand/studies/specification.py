@@ -25,8 +25,6 @@ from evenhand.promises.promise import Promise
 from evenhand.promises.versions import named_as
 from evenhand.studies.limits import check_encoded, check_sizes
 
-__all__ = ["build", "policy_from", "promise_from", "with_sets"]
-
 OBJECTS = {"learner": "policy", "inner": "policy", "metric": "part", "model": "part", "scale": "part"}
 """Arguments that take an object, and its kind."""
 FROM_PYTHON = {

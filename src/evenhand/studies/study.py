@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from evenhand.studies.statistics.statistics import Statistics
     from evenhand.studies.verify import Verification
 
-__all__ = ["Study"]
-
 NAMED = select(STUDIES).where(STUDIES.c.name == bindparam("name"))
 MOST = 1_000_000
 """The most decisions of one transaction."""

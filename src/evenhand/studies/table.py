@@ -13,8 +13,6 @@ from evenhand.studies.store.store import Store
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["log_table"]
-
 COLUMNS = [
     "ticket", "round", "at", "arm", "index", "reason", "probabilities", "propensity", "given", "status", "told_at",
     "reward", "told", "decision", "version", "random_state", "key", "actor", "digest",

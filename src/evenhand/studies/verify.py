@@ -28,9 +28,6 @@ from evenhand.studies.store.integrity import damages
 from evenhand.studies.store.schema import SNAPSHOTS, STUDIES
 from evenhand.studies.store.store import Store
 
-__all__ = ["Verification", "verify"]
-
-
 KEPT = {True: "kept", False: "broken", None: "not due yet"}
 
 
@@ -100,14 +97,7 @@ class Verification(Shown):
 
 
 def verify(
-    store: Store,
-    log: Log,
-    birth: Birth,
-    state: State,
-    *,
-    known: str | None,
-    mark: Mark | None,
-    progress: bool,
+    store: Store, log: Log, birth: Birth, state: State, *, known: str | None, mark: Mark | None, progress: bool
 ) -> Verification:
     """Replay a study's log from the start, or from where an earlier verification ended; see `Verification`.
 

@@ -13,8 +13,6 @@ from evenhand.errors import ArgumentError, wanted, wanted_one_of
 if TYPE_CHECKING:
     from evenhand.interventions import CausalModel, Problem
 
-__all__ = ["fitted_model", "model_in", "show_answer"]
-
 
 UNCERTAIN = "The two factors rest on the fitted tables; how uncertain these are is not in them."
 

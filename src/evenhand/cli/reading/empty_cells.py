@@ -12,8 +12,6 @@ from evenhand.errors import ArgumentError, TableError, wanted_one_of
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["without_empty_cells"]
-
 FILLED = "empty"
 """The category of text that is not there."""
 

@@ -12,17 +12,6 @@ from evenhand.errors import ArgumentError, SharesError, TableError, wanted, want
 from evenhand.labels import by_label
 from evenhand.protocol import Label
 
-__all__ = [
-    "changing_shares",
-    "delay_of",
-    "named_shares",
-    "names_of",
-    "numbers_of",
-    "read_object",
-    "shares_of",
-    "windows_of",
-]
-
 Pairs = Iterable[tuple[str, Any]]
 
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from evenhand.errors import ArgumentError, wanted
 
-__all__ = ["labels_in"]
-
 
 def labels_in(text: str, option: str) -> list[Any]:
     """Read labels a,b, or a list as JSON.

@@ -30,18 +30,6 @@ if TYPE_CHECKING:
     from evenhand.protocol import Label
     from evenhand.studies import Study
 
-__all__ = [
-    "contexts_of",
-    "groups_of",
-    "pairs_of",
-    "read_rewards",
-    "reward_of",
-    "rows_of",
-    "samples_of",
-    "several_of",
-    "ticket_of",
-]
-
 
 def contexts_of(text: str, study: Study) -> Any:
     """Read contexts as JSON, from a JSON file or a table, or from standard input (`-`, JSON).

@@ -10,8 +10,6 @@ from evenhand import registry
 from evenhand.errors import ArgumentError, RegistryError, nearest, wanted
 from evenhand.protocol import Label
 
-__all__ = ["TWO_GROUPS", "describe", "find_policy", "group_settings", "lifted", "parameters_of", "policies_of", "put"]
-
 FOR_GROUPS = ("group-fair-top-interval", "top-interval", "interval-chaining", "naive-fair")
 """The policies to compare in a world with groups if none is named."""
 TWO_GROUPS = "two-group-top-interval"

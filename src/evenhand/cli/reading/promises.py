@@ -15,8 +15,6 @@ from evenhand.protocol import Label, find_label, places
 if TYPE_CHECKING:
     from evenhand.promises.promise import Promise
 
-__all__ = ["UNDER", "check_alone", "described_promises", "promise_in", "with_and_without"]
-
 UNDER = " under the promise"
 """What the name of a learner ends with where it keeps the promise of a file."""
 

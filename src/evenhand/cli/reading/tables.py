@@ -26,11 +26,6 @@ from evenhand.protocol import label_of
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "GIVEN", "STDIN", "checked", "is_large", "is_table", "label_file", "read_as_written", "read_log", "read_table",
-    "read_texts", "text_in",
-]  # fmt: skip
-
 LARGE = 1 << 26
 """Bytes of a file that is read in batches where a command can."""
 STDIN = "standard input"

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from evenhand.similarity import PairQueue
 
-__all__ = ["REWARD", "STATE", "audit_pairs"]
-
 STATE = Path("pairs.evenhand")
 REWARD = "reward"
 """Where the notes of a queue's policy hold the name of the column of rewards."""

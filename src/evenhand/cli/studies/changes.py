@@ -13,8 +13,6 @@ from evenhand.errors import ArgumentError, EvenhandError, SharesError, wanted
 if TYPE_CHECKING:
     from evenhand.studies import Study
 
-__all__ = ["add", "change", "retire"]
-
 
 def add(
     store: STORE,

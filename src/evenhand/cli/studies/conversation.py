@@ -13,8 +13,6 @@ from evenhand.errors import ArgumentError, EvenhandError, StoreError, wanted
 if TYPE_CHECKING:
     from evenhand.studies import Operation, Study
 
-__all__ = ["ask", "forget", "tell"]
-
 NAMED = 12
 """How many refused rows are named on the screen."""
 

@@ -11,8 +11,6 @@ import typer
 from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.errors import ArgumentError, wanted
 
-__all__ = ["export"]
-
 FORMS = ("log", "bandit")
 
 

@@ -10,8 +10,6 @@ import typer
 from evenhand.cli.options import JSON, STORE
 from evenhand.errors import ArgumentError, wanted
 
-__all__ = ["keys"]
-
 ACTIONS = ("list", "add", "revoke")
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from evenhand.sampling import LabelQueue
 
-__all__ = ["label"]
-
 MEND = "repeat what the state was begun with, or begin another --state"
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from evenhand.interventions import CausalModel
     from evenhand.studies import Study
 
-__all__ = ["new"]
-
 ALONE = "No other arm is on offer: name more with --arms, or with --arms-from LOG --arm COLUMN."
 BLIND = (
     "This log will not show what another policy would have earned, as arms have no chance in some rounds. To keep that "

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from evenhand.similarity import PairQueue
     from evenhand.similarity.pair_task import PairTask
 
-__all__ = ["Audit"]
-
 CHOICES = "[u]nfair, [a]cceptable, unsure [Enter], [w]ithdraw, [l]ist, [q]uit"
 HELP = (
     "Please answer u, a, w, l, q or nothing. w withdraws your last answer, w 3 the one with the number 3; "

@@ -8,8 +8,6 @@ import typer
 
 from evenhand.errors import ArgumentError, wanted
 
-__all__ = ["serve"]
-
 DEFAULTS: dict[str, Any] = {
     "host": "127.0.0.1",
     "port": 8000,

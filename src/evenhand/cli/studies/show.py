@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from evenhand.studies.log.log import Record
     from evenhand.studies.statistics.statistics import Statistics
 
-__all__ = ["COLUMNS", "arm_rows", "bars", "pictures", "show"]
-
 LATEST = 5
 STRETCHES = 60
 """Points of the picture of shortfalls; each is the worst of a stretch of time."""

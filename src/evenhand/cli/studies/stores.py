@@ -8,8 +8,6 @@ import typer
 
 from evenhand.cli.options import JSON, STORE, STUDY
 
-__all__ = ["erase", "snapshot", "studies"]
-
 
 def studies(store: STORE, json: JSON = False) -> None:
     """List the studies of a store."""

@@ -15,8 +15,6 @@ from evenhand.errors import ArgumentError
 if TYPE_CHECKING:
     from evenhand.studies.verify import Verification
 
-__all__ = ["in_words", "verify"]
-
 
 def verify(
     store: STORE,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.experiments.claims import certainty
-from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
+from evenhand.experiments.claims import Claim, Verdict, certainty
+from evenhand.experiments.framework import Report, Runner, experiment
 from evenhand.experiments.groups.settings import FEW, RealData
 from evenhand.experiments.groups.sweep import BLIND, FAIR, NAIVE, POOLED, panel, rivals, summary
 from evenhand.groups import TableArms
@@ -21,8 +21,6 @@ from evenhand.groups import TableArms
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-__all__ = ["real_data", "world_of"]
 
 SMALL_GAP = Claim(
     "The regret that GroupFairTopInterval adds to TopInterval's is small, NaiveFair's is large",

@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-__all__ = ["QUICK", "SWEEPS", "RealData", "Sweep"]
-
 SEED = 20220519
 FEW = 12
 

@@ -23,21 +23,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-__all__ = [
-    "BLIND",
-    "CHAINING",
-    "FAIR",
-    "NAIVE",
-    "NAIVE_SIZE",
-    "POOLED",
-    "PROMPT",
-    "SENSITIVE",
-    "panel",
-    "rivals",
-    "summary",
-    "sweep",
-]
-
 FAIR, BLIND, CHAINING, NAIVE = "GroupFairTopInterval", "TopInterval", "IntervalChaining", "NaiveFair"
 POOLED, NAIVE_SIZE, PROMPT = "pooled form (ours)", "NaiveFair, odds by size", "GroupFairTopInterval, minimum norm"
 SENSITIVE = "sensitive"

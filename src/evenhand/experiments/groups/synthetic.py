@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.experiments.claims import certainty
-from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
+from evenhand.experiments.claims import Claim, Verdict, certainty
+from evenhand.experiments.framework import Report, Runner, experiment
 from evenhand.experiments.groups.settings import QUICK, SWEEPS, Sweep
 from evenhand.experiments.groups.sweep import BLIND, CHAINING, FAIR, NAIVE, NAIVE_SIZE, POOLED, PROMPT, panel, sweep
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-__all__ = ["regrets", "shares"]
 
 NAMES = {
     "rounds": "horizon T",

@@ -6,11 +6,10 @@ from typing import Any
 
 import pandas as pd
 
-from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
+from evenhand.experiments.claims import Claim, Verdict
+from evenhand.experiments.framework import Report, Runner, experiment
 from evenhand.experiments.interventions.curves import drawn, error_at, error_curves, standard_error
 from evenhand.experiments.interventions.instances import Conditions, instance
-
-__all__ = ["BOUND", "NEEDS"]
 
 BOUND = (0.0, 30 * 30**0.5)
 """The paper's bound on divergences from the deployed candidate: below 30 sqrt(K), K = 30."""

@@ -18,8 +18,6 @@ from evenhand.plots.style import figure
 from evenhand.rng import child
 from evenhand.simulation.tasks import run_all
 
-__all__ = ["SEARCHES", "drawn", "error_at", "error_curves", "standard_error", "wilson"]
-
 SEARCHES: dict[str, Callable[..., Search]] = {
     "CSR-V1": partial(CSR, reuse=False, pooled=False),
     "CSR-V2": partial(CSR, pooled=False),

@@ -6,12 +6,11 @@ from typing import Any
 
 import pandas as pd
 
-from evenhand.experiments.framework import Claim, Report, Runner, experiment
+from evenhand.experiments.claims import Claim
+from evenhand.experiments.framework import Report, Runner, experiment
 from evenhand.experiments.interventions.constraints import NEEDS, measured
 from evenhand.experiments.interventions.curves import drawn, error_at
 from evenhand.experiments.interventions.instances import Conditions
-
-__all__ = ["ablation"]
 
 LOW, HIGH = (0.0, 10.0), (10.0, 50.0)
 RANGES = {"low": (LOW, LOW), "outcome": (HIGH, LOW), "gap": (LOW, HIGH), "both": (HIGH, HIGH)}

@@ -9,12 +9,11 @@ import numpy as np
 import pandas as pd
 
 from evenhand.datasets.hepar2 import fetch_hepar2
-from evenhand.experiments.framework import Claim, Report, Runner, experiment
+from evenhand.experiments.claims import Claim
+from evenhand.experiments.framework import Report, Runner, experiment
 from evenhand.experiments.interventions.constraints import NEEDS, shown
 from evenhand.experiments.interventions.curves import drawn, error_at, error_curves, standard_error
 from evenhand.interventions import CausalModel, Problem
-
-__all__ = ["hepar2", "hepar2_problem"]
 
 CODINGS = {"present = 1": {"present": 1.0, "absent": 0.0}, "absent = 1": {"present": 0.0, "absent": 1.0}}
 NAMES = ("CSR-V1", "CSR-V2", "TS-V1", "TS-V2", "CSR pooled")

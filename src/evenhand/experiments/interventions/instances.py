@@ -11,15 +11,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import binom
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions import CausalModel, Problem
+from evenhand.kernels.arrays import Floats, Ints
 
-__all__ = ["Conditions", "instance", "three_nodes"]
-
-Floats = NDArray[np.float64]
 VALUES = 20
 FLIP = 0.01
 POOL = 400
@@ -135,7 +132,7 @@ def _admissible(conditions: Conditions, problem: Problem) -> _Pool:
     return _Pool(problem.tables[keep], problem.outcomes[keep], gaps[keep])
 
 
-def _chosen(conditions: Conditions, pool: _Pool, random: np.random.Generator) -> NDArray[np.int64] | None:
+def _chosen(conditions: Conditions, pool: _Pool, random: np.random.Generator) -> Ints | None:
     """Return the positions of K candidates that meet the conditions, the deployed one first, or None."""
     fair = pool.gaps < conditions.tolerance
     others = np.flatnonzero(fair)[1:] if fair[0] else np.flatnonzero(fair)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
+from evenhand.experiments.claims import Claim, Verdict
+from evenhand.experiments.framework import Report, Runner, experiment
 from evenhand.experiments.quotas.settings import INSTANCE_1, SHARES_1, Fig2
 from evenhand.learners import UCB1
 from evenhand.quotas import BernoulliArms, FairUCB
@@ -14,8 +15,6 @@ from evenhand.quotas import BernoulliArms, FairUCB
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-__all__ = ["fig2"]
 
 FALLS = Claim(
     "Conventional regret falls as the tolerance grows",

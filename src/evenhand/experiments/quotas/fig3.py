@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
+from evenhand.experiments.claims import Claim, Verdict
+from evenhand.experiments.framework import Report, Runner, experiment
 from evenhand.experiments.quotas.settings import INSTANCE_1, SHARES_1, Fig3, lfg_etas
 from evenhand.learners import UCB1, Thompson
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-__all__ = ["fig3", "theorem_2"]
 
 COMPARABLE = Claim(
     "Fair-UCB and LFG have comparable r-regret",

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
+from evenhand.experiments.claims import Claim, Verdict
+from evenhand.experiments.framework import Report, Runner, experiment
 from evenhand.experiments.quotas.settings import INSTANCE_2, SHARES_2, Fig4, lfg_etas
 from evenhand.learners import UCB1
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairUCB
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-__all__ = ["fig4"]
 
 BELOW = Claim(
     "Fair-UCB's violation stays below alpha + 1 at every round",

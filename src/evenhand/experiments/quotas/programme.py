@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
-__all__ = ["Programme", "draw", "run"]
-
 GUARANTEE = Fraction(4, 5)
 
 

@@ -12,8 +12,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-__all__ = ["INSTANCE_1", "INSTANCE_2", "SHARES_1", "SHARES_2", "Fig2", "Fig3", "Fig4", "lfg_etas"]
-
 INSTANCE_1 = {
     "counting from 1": (0.80, 0.78, 0.77, 0.76, 0.75, 0.74, 0.73, 0.72, 0.71, 0.70),
     "counting from 0": (0.80, 0.79, 0.78, 0.77, 0.76, 0.75, 0.74, 0.73, 0.72, 0.71),

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from evenhand.experiments.framework import Claim, Report, Verdict
+from evenhand.experiments.claims import Claim, Verdict
+from evenhand.experiments.framework import Report
 from evenhand.experiments.sampling.settings import Images
 from evenhand.experiments.sampling.tables import (
     ADAPTIVE,
@@ -23,8 +24,6 @@ from evenhand.plots.style import figure
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["image_report"]
 
 UNFINISHED = "no finished trial yet"
 NEEDS = {"rounds": 200, "trials": 3}

@@ -13,8 +13,6 @@ from evenhand.experiments.sampling.settings import Images
 from evenhand.rng import generator
 from evenhand.sampling import ArrayPool, label_pairs
 
-__all__ = ["Task", "TaskFor", "cifar10_task", "fashion_mnist_task", "shortened", "utkface_task"]
-
 PAIRS = {
     "fashion-mnist": (
         ("T-shirt", "Shirt"), ("Trouser", "Dress"), ("Pullover", "Coat"), ("Sandal", "Bag"),

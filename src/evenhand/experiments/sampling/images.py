@@ -11,7 +11,7 @@ import functools
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,46 +42,31 @@ from evenhand.simulation.tasks import run_all
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["cifar10_experiment", "expected_seconds", "fashion_mnist_experiment", "utkface_experiment"]
-
 QUICK: dict[str, Any] = {"trials": 1, "rounds": 3, "batch": 10, "test_rows": 200, "checkpoints": 3}
 REDUCED: dict[str, Any] = {"trials": 3, "rounds": 200, "mixed_precision": True}
 
 
-@experiment(
-    "sampling/fashion-mnist",
-    "FashionMNIST: accuracy of the worst-off pair",
-    full=Images("fashion-mnist", rounds=500, trials=10),
-    quick=Images("fashion-mnist", **QUICK),
-    reduced=Images("fashion-mnist", **REDUCED),
-)
-def fashion_mnist_experiment(settings: Images, runner: Runner) -> Report:
-    """Five pairs of clothes."""
-    return _run(settings, runner, functools.partial(fashion_mnist_task, settings))
+PICTURES: dict[str, tuple[str, Callable[[Images, int], Task], int, int]] = {
+    "fashion-mnist": ("FashionMNIST: accuracy of the worst-off pair", fashion_mnist_task, 500, 50),
+    "cifar10": ("CIFAR-10: accuracy of the worst-off pair", cifar10_task, 500, 10),
+    "utkface": ("UTKFace: accuracy of gender in the worst-off ethnicity", utkface_task, 200, 5),
+}
+"""Of each data set the title, the task, the rounds, and the rows of a draw in the reduced size: those of CIFAR-10 and
+UTKFace are smaller, as their files hold a part of the pictures."""
 
 
-@experiment(
-    "sampling/cifar10",
-    "CIFAR-10: accuracy of the worst-off pair",
-    full=Images("cifar10", rounds=500, trials=10),
-    quick=Images("cifar10", **QUICK),
-    reduced=Images("cifar10", batch=10, **REDUCED),
-)
-def cifar10_experiment(settings: Images, runner: Runner) -> Report:
-    """Five pairs of animals and vehicles; of the reduced size, draws of 20 from a fifth of the pictures."""
-    return _run(settings, runner, functools.partial(cifar10_task, settings))
+def _enter(data: str) -> None:
+    title, task, rounds, batch = PICTURES[data]
+
+    def run(settings: Images, runner: Runner) -> Report:
+        return _run(settings, runner, functools.partial(task, settings))
+
+    full, quick = Images(data, rounds=rounds, trials=10), Images(data, **QUICK)
+    experiment(f"sampling/{data}", title, full=full, quick=quick, reduced=Images(data, batch=batch, **REDUCED))(run)
 
 
-@experiment(
-    "sampling/utkface",
-    "UTKFace: accuracy of gender in the worst-off ethnicity",
-    full=Images("utkface", rounds=200, trials=10),
-    quick=Images("utkface", **QUICK),
-    reduced=Images("utkface", batch=5, **REDUCED),
-)
-def utkface_experiment(settings: Images, runner: Runner) -> Report:
-    """Gender by five ethnicities; of the reduced size, draws of 10."""
-    return _run(settings, runner, functools.partial(utkface_task, settings))
+for name in PICTURES:
+    _enter(name)
 
 
 def _model(settings: Images, task: Task) -> EstimatorModel:
@@ -173,7 +158,6 @@ def _one(settings: Images, store: Path | None, task_for: TaskFor, trial: int, nu
     with _one_thread():
         task = shortened(task_for(child(settings.seed, trial)), settings)
         name, scheme = list(_schemes(settings, task).items())[number]
-        sampler = scheme(child(settings.seed, trial, number))
         sampler = scheme(child(settings.seed, trial, number))
         task.pool.reset(child(settings.seed, trial, 99))
         found = collect(

@@ -11,8 +11,6 @@ from typing import Any
 
 from evenhand.extras import optional
 
-__all__ = ["ConvolutionalNetwork", "paper_network"]
-
 torch = optional("torch", "a network")
 skorch = optional("skorch", "a network")
 CHUNK = 256

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
+from evenhand.experiments.claims import Claim, Verdict
+from evenhand.experiments.framework import Report, Runner, experiment
 from evenhand.experiments.sampling.settings import Curves, Synthetic
 from evenhand.experiments.sampling.trials import Scheme, run_trials
 from evenhand.plots.sampling import plot_mixture, plot_risk_curves, plot_worst_risk
@@ -26,8 +28,6 @@ from evenhand.simulation.tasks import run_all
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["fig1", "fig2", "fig8", "fig10", "reweighting"]
 
 GROUPS = ["u", "v"]
 INSTANCES: tuple[Any, ...] = ("I", "II")
@@ -172,31 +172,38 @@ def _one_sample_start(seed: int) -> OptimisticSampler:
 @experiment("sampling/fig2", "Mixture over the rounds, three schemes", full=Synthetic(), quick=Synthetic(300, 8, 15))
 def fig2(settings: Synthetic, runner: Runner) -> Report:
     """Run the three schemes, and A_opt from the paper's one-sample start, in both instances."""
-    report = Report()
     schemes = {**three_schemes(), "A_opt, one-sample start": _one_sample_start}
-    drawn, across = figure(9.5, 3.9, columns=2, share_y=True)
-    for axes, instance in zip(across, INSTANCES, strict=True):
-        frame = _model_1(schemes, instance, settings, runner)
-        fair = float(SyntheticModel1(instance=instance).fair_mixture()[0])
-        report.data[f"history_{instance}"] = frame
-        plot_mixture(frame, group="u", fair=fair, ax=axes)
-        axes.set_title(f"Share of group u in the training set, instance {instance}", loc="left", fontsize=10.5)
+    report, found = _mixtures("fig2", schemes, settings, runner)
+    for instance, frame, fair in found:
         last = frame[frame["round"] == settings.rounds]
         for name in three_schemes():
             report.verdicts.append(_near(name, last, fair, settings, f"({instance})"))
         starts = last[last["scheme"] == "A_opt, one-sample start"]
         few = (starts.groupby("trial")["share"].min() * settings.rounds <= 10).mean()
         report.verdicts.append(STUCK.verdict(few <= 0.01, f"{few:.0%} of the trials ({instance})", settings))
-    one_legend(drawn, 5)
-    report.figures["fig2"] = drawn
     return report
 
 
-def _model_1(schemes: dict[str, Scheme], instance: str, settings: Synthetic, runner: Runner) -> pd.DataFrame:
-    return run_trials(
-        schemes, lambda seed: in_model_1(instance, seed), rounds=settings.rounds, checkpoints=settings.checkpoints,
-        trials=settings.trials, seed=settings.seed, jobs=runner.jobs,
-    )  # fmt: skip
+def _mixtures(
+    figure_name: str, schemes: dict[str, Scheme], settings: Synthetic, runner: Runner
+) -> tuple[Report, list[tuple[str, pd.DataFrame, float]]]:
+    """Run schemes in both instances and draw their mixtures; return the report, and of each instance its history and
+    the fair share of u."""
+    report, found = Report(), []
+    drawn, across = figure(9.5, 3.9, columns=2, share_y=True)
+    for axes, instance in zip(across, INSTANCES, strict=True):
+        frame = run_trials(
+            schemes, partial(in_model_1, instance), rounds=settings.rounds,
+            checkpoints=settings.checkpoints, trials=settings.trials, seed=settings.seed, jobs=runner.jobs,
+        )  # fmt: skip
+        fair = float(SyntheticModel1(instance=instance).fair_mixture()[0])
+        report.data[f"history_{instance}"] = frame
+        plot_mixture(frame, group="u", fair=fair, ax=axes)
+        axes.set_title(f"Share of group u in the training set, instance {instance}", loc="left", fontsize=10.5)
+        found.append((instance, frame, fair))
+    one_legend(drawn, 5)
+    report.figures[figure_name] = drawn
+    return report, found
 
 
 def _near(name: str, last: pd.DataFrame, fair: float, settings: Synthetic, where: str) -> Verdict:
@@ -209,20 +216,14 @@ def _near(name: str, last: pd.DataFrame, fair: float, settings: Synthetic, where
 @experiment("sampling/fig10", "Too much exploration", full=Synthetic(), quick=Synthetic(300, 8, 15))
 def fig10(settings: Synthetic, runner: Runner) -> Report:
     """Run A_opt with c0 = 1 and epsilon-greedy with epsilon = 0.5, beside both with a tenth and a fifth of that."""
-    report = Report()
     schemes: dict[str, Scheme] = {
         "A_opt, c0 = 1": lambda seed: OptimisticSampler(GROUPS, exploration=1.0, seed=seed),
         "A_opt, c0 = 0.1": lambda seed: OptimisticSampler(GROUPS, exploration=0.1, seed=seed),
         "epsilon-greedy, 0.5": lambda seed: EpsilonGreedySampler(GROUPS, epsilon=0.5, seed=seed),
         "epsilon-greedy, 0.1": lambda seed: EpsilonGreedySampler(GROUPS, epsilon=0.1, seed=seed),
     }
-    drawn, across = figure(9.5, 3.9, columns=2, share_y=True)
-    for axes, instance in zip(across, INSTANCES, strict=True):
-        frame = _model_1(schemes, instance, settings, runner)
-        fair = float(SyntheticModel1(instance=instance).fair_mixture()[0])
-        report.data[f"history_{instance}"] = frame
-        plot_mixture(frame, group="u", fair=fair, ax=axes)
-        axes.set_title(f"Share of group u in the training set, instance {instance}", loc="left", fontsize=10.5)
+    report, found = _mixtures("fig10", schemes, settings, runner)
+    for instance, frame, fair in found:
         last: Any = frame[(frame["round"] == settings.rounds) & (frame["group"] == "u")].groupby("scheme")["share"]
         shares, errors = last.mean(), last.sem()
         off = (shares - fair).abs()
@@ -234,8 +235,6 @@ def fig10(settings: Synthetic, runner: Runner) -> Report:
         wide, greedy = "A_opt, c0 = 1", "epsilon-greedy, 0.5"
         said = f"A_opt {shares[wide]:.3f}, epsilon-greedy {shares[greedy]:.3f}, fair {fair:.3f} ({instance})"
         report.verdicts.append(DECAYS.verdict(off[wide] <= 0.05 < off[greedy], said, settings))
-    one_legend(drawn, 5)
-    report.figures["fig10"] = drawn
     return report
 
 

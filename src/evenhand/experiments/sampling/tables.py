@@ -10,8 +10,8 @@ from evenhand.datasets.adult import FEATURES as ADULT_FEATURES
 from evenhand.datasets.adult import load_adult
 from evenhand.datasets.german import FEATURES as GERMAN_FEATURES
 from evenhand.datasets.german import load_german
-from evenhand.experiments.claims import certainty, critical_value
-from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
+from evenhand.experiments.claims import Claim, Verdict, certainty, critical_value
+from evenhand.experiments.framework import Report, Runner, experiment
 from evenhand.experiments.sampling.settings import Images, Tables
 from evenhand.experiments.sampling.trials import Scheme, run_trials, worst
 from evenhand.plots.sampling import plot_worst_risk
@@ -29,8 +29,6 @@ from evenhand.sampling import (
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["adult_experiment", "at_last", "gain_verdict", "german_experiment", "schemes_for", "table_1"]
 
 ADULT = Tables(rounds=4000, trials=30, checkpoints=(50, 100, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 4000))
 GERMAN = Tables(rounds=350, trials=500, checkpoints=(25, 50, 100, 150, 200, 250, 300, 350))

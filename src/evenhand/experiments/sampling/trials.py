@@ -14,8 +14,6 @@ from evenhand.simulation.tasks import run_all
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Scheme", "run_trials", "worst"]
-
 Scheme = Callable[[int], Any]
 """From a seed to a sampler."""
 Place = Callable[[int], tuple[Any, Test]]

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenhand.experiments.framework import Claim, Report, Runner, experiment
+from evenhand.experiments.claims import Claim
+from evenhand.experiments.framework import Report, Runner, experiment
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.plots.similarity import plot_total, plot_violations
 from evenhand.plots.style import figure
 from evenhand.similarity import (
@@ -29,8 +30,6 @@ from evenhand.similarity import (
 from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.program import Select
 from evenhand.similarity.worlds import Appearance
-
-__all__ = ["Settings", "adversary", "many", "regret", "violations"]
 
 FLAT = Claim(
     "Violations above epsilon stop: their number is flat or logarithmic in T",
@@ -202,7 +201,7 @@ def many(settings: Settings, runner: Runner) -> Report:
     return Report({"history": history}, [verdict], {"many": _draw(history, "violations")})
 
 
-def _instance(dimension: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _instance(dimension: int, seed: int) -> tuple[Floats, Floats]:
     """Return (theta, A): theta of length 1 in the positive orthant, A of rank ceil(d / 2) with normal entries of
     deviation 0.3."""
     rng = np.random.default_rng([seed, dimension])
@@ -239,13 +238,13 @@ def _late(history: Any, policy: str) -> float:
     return second / (first + second) if first + second else 0.0
 
 
-def _last(history: Any, variable: str, policy: str) -> NDArray[np.float64]:
+def _last(history: Any, variable: str, policy: str) -> Floats:
     """Return a variable at the last round, one number a replication."""
-    values: NDArray[np.float64] = history[variable].sel(policy=policy).isel(round=-1).values
+    values: Floats = history[variable].sel(policy=policy).isel(round=-1).values
     return values
 
 
-def _slope(rounds: NDArray[np.int64], means: NDArray[np.float64]) -> float:
+def _slope(rounds: Ints, means: Floats) -> float:
     """Return the slope of log mean regret against log T over the last decade."""
     kept = (rounds >= rounds[-1] / 10) & (means > 0)
     return float(np.polyfit(np.log(rounds[kept]), np.log(means[kept]), 1)[0]) if kept.sum() > 2 else float("nan")
@@ -257,7 +256,7 @@ def _draw(history: Any, variable: str, *, log: bool = False) -> Any:
     return drawn
 
 
-def _spread(values: NDArray[np.float64]) -> str:
+def _spread(values: Floats) -> str:
     """Return mean and standard error in words."""
     error = values.std(ddof=1) / np.sqrt(values.size) if values.size > 1 else float("nan")
     return f"{values.mean():.4g} +- {error:.2g}"

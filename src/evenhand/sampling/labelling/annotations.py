@@ -13,8 +13,6 @@ from evenhand.protocol import Label
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Annotations"]
-
 
 class Annotations:
     """Labels by annotator, item by item: the one that most gave counts, once enough were asked and none ties with it.

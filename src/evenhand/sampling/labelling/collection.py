@@ -6,20 +6,18 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenhand.arguments import as_floats
+from evenhand.arguments import as_floats, whole
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ExhaustedError, wanted
+from evenhand.kernels.arrays import Floats
 from evenhand.labels import by_label
 from evenhand.protocol import Label
 from evenhand.sampling.pools.labels import as_predicted, grouped
-from evenhand.sampling.problem import checked_whole
+from evenhand.sampling.problem import MOST
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["collect", "group_errors"]
 
 Test = Callable[[Any], Any]
 
@@ -70,7 +68,7 @@ def collect(
 
     from evenhand.display.html import notes_of
 
-    checked_whole("rounds", rounds, 1)
+    whole("rounds", rounds, low=1, high=MOST)
     noted = _rounds(rounds, checkpoints)
     rows: list[dict[str, Any]] = []
     while sampler.rounds < rounds:
@@ -92,9 +90,9 @@ def collect(
 
 def _rounds(rounds: int, checkpoints: int | Sequence[int]) -> set[int]:
     if isinstance(checkpoints, int):
-        checkpoints = min(checked_whole("checkpoints", checkpoints, 0), rounds)
+        checkpoints = min(whole("checkpoints", checkpoints, low=0, high=MOST), rounds)
         return {round(rounds * (i + 1) / checkpoints) for i in range(checkpoints)}
-    return {checked_whole("checkpoints", c, 1) for c in checkpoints}
+    return {whole("checkpoints", c, low=1, high=MOST) for c in checkpoints}
 
 
 def _note(sampler: Any, test: Test | None, final: bool) -> list[dict[str, Any]]:
@@ -113,7 +111,7 @@ def _note(sampler: Any, test: Test | None, final: bool) -> list[dict[str, Any]]:
     ]
 
 
-def _tested(test: Test, model: Any, groups: Sequence[Label]) -> NDArray[np.float64]:
+def _tested(test: Test, model: Any, groups: Sequence[Label]) -> Floats:
     """Return the risks (m,) that a test finds, in the order of the groups."""
     what = f"a number for each of the groups {list(groups)}, in this order or by group"
     risks = by_label(test(model), "test(...)", what, groups)
@@ -125,7 +123,7 @@ def _tested(test: Test, model: Any, groups: Sequence[Label]) -> NDArray[np.float
     return found
 
 
-def group_errors(model: Any, X: Any, y: Any, *, groups: Any) -> NDArray[np.float64]:
+def group_errors(model: Any, X: Any, y: Any, *, groups: Any) -> Floats:
     """Return the error rate (m,) of a model on held-out rows of each group, in the order of the sorted groups, as pools
     have them.
 

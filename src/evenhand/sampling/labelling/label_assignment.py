@@ -15,8 +15,6 @@ from evenhand.sampling.labelling.label_items import LABELLED, OPEN, PURPOSES, RE
 from evenhand.sampling.sampler import Sampler
 from evenhand.saving.saved import fill
 
-__all__ = ["CHOICES", "Assignment", "Choice", "Rehearsal"]
-
 Choice = Literal["uncertainty", "uniform"]
 CHOICES = ("uncertainty", "uniform")
 START = 10

@@ -17,8 +17,6 @@ from evenhand.frames import as_pandas, is_frame
 from evenhand.protocol import Label
 from evenhand.sampling.labelling.label_records import LABELS, OWN, Said, labels_of
 
-__all__ = ["LabelFile", "read_labels", "write_tasks"]
-
 
 class LabelFile(NamedTuple):
     """A file of labels, and how its text is encoded; None is found out."""

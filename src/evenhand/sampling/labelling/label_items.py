@@ -6,17 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.data.rows import in_step
 from evenhand.data.tables import in_natural_order, places_in
 from evenhand.errors import ArgumentError, UnknownTicketError, wanted
+from evenhand.kernels.arrays import Ints
 from evenhand.labels import by_label
 from evenhand.protocol import Label, find_label, label_of, places
 from evenhand.rng import generator
 from evenhand.sampling.problem import MOST, checked_rows
-
-__all__ = ["LABELLED", "OPEN", "PURPOSES", "REJECTED", "WAITING", "Items"]
 
 WAITING, OPEN, LABELLED, REJECTED = range(4)
 PURPOSES = ("training", "validation")
@@ -54,7 +52,7 @@ class Items:
         for order in self.orders:
             self.validates[order[1::2]] = True
 
-    def waiting(self, group: int, purpose: str) -> NDArray[np.int64]:
+    def waiting(self, group: int, purpose: str) -> Ints:
         """Return the items of a group that may still be labelled for this purpose, in the group's random order."""
         own = self.orders[group][PURPOSES.index(purpose) :: 2]
         return own[self.state[own] == WAITING]

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from evenhand.arguments import is_whole, one_of
+from evenhand.arguments import is_whole, one_of, whole
 from evenhand.data.groupings import Grouping
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ClosedTicketError, ExhaustedError, UnknownTicketError, wanted
 from evenhand.frames import is_frame
 from evenhand.labels import order_of
-from evenhand.policy.conversation import Conversation, locked, untaught
+from evenhand.parameters import untaught
+from evenhand.policy.conversation import Conversation, locked
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed, child, draw_seed
@@ -37,13 +38,11 @@ from evenhand.sampling.labelling.label_report import (
 from evenhand.sampling.labelling.label_task import Task
 from evenhand.sampling.labelling.label_users import Users
 from evenhand.sampling.optimistic import OptimisticSampler
-from evenhand.sampling.problem import checked_whole
+from evenhand.sampling.problem import MOST
 from evenhand.sampling.sampler import Sampler
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["LabelQueue", "Task"]
 
 
 @register("sampling/label-queue", kind="part")
@@ -106,7 +105,7 @@ class LabelQueue(Conversation):
         self.groups = self._items.groups
         self.content = self._items.content
         self.choice = one_of("choice", choice, CHOICES)
-        self.annotators = checked_whole("annotators", annotators, 1)
+        self.annotators = whole("annotators", annotators, low=1, high=MOST)
         self._assignment = Assignment(self._items, self._fresh_sampler(sampler), self.choice)
         self._annotations = Annotations(self.annotators)
         self._users = Users()
@@ -150,7 +149,7 @@ class LabelQueue(Conversation):
         if n is None:
             return self._task(who)
         items: list[Label] = []
-        for _ in range(checked_whole("n", n, 1)):
+        for _ in range(whole("n", n, low=1, high=MOST)):
             try:
                 items.append(self._task(who).item)
             except ExhaustedError:

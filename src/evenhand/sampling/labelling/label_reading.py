@@ -17,8 +17,6 @@ from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED
 from evenhand.sampling.labelling.label_records import LEFT_OPEN, Said
 from evenhand.sampling.labelling.label_users import Users, names_of
 
-__all__ = ["tell_file"]
-
 SHOWN = 12
 """How many refused labels a refusal names."""
 

@@ -9,8 +9,6 @@ from evenhand.errors import TableError, wanted
 from evenhand.protocol import labels_of_texts
 from evenhand.sampling.labelling.label_users import names_of
 
-__all__ = ["LABELS", "LEFT_OPEN", "OWN", "Said", "labels_of"]
-
 LEFT_OPEN: Final = object()
 """What stands for a label where an annotator gave none."""
 OWN = "evenhand_id"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.kernels.arrays import Ints
 from evenhand.sampling.labelling.annotations import Annotations
 from evenhand.sampling.labelling.label_items import LABELLED, Items
 
@@ -15,10 +15,8 @@ if TYPE_CHECKING:
 
     from evenhand.sampling.sampler import Sampler
 
-__all__ = ["annotations_table", "labelled_table", "progress_table"]
 
-
-def labelled_table(sampler: Sampler, items: Items, places: NDArray[np.int64], purpose: str) -> pd.DataFrame:
+def labelled_table(sampler: Sampler, items: Items, places: Ints, purpose: str) -> pd.DataFrame:
     """Return the labelled items that train or validate, in the order in which the model got them."""
     import pandas as pd
 

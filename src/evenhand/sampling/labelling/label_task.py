@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from evenhand.protocol import Label
 
-__all__ = ["Task"]
-
 
 class _Task(NamedTuple):
     id: int

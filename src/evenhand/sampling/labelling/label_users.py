@@ -9,8 +9,6 @@ from typing import Any
 from evenhand.errors import ArgumentError, wanted, wanted_one_of
 from evenhand.protocol import label_of
 
-__all__ = ["Users", "names_of"]
-
 WHOLE = re.compile(r"([0-9]+)\.0+")
 """A number that stood in a column with empty cells."""
 

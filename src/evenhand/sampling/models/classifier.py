@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from evenhand.errors import EvenhandError, ModelError
 from evenhand.frames import frame_or_value
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import in_columns
 from evenhand.parameters import Parameters
 from evenhand.protocol import Label
 from evenhand.sampling.pools.rows import Rows
-
-__all__ = ["Classifier"]
 
 
 class Classifier(Parameters, ABC):
@@ -36,11 +35,11 @@ class Classifier(Parameters, ABC):
         self.constant: int | None = 0
 
     @abstractmethod
-    def learned_codes(self, X: Any) -> NDArray[np.int64]:
+    def learned_codes(self, X: Any) -> Ints:
         """Return the class codes (n,) that the trained model predicts."""
 
     @abstractmethod
-    def learned_probabilities(self, X: Any) -> NDArray[np.float64]:
+    def learned_probabilities(self, X: Any) -> Floats:
         """Return the probabilities (n, k) that the trained model predicts."""
 
     def table(self, X: Any) -> Any:
@@ -58,11 +57,11 @@ class Classifier(Parameters, ABC):
             self.constant = int(codes[0]) if (codes == codes[0]).all() else None
         return self.constant is not None
 
-    def codes(self, X: Any) -> NDArray[np.int64]:
+    def codes(self, X: Any) -> Ints:
         """Return the predicted class codes (n,)."""
         return self.learned_codes(X) if self.constant is None else np.full(len(X), self.constant)
 
-    def probabilities(self, X: Any) -> NDArray[np.float64]:
+    def probabilities(self, X: Any) -> Floats:
         """Return the probabilities (n, k) of the classes."""
         if self.constant is None:
             return self.learned_probabilities(X)
@@ -78,7 +77,7 @@ class Classifier(Parameters, ABC):
         """
         return np.array(self.classes)[self._answered(self.codes, X)]
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Return the probabilities (n, k) of the sorted labels; it reads and refuses rows as `predict` does."""
         return self._answered(self.probabilities, X)
 

@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, ContextError, wanted
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.registry import register
 from evenhand.rng import child
 from evenhand.sampling.models.classifier import Classifier
 from evenhand.sampling.models.recipes import made, recipe
 from evenhand.sampling.pools.rows import Rows
-
-__all__ = ["EstimatorModel", "random_states"]
 
 ENOUGH = 1000
 """A classifier that cannot be trained on so many rows does not fail for lack of rows."""
@@ -178,7 +177,7 @@ class EstimatorModel(Classifier):
             self._ends.clear()
         self._ends.append(rows.count)
 
-    def _trained(self, X: NDArray[Any], codes: NDArray[np.int64], waited: bool) -> Any:
+    def _trained(self, X: NDArray[Any], codes: Ints, waited: bool) -> Any:
         """Return the classifier trained on rows (n, ...) with these codes (n,), as it is trained next."""
         trained, y = copy.deepcopy(self.estimator if self._goes_on else self._untrained), self._names[codes]
         table = self._table(X)
@@ -204,7 +203,7 @@ class EstimatorModel(Classifier):
         """Return rows as the classifier is given them."""
         return X.astype(np.float32) if self._network and X.dtype == np.float64 else X
 
-    def _lacks_rows(self, X: NDArray[Any], codes: NDArray[np.int64], waited: bool) -> bool:
+    def _lacks_rows(self, X: NDArray[Any], codes: Ints, waited: bool) -> bool:
         """Say whether the classifier fails on these rows again, and can be trained on them many times over."""
         times = max(2, -(-ENOUGH // len(X)))
         with warnings.catch_warnings():
@@ -217,11 +216,11 @@ class EstimatorModel(Classifier):
                     return True
         return False
 
-    def learned_codes(self, X: Any) -> NDArray[np.int64]:
+    def learned_codes(self, X: Any) -> Ints:
         """Return the class codes (n,) that the classifier predicts."""
         return np.searchsorted(self._names, self._asked("predict", X)).astype(np.int64)
 
-    def learned_probabilities(self, X: Any) -> NDArray[np.float64]:
+    def learned_probabilities(self, X: Any) -> Floats:
         """Return the probabilities (n, k) that the classifier predicts.
 
         Raises

@@ -1,8 +1,8 @@
 """Logistic regression that follows the data: the paper's model, refitted exactly after every draw in microseconds.
 
 The numbers are those of scikit-learn's `LogisticRegression(C=C)` (l2 penalty, free intercept, two classes) solved
-to the end. How the refits are made cheap is written in `evenhand.kernels.logistic`, and for many features in
-`evenhand.sampling.models.wide_logistic`.
+to the end. How the refits are made cheap is written in `evenhand.kernels.logistic`; with many features they are L-BFGS
+from the old optimum.
 """
 
 from __future__ import annotations
@@ -13,27 +13,31 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit
 
+from evenhand.arguments import real
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ContextError, wanted
 from evenhand.kernels import logistic
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import entry
 from evenhand.labels import in_columns
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.sampling.models.classifier import Classifier
-from evenhand.sampling.models.wide_logistic import WideFit
 from evenhand.sampling.pools.labels import checked_labels
 from evenhand.sampling.pools.rows import Rows
-from evenhand.sampling.problem import MOST, checked_number, checked_rows
+from evenhand.sampling.problem import MOST, checked_rows
 from evenhand.saving.saved import fill
-
-__all__ = ["LogisticModel"]
 
 TOLERANCE = 1e-8
 """How far a coefficient may be from the optimum."""
 WIDE = 128
 """Beyond so many features matrix products of BLAS pay more than sweeps that skip what did not change."""
+DESCENT = {"maxiter": 10_000, "maxls": 50, "maxcor": 20, "ftol": 1e-16}
+FLAT = 1e-7
+"""The slope at which L-BFGS stops, in units of the penalty: coefficients are off by less than 1e-6."""
 FEW_FEATURES = 8
 """Up to here a new factor of the Hessian costs about a sweep, and pays as soon as it saves one."""
 
@@ -63,7 +67,7 @@ class LogisticModel(Classifier):
 
     def __init__(self, *, C: float = 1.0) -> None:
         super().__init__()
-        self.C = checked_number("C", C, 1e-12, high=1e100)
+        self.C = real("C", C, low=1e-12, high=1e100)
         self._begin(0)
 
     def _begin(self, d: int) -> None:
@@ -71,8 +75,6 @@ class LogisticModel(Classifier):
         self.coefficients = np.zeros(d + 1)
         self._gradient, self._step, self._trial = np.zeros(d + 1), np.zeros(d + 1), np.zeros(d + 1)
         self._factor = np.zeros((d + 1, d + 1) if d <= WIDE else (0, 0))
-        self._wide = WideFit()
-        self._saved_wide: list[Any] | None = None
         self._weight = np.ones(64)
         self._patience = 1e5 if d <= FEW_FEATURES else 1e3
 
@@ -104,12 +106,12 @@ class LogisticModel(Classifier):
     def checkpoint(self) -> Callable[[], None]:
         """Return a function that makes the model again what it is now."""
         kept = self.classes, self.constant, self._known
-        coefficients, factor, wide = self.coefficients.copy(), self._factor.copy(), self._wide.copy()
+        coefficients, factor = self.coefficients.copy(), self._factor.copy()
 
         def undo() -> None:
             self._begin(len(coefficients) - 1)
             self.classes, self.constant, self._known = kept
-            self.coefficients[:], self._factor[:], self._wide = coefficients, factor, wide
+            self.coefficients[:], self._factor[:] = coefficients, factor
 
         return undo
 
@@ -160,7 +162,7 @@ class LogisticModel(Classifier):
         self.fit_codes(table, np.array([classes.index(label) for label in labels]), weight)
         return self
 
-    def fit_codes(self, X: NDArray[np.float64], codes: NDArray[np.int64], weight: NDArray[np.float64]) -> None:
+    def fit_codes(self, X: Floats, codes: Ints, weight: Floats) -> None:
         """Fit to checked rows with class codes (n,) and weights (n,)."""
         self.constant = 0 if len(self.classes) == 1 else None
         if self.constant is None:
@@ -168,7 +170,7 @@ class LogisticModel(Classifier):
             self._known = 0
             self._refit(X, codes, len(codes))
 
-    def _refit(self, X: NDArray[Any], y: NDArray[np.int64], count: int) -> None:
+    def _refit(self, X: NDArray[Any], y: Ints, count: int) -> None:
         d = X.shape[1]
         if len(self.coefficients) != d + 1:
             weight = self._weight
@@ -179,20 +181,14 @@ class LogisticModel(Classifier):
         if len(self._weight) < count:
             self._weight = np.ones(len(X))
         if d > WIDE:
-            self._refit_wide(X[:count], y[:count])
-            return
-        _refit(
-            X, y, self._weight, self._known, count, self.C, TOLERANCE, self._patience, self.coefficients,
-            self._gradient, self._step, self._trial, self._factor,
-        )  # fmt: skip
+            table, strength = X[:count].astype(np.float64, copy=False), self.C * self._weight[:count]
+            self.coefficients[:] = _descended(table, y[:count], strength, self.coefficients)
+        else:
+            _refit(
+                X, y, self._weight, self._known, count, self.C, TOLERANCE, self._patience, self.coefficients,
+                self._gradient, self._step, self._trial, self._factor,
+            )  # fmt: skip
         self._known = count
-
-    def _refit_wide(self, X: NDArray[Any], y: NDArray[np.int64]) -> None:
-        if self._known == 0:
-            self._wide = WideFit()
-        table, strength = X.astype(np.float64, copy=False), self.C * self._weight[: len(X)]
-        self._wide.refit(table, y, strength, self.coefficients, self._known > 0)
-        self._known = len(X)
 
     def final(self, rows: Rows, first: int) -> Self:
         """Return a model of the same configuration fitted to all rows."""
@@ -201,24 +197,17 @@ class LogisticModel(Classifier):
         model.update(rows, 0)
         return model
 
-    def resumed(self, rows: Rows) -> Self:
-        """Return the model that continues after loading: this one, with its curvature factored again."""
-        if self._saved_wide is not None:
-            table = rows.X[: self._known].astype(np.float64, copy=False)
-            self._wide, self._saved_wide = WideFit.resumed(self._saved_wide, table), None
-        return self
-
-    def learned_codes(self, X: Any) -> NDArray[np.int64]:
+    def learned_codes(self, X: Any) -> Ints:
         """Return the class codes (n,) of the sides of the hyperplane; a margin of zero says the first."""
         return (X @ self.coefficients[:-1] + self.coefficients[-1] > 0).astype(np.int64)
 
-    def learned_probabilities(self, X: Any) -> NDArray[np.float64]:
+    def learned_probabilities(self, X: Any) -> Floats:
         """Return the probabilities (n, 2) of the classes."""
         margin = X @ self.coefficients[:-1] + self.coefficients[-1]
         positive = 0.5 * (1.0 + np.tanh(0.5 * margin))
         return np.column_stack([1.0 - positive, positive])
 
-    def table(self, X: Any) -> NDArray[np.float64]:
+    def table(self, X: Any) -> Floats:
         """Return what a user passes to `predict` as a checked table.
 
         Raises
@@ -231,7 +220,7 @@ class LogisticModel(Classifier):
         self.checked(table)
         return table.astype(np.float64, copy=False)
 
-    def mistakes(self, rows: Rows, wrong: NDArray[np.int64]) -> None:
+    def mistakes(self, rows: Rows, wrong: Ints) -> None:
         """Add to wrong (m,) the number of misclassified rows of each group."""
         if self.constant is not None:
             missed = rows.group[: rows.count][rows.y[: rows.count] != self.constant]
@@ -243,12 +232,12 @@ class LogisticModel(Classifier):
             _mistakes(rows.X, rows.y, rows.group, 0, rows.count, self.coefficients, wrong)
 
     @property
-    def coef_(self) -> NDArray[np.float64]:
+    def coef_(self) -> Floats:
         """The coefficients (1, d), as scikit-learn names and shapes them."""
         return self.coefficients[None, :-1].copy()
 
     @property
-    def intercept_(self) -> NDArray[np.float64]:
+    def intercept_(self) -> Floats:
         """The intercept (1,)."""
         return self.coefficients[-1:].copy()
 
@@ -256,8 +245,7 @@ class LogisticModel(Classifier):
         """Return everything that `restored` needs."""
         return {
             "C": self.C, "classes": list(self.classes), "constant": self.constant, "known": self._known,
-            "coefficients": self.coefficients, "factor": self._factor,
-            "wide": self._wide.saved() or self._saved_wide, **self.names,
+            "coefficients": self.coefficients, "factor": self._factor, **self.names,
         }  # fmt: skip
 
     @classmethod
@@ -266,10 +254,9 @@ class LogisticModel(Classifier):
         model, coefficients = cls(C=snapshot["C"]), snapshot["coefficients"]
         model._begin(len(coefficients) - 1)
         fill(model.coefficients, coefficients, "coefficients")
-        if len(coefficients) <= WIDE + 1:
-            fill(model._factor, snapshot["factor"], "factor")
+        fill(model._factor, snapshot["factor"], "factor")
         model.classes, model.constant = tuple(snapshot["classes"]), snapshot["constant"]
-        model._known, model._saved_wide = snapshot["known"], snapshot["wide"]
+        model._known = snapshot["known"]
         model.take_names(snapshot)
         return model
 
@@ -279,3 +266,19 @@ class LogisticModel(Classifier):
 
 _refit = entry(logistic.refit)
 _mistakes = entry(logistic.mistakes)
+
+
+def _descended(X: Floats, y: Ints, strength: Floats, start: Floats) -> Floats:
+    """Return the coefficients (d + 1,), the intercept last, at the optimum over rows of these strengths (n,)."""
+    penalty = 1.0 / (strength.sum() or 1.0)
+    share = penalty * strength
+
+    def mean_loss(theta: Floats) -> tuple[float, Floats]:
+        margin = X @ theta[:-1] + theta[-1]
+        pull = share * (expit(margin) - y)
+        value = share @ (np.logaddexp(0.0, margin) - y * margin) + 0.5 * penalty * theta[:-1] @ theta[:-1]
+        return value, np.append(pull @ X + penalty * theta[:-1], pull.sum())
+
+    options = {**DESCENT, "gtol": FLAT * penalty}
+    found: Floats = minimize(mean_loss, start, method="L-BFGS-B", jac=True, options=options).x
+    return found

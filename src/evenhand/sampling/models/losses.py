@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, wanted
+from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.protocol import Label
 from evenhand.sampling.models.logistic import LogisticModel
 from evenhand.sampling.pools.rows import Rows
-
-__all__ = ["BOUNDED", "LOSSES", "SMALLEST", "Loss", "checked_loss", "row_losses", "summed_losses"]
 
 Loss = str | Callable[[Any, Any], Any]
 LOSSES = ("zero_one", "log", "false_negative", "false_positive")
@@ -41,9 +40,7 @@ def checked_loss(loss: Any) -> Loss:
     raise ArgumentError(wanted("loss", f"one of {', '.join(LOSSES)} or a function of (y, prediction)", loss))
 
 
-def row_losses(
-    loss: Loss, model: Any, X: NDArray[Any], y: NDArray[np.int64], classes: tuple[Label, ...]
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def row_losses(loss: Loss, model: Any, X: NDArray[Any], y: Ints, classes: tuple[Label, ...]) -> tuple[Floats, Bools]:
     """Return the loss (n,) of each row under a model and which rows count (n,).
 
     Raises
@@ -73,7 +70,7 @@ def row_losses(
 
 def summed_losses(
     model: Any, rows: Rows, loss: Loss, classes: tuple[Label, ...], recent: int | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+) -> tuple[Floats, Ints]:
     """Return each group's summed loss (m,) and the number of its rows that count (m,), over its last `recent` rows
     or all.
     """

@@ -9,13 +9,11 @@ from typing import Any, Protocol, Self
 from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, EvenhandError, ModelError, wanted
-from evenhand.policy.conversation import untaught
+from evenhand.parameters import untaught
 from evenhand.protocol import Label
 from evenhand.sampling.models.estimators import EstimatorModel
 from evenhand.sampling.models.logistic import LogisticModel
 from evenhand.sampling.pools.rows import Rows
-
-__all__ = ["Model", "as_model", "checkpoint", "raise_named", "untaught_model"]
 
 
 class Model(Protocol):

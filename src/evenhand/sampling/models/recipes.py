@@ -16,8 +16,6 @@ import numpy as np
 from evenhand import registry
 from evenhand.errors import ArgumentError, StateFileError
 
-__all__ = ["class_of", "made", "recipe"]
-
 OURS = ("sklearn.", "skorch.")
 PARTS = ("skorch.", "torch.nn.", "torch.optim.", "torch.utils.data.")
 """Modules whose classes a network's arguments may name."""

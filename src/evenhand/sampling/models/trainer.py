@@ -6,18 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.arguments import whole
 from evenhand.errors import ArgumentError, wanted
+from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.protocol import Label
 from evenhand.sampling.models.logistic import LogisticModel
 from evenhand.sampling.models.losses import Loss, checked_loss, row_losses, summed_losses
 from evenhand.sampling.models.models import checkpoint, raise_named, untaught_model
 from evenhand.sampling.pools.examples import Examples, Told
 from evenhand.sampling.pools.rows import Rows
-from evenhand.sampling.problem import checked_whole
-
-__all__ = ["Trainer"]
+from evenhand.sampling.problem import MOST
 
 MANY = 10
 """Validation rows of a group that should have shown its risk."""
@@ -31,14 +30,15 @@ class Trainer:
         validation_rows: int | None, seed: int,
     ) -> None:  # fmt: skip
         self.groups, self.loss = groups, checked_loss(loss)
-        self.validation_rows = None if validation_rows is None else checked_whole("validation_rows", validation_rows, 1)
+        recent = validation_rows
+        self.validation_rows = None if recent is None else whole("validation_rows", recent, low=1, high=MOST)
         self.examples = Examples(len(groups), classes)
         self._seed = seed
         self.model = untaught_model(model).fresh(seed)
         if self.loss == "log" and getattr(self.model, "certain", False):
             raise ArgumentError(wanted("loss", "one that needs no probabilities, for a model without them", loss))
         self.model.begin(self.classes)
-        self._losses: tuple[NDArray[np.float64], NDArray[np.int64]] | None = None
+        self._losses: tuple[Floats, Ints] | None = None
 
     @property
     def classes(self) -> tuple[Label, ...]:
@@ -118,7 +118,7 @@ class Trainer:
             raise_named(self.model, error)
             raise
 
-    def losses(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def losses(self) -> tuple[Floats, Ints]:
         """Return the summed losses (m,) of the model on each group's validation rows, and how many counted (m,)."""
         if self._losses is None:
             self._losses = summed_losses(
@@ -126,7 +126,7 @@ class Trainer:
             )
         return self._losses
 
-    def notes(self, closed: NDArray[np.bool_]) -> list[str]:
+    def notes(self, closed: Bools) -> list[str]:
         """Return what a careful user should know of the model: it waits for a label or for rows, a risk is unknown.
 
         A group of which no more rows come is `closed` (m,).

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self
 
-import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.data.rows import in_step
 from evenhand.errors import ContextError, wanted
 from evenhand.frames import frame_or_value
+from evenhand.kernels.arrays import Ints
 from evenhand.protocol import Label
 from evenhand.sampling.pools.labels import Classes
 from evenhand.sampling.pools.rows import Rows
 from evenhand.sampling.problem import checked_rows
-
-__all__ = ["Examples", "Told"]
 
 
 class Told(NamedTuple):
@@ -86,7 +84,7 @@ class Examples:
 
         return undo
 
-    def by_group(self) -> NDArray[np.int64]:
+    def by_group(self) -> Ints:
         """Return the number of rows (m,) of each group, training and validation."""
         return self.training.by_group + self.validation.by_group
 

@@ -13,8 +13,6 @@ from evenhand.errors import ArgumentError, of_one_type, wanted, wanted_one_of
 from evenhand.kernels.arrays import Ints
 from evenhand.protocol import LARGEST_LABEL, Label, find_label, label_of, places
 
-__all__ = ["Classes", "as_predicted", "checked_labels", "grouped"]
-
 TRUTH = (0, 1)
 """What False and True are as labels to learn, where no others are known."""
 ONE_EACH = "where a row has several, make each combination a label"

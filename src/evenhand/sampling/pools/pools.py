@@ -13,18 +13,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arguments import whole
 from evenhand.data.groupings import Grouping
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_of
 from evenhand.frames import frame_or_value
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import by_label
 from evenhand.protocol import Label, find_label, places
 from evenhand.registry import register
 from evenhand.rng import generator
 from evenhand.sampling.pools.labels import checked_labels, grouped
-from evenhand.sampling.problem import Draw, checked_whole, group_index
-
-__all__ = ["ArrayPool", "label_pairs"]
+from evenhand.sampling.problem import MOST, Draw, group_index
 
 
 @register("sampling/array-pool", kind="world")
@@ -99,12 +99,12 @@ class ArrayPool:
         return "groups"
 
     @property
-    def proportions(self) -> NDArray[np.float64]:
+    def proportions(self) -> Floats:
         """The proportions (m,) of the groups in the pool."""
         return self.sizes / self.sizes.sum()
 
     @property
-    def left(self) -> NDArray[np.int64]:
+    def left(self) -> Ints:
         """Rows (m,) that are left in each group; all of them where rows are put back."""
         return self.sizes.copy() if self.replace else self.sizes - self._position
 
@@ -129,7 +129,7 @@ class ArrayPool:
         unknown = [label for label in given if label not in self.groups]
         if unknown:
             raise UnknownArmError(wanted_one_of("counts", self.groups, unknown[0], what="groups among"))
-        skipped = [checked_whole(f"counts[{label!r}]", given.get(label, 0), 0) for label in self.groups]
+        skipped = [whole(f"counts[{label!r}]", given.get(label, 0), low=0, high=MOST) for label in self.groups]
         for z, count in enumerate(skipped):
             self._position[z] += count
             self._streams[z].bit_generator.advance(count)  # type: ignore[attr-defined]
@@ -150,7 +150,7 @@ class ArrayPool:
         self.chosen.extend(rows.tolist())
         return self.X[rows], self.y[rows]
 
-    def rows(self, z: int, count: int) -> NDArray[np.int64]:
+    def rows(self, z: int, count: int) -> Ints:
         """Return the next row numbers of a group."""
         start = self._position[z]
         if self.replace:  # one number of the stream a row, so that `advance` can skip it
@@ -218,7 +218,7 @@ def label_pairs(
     images = np.asarray(images)
     if len(images) != len(of_images):
         raise ArgumentError(wanted("labels", f"{len(images)} classes, one for each image", len(of_images)))
-    parts: list[tuple[NDArray[np.int64], ...]] = []
+    parts: list[tuple[Ints, ...]] = []
     owners: dict[int, Label] = {}
     known = places(classes)
     for name, pair in pairs.items():

@@ -7,8 +7,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Rows"]
-
 
 class Rows:
     """Rows 0 .. count - 1 of `X` (., ...), `y` (.,) class codes and `group` (.,) group indices; beyond lies spare

@@ -8,15 +8,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.data.encoding import Encoder
 from evenhand.errors import TableError, wanted
+from evenhand.kernels.arrays import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["TableFeatures"]
 
 
 class TableFeatures:
@@ -49,7 +47,7 @@ class TableFeatures:
         """The names (d,) of the numbers."""
         return self.encoder.names
 
-    def transform(self, frame: pd.DataFrame) -> NDArray[np.float64]:
+    def transform(self, frame: pd.DataFrame) -> Floats:
         """Return the numbers (n, d) of a frame's rows."""
         return np.asarray((self.encoder.transform(frame) - self.low) / self.range)
 

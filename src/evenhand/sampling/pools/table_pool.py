@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from evenhand.data.tables import cells, column, named_alike, places_in
 from evenhand.errors import TableError, wanted, wanted_one_of
 from evenhand.frames import as_pandas
+from evenhand.kernels.arrays import Floats
 from evenhand.labels import combined_label
 from evenhand.registry import register
 from evenhand.sampling.pools.pools import ArrayPool
@@ -18,8 +19,6 @@ from evenhand.sampling.pools.table_features import TableFeatures
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["TablePool", "groups_in"]
 
 
 @register("sampling/table-pool", kind="world")
@@ -93,7 +92,7 @@ class TablePool(ArrayPool):
             raise TableError(wanted(where, "a label that is text or a whole number", values.iloc[fractions[0]], mend))
         return np.array(column(frame, self.label_column).tolist())
 
-    def held_out(self, frame: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
+    def held_out(self, frame: pd.DataFrame) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
         """Return features (n, d), labels (n,) and groups (n,) of other rows, encoded and named like the pool's.
 
         Raises

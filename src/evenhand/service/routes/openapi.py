@@ -15,8 +15,6 @@ from evenhand.service.routes.routing import Endpoint
 from evenhand.service.schemas.response_schemas import Envelope
 from evenhand.version import __version__
 
-__all__ = ["document"]
-
 REF = "#/components/schemas/{model}"
 WHEN = {
     400: "The body is not JSON.",

@@ -32,13 +32,11 @@ from evenhand.service.schemas.response_schemas import (
     StateOut,
     StudiesOut,
 )
-from evenhand.service.series import SERIES, close_up, series_of
+from evenhand.service.series import close_up, series_of
 from evenhand.service.sessions import Session, Sessions
 from evenhand.studies.log.codec import now
 from evenhand.studies.statistics import gauges
 from evenhand.studies.statistics.state import outline, summarize
-
-__all__ = ["READ_ENDPOINTS", "SERIES", "gauges_of", "series_of", "state_of"]
 
 RECORD = ("decision", "given", "told", "version", "random_state", "key", "actor")
 """What is shown of a single decision beside its row in a list."""

@@ -29,8 +29,6 @@ from evenhand.service.responses import JSON, LARGE, as_json, compress, send_json
 from evenhand.service.schemas.request_schemas import StudyPath
 from evenhand.studies.keys import Key, Role
 
-__all__ = ["Endpoint", "off_loop", "parse", "unlimited"]
-
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 BULK = ThreadPoolExecutor(1, "evenhand bulk")

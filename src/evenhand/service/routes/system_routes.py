@@ -18,8 +18,6 @@ from evenhand.service.schemas.request_schemas import FilePath
 from evenhand.service.schemas.response_schemas import HealthOut, LiveOut
 from evenhand.version import __version__
 
-__all__ = ["FOLDER", "SYSTEM_ENDPOINTS"]
-
 FOLDER = Path(__file__).parent.parent / "page"
 FILES = StaticFiles(directory=FOLDER)
 NO_CACHE = {"Cache-Control": "no-cache"}

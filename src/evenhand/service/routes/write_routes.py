@@ -50,8 +50,6 @@ from evenhand.studies.log.codec import as_decided
 from evenhand.studies.log.operations import given_or_refusal
 from evenhand.studies.specification import policy_from, promise_from
 
-__all__ = ["WRITE_ENDPOINTS"]
-
 NO_STORE = {"Cache-Control": "no-store"}
 MANY = 500
 """Rows beyond which a batch is prepared on a thread."""

@@ -14,28 +14,6 @@ from evenhand.frames import rows_frame
 from evenhand.protocol import as_label
 from evenhand.studies.limits import check_pairs
 
-__all__ = [
-    "EXPECTED",
-    "AddBody",
-    "AskBatch",
-    "AskBody",
-    "AskHeaders",
-    "AskRow",
-    "ChangeBody",
-    "CreateBody",
-    "DecisionPath",
-    "DecisionsQuery",
-    "FilePath",
-    "ForcedQuery",
-    "ForgetBody",
-    "HistoryQuery",
-    "RetireBody",
-    "SeriesQuery",
-    "StudyPath",
-    "TellBatch",
-    "TellBody",
-]  # fmt: skip
-
 Scalar = int | float | str
 Values = Scalar | list[Scalar | list[Scalar | list[Scalar]]]
 Cell = int | float | str | bool

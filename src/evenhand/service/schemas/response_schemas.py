@@ -7,15 +7,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = [
-    "AddedOut", "ArmOut", "AuditOut", "BiasOut", "ChangedOut", "DecisionBatch",
-    "DecisionOut", "DecisionsOut", "Envelope", "ForcedOut", "GroupOut", "HealthOut",
-    "LiveOut",
-    "PromiseOut", "RecordOut", "RetiredOut", "RewardOut", "RowOut", "SeriesOut", "StateOut",
-    "StudiesOut", "StudyOut", "ToldBatch", "ToldOut",
-    "UnreadableOut",
-]  # fmt: skip
-
 Label = str | int | list[str | int]
 TICKET = "ads.17.5f0c2a9d41b7e683"
 

@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 from evenhand.errors import ReplayError
 
-__all__ = ["Birth", "Entry", "check_link", "digest_of"]
-
 NOTHING = "\x00"
 """Represents a missing value in a digest; such a character in a text is doubled."""
 

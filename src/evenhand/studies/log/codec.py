@@ -26,28 +26,6 @@ from evenhand.policy.policy import KernelPolicy
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Decision, writing
 
-__all__ = [
-    "CHECKED",
-    "SEALED",
-    "Event",
-    "Kind",
-    "Sealed",
-    "Streams",
-    "arguments_of",
-    "as_decided",
-    "checked_arguments",
-    "decision_from",
-    "first_random_state",
-    "from_text",
-    "moment",
-    "now",
-    "plain",
-    "reason_code",
-    "revive",
-    "shown_arguments",
-    "to_text",
-]
-
 Kind = Literal["ask", "tell", "forget", "expire", "set", "erase", "add", "retire", "change"]
 CHECKED = ("available", "groups", "segment")
 """The arguments of an ask by which promises are checked and groups counted: they are never encrypted."""

@@ -10,8 +10,6 @@ from typing import Any
 from evenhand.arguments import as_float
 from evenhand.errors import ArgumentError, wanted
 
-__all__ = ["duration", "read_expiry"]
-
 UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 WORDS = {"w": "week", "d": "day", "h": "hour", "m": "minute", "s": "second"}
 LONGEST = 100 * 366 * 86_400.0

@@ -19,8 +19,6 @@ from evenhand.studies.store.engine import sqlite_of
 from evenhand.studies.store.schema import EVENTS, STUDIES
 from evenhand.studies.store.store import Store
 
-__all__ = ["CLOSED", "LARGEST", "Log", "Record", "as_event", "record_of"]
-
 CLOSED = {"tell": "told", "forget": "forgotten", "expire": "expired"}
 """The status of a ticket that an entry of this kind closed."""
 

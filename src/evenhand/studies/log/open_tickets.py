@@ -17,8 +17,6 @@ from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import arguments_of, from_text
 from evenhand.studies.log.log import Log
 
-__all__ = ["OpenTickets", "alone", "take_up"]
-
 REMEMBERED = 1_000
 """How many of the last open tickets the policy remembers."""
 SEARCHED = 10_000

@@ -14,11 +14,6 @@ from evenhand.policy.conversation import Conversation
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import arguments_of, as_decided, from_text, plain, to_text
 
-__all__ = [
-    "CHANGES", "NOTES", "Arguments", "Operation", "apply", "decision_text", "given_or_refusal", "replay_entry",
-    "returned_text",
-]  # fmt: skip
-
 CHANGES = ("add", "retire", "change")
 """The kinds of operations that change what a policy promises; they have no ticket."""
 NOTES = ("set", "erase")

@@ -15,8 +15,6 @@ from evenhand.studies.log.snapshots import first_replay
 from evenhand.studies.signing import ticket_number
 from evenhand.studies.store.store import Store
 
-__all__ = ["Reader"]
-
 
 class Reader:
     """The log of a study, for reading.

@@ -18,8 +18,6 @@ from evenhand.studies.log.open_tickets import OpenTickets, alone, take_up
 from evenhand.studies.log.operations import Arguments, Operation, apply, replay_entry
 from evenhand.studies.log.versions import policy_version
 
-__all__ = ["Replay"]
-
 ENTRIES = 1_000
 SECONDS = 0.5
 LEAST = 10

@@ -12,8 +12,6 @@ from evenhand.errors import EvenhandError
 from evenhand.protocol import composed
 from evenhand.studies.log.codec import revive
 
-__all__ = ["LONGEST", "same_ask", "shown_key", "text_of"]
-
 LONGEST = 200
 """Characters of the longest text."""
 

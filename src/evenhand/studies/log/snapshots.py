@@ -15,20 +15,6 @@ from evenhand.studies.log.replay import Replay
 from evenhand.studies.log.subjects import has_subjects
 from evenhand.studies.store.schema import SNAPSHOTS
 
-__all__ = [
-    "Snapshot",
-    "first_replay",
-    "latest_replay",
-    "mark_version",
-    "only_snapshot",
-    "replay_at",
-    "same_state",
-    "snapshots",
-    "take_resting_place",
-    "take_snapshot",
-    "write_snapshot",
-]
-
 KEPT = 2
 """How many recent snapshots are kept beside the first of each version."""
 

@@ -24,8 +24,6 @@ from evenhand.studies.log.snapshots import latest_replay, mark_version, take_res
 from evenhand.studies.log.transaction import Transaction
 from evenhand.studies.store.store import Store
 
-__all__ = ["State"]
-
 SMALL = 2**20
 """The largest state, in bytes, that is saved when a study is closed."""
 

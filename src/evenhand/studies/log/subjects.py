@@ -21,8 +21,6 @@ from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import CHECKED, SEALED, Sealed, from_text, now, to_text
 from evenhand.studies.store.schema import SUBJECTS
 
-__all__ = ["DAY", "Erasure", "Subjects", "changed_subjects", "has_subjects", "opened", "sealed_under"]
-
 DAY = 86_400_000_000
 """Microseconds."""
 NONCE, SECRET = 12, 32

@@ -35,8 +35,6 @@ from evenhand.studies.log.replay import Replay
 from evenhand.studies.log.request_keys import LONGEST, same_ask, text_of
 from evenhand.studies.log.subjects import Subjects, sealed_under
 
-__all__ = ["Transaction"]
-
 LAST = 2**63 - 1
 MANY = 1_000
 """The most subjects that one entry says to be erased."""

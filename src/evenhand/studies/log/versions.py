@@ -11,8 +11,6 @@ from typing import Any
 from evenhand import registry
 from evenhand.version import __version__
 
-__all__ = ["policy_version"]
-
 DECIDING = (
     "data/features.py", "policy", "rng.py", "kernels", "promises", *registry.HOMES,
 )  # fmt: skip

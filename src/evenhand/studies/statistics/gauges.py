@@ -21,8 +21,6 @@ import numpy as np
 
 from evenhand.studies.statistics.statistics import DRIFT, Statistics
 
-__all__ = ["GAUGES", "LATE", "gauges_of", "overdue_of"]
-
 GAUGES = {
     "shortfall": "Pulls by which the arm furthest behind its share is behind now, its tolerance taken off.",
     "worst_shortfall": "The most that any arm was ever behind its share, in decisions.",

@@ -15,8 +15,6 @@ from evenhand.studies.log.codec import arguments_of, checked_arguments, from_tex
 from evenhand.studies.log.operations import CHANGES
 from evenhand.studies.statistics.promise_check import PromiseCheck
 
-__all__ = ["Count", "Mark"]
-
 WHAT = "the mark of an earlier verification, as bytes"
 
 

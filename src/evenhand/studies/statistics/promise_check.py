@@ -25,8 +25,6 @@ from evenhand.promises.stretches import Standing
 from evenhand.promises.versions import changed, joined, without
 from evenhand.protocol import Label, as_label, find_label, first_named, label_of, places
 
-__all__ = ["PromiseCheck"]
-
 BATCH = 2**16
 """Rounds times arms that are entered at once."""
 BY_CLAUSE = ("clock", "seen", "plays", "recent")

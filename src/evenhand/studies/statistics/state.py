@@ -13,8 +13,6 @@ from evenhand.studies.statistics.statistics import RECENT, Statistics
 if TYPE_CHECKING:
     from evenhand.studies.study import Study
 
-__all__ = ["outline", "summarize"]
-
 
 def outline(study: Study, statistics: Statistics) -> dict[str, Any]:
     """Return a study in a line: `name`, `policy`, `created`, `decisions`, `told`, `open`, and whether its `promise` is

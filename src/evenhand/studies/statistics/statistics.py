@@ -24,8 +24,6 @@ from evenhand.studies.log.codec import arguments_of, checked_arguments, from_tex
 from evenhand.studies.log.operations import CHANGES
 from evenhand.studies.statistics.promise_check import PromiseCheck
 
-__all__ = ["Epoch", "Moment", "Statistics"]
-
 MOMENTS = 400
 RECENT = 200
 """How many of the last rewards the recent mean covers."""

@@ -23,8 +23,6 @@ from evenhand.studies.statistics.statistics import Statistics
 from evenhand.studies.store.schema import STUDIES, SUMMARIES
 from evenhand.studies.store.store import Store
 
-__all__ = ["begin", "keep"]
-
 
 @register("studies/summary", kind="part")
 class Summary:

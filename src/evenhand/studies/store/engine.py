@@ -22,8 +22,6 @@ from evenhand.studies.store.schema import VERSIONS
 if TYPE_CHECKING:
     from sqlalchemy import URL
 
-__all__ = ["MEMORY", "PATIENCE", "Way", "Ways", "begin", "sqlite_of", "ways_of"]
-
 MEMORY = (None, "", ":memory:")
 PATIENCE = 60
 """Seconds for which a transaction waits for a lock that another one holds."""

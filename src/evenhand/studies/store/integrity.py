@@ -6,8 +6,6 @@ from sqlalchemy import Connection, PrimaryKeyConstraint, UniqueConstraint, text
 
 from evenhand.studies.store.schema import EVENTS, SNAPSHOTS, STUDIES
 
-__all__ = ["damages"]
-
 NAMED = 3
 """How many of SQLite's findings are shown."""
 SCANS = ("enable_seqscan", "enable_sort", "enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan")

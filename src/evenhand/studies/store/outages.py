@@ -8,8 +8,6 @@ from typing import Any
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-__all__ = ["is_outage", "said_by"]
-
 OF_FILES = frozenset(
     (
         sqlite3.SQLITE_BUSY,

@@ -26,18 +26,6 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-__all__ = [
-    "EVENTS",
-    "KEYS",
-    "METADATA",
-    "SNAPSHOTS",
-    "STUDIES",
-    "SUBJECTS",
-    "SUMMARIES",
-    "VERSION",
-    "VERSIONS",
-]
-
 VERSION = 1
 """Of these tables. A store of another version is refused; nothing reads or forwards it."""
 

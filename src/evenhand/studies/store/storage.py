@@ -7,8 +7,6 @@ from typing import Protocol, runtime_checkable
 
 from sqlalchemy import Connection, Table
 
-__all__ = ["Storage"]
-
 
 @runtime_checkable
 class Storage(Protocol):

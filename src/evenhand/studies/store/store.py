@@ -26,8 +26,6 @@ from evenhand.studies.store.storage import Storage
 if TYPE_CHECKING:
     from sqlalchemy import URL
 
-__all__ = ["Store"]
-
 DRIVERS = {
     "sqlite": "sqlite",
     "postgres": "postgresql+psycopg",
