@@ -80,7 +80,7 @@ def pytest_collection_modifyitems(config, items):
     yield
     if config.getoption("shuffle") is None:
         taken = collections.Counter()
-        for path, function in {(item.path, function_of(item)) for item in items}:
+        for path, function in dict.fromkeys((item.path, function_of(item)) for item in items):
             taken[path] += LONG.get(function, 0)
         items.sort(key=lambda item: -taken[item.path])
 
