@@ -63,6 +63,8 @@ def pytest_collection_finish():
 
 LINES = [line.split() for line in Path(__file__).with_name("long.txt").read_text().splitlines() if line[0] != "#"]
 LONG = {name: float(seconds) for seconds, name in LINES}
+USUAL = 0.05
+"""Seconds that a case of any other test takes."""
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -80,8 +82,8 @@ def pytest_collection_modifyitems(config, items):
     yield
     if config.getoption("shuffle") is None:
         taken = collections.Counter()
-        for path, function in dict.fromkeys((item.path, function_of(item)) for item in items):
-            taken[path] += LONG.get(function, 0)
+        for (path, function), cases in collections.Counter((item.path, function_of(item)) for item in items).items():
+            taken[path] += LONG.get(function, USUAL * cases)
         items.sort(key=lambda item: -taken[item.path])
 
 
