@@ -1,15 +1,20 @@
-# Everything is done in .venv, which the first target that needs it sets up from requirements.lock.
+# Everything is done in .venv, which the first target that needs it sets up from requirements.lock: the demo has what
+# evenhand[all] needs, everything else has the rest too.
 
 PYTHON ?= python3
 BIN := .venv/bin
 OUT ?= out
-TESTS := $(BIN)/python -m pytest -n 3 --dist loadfile
+TESTS := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 PLAIN := NUMBA_DISABLE_JIT=1 $(TESTS)
+COMPILED = $$(grep -rl 'mark\.compiled' tests --include='test_*.py')
 SEEDS ?= 1000
 FIRST ?= 0
 STORE ?= memory
 LOWEST_TESTS := tests/service tests/client/test_client.py tests/studies/test_study.py tests/studies/test_store.py
-EXTRAS := all client dask docs fairlearn gymnasium openfeature peers postgresql ray service test
+EXTRAS := all dask docs peers ray test
+BUILD := editables hatchling hatch-fancy-pypi-readme uv
+PINNED := --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url --quiet
+UV := VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet
 
 .PHONY: help demo test test-quick test-long test-rest nightly test-lowest lint lines check figures docs bench fuzz durability simulate coverage clients wheels lock clean
 
@@ -33,7 +38,7 @@ help:
 	@echo "make wheels                the wheel and the sdist, each tried in clean environments of Python 3.11 to 3.13"
 	@echo "make lock                  pin and hash the environment anew"
 
-demo: .venv/ready
+demo: .venv/demo
 	@$(BIN)/evenhand demo --out $(OUT)/demo
 
 # The checks of style and types need one core alone, so they run beside the tests.
@@ -43,17 +48,18 @@ test: .venv/ready
 # Kernels run as plain Python in most tests: compiling them takes longer than the tests, and gigabytes.
 test-quick: .venv/ready
 	$(PLAIN) -m "not slow and not compiled and not nightly"
-	$(TESTS) -m "compiled and not slow and not nightly" $$(grep -rl 'mark\.compiled' tests --include='test_*.py')
+	$(TESTS) -m "compiled and not slow and not nightly" $(COMPILED)
 
 test-long: .venv/ready
-	$(TESTS) -m "slow and not nightly"
+	$(PLAIN) -m "slow and not compiled and not nightly"
+	$(TESTS) -m "slow and compiled and not nightly" $(COMPILED)
 
 test-rest: .venv/ready
-	$(PLAIN) --rest -m "not compiled and not nightly and (plain or not slow)"
-	$(TESTS) --rest -m "not nightly"
+	$(PLAIN) --rest -m "not compiled and not nightly"
+	$(TESTS) --rest -m "compiled and not nightly" $(COMPILED)
 
 nightly: .venv/ready
-	$(TESTS)
+	EVENHAND_FUZZ=1 $(TESTS)
 
 # What else these versions need is taken as new as it comes, so that warnings of what changes one day say nothing.
 test-lowest: .venv/lowest/ready
@@ -118,20 +124,33 @@ clients: .venv/ready
 wheels: .venv/ready
 	$(BIN)/python -m tests.wheels python3.11 python3.12 python3.13
 
+# First what evenhand[all] and its installation need, then, below the only comment, what the tests need beside it.
 lock:
 	$(PYTHON) -m venv .venv/lock
 	.venv/lock/bin/pip install -q uv
-	.venv/lock/bin/uv pip compile pyproject.toml $(EXTRAS:%=--extra %) --universal --python-version 3.11 \
-		--generate-hashes --no-header --no-annotate --no-emit-index-url --quiet --output-file requirements.lock
+	.venv/lock/bin/uv pip compile pyproject.toml $(EXTRAS:%=--extra %) $(PINNED) --generate-hashes \
+		--output-file .venv/lock/whole
+	sed -e '/^ *--hash=/d' -e 's/ *\\$$//' .venv/lock/whole > .venv/lock/versions
+	printf '%s\n' $(BUILD) > .venv/lock/build.in
+	.venv/lock/bin/uv pip compile pyproject.toml .venv/lock/build.in --extra all $(PINNED) \
+		--constraint .venv/lock/versions --output-file .venv/lock/first
+	awk -F '[= ;]' 'NR == FNR {first[$$1]; next} /^[a-z]/ {part = $$1 in first ? "one" : "two"} \
+		{print > (".venv/lock/" part)}' .venv/lock/first .venv/lock/whole
+	{ cat .venv/lock/one; echo '# What the tests need beside it.'; cat .venv/lock/two; } > requirements.lock
 
-.venv/ready: requirements.lock pyproject.toml
-	@echo "Setting up .venv from requirements.lock: once, about half a minute."
+.venv/demo: requirements.lock pyproject.toml
+	@echo "Setting up .venv from requirements.lock: once, about a quarter of a minute."
 	$(PYTHON) -m venv .venv
 	@awk '/^[a-z]/ {on = /^uv==/} on' requirements.lock > .venv/uv.txt
+	@sed '/^#/,$$d' requirements.lock > .venv/first.txt
 	$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r .venv/uv.txt
-	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes --requirement requirements.lock
-	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
+	$(UV) --require-hashes --requirement .venv/first.txt
+	$(UV) --no-deps --no-build-isolation --editable .
 	$(BIN)/python -m compileall -q src
+	@touch $@
+
+.venv/ready: .venv/demo
+	$(UV) --require-hashes --requirement requirements.lock
 	@touch $@
 
 clean:

@@ -1,5 +1,6 @@
 """What every test shares: Hypothesis without chance, and the folder of real data sets."""
 
+import collections
 import gc
 import os
 import sys
@@ -13,7 +14,7 @@ from tests.fuzzing import TIMES
 
 settings.register_profile(
     "evenhand",
-    derandomize=TIMES == 1,
+    derandomize=TIMES <= 1,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     print_blob=TIMES > 1,
@@ -61,16 +62,30 @@ def pytest_collection_finish():
 
 
 LINES = [line.split() for line in Path(__file__).with_name("long.txt").read_text().splitlines() if line[0] != "#"]
-LONG = {name: marks for _, name, *marks in LINES}
+LONG = {name: float(seconds) for seconds, name in LINES}
+USUAL = 0.05
+"""Seconds that a case of any other test takes."""
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Mark the long tests, and refuse names that differ from process to process: workers would not agree on them."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Mark the long tests, and refuse names that differ from process to process: workers would not agree on them.
+
+    Files that take long come first, so that no worker begins with one when the others have nothing left.
+    """
     for item in items:
-        marks = LONG.get(item.nodeid.partition("[")[0])
-        for mark in () if marks is None else ("slow", *marks):
-            item.add_marker(mark)
+        if function_of(item) in LONG:
+            item.add_marker("slow")
     unstable = [item.nodeid for item in items if " at 0x" in item.nodeid]
     if unstable:
         raise pytest.UsageError(f"names with memory addresses, use ids=named of tests.naming: {unstable[:3]}")
+    yield
+    if config.getoption("shuffle") is None:
+        taken = collections.Counter()
+        for (path, function), cases in collections.Counter((item.path, function_of(item)) for item in items).items():
+            taken[path] += LONG.get(function, USUAL * cases)
+        items.sort(key=lambda item: -taken[item.path])
+
+
+def function_of(item):
+    return item.nodeid.partition("[")[0]

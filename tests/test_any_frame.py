@@ -22,8 +22,6 @@ from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import LipschitzUCB, MahalanobisOracle, TableIndividuals
 from tests.naming import spread
 
-pytestmark = pytest.mark.plain
-
 
 def duck(frame):
     return duckdb.connect().from_df(frame)

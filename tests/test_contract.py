@@ -44,7 +44,6 @@ MOST = 3
 """How many examples of a class are tried whenever the whole test runs; further ones vary what the same kernels do."""
 
 
-@pytest.mark.plain
 @pytest.mark.parametrize(
     ("name", "number"),
     [at_night(*case) if case[1] >= MOST else timed(*case) for case in EXAMPLES],

@@ -111,12 +111,12 @@ def test_a_pool_of_too_many_groups_says_so_and_so_does_its_history(people):
 
 @pytest.fixture(scope="module")
 def tail(people):
-    """Just over half of 600 rows in one group, all others in groups of their own."""
-    frame = people.head(600).reset_index(drop=True)
-    return frame.assign(big=frame["user"].where(frame.index >= 350, "x"))
+    """Just over half of 120 rows in one group, all others in groups of their own."""
+    frame = people.head(120).reset_index(drop=True)
+    return frame.assign(big=frame["user"].where(frame.index >= 70, "x"))
 
 
-FEW = "250 of 251 groups"
+FEW = "50 of 51 groups"
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_worlds_of_too_many_groups_are_refused_in_the_shell(tmp_path, people):
 def test_a_tail_of_small_groups_is_said_in_the_shell(tmp_path, tail):
     tail.to_csv(tmp_path / "tail.csv", index=False)
     sampled = ["sample", tmp_path / "tail.csv", "--group", "big", "--label", "hired", "--features", "hours"]
-    sampled += ["--budget", 502, "--out", tmp_path / "out", "--seed", 1]
+    sampled += ["--budget", 102, "--out", tmp_path / "out", "--seed", 1]
     simulated = ["simulate", "--data", tmp_path / "tail.csv", "--arm", "big", "--group", "big", "--reward", "pay"]
     simulated += ["--features", "hours", "--rounds", 5, "--replications", 1, "--jobs", 1]
     for command in (sampled, simulated):

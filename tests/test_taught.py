@@ -29,8 +29,6 @@ from evenhand.similarity import EllipsoidDistance, LipschitzUCB, MomentDistance,
 from evenhand.studies import Study
 from tests.naming import timed
 
-pytestmark = pytest.mark.plain
-
 LEARNERS = [UCB1, KLUCB, MOSS, Thompson, EpsilonGreedy]
 
 

@@ -264,7 +264,6 @@ def test_a_report_is_said_as_json(log):
 
 
 @pytest.mark.slow
-@pytest.mark.plain
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 @pytest.mark.parametrize("of", ["log", "store"])
 def test_a_report_prints_on_two_pages(of, request, tmp_path):

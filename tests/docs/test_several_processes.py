@@ -14,7 +14,6 @@ TOLERANCE = 5
 
 
 @pytest.mark.slow
-@pytest.mark.plain
 def test_three_processes_keep_a_split_promise_though_one_is_killed_and_started_again(tmp_path):
     page = (DOCS / "workers.md").read_text()
     for script, name in re.findall(r"^```python\n(# (\w+\.py),.*?)^```$", page, re.MULTILINE | re.DOTALL):

@@ -11,10 +11,11 @@ from scipy.stats import binom
 
 import evenhand as eh
 from evenhand.groups import BiasedLinearArms, GroupFairTopInterval
+from tests.fuzzing import many
 
 pytestmark = pytest.mark.slow
 
-RUNS, ROUNDS, LEVEL = 150, 250, 0.9
+RUNS, ROUNDS, LEVEL = many(150), 250, 0.9
 
 
 def played(world, policy, seed, rounds=ROUNDS):

@@ -253,6 +253,7 @@ def test_simulations_may_change_the_membership():
     np.testing.assert_allclose(policy.bias()["bias"] * 0.5, [-10.0, -10.0], atol=6.0)
 
 
+@pytest.mark.compiled
 def test_experiments_are_listed_and_run():
     ids = [e.id for e in find("groups")]
     assert ids == [

@@ -19,6 +19,7 @@ from evenhand.interventions.structure import through_v_alone
 from evenhand.interventions.verdicts import gaps_of
 from evenhand.rng import generator
 from evenhand.saving import state
+from tests.fuzzing import many
 from tests.interventions.examples import drawn_world, fitted_to, mediated, two_attributes
 from tests.naming import long, spread
 from tests.reference import interventions as twin
@@ -74,11 +75,11 @@ def test_only_csr_tests_and_only_in_its_pooled_form():
 
 @pytest.mark.parametrize(("problem", "wrong"), [(TEMPTING, "certified"), (HARDLY_FAIR, "none_is_fair")])
 def test_answers_are_wrong_no_more_often_than_said(problem, wrong):
-    """100 runs at delta = 0.1; the bound is passed by a rate of 0.1 once in 1,000 times."""
+    """The bound is passed by a rate of 0.1 once in 1,000 times."""
     search = CSR(problem, tolerance=0.2, budget=1500, delta=0.1, costs=[0, 0, 0])
-    found = simulated_searches({"csr": search}, replications=100, seed=5)
+    found = simulated_searches({"csr": search}, replications=many(100), seed=5)
     errors = ((found["status"] == wrong) & ~found["correct"]).sum()
-    assert errors <= binom.ppf(0.999, 100, 0.1)
+    assert errors <= binom.ppf(0.999, many(100), 0.1)
     assert set(found["status"]) <= {"certified", "not_shown", "none_is_fair"}
     right = CSR(two_by_two((0.5, 0.5), (0.8, 0.4), (0.6, 0.2)), tolerance=0.2, budget=3000)
     answers = simulated_searches({"csr": right}, replications=10, seed=6)
@@ -243,10 +244,10 @@ def test_what_a_candidate_alone_gives_is_not_said_by_trials_of_others():
 
 @pytest.mark.slow
 def test_answers_over_fitted_models_are_wrong_no_more_often_than_said():
-    """20 worlds at each of three n; the gap of the candidate with the best outcome is 1.1 E or 0.9 E, or E is random.
+    """Worlds at each of three n; the gap of the candidate with the best outcome is 1.1 E or 0.9 E, or E is random.
     Where 0.05 were the rate, more pass once in 1,000 times."""
     wrong, answered = np.zeros(3), 0
-    for rows, number, kind in product((30, 300, 3000), range(20), range(3)):
+    for rows, number, kind in product((30, 300, 3000), range(many(20)), range(3)):
         random = generator(2026, rows, number)
         truth = drawn_world(random)
         sample, problem = fitted_to(truth, rows, random)
@@ -262,13 +263,13 @@ def test_answers_over_fitted_models_are_wrong_no_more_often_than_said():
             answered += 1
             label = None if chosen is None else problem.candidates[chosen]
             wrong[kind] += label != truth.best(tolerance)
-    assert wrong.max() <= binom.ppf(0.999, 60, 0.05)
-    assert answered > 0.05 * 180
+    assert wrong.max() <= binom.ppf(0.999, 3 * many(20), 0.05)
+    assert answered > 0.05 * 9 * many(20)
 
 
 def test_a_wrong_table_of_the_model_does_not_make_answers_wrong():
-    """Few rows made X hang on S less than it does, so that unfair candidates look fair: the trials decide. 20 runs at
-    0.05; the bound is passed once in 1,000 times."""
+    """Few rows made X hang on S less than it does, so that unfair candidates look fair: the trials decide. At a rate
+    of 0.05 the bound is passed once in 1,000 times."""
 
     def asked(law):
         rules = [[[0.5, 0.5], [0.5, 0.5]], [[0.8, 0.2], [0.3, 0.7]]]
@@ -282,12 +283,12 @@ def test_a_wrong_table_of_the_model_does_not_make_answers_wrong():
     truth, fitted = asked([[0.8, 0.2], [0.2, 0.8]]), asked([[0.55, 0.45], [0.45, 0.55]])
     assert (truth.best(0.15), fitted.best(0.15)) == (None, 0)
     draws, wrong = Draws(fitted.cells, truth.cells), 0
-    for run in range(20):
+    for run in range(many(20)):
         search, random = CSR(fitted, tolerance=0.15, budget=10_000), generator(3, run)
         while not search.finished:
             search.absorb(draws(search.plan(), random))
         wrong += search.choice()[1] == "certified"
-    assert wrong <= binom.ppf(0.999, 20, 0.05)
+    assert wrong <= binom.ppf(0.999, many(20), 0.05)
 
 
 @pytest.mark.parametrize("budget", [2000, 40_000, 1_000_000])
@@ -308,10 +309,10 @@ def test_a_search_stops_as_soon_as_it_has_an_answer(budget):
 
 @pytest.mark.parametrize("problem", [TEMPTING, mediated(3, groups=3), two_attributes(4)], ids=["two", "three", "many"])
 def test_the_intervals_of_the_table_hold_together(problem):
-    """20 runs at delta = 0.1; the bound is passed by a rate of 0.1 once in 1,000 times."""
+    """The bound is passed by a rate of 0.1 once in 1,000 times."""
     search = CSR(problem, tolerance=0.2 * problem.scale, budget=600, delta=0.1)
     draws, missed = Draws(problem.cells), 0
-    for run in range(20):
+    for run in range(many(20)):
         replay(search, draws, generator(7, run))
         table = search.recommend().table
         inside = [(table["outcome_low"] <= problem.outcomes) & (problem.outcomes <= table["outcome_high"])]
@@ -320,7 +321,7 @@ def test_the_intervals_of_the_table_hold_together(problem):
             if f"gap[{a}, {b}]" in table:
                 inside.append((table[f"gap_low[{a}, {b}]"] <= gaps) & (gaps <= table[f"gap_high[{a}, {b}]"]))
         missed += not np.all(inside)
-    assert missed <= binom.ppf(0.999, 20, 0.1)
+    assert missed <= binom.ppf(0.999, many(20), 0.1)
 
 
 def bets_on(cells, deliveries):
@@ -407,7 +408,7 @@ def test_with_a_slack_candidates_that_are_as_good_need_not_be_told_apart(tmp_pat
     found = {}
     for slack in (0.0, 0.1):
         search = CSR(WORLD.problem, tolerance=0.2, budget=8000, slack=slack)
-        found[slack] = simulated_searches({"csr": search}, replications=20, seed=1)
+        found[slack] = simulated_searches({"csr": search}, replications=many(20), seed=1)
     assert (found[0.0]["status"] == "not_shown").mean() > 0.8
     assert (found[0.1]["status"] == "certified").mean() > 0.8
     assert set(found[0.1].loc[found[0.1]["status"] == "certified", "candidate"]) <= {"even", "rich"}
@@ -419,11 +420,11 @@ def test_with_a_slack_candidates_that_are_as_good_need_not_be_told_apart(tmp_pat
 
 
 def test_with_a_slack_answers_are_wrong_no_more_often_than_said():
-    """100 runs at delta = 0.1; 0.056 below the best is wrong at a slack of 0.05; a rate of 0.1 passes once in 1,000."""
+    """Runs at delta = 0.1; 0.056 below the best is wrong at a slack of 0.05; a rate of 0.1 passes once in 1,000."""
     worse = two_by_two((0.5, 0.5), (0.8, 0.5), (0.57, 0.57))
     search = CSR(worse, tolerance=0.2, budget=1500, delta=0.1, slack=0.05, costs=[0, 0, 0])
-    found = simulated_searches({"csr": search}, replications=100, seed=5)
-    assert ((found["status"] == "certified") & ~found["correct"]).sum() <= binom.ppf(0.999, 100, 0.1)
+    found = simulated_searches({"csr": search}, replications=many(100), seed=5)
+    assert ((found["status"] == "certified") & ~found["correct"]).sum() <= binom.ppf(0.999, many(100), 0.1)
 
 
 def test_the_best_guess_stands_beside_not_shown():

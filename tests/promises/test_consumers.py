@@ -20,6 +20,7 @@ from evenhand.studies.log.codec import plain, revive
 from evenhand.studies.specification import policy_from
 from evenhand.studies.statistics.promise_check import PromiseCheck
 from tests.cli.shell import answer
+from tests.fuzzing import many
 from tests.promises.promise_game import check_promise
 
 ARMS = ("a", "b", "c", "d")
@@ -129,7 +130,7 @@ def broken_now(promise, parts, segment, offered):
 @pytest.mark.parametrize("segments", ["", "xy"])
 def test_a_study_counts_what_the_definition_counts(promise, segments):
     broken = 0
-    for seed in range(10):
+    for seed in range(many(10)):
         rng, parts = random.Random(seed), {segment: [] for segment in segments or [None]}
         check, found, expected = fresh(promise), [], []
         for t, (arms, offered) in enumerate(careless(promise, rng), 1):

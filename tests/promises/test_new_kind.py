@@ -13,7 +13,7 @@ import pytest
 
 import evenhand
 
-pytestmark = [pytest.mark.slow, pytest.mark.plain]
+pytestmark = pytest.mark.slow
 EDITS = {
     "clause.py": [
         ('Kind = Literal["floor", "cap", "window"]', 'Kind = Literal["floor", "cap", "window", "start"]'),

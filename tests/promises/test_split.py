@@ -13,6 +13,7 @@ from evenhand.errors import ArgumentError, SharesError
 from evenhand.promises.plain import arguments_of
 from evenhand.promises.split import lengths
 from evenhand.quotas import DeadlineLearn, Promise
+from tests.fuzzing import many
 from tests.promises.drawn_promises import drawn_promise
 from tests.reference.balance import Balance, room
 
@@ -118,7 +119,7 @@ def counted(promise, log):
 def test_the_whole_promise_holds_in_every_merge_order(kinds, workers):
     chance = random.Random(workers)
     tried = 0
-    for seed in range(12):
+    for seed in range(many(12)):
         found = splittable(kinds, seed, workers)
         if found is None:
             continue
@@ -126,12 +127,12 @@ def test_the_whole_promise_holds_in_every_merge_order(kinds, workers):
         logs = [played(part, chance.randrange(1, 60), chance, "arms on offer" in kinds) for part in parts]
         cut = [log[: chance.randrange(len(log) + 1)] for log in logs]
         for some in (logs, cut):
-            for _ in range(12):
+            for _ in range(many(12)):
                 assert broken(promise, merged(some, chance)) is None, (promise, parts)
             balances = [counted(promise, log) for log in some]
             assert min(room(counted(promise, []), balances), default=1) > 0
         tried += 1
-    assert tried >= 6
+    assert tried >= many(12) / 2
 
 
 def least_of(rate, slack, rounds):

@@ -116,6 +116,7 @@ def test_a_learner_from_elsewhere_that_asks_for_it_hears_of_granted_wishes_alone
     assert all(index in rest for _, index in told)
 
 
+@pytest.mark.compiled
 def test_machine_code_holds_the_wishes_of_a_learner_from_elsewhere(monkeypatch):
     def played():
         policy, found = DeadlineLearn(Elsewhere(), PROMISES["shares"]["shares"]), []

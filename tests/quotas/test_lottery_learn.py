@@ -17,8 +17,6 @@ from tests.quotas.board import quietly
 from tests.reference import quotas as slow
 from tests.strategies import Spiteful, Stubborn, tolerances
 
-pytestmark = pytest.mark.plain
-
 FLOORS = [0.0, 0.5, 0.9, 1.0]
 
 

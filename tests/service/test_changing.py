@@ -7,8 +7,6 @@ import pytest
 from evenhand.studies import Study
 from tests.naming import named
 
-pytestmark = pytest.mark.plain
-
 SLATES = {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "plays": 2, "seed": 1}
 SHARES = {"a": 0.5, "b": 0.5, "c": 0.25, "d": 0.1}
 ONE = {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "shares": [0.5, "1/4", 0.1], "seed": 1}

@@ -20,7 +20,7 @@ from tests.cli.shell import answer
 from tests.studies.postgres import binaries, server
 from tests.waiting import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.plain]
+pytestmark = pytest.mark.slow
 
 SHARES = {"ads": Fraction(1, 5), "news": Fraction(3, 10)}
 VISITS, REPLICAS = 120, 4

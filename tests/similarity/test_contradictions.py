@@ -104,6 +104,7 @@ def told_with_one_wrong_flag(metric, seed, rounds):
     return policy, world, wrong, refusals
 
 
+@pytest.mark.compiled
 @exact
 def test_one_wrong_verdict_is_found_and_taking_it_back_ends_the_refusals(make):
     for seed in (3, 10):
@@ -293,6 +294,7 @@ def test_a_verdict_taken_back_leaves_exactly_what_the_conversation_taught(make, 
 # ---------------------------------------------------------------------- a radius that grows
 
 
+@pytest.mark.compiled
 @every
 def test_a_radius_that_grows_is_said_once(make):
     policy = LipschitzUCB(2, metric=make(), seed=1)

@@ -1,5 +1,6 @@
 """The first decisions run as plain Python, bit for bit as the machine code that follows."""
 
+import itertools
 import subprocess
 import sys
 
@@ -16,6 +17,7 @@ from evenhand.similarity import (
     ProjectedVolumeDistance,
 )
 from evenhand.similarity.gradual import MOST_PLAIN_CALL, PLAIN_WORK, distance_kernels, gradual, round_kernels
+from tests.naming import at_night
 
 A_FEW = """
 import sys
@@ -63,20 +65,24 @@ def run_for(monkeypatch):
     round_kernels.cache_clear(), distance_kernels.cache_clear()
 
 
+METRICS = {
+    "ellipsoid": (EllipsoidDistance(), 150),
+    "one a pair": (EllipsoidDistance(shared=False), 150),
+    "moments": (MomentDistance(), 40),
+    "errors": (MomentDistance(error_rate=0.1), 150),
+    "projected volume": (ProjectedVolumeDistance(seed=1), 8),
+}
+OFTEN = [("ellipsoid", "one"), ("moments", "many"), ("projected volume", "one")]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("select", ["one", "many"])
+@pytest.mark.compiled
 @pytest.mark.parametrize(
-    ("metric", "rounds"),
-    [
-        (EllipsoidDistance(), 150),
-        (EllipsoidDistance(shared=False), 150),
-        (MomentDistance(), 40),
-        (MomentDistance(error_rate=0.1), 150),
-        (ProjectedVolumeDistance(seed=1), 8),
-    ],
-    ids=["ellipsoid", "one a pair", "moments", "errors", "projected volume"],
+    ("name", "select"),
+    [case if case in OFTEN else at_night(*case) for case in itertools.product(METRICS, ["one", "many"])],
 )
-def test_plain_python_and_machine_code_decide_and_learn_the_very_same(metric, rounds, select, run_for):
+def test_plain_python_and_machine_code_decide_and_learn_the_very_same(name, select, run_for):
+    metric, rounds = METRICS[name]
     run_for(10**15)
     plain = conversation(metric, select, rounds)
     run_for(-1)

@@ -65,6 +65,7 @@ def train(learner, A, rounds, *, rng, error=0.0, width=0.02, distortion=0.0):
     return given, np.array(pairs)
 
 
+@pytest.mark.compiled
 @every
 @pytest.mark.parametrize("structure", ["symmetric", "full", "diagonal", [[0, 1], [2]]], ids=named)
 def test_certified_intervals_hold_the_truth_and_close_around_it(make, structure):
@@ -78,6 +79,7 @@ def test_certified_intervals_hold_the_truth_and_close_around_it(make, structure)
     assert np.abs(guess - true)[-200:].max() < 0.06
 
 
+@pytest.mark.compiled
 def test_moments_and_projected_volume_need_far_fewer_verdicts_than_the_ellipsoid():
     A = np.array([[0.4, 0.1, 0], [0, 0.3, 0], [0, 0, 0.2]])
     given = {name: train(make(radius=1.0), A, 3000, rng=np.random.default_rng(2))[0] for name, make in LEARNERS.items()}

@@ -20,7 +20,7 @@ from evenhand.similarity import (
     TableIndividuals,
     fair_distribution,
 )
-from tests.naming import named
+from tests.naming import at_night, named
 
 pytestmark = pytest.mark.slow
 
@@ -44,24 +44,21 @@ def run(policy, place, rounds, **given):
     ("policy", "place"),
     [
         (LipschitzUCB(2), world()),
-        pytest.param(
+        at_night(
             LipschitzUCB(2, metric=EllipsoidDistance(shared=False), individuals=4, margin=False),
             world(contexts="ball"),
-            marks=pytest.mark.nightly,
         ),
-        (
+        at_night(
             LipschitzUCB(2, metric=ProjectedVolumeDistance(seed=2), select="many"),
             world(select="many", contexts="clustered"),
         ),
-        pytest.param(
+        at_night(
             LipschitzUCB(2, metric=MomentDistance(error_rate=0.1)),
             world(oracle=MahalanobisOracle(A, error_rate=0.1, seed=3), contexts="adversarial"),
-            marks=pytest.mark.nightly,
         ),
-        pytest.param(
+        at_night(
             KnownRewardLipschitz(theta=THETA, silence="acceptable unless another is named"),
             world(oracle=MahalanobisOracle(A, names="one", seed=3)),
-            marks=pytest.mark.nightly,
         ),
     ],
     ids=["moments", "one learner a pair", "many", "adversary and errors", "one pair named"],
@@ -74,6 +71,7 @@ def test_the_compiled_loop_and_the_conversation_are_one(policy, place):
         assert np.array_equal(values, slow[name][1]), name
 
 
+@pytest.mark.compiled
 def test_violations_stop_and_the_margin_keeps_them_from_coming_back():
     safe = run(LipschitzUCB(2), world(), 20_000)
     paper = run(LipschitzUCB(2, margin=False), world(), 20_000)
@@ -232,6 +230,7 @@ def test_silence_that_means_nothing_teaches_only_explicit_verdicts():
     assert mute.metric.verdicts == []
 
 
+@pytest.mark.compiled
 def test_errors_of_the_auditor_need_the_belief():
     oracle = MahalanobisOracle(A, error_rate=0.1, seed=1)
     robust = run(LipschitzUCB(2, metric=MomentDistance(error_rate=0.1)), world(oracle=oracle), 10_000)

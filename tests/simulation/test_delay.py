@@ -16,8 +16,6 @@ from evenhand.similarity import LipschitzUCB
 from evenhand.simulation.delay import read_delay, wait
 from evenhand.simulation.loop import replicate
 
-pytestmark = pytest.mark.plain
-
 SHARES = [0.2, 0.3, 0.25]
 WORLD = BernoulliArms([0.7, 0.5, 0.4])
 LINEAR = BiasedLinearArms(arms=4, sensitive=2)

@@ -19,8 +19,6 @@ from evenhand.rng import child
 from evenhand.simulation import from_gymnasium, to_gymnasium
 from tests.naming import named
 
-pytestmark = pytest.mark.plain
-
 ARMS = {"a": 0.7, "b": 0.5, "c": 0.4}
 STEPPED = [
     world for entry in registry.entries("world") if hasattr(entry.cls, "kernels") for world in entry.cls.examples()

@@ -19,8 +19,6 @@ from evenhand.sampling import SyntheticModel1, UniformSampler
 from evenhand.similarity import LinearContexts, LipschitzUCB, MahalanobisOracle
 from tests.naming import named
 
-pytestmark = pytest.mark.plain
-
 POLICIES = [
     (entry.name, number, policy)
     for entry in registry.entries("policy")

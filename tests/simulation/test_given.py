@@ -20,6 +20,7 @@ from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn
 from evenhand.simulation import loop
 from evenhand.simulation.given import check_given, read_given
 from evenhand.simulation.store import signature
+from tests.naming import at_night
 
 ARMS = ("a", "b", "c", "d")
 WORLD = BernoulliArms(dict(zip(ARMS, [0.3, 0.8, 0.5, 0.6], strict=True)))
@@ -85,7 +86,8 @@ def test_kernels_play_what_the_online_object_plays(name, given, monkeypatch):
     assert not np.array_equal(plain.pulls, online.pulls)
 
 
-@pytest.mark.parametrize(("name", "given"), [("lottery", "all three"), ("slates", "offers")])
+@pytest.mark.compiled
+@pytest.mark.parametrize(("name", "given"), [at_night("lottery", "all three"), ("slates", "offers")])
 def test_machine_code_plays_it_too(name, given):
     policy, course = POLICIES[name](), course_of(*GIVEN[given])
     for field, one, other in zip(

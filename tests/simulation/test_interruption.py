@@ -185,6 +185,7 @@ sys.exit(9)
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 def test_a_real_ctrl_c_stops_compiled_loops_in_threads_within_seconds(tmp_path):
     running = subprocess.Popen(
         [sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

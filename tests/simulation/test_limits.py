@@ -9,8 +9,6 @@ import evenhand as eh
 from evenhand.learners import UCB1
 from evenhand.quotas import BernoulliArms, DeadlineLearn, WindowLearn
 
-pytestmark = pytest.mark.plain
-
 ARMS = ("a", "b", "c", "d")
 WORLD = BernoulliArms(dict(zip(ARMS, [0.2, 0.4, 0.6, 0.5], strict=True)))
 ROUNDS = 300

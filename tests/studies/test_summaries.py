@@ -19,6 +19,7 @@ from evenhand.studies.log.reader import Reader
 from evenhand.studies.statistics.statistics import Statistics
 from evenhand.studies.statistics.summaries import _seal, begin, keep
 from evenhand.studies.store.schema import EVENTS, SUMMARIES
+from tests.fuzzing import many
 
 SHARES = {"ads": 0.2, "news": 0.3, "sports": 0.1}
 
@@ -112,7 +113,7 @@ def entries_read(monkeypatch):
 
 
 @pytest.mark.parametrize("made", POLICIES)
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(many(6)))
 def test_a_view_from_a_summary_is_the_view_of_the_log(made, seed, monkeypatch):
     study = Study.create(":memory:", made(), name="ads")
     for part in range(4):
@@ -290,7 +291,6 @@ print("kept", flush=True)
 
 
 @pytest.mark.slow
-@pytest.mark.plain
 def test_a_process_that_is_killed_leaves_a_summary_that_fits(tmp_path):
     """Killed before each statement of keeping, which the database tells, until all of them are done."""
     study = Study.create(tmp_path / "ads.evenhand", plain_shares(), name="ads")

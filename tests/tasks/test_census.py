@@ -7,7 +7,6 @@ from tests.tasks.pages import follow
 
 
 @pytest.mark.slow
-@pytest.mark.plain
 @pytest.mark.data
 def test_census(data_folder, tmp_path, monkeypatch):
     monkeypatch.setenv("EVENHAND_DATA", str(data_folder))

@@ -8,7 +8,6 @@ from tests.tasks.pages import follow
 
 
 @pytest.mark.slow
-@pytest.mark.plain
 @pytest.mark.data
 def test_the_page_leads_from_a_model_and_a_table_of_patients_to_the_best_fair_rule(data_folder, tmp_path):
     (tmp_path / "patients.bif").write_bytes(gzip.decompress((data_folder / "hepar2" / "hepar2.bif.gz").read_bytes()))

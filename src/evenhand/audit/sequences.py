@@ -17,7 +17,7 @@ contextual bandits" (2022), where the odds move with v and the m_i are constant;
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -80,28 +80,29 @@ class Book:
 
     def log_wealth(self, mean: float) -> float:
         """Return ln E(mean), infinite where no mean can be so small."""
-        if not self.rows:
-            return 0.0
-        above = mean + self.shift / self.rows
-        if above < 0:
+        return log_wealth([self])(mean)
+
+
+def log_wealth(books: Sequence[Book]) -> Callable[[float], float]:
+    """Return ln of the mean of E over books of the same mean, as a function of that mean."""
+    gains = np.array([book.gains for book in books])
+    rows = np.array([[book.rows] for book in books])
+    shift = np.array([[book.shift / max(book.rows, 1)] for book in books])
+    least = max((-book.shift / book.rows for book in books if book.rows), default=-math.inf)
+
+    def of(mean: float) -> float:
+        if mean < least:
             return math.inf
-        return log_mean(self.gains - self.rows * np.log1p(ODDS * above))
+        logs = gains - rows * np.log1p(ODDS * np.maximum(mean + shift, 0.0))
+        most = float(logs.max())
+        return most if math.isinf(most) else most + math.log(float(np.exp(logs - most).sum()) / logs.size)
 
-
-def log_mean(logs: Floats) -> float:
-    """Return the logarithm of the mean of exp(logs)."""
-    most = float(logs.max())
-    return most if math.isinf(most) else most + math.log(np.exp(logs - most).mean())
-
-
-def log_wealth(books: Sequence[Book], mean: float) -> float:
-    """Return ln of the mean of E(mean) over books of the same mean."""
-    return log_mean(np.array([book.log_wealth(mean) for book in books]))
+    return of
 
 
 def refutes(books: Sequence[Book], mean: float, error: float) -> bool:
     """Return whether a running mean of `mean` or less is refuted: E(mean) is 1 / error or more."""
-    return log_wealth(books, mean) >= -math.log(error)
+    return log_wealth(books)(mean) >= -math.log(error)
 
 
 def lower_bound(books: Sequence[Book], error: float, low: float, high: float) -> float:
@@ -119,11 +120,12 @@ def lower_bound(books: Sequence[Book], error: float, low: float, high: float) ->
     >>> round(lower_bound([book], 0.025, 0.0, 1.0), 2)
     0.41
     """
-    if not refutes(books, low, error):
+    wealth, enough = log_wealth(books), -math.log(error)
+    if wealth(low) < enough:
         return low
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if refutes(books, middle, error) else (low, middle)
+        low, high = (middle, high) if wealth(middle) >= enough else (low, middle)
     return low
 
 

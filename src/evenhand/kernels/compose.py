@@ -209,11 +209,18 @@ def _as_python(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def compiles() -> bool:
+    """Return whether kernels become machine code; with NUMBA_DISABLE_JIT=1 all of them run as plain Python."""
+    from numba import config
+
+    return not config.DISABLE_JIT  # type: ignore[attr-defined]
+
+
 @functools.cache
 def _compiled(uncompiled: Kernel, cached: bool = False) -> Any:
-    from numba import config, njit
+    from numba import njit
 
-    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+    if not compiles():
         return interpreted(uncompiled)
     source = uncompiled.function
     reached = {name: source.__globals__.get(name) for name in _names(source)}
