@@ -111,6 +111,6 @@ def test_every_link_on_pypi_is_absolute_and_names_a_file_that_is_there(tmp_path)
         where = re.fullmatch(r"https://(?:github\.com/(.+?)/blob|raw\.githubusercontent\.com/(.+?))/main/(.+)", link)
         assert where, link
         assert (where[1] or where[2]) == HOME.removeprefix("https://github.com/")
-        assert (REPOSITORY / where[3]).is_file(), link
+        assert (REPOSITORY / where[3].partition("#")[0]).is_file(), link
     assert "](docs/" in (REPOSITORY / "README.md").read_text()
     assert "studies" in metadata.get_all("Provides-Extra")

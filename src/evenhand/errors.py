@@ -332,7 +332,7 @@ def _beginning(value: Any, depth: int = 5) -> Any:
 
 
 def is_broken(error: BaseException) -> bool:
-    """Return whether evenhand is half installed: a module of its own lacks what another imports. No input is to blame."""
+    """Return whether evenhand is half installed: a module of its own lacks what another imports, whatever the input."""
     own = isinstance(error, ImportError) and str(error.name).partition(".")[0] == "evenhand"
     return own and not isinstance(error, (EvenhandError, ModuleNotFoundError))
 

@@ -87,8 +87,8 @@ def test_the_same_key_is_the_same_decision(store):
         (["tell", "1", "nan"], RewardError, "REWARD: wanted a number in [0, 1], got nan"),
         (["tell", "1", "1", "--violations", "0-1"], ArgumentError, "wanted reward, got 'violations'"),
         (["tell", "1", "1", "--violations", "0:1"], VerdictError, "--violations: wanted pairs of positions"),
-        (["tell", "1", "1", "--file", "x.csv"], ArgumentError, "--file: wanted alone"),
-        (["tell", "--file", "x.csv", "--annotator", "ann"], ArgumentError, "--file: wanted alone"),
+        (["tell", "1", "1", "--file", "x.csv"], ArgumentError, "--file: wanted nothing beside TICKET"),
+        (["tell", "--file", "x.csv", "--annotator", "ann"], ArgumentError, "--file: wanted nothing beside --annotator"),
         (["tell", "1", "1", "--annotator", "ann"], ArgumentError, "tell: wanted reward, got 'annotator'"),
         (["tell", "1", "1", "--auditor", "ann"], ArgumentError, "tell: wanted reward, got 'auditor'"),
         (["ask", "--annotator", "ann"], ArgumentError, "ask: wanted contexts, available, segment, got 'annotator'"),
@@ -331,8 +331,8 @@ def test_a_row_that_is_refused_holds_up_no_other(store):
     [
         ("", "standard input: the file is empty"),
         ("ticket,reward\n", "standard input: no rows"),
-        ("id,reward\n1,1\n", "wanted one of id,reward, got 'ticket'"),
-        ("ticket,value\n1,1\n", "wanted one of ticket,value, got 'reward'"),
+        ("id,reward\n1,1\n", "standard input: wanted a column 'ticket', got the columns id,reward"),
+        ("ticket,value\n1,1\n", "standard input: wanted a column 'reward', got the columns ticket,value"),
     ],
     ids=named,
 )

@@ -112,11 +112,36 @@ def test_registered_world():
 
 
 @pytest.mark.parametrize(
+    ("named", "learner"),
+    [
+        ([], "group-fair-top-interval"),
+        (["-p", "top-interval"], "top-interval"),
+        (["-p", "two-group-top-interval", "--sensitive", "F"], "two-group-top-interval"),
+    ],
+)
+def test_a_policy_of_groups_is_compared_under_the_promise_of_a_file(loans, tmp_path, named, learner):
+    (tmp_path / "p.toml").write_text("[shares]\nF = 0.3\n")
+    by_group = [*loans[:2], *loans[4:], "--promise", str(tmp_path / "p.toml"), *named, "--json", "--rounds", "40"]
+    done = CliRunner().invoke(app, ["simulate", *by_group, *SHORT[2:]])
+    assert done.exit_code == 0, done.exception
+    rows = {row["policy"]: row["promise_kept"] for row in json.loads(done.stdout)["policies"]}
+    assert list(rows) == [learner, f"{learner} under the promise"]
+    assert rows[f"{learner} under the promise"] is True
+
+
+def test_the_learner_of_a_file_of_promises_may_be_one_for_groups(loans, tmp_path):
+    (tmp_path / "p.toml").write_text("learner = 'naive-fair'\n[shares]\nF = 0.3\n")
+    given = ["--promise", str(tmp_path / "p.toml"), "--json", "--rounds", "40", *SHORT[2:]]
+    body = json.loads(CliRunner().invoke(app, ["simulate", *loans[:2], *loans[4:], *given]).stdout)
+    assert [row["policy"] for row in body["policies"]] == ["naive-fair", "naive-fair under the promise"]
+
+
+@pytest.mark.parametrize(
     ("arguments", "match"),
     [
         (["--sensitive", "X"], "sensitive"),
         (["--features", "height"], "height"),
-        (["quotas/bernoulli-arms"], "not both"),
+        (["quotas/bernoulli-arms"], "--data: wanted nothing beside WORLD"),
         (["-p", "ucb1+top-interval"], "takes no learner"),
         (["-p", "two-group-top-interval"], "two-group-top-interval: needs --sensitive GROUP"),
     ],

@@ -106,7 +106,7 @@ def test_states_are_whole_numbers_or_texts_in_natural_order():
         ({"frame": FRAME.drop(columns="dose")}, "column.*'dose'"),
         ({"frame": FRAME.astype(object).assign(sex=[None, *FRAME["sex"][1:]])}, "'sex', row 1: the cell is empty"),
         ({"frame": FRAME.astype(object).assign(sex=["", *FRAME["sex"][1:]])}, "'sex', row 1: the cell is empty"),
-        ({"frame": FRAME.assign(dose=range(400))}, "at most 100 different values, got 400; group them first"),
+        ({"frame": FRAME.assign(dose=range(400))}, "at most 100 different values, got 400; a table has a row for each"),
         ({"frame": FRAME.assign(count=-1)}, "'count', row 1"),
         ({"frame": FRAME.assign(count="many")}, "'count', row 1"),
         ({"edges": "sex, dose"}, "edges: wanted parent -> child"),

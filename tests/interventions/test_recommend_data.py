@@ -5,14 +5,13 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from evenhand.cli import app
 from evenhand.errors import EvenhandError
 from evenhand.interventions import SimulatedTrial
 from evenhand.saving import state
 from evenhand.studies import Study
 from tests.cli.shell import answer, refused
+from tests.interventions.examples import call
 
 WORLD = next(SimulatedTrial.examples()).problem
 GRAPH = "sex -> age -> dose -> cured, age -> cured"
@@ -34,14 +33,6 @@ def folder(tmp_path, monkeypatch):
     people.to_csv("people.csv", index=False)
     (tmp_path / "rules.json").write_text(json.dumps(RULES))
     return tmp_path
-
-
-def call(*arguments):
-    result = CliRunner().invoke(app, ["recommend", *map(str, arguments)])
-    if isinstance(result.exception, EvenhandError):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.output
 
 
 DATA = ["people.csv", "--edges", GRAPH, "--cut", "age=40", "--intervene", "dose", "--sensitive", "sex",
@@ -168,7 +159,7 @@ def test_a_partial_model_is_completed_by_a_log(folder):
         ([ASKED[0], "--edges", f"{GRAPH}, dose <-> cured", *ASKED[3:]], "not shown to be identified"),
         (["absent.csv", *ASKED[1:]], "absent.csv: no such file"),
         ([*ASKED[:-4], "--candidates", "typo.json", "--tolerance", "0.1"], "a state of"),
-        (["model.bif", *ASKED[3:]], "--cut: wanted with --edges, over data, got no --edges"),
+        (["model.bif", *ASKED[3:]], "--cut: wanted --edges beside it, got nothing"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_by_name(folder, arguments, names):

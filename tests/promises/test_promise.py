@@ -94,8 +94,8 @@ def test_a_promise_is_frozen():
 def test_it_is_said_in_one_plain_line():
     assert str(FULL) == (
         "a at least 1/4 of the rounds (behind by less than 2); c at least 1/10 of the rounds (behind by less than 2); "
-        "a, b together at least 1/3 of the rounds (behind by less than 2); c at most 2/5 of the rounds (ahead by at most "
-        "1); d at least twice in any 20 rounds; every arm is always on offer"
+        "a, b together at least 1/3 of the rounds (behind by less than 2); c at most 2/5 of the rounds (ahead by less "
+        "than 2); d at least twice in any 20 rounds; every arm is always on offer"
     )
     assert str(Promise({"a": 0, "b": 0})) == "nothing is owed to a, b"
     assert str(Promise(A, offers=["a", "b"])).endswith("; every offer holds at least one of a, b")
@@ -136,6 +136,7 @@ REFUSED = [
     ({"shares": A, "offers": 3}, "offers: wanted"),
     ({"shares": A, "offers": ["z"]}, "offers: wanted .* the arms are"),
     ({"shares": A, "offers": ["a", "a"]}, "offers: wanted"),
+    ({"shares": A, "plays": 2, "offers": ["b"]}, "a list of arms of which every offer holds 2, as many as are played"),
     ({"shares": {("a",): 0.5, "b": 0}}, "two or more of the arms"),
     ({"shares": {("a", "a"): 0.5, "b": 0}}, "each once"),
     ({"shares": {("a", "b"): 0.5, ("b", "a"): 0.1}}, "twice"),

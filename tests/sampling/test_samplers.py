@@ -429,7 +429,7 @@ def test_bad_tickets_are_refused():
         ({"budget": 7.0, "batch": 2}, ArgumentError, "budget: wanted enough for a draw of 4 rows of each of the 2 gr"),
         ({"exploration": -0.1}, ArgumentError, "exploration: wanted a number >= 0"),
         ({"batch": 0}, ArgumentError, "batch: wanted a whole number >= 1"),
-        ({"forced": 2.0}, ArgumentError, "forced: wanted a number in"),
+        ({"forced": 2.0}, ArgumentError, "forced: wanted a number >= 0 and <= 1"),
         ({"bound": "theory"}, ArgumentError, "bound: wanted vc_dimension="),
         ({"bound": "practice"}, ArgumentError, "bound: wanted 'heuristic'"),
         ({"ties": "best"}, ArgumentError, "ties: wanted"),

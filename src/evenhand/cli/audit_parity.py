@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.options import JSON
+from evenhand.cli.output import as_json, records, say, say_notes
 
 
 def audit_parity(
@@ -26,7 +27,6 @@ def audit_parity(
     """Test whether groups have the same mean, in one look and in any number of looks. Exit code 1 when any number of
     looks would show that they differ, 2 when too few rows can be compared for that, as of too many groups."""
     from evenhand.audit import parity
-    from evenhand.cli.output import as_json, records, say, say_notes
     from evenhand.cli.reading.inputs import names_of
     from evenhand.cli.reading.tables import read_table
 

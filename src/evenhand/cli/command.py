@@ -11,6 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from evenhand.cli.beside import check_beside
 from evenhand.cli.refusals import name_options
 from evenhand.cli.table_options import with_table_options
 from evenhand.errors import ArgumentError, EvenhandError, nearest, wanted
@@ -118,6 +119,7 @@ class Command(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         """Run the command; what it refuses names its options."""
         try:
+            check_beside(ctx)
             return super().invoke(ctx)
         except EvenhandError as error:
             name_options(error, ctx)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenhand.cli.options import JSON
+from evenhand.cli.output import as_json, folder, picture, say, say_notes, table
 
 if TYPE_CHECKING:
     from evenhand.experiments.quotas.programme import Programme
@@ -19,7 +20,6 @@ def demo(
     json: JSON = False,
 ) -> None:
     """Give away 1,000 places in a programme to 442 diabetes patients, each group with a promised share; no download."""
-    from evenhand.cli.output import as_json, folder, picture, say, say_notes
     from evenhand.data.csv_files import write_csv
     from evenhand.experiments.quotas.programme import draw, run
 
@@ -40,7 +40,6 @@ def demo(
 
 def _say(shown: Programme) -> None:
     """Print who got what, why, and what the promise cost."""
-    from evenhand.cli.output import say, table
     from evenhand.experiments.quotas.programme import GUARANTEE
     from evenhand.metrics.cost import cost_of
 

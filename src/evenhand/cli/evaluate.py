@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from evenhand.cli.options import JSON
+from evenhand.cli.output import as_json, draw, folder, records, say, say_notes
+from evenhand.errors import ArgumentError, TableError, wanted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +22,7 @@ UNDER_SHARES = ("thompson", "deadline-learn+thompson")
 
 
 def evaluate(
+    context: typer.Context,
     log: Annotated[
         Path, typer.Argument(help="The log, one row per decision: CSV, Parquet, Arrow or JSON lines, or -.")
     ],
@@ -67,8 +70,7 @@ def evaluate(
     position: Annotated[str, typer.Option(help="A column with the position in which an arm was shown.")] = "",
     order: Annotated[str, typer.Option(help="A column by which the rows must be in order.")] = "",
     rounds: Annotated[
-        int | None,
-        typer.Option(help="The rounds of a replay, by default those that are sure; more narrow the interval."),
+        int | None, typer.Option(help="The rounds of a replay, by default those that are sure; more say more.")
     ] = None,
     replays: Annotated[
         int, typer.Option(help="How many replays the value of a policy that learns is the mean of.")
@@ -86,31 +88,26 @@ def evaluate(
     With --shares or --promise and no --policy it shows what the promise costs a learner.
     """
     import evenhand as eh
-    from evenhand.cli.output import as_json
     from evenhand.cli.reading.inputs import names_of
+    from evenhand.cli.reading.policies import check_kept
     from evenhand.cli.reading.tables import read_table
+    from evenhand.cli.refusals import typed_options
+    from evenhand.evaluation.replayed import learns
 
     frame = read_table(log, text=[name for name in (arm, position) if name])
     named = _policies(policy or [], shares, promise, tolerance, seed, frame, arm, reward, position)
+    typed = typed_options(context)
+    if learners := [one for one in named.values() if learns(one)]:
+        check_kept(shares, learners)
+    elif idle := [typed[own] for own in ("replays", "seed", "tolerance") if own in typed]:
+        raise ArgumentError(wanted(idle[0], "a --policy that learns", "none"))
     found = eh.evaluate(
-        frame,
-        named if len(named) > 1 else next(iter(named.values())),
-        arm=arm,
-        reward=reward,
-        propensity=_propensity(propensity, frame),
-        contexts=names_of(contexts) or None,
-        estimator=cast(Any, estimator),
-        level=level,
-        stationary=stationary,
-        model=_model(model),
-        largest_weight=largest_weight,
-        position=position or None,
-        order=order or None,
-        rounds=rounds,
-        replays=replays,
-        seed=seed,
-        progress=not json,
-    )
+        frame, named if len(named) > 1 else next(iter(named.values())), arm=arm, reward=reward,
+        propensity=_propensity(propensity, frame), contexts=names_of(contexts) or None,
+        estimator=cast(Any, estimator), level=level, stationary=stationary, model=_model(model),
+        largest_weight=largest_weight, position=position or None, order=order or None, rounds=rounds, replays=replays,
+        seed=seed, progress=not json,
+    )  # fmt: skip
     each: dict[str, Evaluation] = found.evaluations if len(named) > 1 else {next(iter(named)): found}
     if picture is not None:
         _draw(found, picture, at_least)
@@ -118,10 +115,8 @@ def evaluate(
     met = None if at_least is None else last.at_least(at_least)
     if json:
         differences = found.differences.to_dict("records") if len(named) > 1 else []
-        as_json(
-            {"policies": [_body(name, one) for name, one in each.items()], "differences": differences, "met": met},
-            found,
-        )
+        policies = [_body(name, one) for name, one in each.items()]
+        as_json({"policies": policies, "differences": differences, "met": met}, found)
     else:
         _say(log, each, found, at_least, picture)
     if met is False:
@@ -134,16 +129,14 @@ def _policies(
     """Return the policies by the words that name them; `columns` are those of the arm, the reward and the position."""
     from evenhand.cli.reading.inputs import shares_of
     from evenhand.cli.reading.policies import policies_of
-    from evenhand.cli.reading.promises import UNDER, check_alone, promise_in, with_and_without
+    from evenhand.cli.reading.promises import UNDER, promise_in, with_and_without
     from evenhand.cli.reading.tables import read_table
-    from evenhand.errors import ArgumentError, wanted
     from evenhand.evaluation import under_shares
     from evenhand.evaluation.floors import shares_in
     from evenhand.quotas import LoggedArms
 
     if not given and not shares and promise is None:
         raise ArgumentError(wanted("--policy", "a policy to evaluate, or --shares or --promise", None))
-    check_alone(promise, shares, tolerance)
     arm, reward, position = columns
     world = LoggedArms(frame, arm=arm, reward=reward)
     floors = shares_of(shares, world.arms) if shares else None
@@ -156,7 +149,7 @@ def _policies(
             if promise is None:
                 named = policies_of([spec], world, floors, tolerance, len(frame))
             else:
-                named = with_and_without(promise, [spec], world)
+                named = with_and_without(promise, [spec], world, len(frame))
             found |= {name: learner.fresh(seed=seed) for name, learner in named.items()}
             continue
         found[spec] = read
@@ -178,7 +171,6 @@ def _distribution(text: str) -> Any:
     from evenhand.cli.reading.inputs import named_shares, numbers_by_name
     from evenhand.cli.reading.tables import is_table, read_table
     from evenhand.data.tables import column, numbers
-    from evenhand.errors import TableError, wanted
 
     if not is_table(text):
         read = named_shares(text, "--policy")
@@ -209,7 +201,6 @@ def _model(text: str) -> Any:
     from evenhand.cli.reading.inputs import named_shares, numbers_by_name
     from evenhand.cli.reading.tables import is_table, read_table
     from evenhand.data.tables import column, numbers
-    from evenhand.errors import ArgumentError, wanted
 
     if text == "logistic":
         from sklearn.linear_model import LogisticRegression
@@ -230,8 +221,6 @@ def _model(text: str) -> Any:
 def _draw(found: Evaluation | Comparison, picture: Path, at_least: float | None) -> None:
     from functools import partial
 
-    from evenhand.cli.output import draw, folder
-    from evenhand.errors import ArgumentError, wanted
     from evenhand.plots import plot_evaluation
 
     if picture.suffix.lower() != ".png":
@@ -250,9 +239,7 @@ def _body(name: str, found: Evaluation) -> dict[str, Any]:
 def _say(
     log: Path, each: dict[str, Evaluation], found: Evaluation | Comparison, at_least: float | None, picture: Path | None
 ) -> None:
-    from evenhand.cli.output import records, say, say_notes
-
-    held = {None: "none made", True: "yes", False: "NO"}
+    held = {None: "none at every round", True: "yes", False: "NO"}
     first = next(iter(each.values()))
     rows = []
     for name, one in each.items():
@@ -267,7 +254,7 @@ def _say(
         records(f"Differences from {next(iter(each))}", apart)
     for words in dict.fromkeys(str(one.audit.promise) for one in each.values() if one.audit is not None):
         say(f"Promised: {words}.")
-    for name in [name for name in each if name.startswith("log:")][:1]:
+    for name in [name for name in each if name.startswith("log:")]:
         say(f"{name} plays each arm as often as that log did, whatever is shown: what it did by contexts is left out.")
     say_notes(found)
     when = "after every row at once" if first.anytime else "after the last round"

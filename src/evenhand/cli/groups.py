@@ -6,6 +6,8 @@ import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evenhand.cli.output import draw, records, say
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -73,7 +75,6 @@ def learned_bias(world: Any, rounds: int, seed: int) -> pd.DataFrame:
 
 def say_bias(found: pd.DataFrame, notes: tuple[str, ...], reward: str) -> None:
     """Say what a table shows of the bias for the average person, and what this supposes."""
-    from evenhand.cli.output import say
     from evenhand.groups.table_bias import in_words
 
     for sentence in (*in_words(found, reward), *notes):
@@ -87,8 +88,6 @@ def say_bias(found: pd.DataFrame, notes: tuple[str, ...], reward: str) -> None:
 
 def show_bias(found: pd.DataFrame, of_table: bool) -> None:
     """Print the bias that was learned, or that a table shows."""
-    from evenhand.cli.output import records
-
     title = "Learned bias by feature, 95 % intervals (bias plus the difference of the groups' play-weighted worth)"
     known = (found["low"].abs() < float("inf")).to_numpy()[:, None]
     found = found.astype(object).where(known | ~found.columns.isin(["bias", "low", "high"]), None)
@@ -105,7 +104,6 @@ def write_bias(found: pd.DataFrame, out: Path) -> list[Path]:
     """Write the learned bias into a folder and return what was written."""
     from functools import partial
 
-    from evenhand.cli.output import draw
     from evenhand.data.csv_files import write_csv
     from evenhand.plots import plot_bias
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from evenhand.interventions.search import Search
 
 SEARCHES = ("csr", "two-stage-csr", "sris", "one-shot")
-OF_SEARCHES = {"search", "pooled", "evidence", "slack"}
 AT_ANY_TIME = {"trial", "log", "tell", "ask", "out", "json", "sep", "decimal", "encoding", "format", "header"}
 """What may be given to a trial that goes on."""
 
@@ -97,22 +96,10 @@ def recommend(
     from evenhand.data.csv_files import write_csv
     from evenhand.saving import state
 
-    typed = typed_options(context)
-    real = not {"ask", "tell", "log"}.isdisjoint(typed)
     at_once = trial is None and budget is None
-    if real and trial is None:
-        raise ArgumentError(
-            wanted("--trial", "a file that keeps the trial between commands", None, "add --trial study.evenhand")
-        )
     if trial is not None and trial.exists():
-        running = _begun(trial, [option for own, option in typed.items() if own not in AT_ANY_TIME])
+        running = _begun(trial, [option for own, option in typed_options(context).items() if own not in AT_ANY_TIME])
     else:
-        idle = [option for own, option in typed.items() if own in ("cut", "smoothing") or (at_once and own == "delta")]
-        if idle and not edges:
-            raise ArgumentError(wanted(", ".join(idle), "with --edges, over data", "no --edges"))
-        idle = [option for own, option in typed.items() if own in OF_SEARCHES]
-        if idle and at_once:
-            raise ArgumentError(wanted(", ".join(idle), "with --budget, the number of trials", "no --budget"))
         if search not in SEARCHES:
             raise ArgumentError(wanted("--search", f"one of {', '.join(SEARCHES)}", search))
         asked = {"MODEL": model, "--intervene": intervene, "--sensitive": sensitive, "--outcome": outcome,
@@ -124,7 +111,7 @@ def recommend(
             return
         wished = {"pooled": pooled, "delta": delta, "slack": slack, "costs": costs}
         running = _search(problem, search, tolerance, budget, wished)
-    if not real and trial is None:
+    if trial is None:
         seed = _simulate(running, seed, quiet=json)
     if log is not None:
         running.learn(read_texts(log))
@@ -143,7 +130,7 @@ def recommend(
             ) from error
     if trial is not None:
         state.save(running, trial)
-    _show(running, seed if not real and trial is None else None, ask, out, json)
+    _show(running, seed if trial is None else None, ask, out, json)
 
 
 def _begun(trial: Path, again: list[str]) -> Search:
@@ -184,7 +171,7 @@ def _problem(
     from evenhand.cli.reading.tables import is_table, read_texts
     from evenhand.interventions import Problem
 
-    missing = [option for option, value in asked.items() if value is None or value in ("", [], 0)]
+    missing = [option for option, value in asked.items() if value is None or value in ("", [])]
     if missing:
         raise ArgumentError(f"{', '.join(missing)}: missing; name them, or --trial FILE to go on with a trial")
     if not edges and is_table(str(asked["MODEL"])):
@@ -220,6 +207,8 @@ def _search(problem: Problem, name: str, tolerance: float | None, budget: int | 
             raise ArgumentError(wanted(f"--{option}", "with --search csr alone, which tests", name))
     if name != "sris":
         settings["tolerance"] = tolerance
+    elif tolerance is not None:
+        raise ArgumentError(wanted("--tolerance", "nothing beside --search sris, which looks at no gap", tolerance))
     return registry.get(f"interventions/{name}").cls(problem, **settings)
 
 

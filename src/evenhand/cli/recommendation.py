@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from evenhand.cli.output import as_json, draw, folder, say, say_notes, table
+
 
 def in_words(found: Any, rows: Any, sure: str = "confidence {:g}") -> str:
     """Say what is recommended, how sure that is, and what it brings.
@@ -61,8 +63,6 @@ def show(
     sensitive: Sequence[Any] = (),
 ) -> None:
     """Print a recommendation, in words or as JSON with `body`; write its tables and pictures into a folder."""
-    from evenhand.cli.output import as_json, say, say_notes, table
-
     rows = found.table.reset_index()
     if out is not None:
         _write(found, rows, tolerance, sensitive, out)
@@ -79,7 +79,6 @@ def show(
 
 
 def _write(found: Any, rows: Any, tolerance: float | None, sensitive: Sequence[Any], out: Path) -> None:
-    from evenhand.cli.output import draw, folder
     from evenhand.data.csv_files import write_csv
     from evenhand.plots.interventions import plot_candidates, plot_outcomes, plot_sensitivity
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli.options import with_options_of
+from evenhand.cli.options import file_said, with_options_of
 
 TABLE_COMMANDS = {
     "simulate": "data", "sample": "pool", "certify": "fresh", "label": "table", "audit": "log", "evaluate": "log",
@@ -51,12 +51,13 @@ def with_table_options(command: str, function: Callable[..., None]) -> Callable[
 
     @functools.wraps(function)
     def call(**given: Any) -> None:
-        from evenhand.cli.reading.tables import GIVEN, STDIN, checked
+        from evenhand.cli.reading.inputs import checked
+        from evenhand.cli.reading.tables import GIVEN
 
         written = checked(**{name: given.pop(name) for name in added})
         tables = TABLE_COMMANDS[command].split() if written.header else []
         named = [path for one in tables for path in (given[one] if isinstance(given[one], list) else [given[one]])]
-        headed = tuple(STDIN if str(path) == "-" else str(path) for path in named)
+        headed = tuple(map(file_said, named))
         token = GIVEN.set(written._replace(headed=headed))
         try:
             function(**given)

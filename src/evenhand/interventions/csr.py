@@ -28,7 +28,7 @@ from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.bets import Bets
 from evenhand.interventions.cells import Evidence
-from evenhand.interventions.deliveries import Deliveries
+from evenhand.interventions.counts import Counts
 from evenhand.interventions.ends import ends_of, shown_ends
 from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.judgement import fair, low, unfair
@@ -39,10 +39,38 @@ from evenhand.interventions.program import Rows
 from evenhand.interventions.report import Ends, Status
 from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, OUTCOME_NEAR, Search
 from evenhand.interventions.shown import Delivery
+from evenhand.interventions.structure import through_v_alone
 from evenhand.interventions.verdicts import estimated, growth, shown_fair, shown_unfair, shown_worse
 from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.policy.conversation import locked
 from evenhand.registry import register
+
+
+class Deliveries:
+    """What was told, delivery by delivery.
+
+    Parameters
+    ----------
+    problem : the problem.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.through_v = through_v_alone(problem.model, problem.structure)
+        self._counts = Counts(problem.cells, problem.own)
+        self.bets = Bets(self._counts, self.through_v)
+        self.kept: list[Any] = []
+        """The deliveries as files keep them."""
+
+    def add(self, told: Evidence, *, logged: bool) -> None:
+        """Take in a delivery."""
+        rows = told.rows.reshape(-1)
+        at = np.flatnonzero(rows)
+        self.learn(Delivery(at, rows[at], logged))
+
+    def learn(self, delivery: Delivery) -> None:
+        """Take in a delivery as files keep it."""
+        self.kept.append(delivery)
+        self.bets.learn(self._counts.dense(delivery.at, delivery.times), delivery.logged)
 
 
 @register("interventions/csr")

@@ -19,7 +19,6 @@ from evenhand.interventions.identification import checked_identified
 from evenhand.interventions.meaning import EXACT
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.observations import coded_log
-from evenhand.interventions.pathways import through_v_alone
 from evenhand.interventions.posterior import Posterior, drawn_posterior
 from evenhand.interventions.program import AllocationProgram, Plan, Rows
 from evenhand.interventions.question import Question
@@ -33,6 +32,7 @@ from evenhand.interventions.structure import (
     checked_scores,
     checked_structure,
     own_tables,
+    through_v_alone,
 )
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import by_label

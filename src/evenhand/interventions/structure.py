@@ -173,6 +173,12 @@ def _number(state: Label) -> Any:
     return float(value) if isinstance(value, bool) else value
 
 
+def through_v_alone(model: CausalModel, structure: Structure) -> bool:
+    """Return whether S reaches Y through V alone and no parent of V hangs on S: then trials of every value of S speak
+    of each."""
+    return set(model.parents) == set(model.states) and not structure.children
+
+
 def cell_density(model: CausalModel, structure: Structure, candidates: Floats) -> Floats:
     """Return the part of a cell's law that changes, (K, S, cells)."""
     axes = ["", *structure.sensitive, *structure.nodes]

@@ -7,8 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from evenhand.cli.reading.labels import labels_in
 from evenhand.cli.reading.numbers import number_of
+from evenhand.data.files import FORMATS, Given
 from evenhand.data.json_files import each_once
+from evenhand.data.tables import NUMBER
+from evenhand.data.text_files import checked_encoding
 from evenhand.errors import ArgumentError, SharesError, TableError, wanted, wanted_one_of, why_unreadable
 from evenhand.labels import by_label
 from evenhand.protocol import Label
@@ -173,3 +177,32 @@ def _parse(text: str, source: str, hook: Callable[[list[tuple[str, Any]]], dict[
 def names_of(text: str) -> list[str]:
     """Read names separated by commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def checked(sep: str, decimal: str, encoding: str, format: str, header: str = "", values: str = "") -> Given:
+    """Return what the options of a command say of its tables.
+
+    Raises
+    ------
+    ArgumentError
+        If one of them says nothing that can be read.
+    """
+    sep = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}.get(sep, sep)
+    if len(sep) > 1 or (sep and (sep.isalnum() or sep in '"\r\n')):
+        raise ArgumentError(wanted("--sep", "one character such as ';' or '|', or tab", sep))
+    if decimal not in ("", ",", "."):
+        raise ArgumentError(wanted("--decimal", "',' or '.'", decimal))
+    if decimal and decimal == sep and sep != ",":
+        raise ArgumentError(wanted("--decimal", "another character than --sep", decimal))
+    if format and format not in FORMATS:
+        raise ArgumentError(wanted_one_of("--format", FORMATS, format))
+    if encoding:
+        checked_encoding("--encoding", encoding)
+    names = labels_in(header, "--header") if header else []
+    if len({*map(str, names)} - {""}) < len(names):
+        raise ArgumentError(wanted("--header", "each name once, and none empty", header))
+    numbers = numbers_by_name(named_shares(values, "--values"), "--values") if values else {}
+    if already := [text for text in numbers if NUMBER.fullmatch(text)]:
+        raise ArgumentError(wanted("--values", "texts that stand for numbers, no=0,yes=1", already[0]))
+    sure = (sep or None, decimal or None, encoding or None, format or None)
+    return Given(*sure, tuple(map(str, names)), values=tuple(numbers.items()))

@@ -52,6 +52,8 @@ class Annotations:
     def notes(self) -> list[str]:
         """Return how many items were labelled alike by several people, and how many wait for one more person."""
         both = [said for said in self.given.values() if len(said) > 1]
+        if not both:
+            return []
         tied = sum(_most(said)[1] for said in both if len(said) >= self._needed)
         alike = sum(len({label for _, label in said}) == 1 for said in both)
         notes = (

@@ -245,6 +245,11 @@ class PromiseCheck:
         return int(first[at]), self._subject(at % len(self._books.clauses))
 
     @property
+    def segmented(self) -> bool:
+        """Whether rounds have segments: all that is promised holds inside each then."""
+        return any(name is not None for name in self._keys)
+
+    @property
     def kept(self) -> bool | None:
         """Whether the promise was kept; None if it is not due yet."""
         if self.promise is None or self.when == "in the long run":
