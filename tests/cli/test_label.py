@@ -326,7 +326,18 @@ def test_a_refused_table_names_the_file_the_row_and_the_item(patients):
     refused = str(call("patients.csv", *OPTIONS, "--read", "labels.csv").exception)
     assert refused.startswith("labels.csv, row 2, item 'p")
     assert "nothing was told" in refused
+    assert "label: wanted labels among high,low, got 'hihg'; did you mean 'high'?; nothing was told" in refused
     assert eh.load("labels.evenhand").annotations.empty
+
+
+def test_a_label_that_contradicts_is_refused_with_what_the_shell_has(patients):
+    by_ann = ["--annotators", 2, "--annotator", "ann", "--items", 1]
+    call("patients.csv", *OPTIONS, "--seed", 1, *by_ann, "--tasks", "t.csv")
+    for label in ("low", "high"):
+        pd.read_csv("t.csv").assign(label=label).to_csv("labels.csv", index=False)
+        said = call("patients.csv", *OPTIONS, "--read", "labels.csv")
+    assert "ann labelled it 'low' before, not 'high'; pass --annotator-of 1=ann,2=bob, if these" in str(said.exception)
+    assert "correct" not in str(said.exception)
 
 
 def test_labels_may_be_a_list_as_json(patients):
