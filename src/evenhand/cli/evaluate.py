@@ -69,7 +69,9 @@ def evaluate(
     contexts: Annotated[str, typer.Option(help="Columns of what was shown, separated by commas.")] = "",
     position: Annotated[str, typer.Option(help="A column with the position in which an arm was shown.")] = "",
     order: Annotated[str, typer.Option(help="A column by which the rows must be in order.")] = "",
-    rounds: Annotated[int | None, typer.Option(help="The rounds of a replay; by default those that are sure.")] = None,
+    rounds: Annotated[
+        int | None, typer.Option(help="The rounds of a replay, by default those that are sure; more say more.")
+    ] = None,
     replays: Annotated[
         int, typer.Option(help="How many replays the value of a policy that learns is the mean of.")
     ] = 10,

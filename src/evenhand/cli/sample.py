@@ -146,7 +146,7 @@ def _run(sampler: Sampler, world: TablePool, budget: float, *, quiet: bool) -> A
     from evenhand.display.progress import ProgressBar
     from evenhand.sampling import collect
 
-    with ProgressBar("worst group's risk ...", budget, shown=not quiet) as bar:
+    with ProgressBar("highest validation risk so far ...", budget, shown=not quiet) as bar:
 
         def watch(running: Sampler) -> None:
             said = None
@@ -154,7 +154,7 @@ def _run(sampler: Sampler, world: TablePool, budget: float, *, quiet: bool) -> A
                 sums, counts = running.validation_losses()
                 known = [(float(sums[z] / counts[z]), str(g)) for z, g in enumerate(running.groups) if counts[z]]
                 risk, group = max(known, default=(1.0, "?"))
-                said = f"worst group's risk {risk:.3f} ({group})"
+                said = f"highest validation risk so far {risk:.3f} ({group})"
             bar.reach(running.spent, said)
 
         every = max(1, int(budget / (2 * sampler.batch) / 100))

@@ -183,12 +183,18 @@ def _report(
                 cells = list(zip(*cells, strict=True))
             if len(columns) > 1:
                 table(title, cells[0], cells[1:])
+        if "r_regret" in history:
+            say("regret: expected reward lost against the best arm; r regret: against the best that keeps the promise.")
         which = " on offer" if "offered" in history else ""
         table(f"Share of the rounds{which} by arm", *_arms(history, clauses))
         if bias is not None:
             show_bias(bias, of_table)
+        for words in dict.fromkeys(str(one.promise) for one in every if one.promise and one.promise.clauses):
+            say(f"Promised: {words}.")
         for name, cost in costs.items():
             say(cost.sentences(name))
+        if costs and "regret" in history:
+            say("The cost is the difference of the regrets, which are expected; the rewards also vary by luck.")
         if costs and history.attrs["world"] == "LoggedArms":
             say("The interval is of chance in the replications; how well the table shows the rewards is not in it.")
         if written:
@@ -197,19 +203,22 @@ def _report(
 
 def _summary(history: xr.Dataset, later: set[str]) -> list[dict[str, Any]]:
     from evenhand.labels import label_texts
+    from evenhand.metrics.cost import half_width
 
     last = history.isel(round=-1)
     rounds = float(last["round"])
     rows = []
     for name in history.policy.values:
         own = last.sel(policy=name)
-        broken = float(own.violations.max())
+        broken, reward, wide = (float(x) for x in (own.violations.max(), own.reward.mean(), half_width(own.reward)))
         row = {
             "policy": str(name),
             "promise_kept": None if broken != broken or name in later else broken == 0,
             "worst_shortfall": float(own.worst_shortfall.max()),
             "forced_share": float(own.forced.mean()) / rounds,
-            "reward_a_round": float(own.reward.mean()) / rounds,
+            "reward_a_round": reward / rounds,
+            "reward_low": (reward - wide) / rounds,
+            "reward_high": (reward + wide) / rounds,
         }
         row |= {loss: float(own[loss].mean()) for loss in LOSSES if loss in own}
         if "group_share" in own:

@@ -240,7 +240,7 @@ class Sampler(Drawing):
 
     def checked_labels(self, labels: list[Any]) -> list[Label]:
         """Return labels as the model keeps them, if all of them together fit its classes; see `checked_label`."""
-        return self._trainer.examples.classes.checked(labels, len(labels))
+        return self._trainer.examples.classes.checked(labels, len(labels), "label")
 
     @locked
     def relabel(self, part: str, row: int, label: Label) -> None:

@@ -7,8 +7,7 @@ from evenhand.similarity.posterior import PosteriorDistance
 
 ANNOUNCEMENT = (
     "verdict: no metric agrees with all verdicts, so some are wrong; from now on the policy learns from all verdicts "
-    "how many are, and its intervals are measured, not certified; suspects() lists the likeliest, withdraw(id) takes "
-    "one back"
+    "how many are, and its intervals are measured, not certified; those that are probably wrong can be withdrawn"
 )
 """What is said once, when a policy goes over to a robust belief."""
 

@@ -102,7 +102,7 @@ def label(
             encoding = GIVEN.get().encoding
             done = queue.read_labels(given, annotator=users or annotator, name=name, encoding=encoding)
         save(queue, state)
-        words = f"{done['told']} labels read, {done['rejected']} items rejected, {done['left']} left open"
+        words = f"{done['told']} labels read, {done['rejected']} items rejected, {done['left']} rows without a label"
         words += f", {done['repeated']} told before" if "repeated" in done else ""
     if out is not None:
         parts = {"training": queue.training, "validation": queue.validation}

@@ -174,7 +174,8 @@ def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path]
         table("Candidates", *compact(judged))
     if found["reward"] is not None:
         mean, recent, window = found["reward"].values()
-        say(f"Mean reward {number(mean)}; of the last {window} told {number(recent)}.")
+        recently = f"; of the last {window} told {number(recent)}" if found["told"] > window else ""
+        say(f"Mean reward {number(mean)}{recently}.")
     if "scale" in found:
         say(f"People are compared on one scale: {found['scale']}.")
     if written:

@@ -43,11 +43,24 @@ class Annotations:
         said = self.given[position]
         if len(said) < self.needed(position):
             return None
-        (first, most), *others = Counter(label for _, label in said).most_common(2)
-        if others and others[0][1] == most:
+        first, tied = _most(said)
+        if tied:
             self.more[position] = len(said) + 1 - self._needed
             return None
         return first
+
+    def notes(self) -> list[str]:
+        """Return how many items were labelled alike by several people, and how many wait for one more person."""
+        both = [said for said in self.given.values() if len(said) > 1]
+        if not both:
+            return []
+        tied = sum(_most(said)[1] for said in both if len(said) >= self._needed)
+        alike = sum(len({label for _, label in said}) == 1 for said in both)
+        notes = (
+            [f"{alike:,} of {len(both):,} items that were labelled several times have equal labels."] if both else []
+        )
+        waits = f"{tied:,} items wait for" if tied > 1 else "One item waits for"
+        return [*notes, f"{waits} the label of one more person, as labels tie: ask somebody else."] if tied else notes
 
     def replace(self, position: int, annotator: str | None, label: Label) -> tuple[str | None, Label] | None:
         """Replace the last label of an annotator; return what it was, None if there is none."""
@@ -97,3 +110,9 @@ class Annotations:
                 self.more[position] = more
             if said:
                 self.given[position] = [(annotator, label) for annotator, label in said]
+
+
+def _most(said: list[tuple[str | None, Label]]) -> tuple[Label, bool]:
+    """Return the label that most gave, the first of several, and whether another was given as often."""
+    (first, most), *others = Counter(label for _, label in said).most_common(2)
+    return first, bool(others) and others[0][1] == most

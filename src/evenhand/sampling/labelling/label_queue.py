@@ -375,12 +375,13 @@ class LabelQueue(Conversation):
     @property
     @locked
     def notes(self) -> list[str]:
-        """What a careful user should know, as the sampler says it, which groups have too few items, and which have none
-        left to validate."""
+        """What a careful user should know: how far annotators agree, what the sampler says, which groups have too few
+        items, and which have none left to validate."""
         groups = Grouping.of_rows(self.groups, np.bincount(self._items.group))
         few = groups.note("groups", "have too few items to train and to validate")
         dry = [label for z, label in enumerate(self.groups) if not len(self._items.waiting(z, "validation"))]
-        return self.sampler.notes + [*few] + [f"no item of {label!r} is left to validate with" for label in dry]
+        dry_notes = [f"no item of {label!r} is left to validate with" for label in dry]
+        return [*self._annotations.notes(), *self.sampler.notes, *few, *dry_notes]
 
     # ------------------------------------------------------------------ inside: items
 
