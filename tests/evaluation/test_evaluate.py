@@ -385,14 +385,14 @@ def test_a_replay_is_worth_what_the_policy_earns_live(shown):
 def test_the_promise_is_audited_on_the_replay():
     log = drawn(600)
     policy = DeadlineLearn(Thompson(), {"a": 0.3, "b": 0.1, "c": 0.0}, seed=1)
-    found = eh.evaluate(log, policy, **COLUMNS)
+    found = eh.evaluate(log, policy, **COLUMNS, replays=3)
     assert found.estimator == "replay"
     assert found.audit.kept
     assert found.audit.rounds >= found.rounds
     assert found.low <= found.value <= found.high
     assert policy.round == 0  # it was a copy that was played
-    assert eh.evaluate(log, Thompson(), **COLUMNS).audit is None
-    again = eh.evaluate(log, policy, **COLUMNS)
+    assert eh.evaluate(log, Thompson(), **COLUMNS, replays=1).audit is None
+    again = eh.evaluate(log, policy, **COLUMNS, replays=3)
     assert again.value == found.value
 
 
