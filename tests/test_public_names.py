@@ -6,6 +6,7 @@ import inspect
 import pkgutil
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,7 @@ def modules():
             yield info.name
 
 
+@cache
 def imported():
     """Return what some module imports from another one, by module: that is public."""
     found = defaultdict(set)
@@ -100,7 +102,6 @@ def imported():
     return found
 
 
-IMPORTED = imported()
 PROBLEMS_OF_OTHERS = ("groups", "similarity", "interventions", "sampling")
 
 
@@ -108,7 +109,7 @@ PROBLEMS_OF_OTHERS = ("groups", "similarity", "interventions", "sampling")
 def test_everything_public_has_a_docstring(name):
     module = importlib.import_module(name)
     assert (module.__doc__ or "").strip()
-    for thing in [getattr(module, each) for each in IMPORTED.get(name, ()) if hasattr(module, each)]:
+    for thing in [getattr(module, each) for each in imported().get(name, ()) if hasattr(module, each)]:
         if not str(getattr(thing, "__module__", "")).startswith("evenhand"):
             continue
         if inspect.isclass(thing) or callable(thing):

@@ -31,13 +31,18 @@ def test_a_search_that_was_used_before_replays_alike():
     assert replay(search, draws, generator(1)) == first
 
 
-HARD = instance(LOOSE._replace(candidates=8, fair=5), seed=1)
-"""Weights with heavy tails, on which normal intervals of clipped sums cover 85 %."""
+PROBLEMS = {
+    "two": lambda: PROBLEM,
+    "three": lambda: mediated(3, groups=3),
+    "hard": lambda: instance(LOOSE._replace(candidates=8, fair=5), seed=1),
+}
+"""The last has weights with heavy tails, on which normal intervals of clipped sums cover 85 %."""
 
 
 @pytest.mark.parametrize("pooled", [False, True], ids=["paper", "pooled"])
-@pytest.mark.parametrize("problem", [PROBLEM, mediated(3, groups=3), HARD], ids=["two", "three", "hard"])
-def test_intervals_cover_at_their_level(problem, pooled):
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_intervals_cover_at_their_level(name, pooled):
+    problem = PROBLEMS[name]()
     search, draws = CSR(problem, tolerance=0.1, budget=3000, pooled=pooled, delta=None), Draws(problem.cells)
     runs, inside, total = 300, 0, 0
     for number in range(runs):

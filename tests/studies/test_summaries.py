@@ -278,15 +278,23 @@ def count(statement):
             print(statement.split()[0], flush=True)
             os.kill(os.getpid(), signal.SIGKILL)
 
-event.listen(Pool, "connect", lambda connection, record: connection.set_trace_callback(count))
-study = Study.open(sys.argv[1], "ads")
-session = Session(study)
-study.tell(study.ask(), 1.0)
-with session.reading():
-    session._kept = -(10**9)
-    last[0] = int(sys.argv[2])
-    session.keep(1)
-print("kept", flush=True)
+def kept(until):
+    event.listen(Pool, "connect", lambda connection, record: connection.set_trace_callback(count))
+    study = Study.open(sys.argv[1], "ads")
+    session = Session(study)
+    study.tell(study.ask(), 1.0)
+    with session.reading():
+        session._kept = -(10**9)
+        last[0] = until
+        session.keep(1)
+    print("kept", flush=True)
+    os._exit(0)
+
+for line in sys.stdin:
+    if os.fork() == 0:
+        kept(int(line))
+    os.wait()
+    print("gone", flush=True)
 """
 
 
@@ -295,10 +303,13 @@ def test_a_process_that_is_killed_leaves_a_summary_that_fits(tmp_path):
     """Killed before each statement of keeping, which the database tells, until all of them are done."""
     study = Study.create(tmp_path / "ads.evenhand", plain_shares(), name="ads")
     said = []
-    while "kept" not in said:
-        command = [sys.executable, "-c", KEEPING, str(tmp_path / "ads.evenhand"), str(len(said) + 1)]
-        said.append(subprocess.run(command, stdout=subprocess.PIPE, text=True).stdout.strip())
-        assert shown(session_of(study)) == laid_open([*fresh(study)])
+    command = [sys.executable, "-c", KEEPING, str(tmp_path / "ads.evenhand")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as processes:
+        while "kept" not in said:
+            print(len(said) + 1, file=processes.stdin, flush=True)
+            said.append(processes.stdout.readline().strip())
+            assert processes.stdout.readline() == "gone\n"
+            assert shown(session_of(study)) == laid_open([*fresh(study)])
     assert said[-2] == "COMMIT", said
     assert {"BEGIN", "INSERT"} & set(said), said
     assert stored(study.store).sequence > 0
