@@ -23,7 +23,6 @@ from evenhand.policy.conversation import Conversation, locked
 from evenhand.protocol import Decision
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.saving.saved import fill
-from evenhand.similarity.auditors import Suspect, checked_auditor
 from evenhand.similarity.gradual import RoundKernels, round_kernels
 from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.metric import CONTRADICTED, EQUAL, MOVED, TAUGHT
@@ -42,7 +41,7 @@ from evenhand.similarity.reading import (
 from evenhand.similarity.robust import ANNOUNCEMENT, robust_belief
 from evenhand.similarity.rule import ALL, EXPLICIT, FIRST, RuleParams, new_state, resized
 from evenhand.similarity.scale import Scale, checked_scale
-from evenhand.similarity.verdicts import Verdict
+from evenhand.similarity.verdicts import Suspect, Verdict, checked_auditor
 
 DRAWN, NOBODY = "drawn from the round's fair distribution", "nobody: the fair distribution leaves probability unused"
 OnContradiction = Literal["robust", "refuse"]

@@ -29,8 +29,8 @@ from evenhand.similarity.environment import (
     play,
     show,
 )
+from evenhand.similarity.exact_learners import KnownDistance
 from evenhand.similarity.gradual import gradual
-from evenhand.similarity.known import KnownDistance
 from evenhand.similarity.metric import learn_kernel
 from evenhand.similarity.metric_state import TEACHING, pack_metric
 from evenhand.similarity.oracles import Auditor, MahalanobisOracle

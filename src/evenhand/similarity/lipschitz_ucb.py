@@ -15,7 +15,7 @@ from typing import Any
 
 from evenhand.registry import register
 from evenhand.similarity.conversation import Lipschitz
-from evenhand.similarity.ellipsoid import EllipsoidDistance
+from evenhand.similarity.exact_learners import EllipsoidDistance
 from evenhand.similarity.oracles import MahalanobisOracle
 from evenhand.similarity.worlds import LinearContexts
 

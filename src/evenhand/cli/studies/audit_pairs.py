@@ -74,7 +74,7 @@ def audit_pairs(
     from evenhand.data.tables import numbers
     from evenhand.saving.state import save
     from evenhand.similarity import PairQueue
-    from evenhand.similarity.auditors import checked_auditor
+    from evenhand.similarity.verdicts import checked_auditor
     from evenhand.studies import Store, Study
 
     names, frame = names_of(features), read_table(table)

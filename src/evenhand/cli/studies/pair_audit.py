@@ -14,7 +14,7 @@ from evenhand.errors import ArgumentError, ExhaustedError
 
 if TYPE_CHECKING:
     from evenhand.similarity import PairQueue
-    from evenhand.similarity.pair_task import PairTask
+    from evenhand.similarity.pair_queue import PairTask
 
 CHOICES = "[u]nfair, [a]cceptable, unsure [Enter], [w]ithdraw, [l]ist, [q]uit"
 HELP = (
