@@ -132,7 +132,7 @@ def _policies(
     from evenhand.cli.reading.promises import UNDER, promise_in, with_and_without
     from evenhand.cli.reading.tables import read_table
     from evenhand.evaluation import under_shares
-    from evenhand.evaluation.floors import shares_in
+    from evenhand.evaluation.promise_cost import shares_in
     from evenhand.quotas import LoggedArms
 
     if not given and not shares and promise is None:

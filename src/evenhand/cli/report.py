@@ -177,7 +177,7 @@ def _promised(promise: Promise, inside: str) -> list[str]:
 def _cost(promise: Promise, labels: Any, rewards: Any) -> list[str]:
     """Return what keeping the promise costs, and what that supposes."""
     from evenhand.data.tables import places_in
-    from evenhand.evaluation.price import price_of
+    from evenhand.evaluation.promise_cost import price_of
 
     price = price_of(promise, places_in(labels, list(promise.arms)), rewards)
     if price is None:

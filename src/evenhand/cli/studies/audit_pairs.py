@@ -74,7 +74,7 @@ def audit_pairs(
     from evenhand.data.tables import numbers
     from evenhand.saving.state import save
     from evenhand.similarity import PairQueue
-    from evenhand.similarity.auditors import checked_auditor
+    from evenhand.similarity.verdicts import checked_auditor
     from evenhand.studies import Store, Study
 
     names, frame = names_of(features), read_table(table)
@@ -147,7 +147,7 @@ def _judged(queue: PairQueue, file: Path, gap: float, auditor: str | None) -> tu
     to be said of them."""
     from evenhand.cli.reading.tables import read_table
     from evenhand.data.tables import column
-    from evenhand.similarity.robust import ANNOUNCEMENT
+    from evenhand.similarity.verdict_learning import ANNOUNCEMENT
 
     frame, trusted = read_table(file, text=["answer"]), queue.policy.metric.error_rate == 0.0
     rows, words = range(1, len(queue.rewards) + 1), {"unfair": True, "acceptable": False}

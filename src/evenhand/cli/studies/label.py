@@ -129,7 +129,7 @@ def _queue(
     from evenhand.data.groupings import Grouping, groups_in
     from evenhand.data.tables import column
     from evenhand.sampling import EstimatorModel, LabelQueue, OptimisticSampler
-    from evenhand.sampling.pools.table_features import TableFeatures
+    from evenhand.sampling.pools.table_pool import TableFeatures
 
     ids, groups = [str(one) for one in column(frame, id)], [str(one) for one in groups_in(frame, group)]
     named, sizes = np.unique(groups, return_counts=True)

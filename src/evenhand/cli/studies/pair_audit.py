@@ -15,7 +15,7 @@ from evenhand.similarity.chances import MOST_DIFFERENT, ROUND
 
 if TYPE_CHECKING:
     from evenhand.similarity import PairQueue
-    from evenhand.similarity.pair_task import PairTask
+    from evenhand.similarity.pair_queue import PairTask
 
 CHOICES = "[u]nfair, [a]cceptable, unsure [Enter], [w]ithdraw, [l]ist, [q]uit"
 HELP = (

@@ -25,21 +25,20 @@ from evenhand.policy.conversation import Conversation, locked
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed, child, draw_seed
-from evenhand.sampling.labelling.annotations import Annotations
-from evenhand.sampling.labelling.label_assignment import CHOICES, Assignment, Choice
-from evenhand.sampling.labelling.label_files import LabelFile, write_tasks
-from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED, Items
-from evenhand.sampling.labelling.label_reading import tell_file
-from evenhand.sampling.labelling.label_report import (
+from evenhand.sampling.labelling.annotations import (
+    Annotations,
     annotations_table,
     labelled_table,
     progress_table,
 )  # fmt: skip
-from evenhand.sampling.labelling.label_task import Task
+from evenhand.sampling.labelling.label_assignment import CHOICES, Assignment, Choice
+from evenhand.sampling.labelling.label_files import LabelFile, write_tasks
+from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED, Items, Task
+from evenhand.sampling.labelling.label_reading import tell_file
 from evenhand.sampling.labelling.label_users import Users
-from evenhand.sampling.optimistic import OptimisticSampler
 from evenhand.sampling.problem import MOST
 from evenhand.sampling.sampler import Sampler
+from evenhand.sampling.schemes import OptimisticSampler
 
 if TYPE_CHECKING:
     import pandas as pd

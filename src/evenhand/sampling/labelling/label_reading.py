@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 from evenhand.errors import ArgumentError, ContradictionError, UnknownTicketError, wanted
 from evenhand.protocol import Label, find_label, places
 from evenhand.sampling.labelling.label_assignment import Rehearsal
-from evenhand.sampling.labelling.label_files import read_labels
+from evenhand.sampling.labelling.label_files import LEFT_OPEN, Said, read_labels
 from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED
-from evenhand.sampling.labelling.label_records import LEFT_OPEN, Said
 from evenhand.sampling.labelling.label_users import Users, names_of
 
 SHOWN = 12
