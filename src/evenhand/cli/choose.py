@@ -16,15 +16,14 @@ SHOWN = 5
 
 
 def choose(
-    table: Annotated[Path, typer.Argument(help="The people to choose from, one per row, with the audit's columns.")],
-    state: Annotated[str, typer.Option(help="The file of answers of audit-pairs, or the store of its study.")],
-    places: Annotated[int, typer.Option(help="How many are chosen.", min=1)],
-    reward: Annotated[
-        str, typer.Option(help="The column with what each brings; by default the audit's, or predicted.")
-    ] = "",
+    table: Path,
+    *,
+    state: str,
+    places: Annotated[int, typer.Option(min=1)],
+    reward: str = "",
     study: STUDY = None,
-    out: Annotated[Path | None, typer.Option(help="CSV file for TABLE with the columns chance and chosen.")] = None,
-    seed: Annotated[int | None, typer.Option(help="The seed of the draw; by default drawn, and said.", min=0)] = None,
+    out: Path | None = None,
+    seed: Annotated[int | None, typer.Option(min=0)] = None,
     json: JSON = False,
 ) -> None:
     """Give everybody a chance of a place, the best on average under which nobody is treated more differently than the
@@ -32,6 +31,15 @@ def choose(
 
     Unknown distances count as small: the fewer answers, the more alike the chances. The pairs that are still unknown
     and hold the average back are named.
+
+    Parameters
+    ----------
+    table : The people to choose from, one per row, with the audit's columns.
+    state : The file of answers of audit-pairs, or the store of its study.
+    places : How many are chosen.
+    reward : The column with what each brings; by default the audit's, or predicted.
+    out : CSV file for TABLE with the columns chance and chosen.
+    seed : The seed of the draw; by default drawn, and said.
     """
     import warnings
 

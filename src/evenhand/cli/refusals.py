@@ -8,8 +8,7 @@ from ast import literal_eval
 from contextlib import suppress
 from typing import Any
 
-from evenhand.cli.options import file_said
-from evenhand.cli.table_options import TABLE_COMMANDS
+from evenhand.cli.options import TABLE_COMMANDS, file_said
 from evenhand.errors import EvenhandError
 
 NO_COLUMN = re.compile(r"^column: wanted one of (.*), got '(.*?)'(?=$|;)")

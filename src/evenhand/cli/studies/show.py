@@ -43,13 +43,21 @@ COLUMNS = {"label": "arm", "owed": "behind", "decisions": "plays"}
 
 def show(
     store: STORE,
+    *,
     study: STUDY = None,
-    decision: Annotated[str, typer.Option(help="Show one decision instead: its number or its signed ticket.")] = "",
-    open_: Annotated[bool, typer.Option("--open", help="List all open tickets.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Folder for arms.csv and the pictures.")] = None,
+    decision: str = "",
+    open_: Annotated[bool, typer.Option("--open")] = False,
+    out: Path | None = None,
     json: JSON = False,
 ) -> None:
-    """Show the state of a study: shares and promises, open tickets, learned bias, the last decisions with reasons."""
+    """Show the state of a study: shares and promises, open tickets, learned bias, the last decisions with reasons.
+
+    Parameters
+    ----------
+    decision : Show one decision instead: its number or its signed ticket.
+    open_ : List all open tickets.
+    out : Folder for arms.csv and the pictures.
+    """
     from evenhand.display.html import notes_of
     from evenhand.studies import Study
     from evenhand.studies.statistics.state import summarize
