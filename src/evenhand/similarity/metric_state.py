@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.kernels.arrays import Floats, Ints, Words
-from evenhand.kernels.flatten import flat, names, packer
+from evenhand.kernels.compose import flat, names, packer
 from evenhand.kernels.halfspaces import Simplex, simplex
 from evenhand.rng import stream
 from evenhand.saving.saved import fill
