@@ -164,7 +164,7 @@ def test_each_learner_is_simulated_with_the_promise_of_a_file_and_without(tmp_pa
     assert 0.05 < alone["low"] < alone["cost"] < 0.15 < alone["high"]
     said = answer(*start, "-p", "ucb1")
     assert "The promise costs ucb1 " in said
-    assert said.rstrip().endswith("Without it the promise would have been broken in 3 of 3 replications.")
+    assert "Without it the promise would have been broken in 3 of 3 replications." in said
 
 
 def test_caps_windows_and_sets_stand_beside_the_shares_of_a_simulation(tmp_path):

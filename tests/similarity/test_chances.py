@@ -120,7 +120,7 @@ def test_a_draw_fills_the_places_and_gives_everybody_their_chance():
         ((PEOPLE[["age"]],), {}, TableError, "skill"),
         (([[1.0]],), {}, ArgumentError, "people: wanted 2 features"),
         ((PEOPLE, [1.0, 2.0]), {}, ArgumentError, "rewards: wanted 40 numbers, one a person, got 2"),
-        ((np.arange(4002.0).reshape(-1, 2),), {}, ArgumentError, "people: wanted at most 2000 who differ"),
+        ((np.arange(4002.0).reshape(-1, 2),), {}, ArgumentError, "people: wanted at most 2,000 who differ"),
     ],
 )
 def test_what_has_no_chances_is_refused(given, named, refusal, says):

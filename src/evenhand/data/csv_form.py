@@ -105,7 +105,8 @@ def _separator(text: str, where: str) -> tuple[str, tuple[str, ...]]:
     if bare and any("," in row for row in rows) and all(ONE_NUMBER.fullmatch(row) for row in rows if "," in row):
         return ";", ("one column of numbers is assumed; pass --sep , if each comma begins another column",)
     wide, mark = max((_width(text.partition("\n")[2], mark, 0), mark) for mark in MARKS)
-    if wide > len(_first(text, mark)) + 1:
+    names = len(_first(text, mark))
+    if wide > names + 1 and any(len(_first(row.rstrip(f" {mark}"), mark)) > names for row in rows):
         mend = "remove it, and pass --header a,b,c if no line names the columns"
         below = f"each line below it has {wide} cells, separated by {named(mark)}"
         raise TableError(f"{where} is no header, {below}; {mend}")

@@ -98,6 +98,7 @@ def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
 
 @kernel
 def choose_ranked(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
+    """Have the learner rank all arms, and return the best one that may be played, with the cause."""
     why = learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
     why = explain_cause(pick(params, state, round - 1), why)
     return state.chosen[0], why
@@ -165,11 +166,13 @@ def as_wished(params: Any, state: Any, round: int, wish: int) -> int:
 
 @kernel
 def forced_alone(round: int, *arrays: Any) -> int:
+    """Return the arm that the rule forces, -1 for none."""
     return forced(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round)
 
 
 @kernel
 def settle_alone(round: int, wish: int, *arrays: Any) -> int:
+    """Return the arm that is played where the learner wishes one, and enter it."""
     params, state = pack_params(*arrays[:split]), pack_state(*arrays[split:])
     arm = settled(params, state, round, wish)
     served(params, state, round, arm)
@@ -178,6 +181,7 @@ def settle_alone(round: int, wish: int, *arrays: Any) -> int:
 
 @kernel
 def pick_alone(round: int, *arrays: Any) -> int:
+    """Return what a learner that only knows its best arm would play, of the arms that may be played."""
     return pick(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round - 1)
 
 

@@ -60,10 +60,10 @@ def tell_file(queue: Any, path: Any, annotator: str | Mapping[Any, str] | None, 
             words = str(refusal).removeprefix(f"id {row.item!r}: ").replace("; nothing has changed", "")
             refusals.append((f"{row.place}, item {row.item!r}", type(refusal)(words)))
     if refusals:
-        where: dict[str, list[str]] = {}
+        where: dict[str, dict[str, None]] = {}
         for place, error in refusals:
-            where.setdefault(str(error), []).append(place)
-        reasons = [f"{_first(found, ', ')}: {words}" for words, found in where.items()]
+            where.setdefault(str(error), {})[place] = None
+        reasons = [f"{_first([*found], ', ')}: {words}" for words, found in where.items()]
         mend = "nothing was told: mend them, or leave them out of the file"
         raise type(refusals[0][1])(f"{_first(reasons, '; ')}; {mend}")
     outcomes.update(_tell(queue, row) for row in rows)
