@@ -83,7 +83,7 @@ lint: .venv/ready
 	$(BIN)/lint-imports
 
 lines:
-	@$(PYTHON) .ci/lines src papers
+	@$(PYTHON) .ci/lines src
 
 check: .venv/ready
 	@test -n "$(POLICY)" || { echo "make check: say which, such as make check POLICY=quotas/fair-ucb"; exit 2; }

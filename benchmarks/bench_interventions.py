@@ -25,9 +25,8 @@ from evenhand.experiments.interventions.curves import SEARCHES
 from evenhand.experiments.interventions.hepar import CODINGS, hepar2_problem
 from evenhand.experiments.interventions.instances import instance
 from evenhand.interventions import CSR, CausalModel, Problem, Rows
-from evenhand.interventions.draws import Draws
 from evenhand.interventions.estimators import Estimates
-from evenhand.interventions.measures import replay, simulated_searches
+from evenhand.interventions.measures import Draws, replay, simulated_searches
 
 
 def per_sample(search: CSR, random: np.random.Generator, cold: bool = False) -> None:

@@ -138,7 +138,7 @@ def count(params: QuotaParams, state: QuotaState, round: int, arm: int) -> None:
     state.pulls[arm] += 1
 
 
-class BreaksItsPromiseLate(UnderQuota, KernelPolicy):
+class BreaksItsPromiseLate(UnderQuota):
     """Keeps a promise of small shares for 700 rounds, and breaks it a little later."""
 
     rule = Rule(late_from_700, wishes, count)

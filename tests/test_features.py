@@ -11,7 +11,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.data.encoding import fitted
-from evenhand.data.features import categories
+from evenhand.data.features import categories, other_columns
 from evenhand.data.tables import numbers
 from evenhand.errors import TableError
 from tests.naming import named
@@ -113,12 +113,13 @@ def test_text_that_only_resembles_a_date_is_a_category():
 @pytest.mark.parametrize(
     ("values", "match"),
     [
-        ([f"id {row}" for row in range(N)], "text with few values, got '60 in 60 rows'; leave an identifier out"),
+        ([f"id {row}" for row in range(N)], "text with few values, got '60 in 60 rows'; if it is an identifier"),
         ([1 + 2j] * N, "finite numbers"),
         (pd.Series([1 + 2j] * N, dtype=object), "finite numbers"),
         ([[1, 2]] * N, "row 1: wanted a whole number or text"),
         ([{"a": 1}] * N, "row 1: wanted a whole number or text"),
-        ([1, "a", None], "row 3: the cell is empty"),
+        ([1, "a", None], "row 3: the cell is empty; fill it"),
+        ([None, "a", None, "b", None], "row 1: the cell is empty, and so are 2 more in this column; fill it"),
         ([1.0, float("inf")], "row 2"),
         ([1, "a", 2.5], "row 3: wanted a whole number or text"),
     ],
@@ -142,5 +143,28 @@ def test_categories_of_fewer_than_one_in_a_hundred_rows_share_a_column():
 
 
 def test_more_than_a_thousand_categories_are_refused():
-    with pytest.raises(TableError, match="column 'c': wanted at most 1000 categories, got 1001; leave it out"):
+    with pytest.raises(TableError, match="column 'c': wanted at most 1000 categories, got 1001; name features="):
         coded(pd.Categorical([str(row) for row in range(1001)]))
+
+
+def people(**columns):
+    frame = pd.DataFrame({"sex": ["F", "M"] * (N // 2), "hired": np.arange(N) // 2 % 2, "age": np.arange(N) // 2})
+    return frame.assign(**columns)
+
+
+def test_without_names_all_columns_without_another_use_are_features():
+    frame = people(income=np.arange(N) * 1000, place=np.arange(N) + 0.5)
+    assert other_columns(frame, {"sex", "hired"}) == ["age", "income", "place"]
+    assert other_columns(frame.assign(id=range(N)).head(20), {"sex", "hired"})[-1] == "id"
+
+
+@pytest.mark.parametrize("numbers", [np.arange(N) + 1, np.arange(N)[::-1], np.arange(N) * 3 // 2], ids=named)
+def test_a_column_that_numbers_the_rows_is_a_feature_only_where_it_is_named(numbers):
+    frame = people(id=numbers)
+    words = r"column 'id': wanted a feature, got 'a number for each row, from \d+ to \d+'; name features= without"
+    with pytest.raises(TableError, match=words):
+        eh.groups.TableArms(frame, "sex", group="sex", reward="hired")
+    with pytest.raises(TableError, match=words):
+        eh.sampling.TablePool(frame, group="sex", label="hired")
+    assert eh.groups.TableArms(frame, "sex", group="sex", reward="hired", features=["id"]).features == ["id"]
+    assert eh.sampling.TablePool(frame, group="sex", label="hired", features=["id"]).features.names == ["id"]

@@ -650,7 +650,7 @@ def test_a_table_of_other_arms_is_refused_with_types():
         eh.evaluate(frame(pd.Series(["a", "b"] * 20)), {"ann": 0.5, "bob": 0.5}, arm="arm", reward="reward")
 
 
-MIXED = pd.DataFrame({"who": pd.Series([1, "1", 2, "2"] * 50, dtype=object), "x": range(200), "y": [0, 1] * 100})
+MIXED = pd.DataFrame({"who": pd.Series([1, "1", 2, "2"] * 50, dtype=object), "x": [*range(100)] * 2, "y": [0, 1] * 100})
 ONE_EACH = {
     "parity": lambda: eh.audit.parity(MIXED, group="who", value="y").groups["group"].tolist(),
     "table arms": lambda: list(eh.groups.TableArms(MIXED, arm="who", group="who", reward="y").arms),

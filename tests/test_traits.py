@@ -42,6 +42,25 @@ def test_what_is_stated_is_read():
     assert traits.promise is traits.kept is traits.bias is None
 
 
+@pytest.mark.parametrize("shares", [{"b": "1/2", "a": 0}, {"b": "1/2"}])
+def test_a_promise_has_the_arms_of_the_policy_in_their_order(shares):
+    policy = OnSale()
+    policy.promise = eh.Promise(shares)
+    assert traits_of(policy).promise.arms == ("a", "b")
+    assert traits_of(policy).promise == eh.Promise({"a": 0, "b": "1/2"})
+    policy.promise = eh.Promise({"z": "1/2", "a": 0})
+    assert traits_of(policy).promise is policy.promise
+
+
+def test_who_breaks_a_promise_of_arms_in_another_order_is_found_to():
+    policy = OnSale()
+    policy.contextual, policy.promise = False, eh.Promise({"b": "1/2", "a": 0})
+    world = eh.quotas.BernoulliArms({"a": 0.2, "b": 0.3})
+    history = eh.simulate(policy, world, rounds=9, checkpoints=1, seed=1, jobs=1)
+    assert history.violations.values.tolist() == [[[8]]]
+    assert history.share.values.tolist() == [[0, 0.5]]
+
+
 def test_groups_and_bias_are_the_learners_where_the_policy_has_none():
     groups = {"ann": "F", "bob": "M", "eve": "F"}
     learner = eh.groups.GroupFairTopInterval(groups, seed=1)

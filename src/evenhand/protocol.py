@@ -135,11 +135,13 @@ class Decision(_Decision):
         return (self.index,) if self.slate is None else self.slate[1]
 
     def _asdict(self) -> dict[str, Any]:
-        several = {} if self.slate is None else {"arms": list(self.arms)}
         own = super()._asdict()
         if self.deferred is not None and self.probabilities is not None:
             own["probabilities"] = self.probabilities.tolist()
-        return {**own, "reason_code": self.reason_code, **several}
+        own["reason_code"] = self.reason_code
+        if self.slate is not None:
+            own["arms"] = list(self.arms)
+        return own
 
     def __eq__(self, other: object) -> bool:
         """Say whether all fields are equal, probabilities entry by entry."""

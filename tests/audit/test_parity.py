@@ -128,6 +128,24 @@ def test_a_log_of_which_few_rows_can_be_compared_says_so(tmp_path, groups, enoug
     assert ("sorted by group" in words) is noted
 
 
+def test_a_difference_of_rates_is_at_most_one_however_few_rows_there_are():
+    found = parity_of(pd.DataFrame({"group": ["a"] + ["b"] * 40 + ["c"] * 40, "reward": [1] + [0, 1] * 40}))
+    assert found.groups["once_low"].between(-1, 1).all()
+    assert found.groups["once_high"].between(-1, 1).all()
+    assert "All 3 intervals hold together" in " ".join(found.notes)
+
+
+def test_combinations_of_columns_are_groups(tmp_path):
+    log = log_of(1, (0.3, 0.3)).rename(columns={"group": "sex"}).assign(old=lambda f: np.arange(len(f)) % 2)
+    found = eh.audit.parity(log, group=["sex", "old"], value="reward")
+    assert found.groups["group"].tolist() == ["0 & 0", "0 & 1", "1 & 0", "1 & 1"]
+    log.to_csv(tmp_path / "log.csv", index=False)
+    done = call("audit-parity", tmp_path / "log.csv", "--group", "sex,old", "--json")
+    assert [row["group"] for row in json.loads(done.output)["groups"]] == found.groups["group"].tolist()
+    with pytest.raises(TableError, match="group: wanted columns that have no other use, got 'sex'"):
+        eh.audit.parity(log, group=["sex", "sex"], value="reward")
+
+
 @pytest.mark.parametrize(("rows", "chances"), [(20, (0.5, 0.5)), (60, (0.05, 0.2)), (600, (0.3, 0.4))])
 def test_one_look_holds_the_difference_as_often_as_it_says(rows, chances):
     """At least 95 % of 100 tables, less 4 standard deviations: 86. The looks of an open log are wider."""

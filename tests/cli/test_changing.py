@@ -185,7 +185,7 @@ def test_a_learner_alone_plays_as_many_arms_a_round_as_under_the_promise(tmp_pat
 @pytest.mark.parametrize("beside", [["--shares", "0.1"], ["--tolerance", "1"]], ids=lambda beside: beside[0])
 def test_shares_beside_a_promise_are_refused_wherever_policies_are_compared(tmp_path, file, beside):
     (tmp_path / "log.csv").write_text("arm,reward\na,1\nb,0\n")
-    words = "--promise: wanted neither --shares nor --tolerance beside it"
+    words = f"--promise: wanted nothing beside {beside[0]}"
     refused(ArgumentError, words, "simulate", "quotas/bernoulli-arms", "--promise", file, *beside)
     refused(ArgumentError, words, "evaluate", tmp_path / "log.csv", "--promise", file, *beside)
 
@@ -231,6 +231,10 @@ def test_offers_and_segments_of_a_log_are_replayed(tmp_path):
     shown = answer(*options, "--log", tmp_path / "log.csv")
     assert "Share of the rounds on offer by arm" in " ".join(shown.split())
     refused(ArgumentError, "--log: wanted a log with a column available", *options, "--log", tmp_path / "none.csv")
+    answer("new", tmp_path / "s.evenhand", "--promise", tmp_path / "slow.toml"), answer("ask", tmp_path / "s.evenhand")
+    answer("export", tmp_path / "s.evenhand", "--out", tmp_path / "plain.csv")
+    nothing = "--log: no round of it has an offer or a segment; leave --log out"
+    refused(ArgumentError, nothing, *options[:-2], "--log", tmp_path / "plain.csv")
 
 
 def test_a_study_is_replayed_from_its_export(tmp_path):
@@ -260,7 +264,7 @@ def test_rewards_come_late_in_a_simulation():
 def test_a_delay_that_cannot_be_is_refused(text):
     refused(
         ArgumentError,
-        "delay: wanted",
+        "--delay",
         "simulate",
         "quotas/bernoulli-arms",
         "-p",

@@ -41,6 +41,7 @@ def test_chances_are_said_written_and_drawn_by(audited):
     assert (written.chosen == "yes").sum() == 2
     told = run("choose", "people.csv", "--state", "pairs.evenhand", "--places", 2, "--json")
     body = json.loads(told.stdout)
+    assert "seed" not in body, "nobody was drawn"
     assert body["unknown"][0].keys() == {"one", "other", "low", "high"}
     assert body["notes"]
 
@@ -66,9 +67,20 @@ def test_the_answers_of_a_browser_are_taken_from_the_store(audited):
         eh.load("audit.evenhand")  # the file ends like an archive, with the queue as it was at the beginning
 
 
+def test_of_a_store_with_several_studies_one_is_named(audited):
+    for name in ("first", "second"):
+        assert run(*AUDIT, "--store", "audit.evenhand", "--study", name).exit_code == 0
+    with Study.open("audit.evenhand", "second") as study:
+        study.tell(study.ask().id, "acceptable")
+    chosen = ["choose", "people.csv", "--state", "audit.evenhand", "--places", 1]
+    assert "as far apart as 1 answer allows" in run(*chosen, "--study", "second").output
+    assert "as far apart as 0 answers allow" in run(*chosen, "--study", "first").output
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
+        (["--state", "pairs.evenhand", "--study", "audit"], "--study: wanted nothing beside a file of answers"),
         (["--state", "pairs.evenhand", "--reward", "merit"], "merit"),
         (["--state", "pairs.evenhand", "--places", 9], "--places: wanted a whole number >= 1 and <= 5"),
         (["--state", "none.evenhand"], "none.evenhand: cannot be read"),

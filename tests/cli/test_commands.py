@@ -301,17 +301,18 @@ def test_out_that_is_a_file_is_refused(arguments, below, log):
 
 def test_simulate_on_the_users_own_log(log, shares):
     arguments = ["--data", log, "--arm", "item", "--reward", "click", "--shares", shares]
-    policies = ["-p", "fair-ucb", "-p", "ucb1", "-p", "fair-learn+thompson"]
+    policies = ["-p", "fair-ucb", "-p", "ucb1", "-p", "fair-learn+thompson", "-p", "lfg"]
     result = call("simulate", *arguments, *policies, *SMALL, "--json")
     assert result.exit_code == 0, result.output
     body = json.loads(result.output)
     assert (body["seed"], body["rounds"]) == (4, 300)
     by_name = {row["policy"]: row for row in body["policies"]}
-    assert list(by_name) == ["fair-ucb", "ucb1", "fair-learn+thompson"]
+    assert list(by_name) == ["fair-ucb", "ucb1", "fair-learn+thompson", "lfg"]
     for name in ("fair-ucb", "fair-learn+thompson"):
         assert by_name[name]["promise_kept"] is True
         assert by_name[name]["worst_shortfall"] < 1
     assert by_name["ucb1"]["promise_kept"] is False
+    assert by_name["lfg"]["promise_kept"] is None  # it promises shares in the long run
     assert call("simulate", *arguments, *policies, *SMALL, "--json").output == result.output
 
 
@@ -358,7 +359,9 @@ def test_simulate_on_a_registered_world_prints_tables():
         (["quotas/bernoulli-arms", "--replications", "0"], "replications: wanted a whole number >= 1"),
         (["quotas/bernoulli-arms", "--shares", "nan"], "--shares, 0: wanted numbers from 0 to 1, got 'nan'"),
         (["quotas/bernoulli-arms", "--shares", "0.1", "--tolerance", "nan"], "tolerance: wanted a finite number"),
-        (["quotas/bernoulli-arms", "--data", "x.csv"], "a world or --data, not both"),
+        (["quotas/bernoulli-arms", "--shares", "0.1", "-p", "ucb1"], "--shares: wanted a --policy that keeps them"),
+        (["groups/biased-linear-arms", "--means", "0.5,0.4"], "--means: wanted nothing beside a world"),
+        (["quotas/bernoulli-arms", "--data", "x.csv"], "--data: wanted nothing beside WORLD"),
         (["--data", "nowhere.csv"], "nowhere.csv: no such file"),
     ],
     ids=named,

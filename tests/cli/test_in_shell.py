@@ -25,6 +25,8 @@ VALUES = st.one_of(st.lists(LABELS, max_size=4), st.dictionaries(LABELS, st.floa
         ("one of [10, 20] (whole numbers)", "one of 10,20 (whole numbers)"),
         ("of ('gloves', 'scarves') at most", "of gloves,scarves at most"),
         ("a number in [0, 1] or (0, 1), shape (3, 2)", "a number in [0, 1] or (0, 1), shape (3, 2)"),
+        ("a number in (1e-300, 1] or [-1, 1e+3), got 0", "a number in (1e-300, 1] or [-1, 1e+3), got 0"),
+        ("got [\"it's\", 'a']", "got it's,a"),
         ("got ['a, b', 'c=d']", 'got "a, b","c=d"'),
         ("got [], {}", "got none, none"),
         ("7 groups ('0', '1', ...); merge", "7 groups (0,1,...); merge"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -194,6 +195,36 @@ def test_a_number_that_cannot_be_is_refused_by_its_option(command, value):
         assert isinstance(result.exception, (EvenhandError, SystemExit)), (option, repr(result.exception))
         assert not OF_PROGRAMS.search(words), words
         assert option in words, words
+
+
+WRITTEN = {
+    "q.toml": "[shares]\na = 0.2\n",
+    "f.toml": "[shares]\nf = 0.2\n",
+    "learner.toml": "learner = 'nope'\n[shares]\na = 0.2\n",
+    "few.csv": "arm,reward\na,1\nb,0\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["simulate", "--data", "log.csv", "-p", "nope", "--promise", "q.toml"], "--policy: no policy is named"),
+        (["simulate", "--data", "log.csv", "-p", "fair-learn+nope", "--shares", "0.1"], "--policy: no policy is named"),
+        (["simulate", "--data", "log.csv", "-p", "fair-ucb", "--promise", "q.toml"], "--policy: quotas/fair-ucb needs"),
+        (["simulate", "--data", "log.csv", "--promise", "learner.toml"], "--promise learner.toml: learner: no policy"),
+        (
+            ["simulate", "--data", "log.csv", "--group", "sex", "--features", "x", "-p", "ucb1", "--promise", "f.toml"],
+            "--policy, 'ucb1': wanted a policy that takes contexts",
+        ),
+        (["evaluate", "few.csv", "--promise", "q.toml"], "LOG: wanted rows by which a replay is sure to last"),
+        (["new", "n.evenhand", "-p", "deadline-learn", "--shares", "a=0.2"], "--arms: wanted at least two arms, got a"),
+        (["new", "n.evenhand", "--promise", "q.toml", "--learner", "nope"], "--learner: no policy is named"),
+    ],
+)
+def test_a_refusal_names_what_was_typed(arguments, words):
+    for name, text in WRITTEN.items():
+        Path(name).write_text(text)
+    assert refusal(*arguments).startswith(words)
 
 
 @pytest.mark.parametrize("command", sorted(set(COMMANDS) - {"list", "demo", "reproduce"}))

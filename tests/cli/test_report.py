@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -135,6 +136,14 @@ COSTS = {
 }
 
 
+def test_a_promise_never_earns_anything(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    drawn = np.random.default_rng(2).random(400) < 0.5
+    pd.DataFrame({"arm": ["a", "b"] * 200, "won": drawn * 1}).to_csv("log.csv", index=False)
+    _, words = reported("log.csv", "--shares", "0.4", "--reward", "won", code=0)
+    assert "Keeping it costs about 0 in reward for each play (95 % interval 0 to 0.00918; that it costs" in words
+
+
 @pytest.mark.parametrize("kind", COSTS)
 def test_the_cost_is_said_where_the_log_shows_it(kind, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -179,8 +188,50 @@ def test_a_study_that_promises_nothing_has_a_report(tmp_path, monkeypatch):
 def test_a_study_without_a_decision_has_a_report(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     answer("new", "s.evenhand", *NEW)
-    _, words = reported("s.evenhand", code=0)
+    text, words = reported("s.evenhand", code=0)
     assert "evenhand verify s.evenhand --study s" in words
+    assert "Nothing was decided yet" in words
+    assert "was kept" not in words
+    assert "<table" not in text
+    for command in ("verify", "show"):
+        said = answer(command, "s.evenhand")
+        assert "Nothing was decided yet." in said
+        assert "was kept" not in said
+
+
+COUNTED = "counted after every round in whole numbers; nothing is estimated"
+
+
+def _study(promise=None, policy=None, **asked):
+    """A store with a study of so many rounds in two segments, if any."""
+    policy = policy or eh.quotas.DeadlineLearn(eh.learners.UCB1(), promise)
+    with eh.Study.create("s.evenhand", policy, name="s") as study:
+        for turn in range(8):
+            study.ask(**{name: values[turn % len(values)] for name, values in asked.items()})
+    return "s.evenhand"
+
+
+def test_a_report_says_that_a_promise_holds_inside_each_segment(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    promise = eh.Promise({"a": 0.2, "b": 0.2, "c": 0}, plays=2)
+    _, words = reported(_study(promise, segment=["x", "y"]), code=0)
+    for line in ("all of this inside each segment", "2 arms are played in a round", "checked inside each segment"):
+        assert line in words
+    assert "All that is promised holds inside each segment." in answer("show", "s.evenhand")
+
+
+def test_a_report_without_segments_says_nothing_of_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _, words = reported(_study(eh.Promise({"a": 0.2, "b": 0.2})), code=0)
+    assert "segment" not in words
+    assert COUNTED in words
+
+
+def test_what_is_promised_for_the_long_run_is_not_said_to_be_counted_every_round(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _, words = reported(_study(policy=eh.quotas.LFG({"a": 0.2, "b": 0.3}, eta=10)), code=0)
+    assert "a at least 1/5 of the rounds" in words
+    assert COUNTED not in words
 
 
 def test_a_store_that_was_changed_is_not_sound(store):

@@ -13,7 +13,7 @@ from tests.cli.shell import answer, call, refused
 N = 120
 RNG = np.random.default_rng(0)
 POOL = pd.DataFrame({"x": RNG.random(N), "y": RNG.integers(0, 2, N), "g": ["a"] * 60 + ["b"] * 60})
-FILES = ["history.csv", "mixture.csv", "model.evenhand", "pool.evenhand", "rows.csv", "sample.png", "sampler.evenhand"]
+FILES = ["collection.evenhand", "history.csv", "mixture.csv", "rows.csv", "sample.png"]
 
 
 def sampled(tmp_path, frame, *options, budget=40):
@@ -57,11 +57,12 @@ def test_rows_with_empty_cells_are_left_out_or_filled_as_asked(tmp_path, how, ro
 def test_empty_cells_are_refused_with_the_way_out(tmp_path):
     HOLES.to_csv(tmp_path / "pool.csv", index=False)
     usual = ["sample", tmp_path / "pool.csv", "--group", "g", "--label", "y", "--budget", 20, "--out", tmp_path / "out"]
-    refused(TableError, "column 'g', row 10: the cell is empty; fill it or drop the row, or pass --empty drop", *usual)
+    refused(TableError, "column 'g', row 10: the cell is empty", *usual)
+    refused(TableError, "; fill it or drop the row, or pass --empty drop or --empty fill", *usual)
     refused(ArgumentError, "--empty: wanted one of refuse,drop,fill, got 'keep'", *usual, "--empty", "keep")
     HOLES.assign(x=np.nan).to_csv(tmp_path / "pool.csv", index=False)
     refused(TableError, "no row is left", *usual, "--empty", "drop")
-    refused(TableError, "column 'x': every cell is empty; leave it out of --features", *usual, "--empty", "fill")
+    refused(TableError, "column 'x': every cell is empty; name --features without it", *usual, "--empty", "fill")
     assert not (tmp_path / "out").exists()
 
 
@@ -91,10 +92,9 @@ def test_the_final_model_is_saved_and_reweighting_changes_it(tmp_path):
     models = []
     for options in ([], ["--reweighted"]):
         sampled(tmp_path, POOL.assign(x=POOL["x"] + POOL["y"] * (POOL["g"] == "a")), *options, budget=100)
-        model = eh.load(tmp_path / "out" / "model.evenhand")
-        models.append(model.coefficients.tolist())
-        sampler = eh.load(tmp_path / "out" / "sampler.evenhand")
-        again = sampler.finish(reweighted=bool(options)).model
+        saved = eh.load(tmp_path / "out" / "collection.evenhand")
+        models.append(saved["model"].coefficients.tolist())
+        again = saved["sampler"].finish(reweighted=bool(options)).model
         assert again.coefficients.tolist() == models[-1]
     assert models[0] != models[1]
 
@@ -119,10 +119,11 @@ def test_labels_all_alike_among_the_rows_that_were_bought_are_no_failure(tmp_pat
         (POOL, ["--group", "g,g"], TableError, "'g'; it is in group already"),
         (POOL, ["--features", "x,y"], TableError, "features: wanted columns that have no other use, got 'y'"),
         (POOL.assign(g=POOL["g"].where(POOL["x"] > 0.01)), ["--group", "g"], TableError, "column 'g', row"),
+        (POOL, ["--costs", "3"], ArgumentError, "--costs: wanted NAME=NUMBER,NAME=NUMBER, got a value without names"),
         (POOL, ["--budget", "nan"], ArgumentError, "budget: wanted a number >= 0, got nan"),
         (POOL, ["--batch", 10**30], ArgumentError, "batch: wanted a whole number >= 1 and <= 10"),
     ],
-    ids=range(13),
+    ids=range(14),
 )  # fmt: skip
 def test_what_cannot_be_meant_is_refused_before_anything_is_written(tmp_path, frame, options, error, words):
     frame.to_csv(tmp_path / "pool.csv", index=False)
@@ -147,7 +148,7 @@ def test_more_than_two_labels(tmp_path):
     body = sampled(tmp_path, frame, "--multiclass", budget=80)
     assert body["labels"] == 80
     assert written(tmp_path) == FILES
-    model = eh.load(tmp_path / "out" / "model.evenhand")
+    model = eh.load(tmp_path / "out" / "collection.evenhand")["model"]
     assert set(model.classes) == {"a", "b", "c"}
 
 
@@ -155,6 +156,7 @@ def test_more_than_two_labels(tmp_path):
     ("options", "words"),
     [
         (["--multiclass", "--loss", "false_negative"], "zero_one or log for 7 labels"),
+        (["--multiclass", "--scheme", "uniform", "--trend", "1"], "--trend: wanted nothing beside a --scheme"),
         (["--multiclass", "--reweighted"], "--reweighted: wanted two labels, got 7"),
         ([], "or pass --multiclass"),
     ],
@@ -250,7 +252,7 @@ def test_groups_with_too_few_rows_left_are_named_beside_the_worst_off(tmp_path):
     [
         (0.6, 0, "Certified: in every group the risk is at most 0.6, with 0.95 confidence, for rows like these."),
         (0.3, 1, "Refuted: the risk of b is above 0.3 (0."),
-        (0.48, 1, "Not shown: too few rows to tell whether the risk is at most 0.48 for b."),
+        (0.48, 2, "Not shown: too few rows to tell whether the risk is at most 0.48 for b."),
     ],
 )
 @pytest.mark.parametrize("fresh", [False, True])
@@ -258,6 +260,8 @@ def test_a_limit_is_certified_refuted_or_not_shown(people, limit, code, words, f
     more = ["--fresh", people / "later.csv"] if fresh else []
     result = call("certify", people / "out", "--at-most", limit, *more)
     assert (result.exit_code, words in result.stdout) == (code, True), result.output
+    assert ("not shown" in result.stdout) == (code == 2)
+    assert "not_shown" not in result.stdout
 
 
 def test_certifying_reads_later_rows_as_the_pool_was_read(people):
@@ -288,6 +292,46 @@ def test_what_certifies_nothing_is_refused(people, folder, options, words, monke
     pd.read_csv("later.csv").drop(columns="y").to_csv("none.csv", index=False)
     result = call("certify", folder, *options)
     assert words in str(result.exception), result.output
+
+
+@pytest.mark.parametrize("part", ["all, shuffled", "the first 299", "half of them", "one in twenty"])
+@pytest.mark.parametrize("features", [["x", "job"], ["job"]], ids=len)
+def test_rows_of_the_pool_are_not_taken_for_fresh_ones(people, tmp_path, part, features):
+    pool, later = (_with_jobs(people / f"{name}.csv", features) for name in ("pool", "later"))
+    pool.to_csv(tmp_path / "pool.csv", index=False)
+    usual = ["--group", "g", "--label", "y", "--budget", 100, "--seed", 1, "--out", tmp_path / "out"]
+    answer("sample", tmp_path / "pool.csv", *usual)
+    parts = {
+        "all, shuffled": pool.sample(frac=1, random_state=0),
+        "the first 299": pool[:299],
+        "half of them": pd.concat([later, pool[: len(later)]]),
+        "one in twenty": pd.concat([later, pool[: len(later) // 20]]),
+    }
+    parts[part].to_csv(tmp_path / "seen.csv", index=False)
+    certify = ["certify", tmp_path / "out", "--at-most", 0.7, "--fresh"]
+    seen = *certify, tmp_path / "seen.csv"
+    if "x" in features:
+        refused(ArgumentError, "--fresh: wanted rows that the collection has not seen, got ", *seen)
+    else:
+        assert "the collection has seen these rows cannot be told" in answer(*seen)
+    later.to_csv(tmp_path / "later.csv", index=False)
+    assert ("cannot be told" in answer(*certify, tmp_path / "later.csv")) == ("x" not in features)
+
+
+def _with_jobs(path, features):
+    """The people in a file with a few jobs, and the values of x only where it is named."""
+    frame = pd.read_csv(path)
+    frame["job"] = np.random.default_rng(len(frame)).choice(["b", "c", "d"], len(frame))
+    return frame[[*features, "g", "y"]]
+
+
+@pytest.mark.parametrize("kept", [["model"], ["sampler", "model"]], ids=len)
+def test_a_file_that_holds_no_collection_is_refused(people, tmp_path, kept):
+    saved = eh.load(people / "out" / "collection.evenhand")
+    eh.save({name: saved[name] for name in kept}, tmp_path / "collection.evenhand")
+    refused(ArgumentError, "wanted the folder that `evenhand sample` wrote", "certify", tmp_path, "--at-most", 0.3)
+    eh.save(saved["model"], tmp_path / "collection.evenhand")
+    refused(ArgumentError, "wanted the folder that `evenhand sample` wrote", "certify", tmp_path, "--at-most", 0.3)
 
 
 def test_numbers_are_no_labels(tmp_path):

@@ -10,7 +10,7 @@ import evenhand as eh
 from evenhand.cli.studies.show import bars
 from evenhand.errors import ArgumentError, StateFileError
 from evenhand.studies import Operation, Study
-from tests.cli.shell import answer, asked, call, refused
+from tests.cli.shell import answer, asked, call, cells, refused
 
 
 def test_show_tells_how_a_study_stands(played, tmp_path):
@@ -182,6 +182,24 @@ def test_a_digest_that_was_printed_is_looked_for(played):
     assert "WRONG: no entry has the digest 0000" in result.output
 
 
+def test_a_file_that_is_no_mark_is_named_once(played, tmp_path):
+    (tmp_path / "mark").write_text("something else")
+    result = call("verify", played, "--mark", tmp_path / "mark")
+    assert str(result.exception) == (
+        f"--mark {tmp_path / 'mark'}: wanted the mark of an earlier verification, got no mark, or a damaged one; "
+        "name another file, or leave --mark out to verify the whole log"
+    )
+
+
+def test_all_arms_of_a_round_are_shown_with_the_reward_of_each(tmp_path):
+    (tmp_path / "p.toml").write_text("plays = 2\n[shares]\na = 0.4\nb = 0.3\nc = 0\n")
+    store = tmp_path / "s.evenhand"
+    answer("new", store, "--promise", tmp_path / "p.toml")
+    answer("ask", store), answer("tell", store, 1, "1,0")
+    (row,) = [row for row in cells(answer("show", store)) if row[-2] == "told"]
+    assert (row[2], row[-1]) == ("a + b", "1, 0")
+
+
 def test_verify_goes_on_from_a_mark(played, tmp_path):
     mark = tmp_path / "ads.mark"
     assert "The log is whole and replays" in answer("verify", played, "--mark", mark)
@@ -192,6 +210,6 @@ def test_verify_goes_on_from_a_mark(played, tmp_path):
     assert "The 3 entries since then are whole and replay to the same decisions and states." in said
     assert json.loads(answer("verify", played, "--mark", mark, "--json"))["since"] == before + 3
     mark.write_bytes(mark.read_bytes()[:-9])
-    refused(ArgumentError, "name another file, or none to verify the whole log", "verify", played, "--mark", mark)
+    refused(ArgumentError, "or leave --mark out to verify the whole log", "verify", played, "--mark", mark)
     refused(ArgumentError, "--mark", "verify", played, "--mark", tmp_path)
     refused(StateFileError, "cannot be written", "verify", played, "--mark", tmp_path / "no" / "ads.mark")

@@ -87,8 +87,8 @@ def test_the_same_key_is_the_same_decision(store):
         (["tell", "1", "nan"], RewardError, "REWARD: wanted a number in [0, 1], got nan"),
         (["tell", "1", "1", "--violations", "0-1"], ArgumentError, "wanted reward, got 'violations'"),
         (["tell", "1", "1", "--violations", "0:1"], VerdictError, "--violations: wanted pairs of positions"),
-        (["tell", "1", "1", "--file", "x.csv"], ArgumentError, "--file: wanted alone"),
-        (["tell", "--file", "x.csv", "--annotator", "ann"], ArgumentError, "--file: wanted alone"),
+        (["tell", "1", "1", "--file", "x.csv"], ArgumentError, "--file: wanted nothing beside TICKET"),
+        (["tell", "--file", "x.csv", "--annotator", "ann"], ArgumentError, "--file: wanted nothing beside --annotator"),
         (["tell", "1", "1", "--annotator", "ann"], ArgumentError, "tell: wanted reward, got 'annotator'"),
         (["tell", "1", "1", "--auditor", "ann"], ArgumentError, "tell: wanted reward, got 'auditor'"),
         (["ask", "--annotator", "ann"], ArgumentError, "ask: wanted contexts, available, segment, got 'annotator'"),
@@ -222,11 +222,16 @@ def test_contexts_with_text_are_named_columns(tmp_path):
 @pytest.mark.parametrize(
     ("table", "error", "words"),
     [
-        ("arm,x\nann,1\nbob,2\n", UnknownArmError, "column 'arm': wanted each of ann,bob,cid once"),
-        ("arm,x\nann,1\nbob,2\nbob,2\n", UnknownArmError, "got 'bob'"),
-        ("arm,x\nann,1\nbob,2\ndan,2\n", UnknownArmError, "got 'dan'"),
+        ("arm,x\nann,1\nbob,2\n", UnknownArmError, "column 'arm': wanted a row for every arm, got none for 'cid'"),
+        ("arm,x\nann,1\nbob,2\nbob,2\n", UnknownArmError, "column 'arm': wanted each arm once, got 'bob' more often"),
+        ("arm,x\nann,1\nbob,2\ndan,2\n", UnknownArmError, "wanted arms of the study, ann,bob,cid, got 'dan'"),
         ("arm,x\nann,1\nbob,\ncid,2\n", TableError, "column 'x', row 2: the cell is empty"),
-        ("arm,x\nann,1\nbob,much\ncid,2\n", TableError, "column 'x', row 2: wanted finite numbers"),
+        (
+            "arm,x\nann,1\nbob,much\ncid,2\n",
+            TableError,
+            "column 'x', row 2: wanted finite numbers, got 'much'; this "
+            "study takes numbers alone: turn text into columns of 0 and 1 first",
+        ),
         ("x\n1\n2\n", ContextError, "contexts: wanted numbers of shape (3, d)"),
     ],
     ids=named,
@@ -236,6 +241,13 @@ def test_contexts_that_do_not_fit_are_refused(tmp_path, table, error, words):
     answer("new", path, "-p", "top-interval", "--groups", "ann=F,bob=M,cid=M")
     (tmp_path / "c.csv").write_text(table)
     refused(error, words, "ask", path, "--contexts", tmp_path / "c.csv")
+
+
+def test_a_table_without_the_column_is_named(tmp_path):
+    path, told = tmp_path / "s.evenhand", tmp_path / "told.csv"
+    answer("new", path, "-p", "ucb1", "--arms", "a,b")
+    told.write_text("id,reward\n1,1\n")
+    refused(TableError, f"{told}: wanted a column 'ticket', got the columns id,reward", "tell", path, "--file", told)
 
 
 def test_individuals_are_told_one_by_one_with_the_auditors_verdicts(tmp_path):
@@ -319,8 +331,8 @@ def test_a_row_that_is_refused_holds_up_no_other(store):
     [
         ("", "standard input: the file is empty"),
         ("ticket,reward\n", "standard input: no rows"),
-        ("id,reward\n1,1\n", "wanted one of id,reward, got 'ticket'"),
-        ("ticket,value\n1,1\n", "wanted one of ticket,value, got 'reward'"),
+        ("id,reward\n1,1\n", "standard input: wanted a column 'ticket', got the columns id,reward"),
+        ("ticket,value\n1,1\n", "standard input: wanted a column 'reward', got the columns ticket,value"),
     ],
     ids=named,
 )

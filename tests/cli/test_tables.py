@@ -10,7 +10,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from evenhand.cli.reading.tables import GIVEN, checked, is_table, read_table, read_texts
+from evenhand.cli.reading.inputs import checked
+from evenhand.cli.reading.tables import GIVEN, is_table, read_table, read_texts
 from evenhand.data.files import Given
 from evenhand.data.tables import cells, column, numbers
 from evenhand.errors import ArgumentError, TableError

@@ -79,6 +79,10 @@ def test_the_policy_of_another_log_is_its_shares_at_each_position(log, tmp_path)
     other.write_text("item,place\n2,0\n2,0\n1,0\n0,0\n2,1\n")
     said = call("evaluate", log, *COLUMNS, "-p", f"log:{other}", "--position", "place")
     assert "plays each arm as often as that log did, whatever is shown" in " ".join(said.output.split())
+    third = tmp_path / "third.csv"
+    third.write_text(other.read_text())
+    both = call("evaluate", log, *COLUMNS, "-p", f"log:{other}", "-p", f"log:{third}").output
+    assert [f"log:{one} plays each arm" in both for one in (other, third)] == [True, True]
     frame, by_place = pd.read_csv(log), {0: {0: 0.25, 1: 0.25, 2: 0.5}, 1: {0: 0.0, 1: 0.0, 2: 1.0}}
     for position, policy in (("place", by_place), (None, {0: 0.2, 1: 0.2, 2: 0.6})):
         options = ["-p", f"log:{other}", "--json", *(["--position", position] if position else [])]
@@ -122,8 +126,15 @@ def test_a_replay_that_no_log_could_give_is_refused_before_it_runs(log, monkeypa
         (ArgumentError, "estimator: wanted one of", ["-p", "0=0,1=0,2=1", "--estimator", "best"]),
         (ArgumentError, "--picture: wanted a file that ends in .png", ["-p", "0=0,1=0,2=1", "--picture", "value.svg"]),
         (EvenhandError, "--policy: no policy is named 'nobody'", ["-p", "nobody"]),
+        (ArgumentError, "--shares: wanted a --policy that keeps them", ["-p", "ucb1", "--shares", "0.1"]),
+        (ArgumentError, "--replays: wanted a --policy that learns", ["-p", "0=0,1=0,2=1", "--replays", "3"]),
+        (
+            ArgumentError,
+            "--tolerance: wanted a --policy that learns",
+            ["-p", "0=0,1=0,2=1", "--shares", "0.1", "--tolerance", "1"],
+        ),
     ],
-    ids=["nothing", "arms", "number", "estimator", "picture", "name"],
+    ids=["nothing", "arms", "number", "estimator", "picture", "name", "shares", "replays", "tolerance"],
 )
 def test_what_cannot_be_evaluated_is_refused(log, error, words, arguments):
     refused(error, words, "evaluate", log, *COLUMNS, *arguments)

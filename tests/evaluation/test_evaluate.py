@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 import evenhand as eh
 from evenhand.errors import ArgumentError, ContextError, ModelError, TableError, UnknownArmError
 from evenhand.learners import UCB1, EpsilonGreedy, Thompson
-from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, FairUCB
+from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB, HorizonFairUCB
 from tests.naming import spread
 
 MEANS = {"a": 0.2, "b": 0.5, "c": 0.7}
@@ -391,7 +391,9 @@ def test_the_promise_is_audited_on_the_replay():
     assert found.audit.rounds >= found.rounds
     assert found.low <= found.value <= found.high
     assert policy.round == 0  # it was a copy that was played
-    assert eh.evaluate(log, Thompson(), **COLUMNS, replays=1).audit is None
+    shares = {"a": 0.3, "b": 0.3, "c": 0.1}
+    for later in (Thompson(), LFG(shares, eta=200.0), HorizonFairUCB(shares, horizon=100)):
+        assert eh.evaluate(log, later, **COLUMNS, replays=1).audit is None
     again = eh.evaluate(log, policy, **COLUMNS, replays=3)
     assert again.value == found.value
 

@@ -39,6 +39,16 @@ def test_the_interval_holds_about_as_often_as_it_says():
     assert np.mean([low <= cost <= high for _, low, high in prices]) >= 0.93
 
 
+@pytest.mark.parametrize("period", [2, 4, 6])
+def test_rewards_that_come_in_turn_have_their_price(period):
+    codes = np.tile([0, 1], 1200)
+    turn = np.arange(2400) // 2 % period < period // 2
+    rewards = np.where(codes == 0, turn * 1.0, ~turn * 0.9)
+    value, low, high = price_of(eh.Promise({"a": 0, "b": 0.5}), codes, rewards)
+    assert low <= 0.025 <= high
+    assert -0.01 < value < 0.06
+
+
 def test_luck_is_no_cost():
     """Where all arms earn the same, the arm that looks best has no lead in the other half."""
     promise, random = eh.Promise(dict.fromkeys(range(20), 0.04)), np.random.default_rng(5)

@@ -67,6 +67,35 @@ def test_without_arms_each_group_is_one(loans):
     assert {row["feature"] for row in body["bias"]} == {"age_band_young", "income", "intercept"}
 
 
+def test_a_group_that_says_too_little_is_left_out_and_a_column_of_ages_refused(loans, tmp_path):
+    """A stray row of a third sex has an interval of hundreds; of years the most are as unknown."""
+    frame = pd.read_csv(tmp_path / "loans.csv").assign(years=lambda f: 18 + f.index // 2 % 60)
+    frame.loc[0, "sex"] = "X"
+    frame.to_csv(tmp_path / "loans.csv", index=False)
+    given = ["--data", str(tmp_path / "loans.csv"), "--reward", "repaid", "--features", "income", "-p", "top-interval"]
+    done = run(*given, "--group", "sex")
+    assert done.exit_code == 0, done.output
+    assert " ".join(done.output.split()).count("For the average person of the table, repaid is") == 2
+    assert " ".join(done.output.split()).count("1 of 3 groups of 'sex', with under 1% of the rows") == 1
+    few = pd.concat([frame] * 2).assign(sex=["X"] * 9 + ["F", "M"] * 395 + ["F"])
+    few.assign(repaid=few.index % 2).to_csv(tmp_path / "loans.csv", index=False)
+    words = " ".join(run(*given, "--group", "sex").output.split())
+    assert words.count("For the average person of the table, repaid is") == 2
+    assert "1 of 3 groups, with 1% of the rows, have too few rows to be compared ('X')." in words
+    with pytest.raises(EvenhandError, match="--group: wanted groups with rows enough to be told apart, got 60 groups"):
+        raise run(*given, "--group", "years").exception
+
+
+def test_many_groups_are_rows_of_the_table_of_shares(loans, tmp_path):
+    frame = pd.read_csv(tmp_path / "loans.csv")
+    frame["band"] = [f"band {at % 11}" for at in frame.index]
+    many = pd.concat([frame] * 40)
+    many.to_csv(tmp_path / "loans.csv", index=False)
+    given = ["--data", str(tmp_path / "loans.csv"), "--reward", "repaid", "--features", "income", "-p", "top-interval"]
+    words = run(*given, "--group", "band").output
+    assert all(f"share of band {at} " in words for at in range(11))
+
+
 def test_own_table_for_people_under_shares(loans):
     done = run(*loans, "--shares", "0.1", "-p", "fair-learn+group-fair-top-interval", "-p", "top-interval")
     assert done.exit_code == 0, done.output
@@ -83,11 +112,36 @@ def test_registered_world():
 
 
 @pytest.mark.parametrize(
+    ("named", "learner"),
+    [
+        ([], "group-fair-top-interval"),
+        (["-p", "top-interval"], "top-interval"),
+        (["-p", "two-group-top-interval", "--sensitive", "F"], "two-group-top-interval"),
+    ],
+)
+def test_a_policy_of_groups_is_compared_under_the_promise_of_a_file(loans, tmp_path, named, learner):
+    (tmp_path / "p.toml").write_text("[shares]\nF = 0.3\n")
+    by_group = [*loans[:2], *loans[4:], "--promise", str(tmp_path / "p.toml"), *named, "--json", "--rounds", "40"]
+    done = CliRunner().invoke(app, ["simulate", *by_group, *SHORT[2:]])
+    assert done.exit_code == 0, done.exception
+    rows = {row["policy"]: row["promise_kept"] for row in json.loads(done.stdout)["policies"]}
+    assert list(rows) == [learner, f"{learner} under the promise"]
+    assert rows[f"{learner} under the promise"] is True
+
+
+def test_the_learner_of_a_file_of_promises_may_be_one_for_groups(loans, tmp_path):
+    (tmp_path / "p.toml").write_text("learner = 'naive-fair'\n[shares]\nF = 0.3\n")
+    given = ["--promise", str(tmp_path / "p.toml"), "--json", "--rounds", "40", *SHORT[2:]]
+    body = json.loads(CliRunner().invoke(app, ["simulate", *loans[:2], *loans[4:], *given]).stdout)
+    assert [row["policy"] for row in body["policies"]] == ["naive-fair", "naive-fair under the promise"]
+
+
+@pytest.mark.parametrize(
     ("arguments", "match"),
     [
         (["--sensitive", "X"], "sensitive"),
         (["--features", "height"], "height"),
-        (["quotas/bernoulli-arms"], "not both"),
+        (["quotas/bernoulli-arms"], "--data: wanted nothing beside WORLD"),
         (["-p", "ucb1+top-interval"], "takes no learner"),
         (["-p", "two-group-top-interval"], "two-group-top-interval: needs --sensitive GROUP"),
     ],

@@ -92,8 +92,13 @@ def test_what_the_rows_do_not_determine_is_unknown():
     frame = people(1, 60).assign(one=1.0, twice=lambda f: 2 * f["score"], alone=0.0)
     frame.loc[frame.index[frame["sex"] == "F"][0], "alone"] = 1.0
     found = arms_of(frame, sensitive="F", features=["one", "score", "twice", "alone"]).bias().set_index("feature")
-    assert np.isinf(found["high"]).all()
-    assert not np.isinf(found["bias"]).any()
+    unknown = ["one", "twice", "alone"]
+    assert np.isinf(found.loc[unknown, "high"]).all()
+    assert found.loc[unknown, "bias"].isna().all()
+    without = arms_of(frame, sensitive="F", features=["score"]).bias().set_index("feature")
+    known = found.loc[["score", "intercept"]]
+    np.testing.assert_allclose(known["bias"], without["bias"])
+    assert known.loc["intercept", "high"] == pytest.approx(without.loc["intercept", "high"])
 
 
 def test_more_than_two_groups_are_each_compared_with_all_others():
@@ -106,7 +111,24 @@ def test_more_than_two_groups_are_each_compared_with_all_others():
 def test_a_category_that_one_group_lacks_is_named():
     frame = people(1).assign(job=lambda f: np.where((f["sex"] == "M") & (f["rare"] == 1), "carpenter", "baker"))
     (said,) = in_words(arms_of(frame, features=["score", "job"]).bias(), "paid")
-    assert "the rows of F or of M do not tell the effect of job_carpenter; leave that out" in said
+    assert said.startswith("For the average person of the table, paid is ")
+    assert "Left out, as F or M tells no effect: job_carpenter (counted as the first category)." in said
+
+
+def test_groups_that_have_no_category_in_common_are_still_compared():
+    """None of the first category in one group: the last one takes its place there."""
+    frame = people(2).assign(job=lambda f: np.where(f["sex"] == "F", "baker", "cook"))
+    frame.loc[frame.index[::3], "job"] = "tailor"
+    found = arms_of(frame, sensitive="F", features=["score", "job"]).bias()
+    assert np.isfinite(found.iloc[-1][["bias", "low", "high"]].astype(float)).all()
+
+
+def test_a_group_of_one_row_is_known_of_nothing():
+    found = arms_of(people(1, 60).drop_duplicates("sex"), sensitive="F", features=["score"]).bias()
+    assert found["bias"].isna().all()
+    assert in_words(found, "paid") == [
+        "Whether paid differs for the average person cannot be told: F or M has too few rows for so many features."
+    ]
 
 
 def test_bounded_degrees_of_freedom_widen_the_intervals_a_little(monkeypatch):
@@ -150,7 +172,7 @@ def test_many_features_do_not_widen_the_interval_for_the_average_person():
         (-0.26, -0.351, -0.18, "paid is 0.26 lower for F than for M (95 % interval: 0.18 to 0.35 lower)."),
         (0.26, 0.18, 0.351, "paid is 0.26 higher for F than for M (95 % interval: 0.18 to 0.35 higher)."),
         (-0.1, -0.3, 0.1, "0.1 lower for F than for M (95 % interval: 0.3 lower to 0.1 higher, so it may be chance)."),
-        (-0.1, -np.inf, np.inf, "cannot be told: the rows of F or of M do not tell the effect of age; leave that out."),
+        (-0.1, -np.inf, np.inf, "cannot be told: F or M has too few rows for so many features."),
     ],
 )
 def test_the_answer_is_a_sentence(gap, low, high, said):

@@ -3,8 +3,20 @@
 import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from evenhand.cli import app
+from evenhand.errors import EvenhandError
 from evenhand.interventions import CausalModel, Problem
+
+NETWORK = """network n { }
+variable sex { type discrete [2] { f, m }; }
+variable dose { type discrete [2] { 0, 1 }; }
+variable state { type discrete [2] { ill, well }; }
+probability ( sex ) { table 0.5, 0.5; }
+probability ( dose | sex ) { (f) 0.8, 0.2; (m) 0.4, 0.6; }
+probability ( state | dose ) { (0) 0.7, 0.3; (1) 0.1, 0.9; }
+"""
 
 
 def mediated(seed=0, candidates=3, groups=2, direct=True):
@@ -83,3 +95,12 @@ def fitted_to(truth, rows, random):
     declared = {node: pd.Categorical(sample[node], categories=list(states)) for node, states in NODES.items()}
     model = CausalModel.fit(sample.assign(**declared), EDGES)
     return sample, Problem(model, **ASKED, candidates=list(truth.tables))
+
+
+def call(*arguments):
+    """Return what `evenhand recommend` prints."""
+    result = CliRunner().invoke(app, ["recommend", *map(str, arguments)])
+    if isinstance(result.exception, EvenhandError):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.output

@@ -5,23 +5,14 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from evenhand.cli import app
-from evenhand.errors import ArgumentError, EvenhandError
+from evenhand.errors import ArgumentError
 from evenhand.interventions import CSR, CausalModel, Problem, SimulatedTrial
+from tests.interventions.examples import NETWORK, call
 
 WORLD = next(SimulatedTrial.examples()).problem
 GRAPH = "sex -> weight -> dose -> cured, weight -> cured"
 RULES = {"now": None, "high": "high", "mid": "mid"}
-NETWORK = """network n { }
-variable sex { type discrete [2] { f, m }; }
-variable dose { type discrete [2] { 0, 1 }; }
-variable state { type discrete [2] { ill, well }; }
-probability ( sex ) { table 0.5, 0.5; }
-probability ( dose | sex ) { (f) 0.8, 0.2; (m) 0.4, 0.6; }
-probability ( state | dose ) { (0) 0.7, 0.3; (1) 0.1, 0.9; }
-"""
 ASKED = ["model.bif", "--intervene", "dose", "--sensitive", "sex", "--outcome", "state", "--candidates", "c.json",
          "--values", "ill=0,well=1"]  # fmt: skip
 
@@ -32,14 +23,6 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "model.bif").write_text(NETWORK)
     (tmp_path / "c.json").write_text('{"now": null, "same": [[0.5, 0.5], [0.5, 0.5]], "all": "1"}')
     return tmp_path
-
-
-def call(*arguments):
-    result = CliRunner().invoke(app, ["recommend", *arguments])
-    if isinstance(result.exception, EvenhandError):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.output
 
 
 def fitted(rows, seed=1):
@@ -111,15 +94,22 @@ def test_null_in_quotation_marks_is_told_what_to_write(folder, text):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["--slack", "0.1", "--search", "sris"], "--search, --slack: wanted with --budget, the number of trials"),
-        (["--paper"], "--pooled: wanted with --budget"),
-        (["--delta", "0.1"], "--delta: wanted with --edges, over data"),
-        (["--cut", "dose=1"], "--cut: wanted with --edges, over data"),
+        (["--slack", "0.1"], "--slack: wanted --budget or --trial beside it, got nothing"),
+        (["--search", "sris"], "--search: wanted --budget or --trial beside it, got nothing"),
+        (["--paper"], "--pooled: wanted --budget or --trial beside it, got nothing"),
+        (["--delta", "0.1"], "--delta: wanted --edges or --budget or --trial beside it, got nothing"),
+        (["--cut", "dose=1"], "--cut: wanted --edges beside it, got nothing"),
+        (["--seed", "1"], "--seed: wanted --edges or --budget beside it, got nothing"),
     ],
 )
 def test_an_option_that_would_mean_nothing_is_refused(folder, more, words):
     with pytest.raises(ArgumentError, match=words):
         call(*ASKED, "--tolerance", "0.1", *more)
+
+
+def test_a_tolerance_of_zero_is_refused_by_its_value(folder):
+    with pytest.raises(ArgumentError, match="--tolerance: wanted a number > 0, got 0"):
+        call(*ASKED, "--tolerance", "0")
 
 
 def test_what_is_not_decided_is_called_undecided(folder):

@@ -6,8 +6,7 @@ from evenhand.errors import ArgumentError
 from evenhand.experiments.interventions.constraints import LOOSE
 from evenhand.experiments.interventions.instances import instance
 from evenhand.interventions import CSR, CausalModel, OneShot, Problem, SimulatedTrial
-from evenhand.interventions.draws import Draws
-from evenhand.interventions.measures import replay, simulated_searches
+from evenhand.interventions.measures import Draws, replay, simulated_searches
 from evenhand.rng import generator
 from tests.interventions.examples import mediated
 

@@ -259,5 +259,36 @@ def test_trials_of_a_candidate_whose_table_is_unknown_are_planned_for_itself_alo
     model = CausalModel.fit(world.model.sample(300, seed=1), edges)
     problem = Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=[None, *world.tables[:2]])
     costs, everybody = np.array([0.0, 1.0, 1.0]), np.ones(3, bool)
-    together, apart = (problem.program(costs, 0.01, Rows(pooled=True, apart=apart)) for apart in (False, True))
+    together, apart = (problem.program(costs, 0.01, Rows(pooled=True, tested=tested)) for tested in (False, True))
     assert apart.solve(everybody).value <= 0.01 < together.solve(everybody).value
+
+
+def direct(share, fitted):
+    """S -> Y beside V -> Y, as a table of patients may have it; the first candidate is the rule in use."""
+    model = CausalModel.from_tables(
+        {"S": ["f", "m"], "V": [0, 1], "Y": [0, 1]},
+        {"S": [], "V": [], "Y": ["V", "S"]},
+        {"S": [share, 1 - share], "V": [0.7, 0.3], "Y": [[[0.6, 0.4], [0.5, 0.5]], [[0.3, 0.7], [0.2, 0.8]]]},
+    )
+    model = CausalModel.fit(model.sample(500, seed=1), "S -> Y, V -> Y") if fitted else model
+    return Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=[None, [0.2, 0.8], [0.5, 0.5]])
+
+
+def test_where_trials_of_the_rule_in_use_speak_of_it_alone_every_candidate_is_tried():
+    plan = CSR(direct(0.5, fitted=True), tolerance=0.1, budget=6000).ask().plan
+    assert (plan.sum(0) >= plan.sum() / 8).all()
+    costs = {0: 0, 1: 30, 2: 10}
+    plan = CSR(direct(0.5, fitted=False), tolerance=0.1, budget=6000, costs=costs).ask().plan
+    assert 0 < plan.sum(0) @ list(costs.values()) <= plan.sum() * 40 / 3
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+def test_trials_show_the_mean_of_every_group_for_tests_compare_these(fitted):
+    """Trials under do(S = f) say nothing of m where S reaches Y past V; natural ones say little of a rare value of
+    S."""
+    problem = direct(0.05, fitted)
+    plan = CSR(problem, tolerance=0.1, budget=6000).ask().plan
+    expected = plan[0].sum() * problem.cells.prior + plan[1:].sum(1)
+    assert expected.min() > plan.sum() / 4
+    stingy = CSR(direct(0.5, fitted), tolerance=0.1, budget=6000, mean_cost=0.01).ask().plan
+    assert stingy[0].sum() > 0.9 * stingy.sum()

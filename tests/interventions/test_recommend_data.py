@@ -5,14 +5,13 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from evenhand.cli import app
 from evenhand.errors import EvenhandError
 from evenhand.interventions import SimulatedTrial
 from evenhand.saving import state
 from evenhand.studies import Study
 from tests.cli.shell import answer, refused
+from tests.interventions.examples import call
 
 WORLD = next(SimulatedTrial.examples()).problem
 GRAPH = "sex -> age -> dose -> cured, age -> cured"
@@ -34,14 +33,6 @@ def folder(tmp_path, monkeypatch):
     people.to_csv("people.csv", index=False)
     (tmp_path / "rules.json").write_text(json.dumps(RULES))
     return tmp_path
-
-
-def call(*arguments):
-    result = CliRunner().invoke(app, ["recommend", *map(str, arguments)])
-    if isinstance(result.exception, EvenhandError):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.output
 
 
 DATA = ["people.csv", "--edges", GRAPH, "--cut", "age=40", "--intervene", "dose", "--sensitive", "sex",
@@ -67,10 +58,12 @@ def test_a_day_of_an_analyst(folder):
     assert {row["candidate"]: row["verdict"] for row in body["table"]}["high"] == "certified"
     tight = json.loads(call(*DATA, "--tolerance", "0.001", "--seed", "1", "--json"))
     assert tight["status"] in ("none_is_fair", "not_shown")
+    assert tight["candidate"] is None
+    assert all(cause["words"].startswith("No candidate is fair") for cause in tight["sensitivity"])
 
-    free = RULES | {"costs": dict.fromkeys(RULES["candidates"], 0)}  # what runs now speaks of itself alone
-    (folder / "rules.json").write_text(json.dumps(free))
-    call(*ASKED, "--budget", "20000", "--trial", "trial.eh", "--ask", "plan.csv")
+    assert "not shown: nothing was tried yet" in call(
+        *ASKED, "--budget", "20000", "--trial", "trial.eh", "--ask", "plan.csv"
+    )
     kept = state.load(folder / "trial.eh")
     assert kept.problem.model.counts is not None
     world = SimulatedTrial(kept.problem)
@@ -83,6 +76,15 @@ def test_a_day_of_an_analyst(folder):
         kept = state.load(folder / "trial.eh")
     assert "certified: high (confidence 0.95)" in said
     assert "at most 5 ever give a wrong answer" in " ".join(said.split())
+
+
+@pytest.mark.parametrize("options", [[], ["--decimal", ","]])
+def test_a_column_that_is_cut_may_have_decimal_commas(folder, options):
+    people = pd.read_csv("people.csv")
+    said = call(*ASKED, "--seed", "1", "--json")
+    people.assign(age=people["age"] + 0.25).to_csv("people.csv", index=False, sep=";", decimal=",")
+    written = call(*ASKED, "--seed", "1", "--json", *options)
+    assert json.loads(written[written.index("{") :]) == json.loads(said)
 
 
 def test_rows_that_were_never_seen_are_printed(folder):
@@ -118,6 +120,26 @@ def test_logs_of_several_candidates_start_a_trial(folder):
     assert state.load(folder / "trial.eh").told.trials[0].sum(1).tolist() == [400.0, 400.0]
 
 
+def test_a_partial_model_is_completed_by_a_log(folder):
+    """Of what the outcome hangs on nothing is known, so its probabilities are left out of the file."""
+    (folder / "m.bif").write_text(
+        "network m {}variable sex { type discrete [ 2 ] { f, m }; } variable dose { type discrete [ 2 ] { no, yes }; } "
+        "variable cured { type discrete [ 2 ] { no, yes }; } probability ( sex ) { table 0.5, 0.5; }"
+        "probability ( dose ) { table 0.6, 0.4; }"
+    )
+    (folder / "rules.json").write_text(json.dumps({"now": None, "more": [0.2, 0.8]}))
+    asked = ["m.bif", "--intervene", "dose", "--sensitive", "sex", "--outcome", "cured", "--candidates", "rules.json",
+             "--values", "no=0,yes=1", "--tolerance", "0.2"]  # fmt: skip
+    with pytest.raises(EvenhandError, match="wanted tables for cured, got a partial model; or pass --log"):
+        call(*asked)
+    log = pd.DataFrame({"sex": ["f", "m"] * 40, "dose": ["no", "no", "yes", "yes"] * 20, "cured": ["no", "yes"] * 40})
+    log.to_csv("log.csv", index=False)
+    call(*asked, "--budget", "1000", "--trial", "trial.eh", "--log", "log.csv", "--ask", "plan.csv")
+    search = state.load(folder / "trial.eh")
+    assert (search.problem.exact, search.told.trials.sum()) == (False, 80)
+    assert set(pd.read_csv("plan.csv")["candidate"]) <= {"now", "more"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "names"),
     [
@@ -129,15 +151,17 @@ def test_logs_of_several_candidates_start_a_trial(folder):
         ([*ASKED, "--cut", "age=nan"], "--cut: wanted .*ascending"),
         ([*ASKED, "--cut", "sex=3"], "column 'sex', row 1: wanted finite numbers"),
         ([*ASKED, "--smoothing", "0"], "smoothing: wanted a number > 0"),
+        ([*ASKED, "--sensitive", "gender"],
+         "--sensitive: wanted a node of the graph, one of sex,age,dose,cured, got 'gender'; .* add it to --edges"),
         ([*ASKED, "--delta", "0.6"], "--delta: wanted a number > 0 and < 0.5, got 0.6"),
         ([ASKED[0], "--edges", "sex -> height", *ASKED[3:]], "--cut: wanted"),
         ([ASKED[0], "--edges", "sex -> age, age", *ASKED[3:]], "edges: wanted parent -> child"),
         ([ASKED[0], "--edges", f"{GRAPH}, dose <-> cured", *ASKED[3:]], "not shown to be identified"),
         (["absent.csv", *ASKED[1:]], "absent.csv: no such file"),
         ([*ASKED[:-4], "--candidates", "typo.json", "--tolerance", "0.1"], "a state of"),
-        (["model.bif", *ASKED[3:]], "--cut: wanted with --edges, over data, got no --edges"),
+        (["model.bif", *ASKED[3:]], "--cut: wanted --edges beside it, got nothing"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_is_refused_by_name(folder, arguments, names):
     (folder / "typo.json").write_text(json.dumps({**RULES, "candidates": {"now": None, "tiny": "tiny"}}))
     with pytest.raises(EvenhandError, match=names):

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from evenhand.errors import ArgumentError, ClosedTicketError, TableError, TicketError, UnknownTicketError
 from evenhand.interventions import CSR, SRIS, CausalModel, OneShot, Problem, SimulatedTrial, TwoStageCSR
-from evenhand.interventions.draws import Draws
 from evenhand.interventions.frames import evidence_of
+from evenhand.interventions.measures import Draws
 from evenhand.interventions.phases import phase_count, phase_sizes, rounded
 from evenhand.saving import state
 from tests.interventions.examples import mediated, two_attributes
@@ -354,7 +354,8 @@ def test_with_two_attributes_all_are_held_or_none():
         (lambda p: CSR(p, tolerance=0.1, budget=40.5), "budget"),
         (lambda p: OneShot(p, tolerance=0.1, budget=0), "budget"),
         (lambda p: SRIS(p, budget=400, mean_cost=-1), "mean_cost"),
-        (lambda p: SRIS(p, budget=400, costs=[1, 2, 3]), "costs"),
+        (lambda p: SRIS(p, budget=400, costs=[1, 2]), "costs"),
+        (lambda p: SRIS(p, budget=400, costs=[1, 2, 3], mean_cost=0.5), "costs"),
         (lambda p: CSR("problem", tolerance=0.1, budget=400), "problem"),
         (lambda p: SimulatedTrial("problem"), "problem"),
         (lambda p: CSR(p, tolerance=0.1, budget=400).recommend(confidence=1.0), "confidence"),

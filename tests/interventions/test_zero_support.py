@@ -6,8 +6,7 @@ import pytest
 
 from evenhand.errors import ArgumentError, TableError, UnknownTicketError
 from evenhand.interventions import CSR, SRIS, CausalModel, Problem, SimulatedTrial, TwoStageCSR
-from evenhand.interventions.draws import Draws
-from evenhand.interventions.measures import replay, simulated_searches
+from evenhand.interventions.measures import Draws, replay, simulated_searches
 from evenhand.rng import generator
 from tests.interventions.examples import mediated
 from tests.reference import interventions as twin

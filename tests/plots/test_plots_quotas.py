@@ -67,7 +67,8 @@ def test_the_shortfall_shown_is_the_largest_of_any_replication_and_the_limit_is_
     _, axes = figure()
     plots.plot_shortfall(history, ax=axes)
     lines = {line.get_label(): line for line in axes.get_lines()}
-    np.testing.assert_allclose(lines["fair"].get_ydata(), history.worst_shortfall.sel(policy="fair").max("replication"))
+    worst = history.worst_shortfall.sel(policy="fair").max("replication")
+    np.testing.assert_allclose(lines["fair"].get_ydata(), np.floor(worst))
     limits = [line for line in axes.get_lines() if list(line.get_ydata()) == [1.0, 1.0]]
     assert len(limits) == 1
     assert any("above this line the promise is broken" in text.get_text() for text in axes.texts)
@@ -75,11 +76,11 @@ def test_the_shortfall_shown_is_the_largest_of_any_replication_and_the_limit_is_
 
 def test_an_axis_that_is_logarithmic_says_so(history):
     _, axes = figure()
-    assert plots.plot_shortfall(history, ax=axes).get_ylabel() == "plays behind the share (log above 1)"
+    assert plots.plot_shortfall(history, ax=axes).get_ylabel() == "whole plays behind the share (log above 1)"
     assert axes.get_yscale() == "symlog"
     _, axes = figure()
     kept = history.sel(policy=["fair"])
-    assert plots.plot_shortfall(kept, ax=axes).get_ylabel() == "plays behind the share"
+    assert plots.plot_shortfall(kept, ax=axes).get_ylabel() == "whole plays behind the share"
     assert axes.get_yscale() == "linear"
 
 

@@ -288,6 +288,22 @@ def renamed(value):
     return ARMS.index(value) if value in ARMS else value
 
 
+BESIDE = {
+    "fair-ucb": lambda promise: eh.quotas.FairUCB(promise, tolerance=3),
+    "fair-learn": lambda promise: eh.quotas.FairLearn(UCB1(), promise, tolerance=3),
+    "horizon-fair-ucb": lambda promise: eh.quotas.HorizonFairUCB(promise, 10, tolerance=3),
+    "lfg": lambda promise: eh.quotas.LFG(promise, plays=2),
+    "windows of slates": lambda promise: eh.quotas.WindowLearn(UCB1(), promise, plays=2),
+    "windows and caps": lambda promise: eh.quotas.WindowLearn(UCB1(), promise, caps={"b": 0.5}),
+}
+
+
+@pytest.mark.parametrize("made", BESIDE.values(), ids=BESIDE)
+def test_nothing_is_said_to_a_policy_beside_a_promise(made):
+    with pytest.raises(ArgumentError, match=r"(tolerance|plays|caps): wanted nothing beside a promise, which says it"):
+        made(eh.Promise({"a": 0.3, "b": 0.2}))
+
+
 def test_parts_beside_a_promise_are_refused_by_name():
     promise, log = eh.Promise({"a": 0.5, "b": 0.25}), pd.DataFrame({"arm": list("abab")})
     for beside in ({"shares": {"a": 0.5}}, {"tolerance": 1}, {"caps": 0.5}, {"windows": {"a": 3}}):

@@ -136,6 +136,7 @@ REFUSED = [
     ({"shares": A, "offers": 3}, "offers: wanted"),
     ({"shares": A, "offers": ["z"]}, "offers: wanted .* the arms are"),
     ({"shares": A, "offers": ["a", "a"]}, "offers: wanted"),
+    ({"shares": A, "plays": 2, "offers": ["b"]}, "a list of arms of which every offer holds 2, as many as are played"),
     ({"shares": {("a",): 0.5, "b": 0}}, "two or more of the arms"),
     ({"shares": {("a", "a"): 0.5, "b": 0}}, "each once"),
     ({"shares": {("a", "b"): 0.5, ("b", "a"): 0.1}}, "twice"),

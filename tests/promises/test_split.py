@@ -198,6 +198,12 @@ def test_with_a_window_one_round_longer_some_order_breaks_it(window, workers):
         (Promise({"a": "1/2", "b": "1/4"}), 3, "tolerance: wanted at least 2, so that 3 processes can keep 'b at"),
         (Promise({"a": 0.2, "b": 0}, 3, caps={"b": "1/2"}), 4, "cap_tolerance: wanted at least 2, so that 4"),
         (Promise({"a": "1/2", "b": 0}, 3, windows={"b": 3}), 4, "windows: 'b': wanted at least 1 in 5 rounds, which 4"),
+        (Promise({"a": "1/2", "b": "1/3"}, 0.5), 3, "together, got 0.5; or take fewer processes"),
+        (
+            Promise(dict.fromkeys("abc", 0), windows={"a": 4, "b": 4, "c": (2, 8)}, offers="all"),
+            2,
+            "windows: 'a', 'b', 'c': wanted at least 1 in 5, 1 in 5, 2 in 10 rounds, which 2 processes can keep, got",
+        ),
     ],
 )
 def test_what_the_tolerance_cannot_pay_is_refused_with_the_least_that_would_do(promise, workers, words):
@@ -209,6 +215,8 @@ def test_what_the_tolerance_cannot_pay_is_refused_with_the_least_that_would_do(p
 def test_the_least_that_is_named_would_do():
     assert Promise({"a": "1/2", "b": "1/4"}, 2).split(3)[0].tolerance == 0
     assert len(Promise({"a": "1/2", "b": 0}, 3, windows={"b": 5}).split(4)) == 4
+    longer = {"a": 5, "b": 5, "c": (2, 10)}
+    assert len(Promise(dict.fromkeys("abc", 0), windows=longer, offers="all").split(2)) == 2
 
 
 @pytest.mark.parametrize("workers", [0, -1, 2.0, True, "3"])
@@ -218,9 +226,9 @@ def test_what_is_no_number_of_processes_is_refused(workers):
 
 
 def test_one_process_keeps_the_promise_as_it_is():
-    promise = Promise({"a": 0.5, ("b", "c"): 0.25}, 2.5, windows={"b": 9})
-    (alone,) = promise.split(1)
-    assert alone.clauses == promise.clauses
+    for windows in ({"b": 9}, {"b": (2, 12)}):
+        promise = Promise({"a": 0.5, ("b", "c"): 0.25}, 2.5, windows=windows)
+        assert promise.split(1) == [promise]
 
 
 def test_segments_hold_each_by_themselves():

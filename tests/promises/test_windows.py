@@ -170,6 +170,7 @@ def test_online_is_the_loop_and_a_file_goes_on(tmp_path):
         ({"a": 5, "z": 9}, ["a", "b"], "no arm 'z'"),
         ({}, ["a", "b"], "a dict"),
         (7, ["a", "b"], "a dict"),
+        (None, ["a", "b"], "windows: wanted a dict .* got None"),
     ],
 )
 def test_windows_that_cannot_be_kept_are_refused_by_name(windows, arms, words):

@@ -20,7 +20,7 @@ PLAIN = {"a": 0, "b": 0.2, "c": 0}
         ),
         ({"shares": PLAIN, "windows": {"a": 9}, "caps": {"a": 0.5}}, "arm 'a' has a window and a cap, and no rule is"),
         ({"shares": PLAIN, "caps": {"a": 0.5}, "offers": "any"}, "it has 2 plays, more than its cap of 1/2 allows"),
-        ({"shares": PLAIN, "caps": {"a": 0.5}, "offers": ["b"], "plays": 2}, "at least 2 arms without caps, one for"),
+        ({"shares": PLAIN, "caps": {"a": 0.5}, "offers": ["b"], "plays": 2}, "of which every offer holds 2, as many"),
         ({"shares": PLAIN, "caps": {"a": 0.5}, "offers": ["a"]}, "arms without caps, as an arm may be at its cap"),
         ({"shares": {("a", "b"): 1.5, "c": 0}, "plays": 2, "offers": "any"}, "an offer may hold only one of them"),
     ],

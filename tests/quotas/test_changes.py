@@ -336,6 +336,9 @@ def refusals():
     made = lambda **more: DeadlineLearn(UCB1(), {"a": 0.4, "b": 0.3, "c": 0.2}, **more)  # noqa: E731
     gone = made()
     gone.retire("b")
+    together = lambda shares=None, windows=None: DeadlineLearn(  # noqa: E731
+        UCB1(), Promise({"c": 0, "d": 0} | (shares or {}), windows=windows, plays=2, offers="all")
+    )
     return [
         (lambda: made(plays=0), ArgumentError, "plays"),
         (lambda: made(plays=4), ArgumentError, "at most 3"),
@@ -364,10 +367,19 @@ def refusals():
         (lambda: made().change([1, 1, 1]), SharesError, "more than 1"),
         (lambda: made(caps=0.5).change([0.6, 0.1, 0.1]), SharesError, "at least its share"),
         (lambda: made(caps=0.4).retire("a"), SharesError, "a sum of at least 1"),
+        (lambda: together(shares={("a", "b"): "3/2", "c": 0}).retire("b"), SharesError, "at most 1, as no arm is"),
+        (lambda: together(windows={("a", "b"): (2, 3)}).retire("b"), SharesError, "beside which 2 of .* stay on offer"),
         (lambda: made().change(Promise({"a": 0.4, "b": 0.3})), ArgumentError, "a promise of the arms on offer"),
         (lambda: gone.change(Promise({"a": 0.4, "b": 0, "c": 0})), ArgumentError, "a promise of the arms on offer"),
         (lambda: made().change(Promise({"a": 0.4, "b": 0, "c": 0}, plays=2)), ArgumentError, "1 a round, as before"),
     ]
+
+
+def test_offers_may_be_any_when_fewer_arms_than_are_played_are_left_of_those_that_always_are():
+    policy = DeadlineLearn(UCB1(), Promise({"a": 0.2, "b": 0.2, "c": 0, "d": 0}, plays=2, offers=["a", "b"]))
+    policy.retire("a")
+    assert policy.promise.offers == "any"
+    assert policy.ask(available=["c", "d"]).arms == ("c", "d")
 
 
 @pytest.mark.parametrize("number", range(len(refusals())))

@@ -1,6 +1,7 @@
 """The promise N_i(t) >= floor(r_i t) - alpha: for every learner, at every round, in exact fractions."""
 
 import math
+import warnings
 from fractions import Fraction as F
 from functools import lru_cache
 
@@ -169,6 +170,24 @@ def test_an_arm_owed_nothing_beside_full_shares_is_announced():
     with pytest.warns(UserWarning, match=r"sum to 1 exactly and arm 'c' has share 0.*at most 2 times"):
         policy = DeadlineLearn(Stubborn(2), {"a": "1/2", "b": "1/2", "c": 0}, 1.0)
     assert kept_throughout(policy, 400)[2] == 2
+
+
+@pytest.mark.parametrize(
+    ("shares", "plays", "never"),
+    [
+        ({"a": 0, "b": 0, ("a", "b"): 1, "c": 0}, 1, "c"),
+        ({"a": 1, "b": 0, ("a", "b"): 1}, 1, "b"),
+        ({"a": 1, "b": 1, "c": 0}, 2, "c"),
+        ({"a": "1/2", "b": 0, ("a", "b"): 1}, 1, None),
+        ({"a": "1/2", "b": "1/2", "c": 0}, 2, None),
+    ],
+)
+def test_an_arm_that_sets_or_slates_leave_no_room_for_is_announced(shares, plays, never):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        DeadlineLearn(Stubborn(2), Promise(shares, plays=plays))
+    expected = [f"the shares sum to {plays} exactly and arm {never!r} has share 0: it will be played at most 0"]
+    assert [str(one.message)[: len(expected[0])] for one in said] == (expected if never else [])
 
 
 @settings(max_examples=many(40))

@@ -112,7 +112,8 @@ class Versions:
             return bool(set(clause.members) & set(self.live))
 
         if not isinstance(self.offers, str):
-            self.offers = tuple(other for other in self.offers if other != arm) or "any"
+            stay = tuple(other for other in self.offers if other != arm)
+            self.offers = stay if len(stay) >= self.plays else "any"
         self.clauses = [clause for clause in self.clauses if goes_on(clause)]
         self.parts = {s: [(c, books) for c, books in part if goes_on(c)] for s, part in self.parts.items()}
 

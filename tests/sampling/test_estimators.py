@@ -24,7 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 from evenhand.errors import ArgumentError, ExhaustedError, StateFileError
 from evenhand.registry import register
 from evenhand.sampling import Certification, EstimatorModel, OptimisticSampler, SyntheticModel1, UniformSampler
-from evenhand.sampling.models.recipes import made, recipe
+from evenhand.saving.objects import rebuilt, recipe
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Study
 
@@ -195,30 +195,33 @@ def test_searches_and_stacks_are_described_and_made_again():
         StackingClassifier([("a", GaussianNB())], LogisticRegression(), cv=2),
         CalibratedClassifierCV(GaussianNB(), method="isotonic"),
     ):
-        again = made(recipe(estimator))
+        again = rebuilt(recipe(estimator))
         assert repr(again) == repr(estimator)
         assert again is not estimator
 
 
 @pytest.mark.parametrize(
-    "described",
+    "node",
     [
-        {"class": "os:system", "arguments": {}},
-        {"class": "sklearn.datasets._base:urlretrieve", "arguments": {}},
-        {"class": "sklearn.datasets._openml:urlopen", "arguments": {"url": "http://localhost"}},
-        {"class": "sklearn.utils._bunch:Bunch", "arguments": {}},
-        {"class": "sklearn.tree:Absent", "arguments": {}},
+        {"made": "os:system", "arguments": {}},
+        {"made": "sklearn.datasets._base:urlretrieve", "arguments": {}},
+        {"made": "sklearn.datasets._openml:urlopen", "arguments": {"url": "http://localhost"}},
+        {"made": "sklearn.utils._bunch:Bunch", "arguments": {}},
+        {"made": "sklearn.tree:Absent", "arguments": {}},
+        {"new": "sklearn.tree._classes:DecisionTreeClassifier", "arguments": {}},
+        {"new": "skorch.classifier:NeuralNetClassifier", "arguments": {}},
         {"ufunc": "load"},
-        {"numpy": "fromfile"},
-        {"builtin": "eval"},
-        {"type": "os:system"},
-        {"type": "torch.hub:load"},
-        {"type": "torch.optim.adam:Absent"},
+        {"number": "fromfile"},
+        {"registered": "os:system"},
+        {"class": "builtins:eval"},
+        {"class": "os:system"},
+        {"class": "torch.hub:load"},
+        {"class": "torch.optim.adam:Absent"},
     ],
 )
-def test_nothing_but_estimators_is_made_from_data(described):
+def test_nothing_but_estimators_is_made_from_data(node):
     with pytest.raises(StateFileError):
-        made(described)
+        rebuilt({"root": {"at": 0}, "nodes": [node]})
 
 
 def test_a_certification_of_a_classifier_is_saved_with_what_trained_it():

@@ -78,7 +78,7 @@ def test_absent_files_are_named(tmp_path, monkeypatch):
 
 
 def picture_task(seed):
-    from evenhand.experiments.sampling.image_tasks import Task
+    from evenhand.experiments.sampling.images import Task
 
     rng = np.random.default_rng(seed)
     y, group = rng.integers(0, 2, 240), rng.choice(["u", "v"], 240)
@@ -161,4 +161,4 @@ def test_evenhand_sample(tmp_path):
     refused = CliRunner().invoke(app, [*arguments, "--scheme", "best", "--out", str(tmp_path)])
     assert "--scheme: wanted one of" in str(refused.exception)
     refused = CliRunner().invoke(app, [*arguments, "--costs", "n=cheap,s=1", "--out", str(tmp_path)])
-    assert "--costs n: wanted a number" in str(refused.exception)
+    assert "--costs, n: wanted a number" in str(refused.exception)

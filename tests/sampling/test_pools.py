@@ -243,7 +243,7 @@ def test_whole_numbers_written_as_fractions_are_whole_numbers():
 def test_dates_are_no_categories(times):
     frame = pd.DataFrame({"g": ["a", "b"] * 3, "y": [0, 1, 1] * 2, "when": times})
     with pytest.raises(
-        TableError, match=r"column 'when': wanted numbers or categories, .* or leave it out of features="
+        TableError, match=r"column 'when': wanted numbers or categories, .* or name features= without it"
     ):
         TablePool(frame, group="g", label="y")
     assert TablePool(frame.assign(x=1), group="g", label="y", features=["x"]).X.shape == (6, 1)

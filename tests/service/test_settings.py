@@ -75,7 +75,7 @@ def test_every_setting_is_an_option_and_an_argument():
 
     from evenhand.cli.studies.serve import serve
 
-    assert set(KINDS) == set(inspect.signature(serve).parameters) - {"settings"}
+    assert set(KINDS) == set(inspect.signature(serve).parameters) - {"context", "settings"}
     assert set(KINDS) == set(inspect.signature(run.serve).parameters)
 
 

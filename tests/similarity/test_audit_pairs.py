@@ -1,5 +1,6 @@
 """A person audits at the terminal, and from a file."""
 
+import json
 import re
 from pathlib import Path
 
@@ -221,7 +222,7 @@ def test_answers_without_a_gap_are_read_with_the_one_that_is_assumed(people, jud
 @pytest.mark.parametrize(
     ("row", "more", "says"),
     [
-        ("1,2,unfair", [], "--gap: wanted a number beside --read, and only there, got nothing; 0.2 asks whether"),
+        ("1,2,unfair", [], "--gap: wanted a number beside --read, got nothing; 0.2 asks whether"),
         ("1,2,unfair", ["--gap", 0], "--gap: wanted a number > 0"),
         ("1,2,fair", ["--gap", 0.2], "judged.csv: column 'answer', row 2: wanted unfair or acceptable, got 'fair'"),
         ("0,2,unfair", ["--gap", 0.2], "column 'one', row 2: wanted a row of the people, from 1 to 5, got 0"),
@@ -236,5 +237,20 @@ def test_an_answer_in_a_file_that_cannot_be_is_refused_and_none_is_taken(people,
     assert not Path("pairs.evenhand").exists()
 
 
+def test_answers_that_are_read_are_told_as_json(people, judged):
+    done = audit(people, [], "--read", judged("1,2,unfair", "1,2,acceptable"), "--gap", 0.2, "--json")
+    body = json.loads(done.stdout)
+    assert body["answers"] == 2
+    assert ["no metric agrees with all verdicts" in note for note in body["notes"]] == [True]
+
+
+def test_how_many_people_answer_is_not_changed_on_the_way(people):
+    assert audit(people, ["q"], "--auditors", 2).exit_code == 0
+    assert eh.load("pairs.evenhand").auditors == 2
+    assert audit(people, ["q"]).exit_code == 0
+    refused = str(audit(people, ["q"], "--auditors", 3).exception)
+    assert "--auditors: wanted 2 as in pairs.evenhand, got 3" in refused
+
+
 def test_a_gap_without_a_file_is_refused(people):
-    assert "--gap: wanted a number beside --read, and only there" in str(audit(people, [], "--gap", 0.2).exception)
+    assert "--gap: wanted --read beside it, got nothing" in str(audit(people, [], "--gap", 0.2).exception)

@@ -55,6 +55,13 @@ def test_nobody_is_treated_more_differently_than_the_judge_allows_and_no_chances
     assert found.mean == pytest.approx(best.probabilities @ REWARDS / 6, abs=1e-6)
 
 
+@pytest.mark.parametrize(("rewards", "places"), [(None, 40), (np.ones(40), 6)], ids=["a place for all", "all alike"])
+def test_no_pair_holds_the_mean_back_where_nothing_can_be_gained(rewards, places):
+    found = judged(12).chances(PEOPLE, rewards, places=places)
+    assert found.mean == pytest.approx(found.best)
+    assert found.unknown.empty
+
+
 def test_the_unknown_pairs_are_those_that_hold_the_mean_back():
     queue = judged(12)
     found = queue.chances(places=6)

@@ -26,7 +26,8 @@ def of_shares(promise, arms):
     for round, arm in enumerate(arms, 1):
         pulls[arm] += 1
         total += sum(n < owed for n, owed in zip(pulls, promise.owed(round), strict=True))
-        total += sum(n > most for n, most in zip(pulls, promise.most(round), strict=True))
+        caps = zip(pulls, promise.caps or (), strict=False)
+        total += sum(n > math.ceil(cap * round) + promise.cap_tolerance for n, cap in caps if cap is not None)
         for members, share in promise.sets:
             together = sum(pulls[ARMS.index(member)] for member in members)
             total += together < math.floor(share * round) - promise.slack

@@ -152,7 +152,7 @@ def test_what_is_no_mark_is_refused(study, since):
 def test_a_damaged_mark_is_refused(study):
     mark = bytearray(study.verify().mark)
     mark[40] ^= 1
-    with pytest.raises(ArgumentError, match="since: wanted the mark of an earlier verification, as bytes"):
+    with pytest.raises(ArgumentError, match="verification, got 'no mark, or a damaged one'"):
         study.verify(since=bytes(mark))
 
 

@@ -223,7 +223,7 @@ LEARN = {"policy": "quotas/fair-learn", "shares": [0.1, 0.1]}
             ArgumentError,
             "problem.candidates: wanted an object",
         ),
-        ({**CSR, "problem": {**PROBLEM, "outcome": ["cured"]}}, ArgumentError, "outcome: wanted a node of the model"),
+        ({**CSR, "problem": {**PROBLEM, "outcome": ["cured"]}}, ArgumentError, "outcome: wanted a node of the graph"),
         (
             {**CSR, "problem": {**PROBLEM, "candidates": {str(i): None for i in range(101)}}},
             ArgumentError,

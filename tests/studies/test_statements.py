@@ -5,9 +5,12 @@ import json
 
 import pytest
 from sqlalchemy import event
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.dialects.postgresql import psycopg
 
 import evenhand as eh
 from evenhand.studies import Operation, Study
+from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.log import ALL, SOME
 from evenhand.studies.store.schema import EVENTS
 
@@ -105,6 +108,13 @@ def test_a_server_finds_the_entries_of_a_ticket_by_their_index(database):
         scans = [node for node in nodes(plan[0]["Plan"]) if node.get("Relation Name") == "events"]
         assert scans, statement
         assert all("ticket" in json.dumps(nodes_below(node)) for node in scans), (statement, plan)
+
+
+@pytest.mark.parametrize("dialect", [sqlite.pysqlite.dialect(), psycopg.dialect()], ids=lambda dialect: dialect.name)
+def test_the_driver_returns_entries_as_they_were_written(dialect):
+    """The log takes rows from the driver, so no column of an entry may need a conversion of SQLAlchemy's."""
+    kinds = (EVENTS.c[name].type.dialect_impl(dialect) for name in Entry._fields)
+    assert not any(kind.result_processor(dialect, None) for kind in kinds)
 
 
 def nodes(plan):

@@ -144,7 +144,7 @@ export class Study {
       routes.POST("/studies/{name}/change", { ...init, ...given }),
     );
     return new Map(
-      sent.dropped.map((row) => [row.segment == null ? row.label : [row.segment, row.label].flat(), row.pulls]),
+      sent.dropped.map((row) => [row.segment == null ? row.label : [row.segment, row.label].flat(), row.plays]),
     );
   }
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -94,7 +93,7 @@ class Played(NamedTuple):
     def at_worst(self, clause: Clause) -> tuple[int, int]:
         """Return the plays and the clock of the prefix in which a floor or a cap has its least balance."""
         plays = np.arange(len(self.ticks) + 1)
-        capped, rate = clause.kind == "cap", _rate(clause)
+        capped, rate = clause.kind == "cap", clause.share
         # A floor is behind most before a play or at the end, a cap ahead most after a play or before the first round.
         clocks = np.concatenate([[0], self.ticks + 1] if capped else [self.ticks, [self.clock]])
         balance = plays * rate.denominator - clocks * rate.numerator  # below 2**30 times the rounds
@@ -115,11 +114,12 @@ def judge_all_orders(owed: AuditedPromise, logs: Sequence[tuple[Rounds, tuple[La
 
     check_kinds(owed.promise.clauses)
     known, rows = places(owed.promise.arms), []
-    for segment in in_natural_order(distinct(name for _, names in logs for name in names)) or [None]:
-        inside = [Inside(log, _rounds_of(segment, log, names)) for log, names in logs]
-        for clause in (term.clause for term in owed.terms):
-            mine = [known[arm] for arm in clause.arms]
-            each = [log.played(mine) for log in inside]
+    segments = in_natural_order(distinct(name for _, names in logs for name in names)) or [None]
+    inside = {one: [Inside(log, _rounds_of(one, log, names)) for log, names in logs] for one in segments}
+    for clause in (term.clause for term in owed.terms):
+        mine = [known[arm] for arm in clause.arms]
+        for segment in segments:
+            each = [log.played(mine) for log in inside[segment]]
             plays = sum(len(log.ticks) for log in each)
             rows.append(row_of(clause, segment) | {"plays": plays, "broken_by": _broken_by(clause, each)})
     table, rounds = pd.DataFrame(rows), tuple(log.size for log, _ in logs)
@@ -149,8 +149,3 @@ def _broken_by(clause: Clause, logs: Sequence[Played]) -> int:
 def _joined(some: list[int], more: list[int]) -> list[int]:
     """Return the longest stretches of two logs together that hold 0, 1, ... plays."""
     return [int(np.add(some[: held + 1], more[held::-1]).max()) for held in range(len(some))]
-
-
-def _rate(clause: Clause) -> Fraction:
-    assert isinstance(clause.rate, Fraction)
-    return clause.rate

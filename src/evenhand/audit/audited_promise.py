@@ -118,7 +118,8 @@ def check_constant(shares: Any) -> None:
     parts = shares.values() if isinstance(shares, Mapping) else ()
     if hasattr(shares, "columns") or any(isinstance(part, Mapping) for part in parts):
         what = "shares that stay as they are, where files or several logs are audited"
-        raise SharesError(wanted("shares", what, shares, "read one log with pandas"))
+        mend = "audit the logs one by one, each read into a table"
+        raise SharesError(wanted("shares", what, "a share that changes", mend))
 
 
 def check_named(given: Mapping[str, Any], kinds: Sequence[Label], rest: Rest) -> None:

@@ -11,6 +11,7 @@ result from adding two successes and two failures", The American Statistician 54
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ import numpy as np
 
 from evenhand.arguments import real, whole
 from evenhand.audit.gaps import WITHIN, Gap, wealth_of
-from evenhand.data.groupings import Grouping, least_rows
+from evenhand.data.groupings import Grouping, groups_in, least_rows
 from evenhand.data.tables import column, in_natural_order, numbers, places_in
 from evenhand.display.html import Card, Shown, Table
 from evenhand.errors import TableError, wanted
@@ -95,8 +96,9 @@ class Parity(Shown):
 
 
 def parity(
-    frame: pd.DataFrame, *, group: str, value: str, level: float = 0.95, tolerance: float = 0.0, within: int = WITHIN
-) -> Parity:
+    frame: pd.DataFrame, *, group: str | Sequence[str], value: str, level: float = 0.95, tolerance: float = 0.0,
+    within: int = WITHIN,
+) -> Parity:  # fmt: skip
     """Test whether groups have the same mean of a value, after every row.
 
     While they do, the test rejects with a probability of at most 1 - level, however often it is looked at and whenever
@@ -106,7 +108,8 @@ def parity(
     Parameters
     ----------
     frame : the log, a row an outcome, in the order in which they came.
-    group, value : names of columns; values are numbers in [0, 1], such as rewards, or 0 and 1 for selected or not.
+    group : the column of the groups, or several columns, whose combinations are the groups ("F & old").
+    value : the column that is compared, numbers in [0, 1], such as rewards, or 0 and 1 for selected or not.
     level : the probability with which groups that are alike are never said to differ.
     tolerance : by how much means may differ.
     within : how many rows apart the rows of a pair may lie; a longer span finds more pairs, and is wrong where means
@@ -134,10 +137,11 @@ def parity(
     within = whole("within", within, low=1)
     frame = as_pandas(frame)
     values = numbers(frame, value, low=0.0, high=1.0)
-    labels = column(frame, group)
-    names = in_natural_order(labels.tolist())
+    columns: list[Any] = list(group) if isinstance(group, (list, tuple)) else [group]
+    labels = column(frame, columns[0]) if len(columns) == 1 else groups_in(frame, columns)
+    names, grouped = in_natural_order(labels.tolist()), ", ".join(map(repr, columns))
     if len(names) < 2:
-        raise TableError(wanted(f"column {group!r}", "at least two groups", names[0]))
+        raise TableError(wanted(f"column {grouped}", "at least two groups", names[0]))
     codes = places_in(labels, names)
     sizes = np.bincount(codes)
     parts = np.split(np.argsort(codes, kind="stable"), np.cumsum(sizes)[:-1])
@@ -152,7 +156,9 @@ def parity(
     in_runs = (thin < FEW) & (np.minimum(sizes, len(values) - sizes) >= least_rows(len(gaps), 1 - level))
     known = Grouping(names, sizes, (table["high"] - table["low"]).to_numpy() < WIDE)
     few = known._replace(judged=known.judged | in_runs)
-    notes = few.note(f"groups of {group!r}", "have too few rows to be compared closely")
+    notes = few.note(f"groups of {grouped}", "have too few rows to be compared closely")
+    if notes and len(gaps) > 1:
+        notes += (f"All {len(gaps)} intervals hold together; without the rows of small groups others are narrower.",)
     if in_runs.any():
         least = int(np.where(in_runs, thin, np.inf).argmin())
         notes = (_in_runs(names[least], 2 * int(table["pairs"][least]), usual[least]), *notes)
@@ -203,7 +209,7 @@ def _once(codes: Ints, values: Floats, error: float) -> dict[str, Any]:
     half *= np.sqrt(variances.sum(axis=0))
     middle = middles[0] - middles[1]
     found = {"rows": rows[0].astype(np.int64), "mean": means[0], "difference": means[0] - means[1]}
-    return found | {"once_low": middle - half, "once_high": middle + half}
+    return found | {"once_low": np.maximum(middle - half, -1.0), "once_high": np.minimum(middle + half, 1.0)}
 
 
 def _table(names: list[Label], once: dict[str, Any], gaps: list[Gap], error: float) -> pd.DataFrame:

@@ -26,7 +26,7 @@ __all__ = ["app", "main"]
 app = typer.Typer(
     name="evenhand",
     cls=Commands,
-    help="Software that decides fairly while it learns.",
+    help="Fair sequential decisions: bandits with guarantees.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
@@ -41,7 +41,7 @@ def options(
     version: bool = typer.Option(False, "--version", help="Show the version and exit."),
     json: JSON = False,
 ) -> None:
-    """Software that decides fairly while it learns."""
+    """Fair sequential decisions: bandits with guarantees."""
     if version:
         typer.echo(__version__)
         raise typer.Exit

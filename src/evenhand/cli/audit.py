@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli.options import JSON, with_options_of
+from evenhand.cli.output import as_json, cell, draw, folder, number, records, say, say_notes
+from evenhand.errors import ArgumentError, SharesError, wanted
 
 if TYPE_CHECKING:
     from evenhand.audit.apart import ApartAudit
@@ -88,19 +90,10 @@ def _audited(
     told["--promise"] = {arm: 0 for clause in (stated.clauses if stated else ()) for arm in clause.arms}
     check_named(told, kinds, "owed" if shares and named is None else "free")
     finding: Any = quotas.audit(
-        **given_logs,
-        arm=arm,
+        **given_logs, arm=arm, tolerance=tolerance, order=order or None, caps=caps, cap_tolerance=cap_tolerance,
         shares=(shares or None if changing is None else changing) if named is None else _with_every_arm(named, kinds),
-        tolerance=tolerance,
-        order=order or None,
-        caps=caps,
-        cap_tolerance=cap_tolerance,
-        windows=bounds,
-        promise=stated,
-        segment=segment or None,
-        available=available or None,
-        round=round or None,
-    )
+        windows=bounds, promise=stated, segment=segment or None, available=available or None, round=round or None,
+    )  # fmt: skip
     return finding, given_logs.get("frame")
 
 
@@ -124,8 +117,6 @@ def audit(
 ) -> None:
     """Check a decision log against promised shares, caps and windows. Exit code 1 when one was broken, 2 when most rows
     lie in segments that are too short to break one."""
-    from evenhand.cli.output import say_notes
-
     (finding, _), given = audited(), audited.keywords
     if len(given["log"]) > 1:
         _show_apart(finding, given["log"], out, json)
@@ -148,17 +139,15 @@ def _written_apart(logs: list[Path], arm: str, texts: list[str], named: Any) -> 
     from evenhand.audit.decision_log import read_plays
     from evenhand.cli.reading.tables import read_table
     from evenhand.data.tables import in_natural_order
-    from evenhand.errors import ArgumentError, wanted
     from evenhand.protocol import distinct
 
-    if len({*logs}) < len(logs):
+    if len({log.resolve() for log in logs}) < len(logs):
         raise ArgumentError(wanted("LOG...", "each log once", " ".join(map(str, logs))))
     frames = [read_table(log, text=texts) for log in logs]
     return frames, in_natural_order(distinct(kind for one in frames for kind in read_plays(one, arm, named).kinds))
 
 
 def _show_apart(finding: ApartAudit, logs: list[Path], out: Path | None, json: bool) -> None:
-    from evenhand.cli.output import as_json, folder, records, say, say_notes
     from evenhand.data.csv_files import write_csv
 
     if out is not None:
@@ -176,7 +165,6 @@ def _show_apart(finding: ApartAudit, logs: list[Path], out: Path | None, json: b
 
 def _with_every_arm(named: dict[str, Any], kinds: Any) -> dict[Any, Any]:
     """Return the shares by the arms' labels in the log, 0 for those that are not named."""
-    from evenhand.errors import SharesError
     from evenhand.labels import by_label
     from evenhand.protocol import find_label, places
 
@@ -188,7 +176,6 @@ def _with_every_arm(named: dict[str, Any], kinds: Any) -> dict[Any, Any]:
 def _write(finding: Audit, out: Path, several: bool) -> None:
     from functools import partial
 
-    from evenhand.cli.output import draw, folder
     from evenhand.data.csv_files import write_csv
     from evenhand.plots import plot_audit
 
@@ -201,8 +188,6 @@ def _write(finding: Audit, out: Path, several: bool) -> None:
 
 
 def _print_json(finding: Audit, several: bool) -> None:
-    from evenhand.cli.output import as_json
-
     names = ("kept", "enough", "rounds", "worst_shortfall", "worst_arm", "worst_round", "rounds_in_violation")
     body = {name: getattr(finding, name) for name in (*names, "first_violation", "never_seen")}
     body["first_breach"] = None if finding.first_breach is None else str(finding.first_breach)
@@ -212,7 +197,6 @@ def _print_json(finding: Audit, several: bool) -> None:
 
 def _say(finding: Audit, log: Path, unit: str, segments: bool, several: bool) -> None:
     from evenhand.audit.findings import when_broken
-    from evenhand.cli.output import cell, records, say
 
     title = f"{log}: {finding.rounds:,} decisions"
     if segments:
@@ -245,7 +229,6 @@ def _say(finding: Audit, log: Path, unit: str, segments: bool, several: bool) ->
 def promised_rows(finding: Audit, unit: str, segments: bool) -> list[dict[str, Any]]:
     """Return a row for each promise: to whom, how much, what they had of the decisions, and when it was broken."""
     from evenhand.audit.findings import when_broken
-    from evenhand.cli.output import number
     from evenhand.promises.clause import AT_MOST
 
     arms, found = finding.arms.set_index("arm"), []

@@ -8,13 +8,14 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.options import JSON
+from evenhand.cli.output import as_json, records, say, say_notes
 
 
 def audit_parity(
     log: Annotated[
         Path, typer.Argument(help="The log, one row per outcome, in order: CSV, Parquet, Arrow or JSON lines, or -.")
     ],
-    group: Annotated[str, typer.Option(help="The column with the group of each row.")] = "group",
+    group: Annotated[str, typer.Option(help="The column with the group of each row, or several: sex,race.")] = "group",
     value: Annotated[str, typer.Option(help="The column compared: a reward in [0, 1], or 1 for selected.")] = "reward",
     level: Annotated[
         float, typer.Option(help="The probability with which equal groups are never said to differ.")
@@ -26,11 +27,12 @@ def audit_parity(
     """Test whether groups have the same mean, in one look and in any number of looks. Exit code 1 when any number of
     looks would show that they differ, 2 when too few rows can be compared for that, as of too many groups."""
     from evenhand.audit import parity
-    from evenhand.cli.output import as_json, records, say, say_notes
+    from evenhand.cli.reading.inputs import names_of
     from evenhand.cli.reading.tables import read_table
 
-    frame = read_table(log, text=[group])
-    found = parity(frame, group=group, value=value, level=level, tolerance=tolerance, within=within)
+    groups = names_of(group)
+    frame = read_table(log, text=groups)
+    found = parity(frame, group=groups, value=value, level=level, tolerance=tolerance, within=within)
     if json:
         as_json(vars(found) | {"groups": found.groups.to_dict("records")}, found)
     else:

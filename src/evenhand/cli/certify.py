@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from evenhand.cli.options import EMPTY, JSON
+from evenhand.cli.output import as_json, records, say
+from evenhand.errors import ArgumentError, wanted
 
 if TYPE_CHECKING:
-    from evenhand.sampling import ArrayPool, Certification, TablePool
+    from evenhand.sampling import ArrayPool, Certification, Sampler, TablePool
+
+UNTOLD = "Whether the collection has seen these rows cannot be told: rows of so few features are all alike."
 
 
 def certify(
@@ -23,19 +27,15 @@ def certify(
 ) -> None:
     """Certify that the risk of every group is at most a limit, on rows that the collection has not seen.
 
-    Exit code 1 unless it is certified.
+    Exit code 1 when it is refuted, 2 when too few rows are there to tell.
     """
-    from evenhand import load
-    from evenhand.cli.output import as_json, records, say
-    from evenhand.errors import ArgumentError, wanted
+    from evenhand.display.html import notes_of
     from evenhand.sampling import Certification
 
-    if not (folder / "pool.evenhand").is_file():
-        raise ArgumentError(wanted("folder", "the folder that `evenhand sample` wrote, its --out", str(folder)))
-    sampler, model, pool = (load(folder / f"{name}.evenhand") for name in ("sampler", "model", "pool"))
-    loss = "zero_one" if sampler.loss == "log" else sampler.loss
+    sampler, model, pool = _collected(folder)
+    loss = "zero_one" if sampler.loss == "log" else str(sampler.loss)
     check = Certification(pool.groups, model, threshold=threshold, delta=delta, batch=10, loss=loss)
-    rows = pool if fresh is None else _rows_in(fresh, pool, empty)
+    rows, untold = (pool, []) if fresh is None else _rows_in(fresh, pool, empty)
     for group in set(pool.groups).difference(rows.groups):
         check.retire(group)
     while check.verdict == "undecided":
@@ -43,35 +43,66 @@ def certify(
         check.tell(draw, *rows.respond(draw))
     risks = check.risks.reset_index().to_dict("records")
     if json:
-        as_json({"verdict": check.verdict, "at_most": threshold, "groups": risks}, check)
+        notes = [*notes_of(check), *untold]
+        as_json({"verdict": check.verdict, "at_most": threshold, "groups": risks, "notes": notes})
     else:
         records(f"Risks on {check.counts.sum():,} rows that the collection has not seen", risks)
-        say(_in_words(check))
+        say("\n".join([_in_words(check), *(f"- {note}" for note in untold)]))
     if check.verdict != "certified":
-        raise typer.Exit(1)
+        raise typer.Exit(2 if check.verdict == "not_shown" else 1)
 
 
-def _rows_in(path: Path, pool: TablePool, empty: str) -> ArrayPool:
-    """Return the rows of a table; they may not be those of the collection.
+def _collected(folder: Path) -> tuple[Sampler, Any, TablePool]:
+    """Return what `evenhand sample` saved: the sampler, its final model and the pool.
 
     Raises
     ------
     ArgumentError
-        If the table is the pool, or holds the rows that were drawn.
+        If the folder holds no collection.
     """
-    import numpy as np
+    from evenhand import load
+    from evenhand.cli.sample import COLLECTION
+
+    saved = load(folder / COLLECTION) if (folder / COLLECTION).is_file() else None
+    if not isinstance(saved, dict) or set(saved) != {"sampler", "model", "pool"}:
+        raise ArgumentError(wanted("folder", "the folder that `evenhand sample` wrote, its --out", str(folder)))
+    return saved["sampler"], saved["model"], saved["pool"]
+
+
+def _rows_in(path: Path, pool: TablePool, empty: str) -> tuple[ArrayPool, list[str]]:
+    """Return the rows of a table, which may not be those of the pool, and what cannot be told of them.
+
+    Rows of few features come twice by chance: a new row stands in the pool as often as a row of the pool comes there
+    again (Good and Turing), or half as often again.
+
+    Raises
+    ------
+    ArgumentError
+        If more rows of the table stand in the pool than chance explains.
+    """
+    from collections import Counter
 
     from evenhand.cli.sample import labelled_rows
-    from evenhand.errors import ArgumentError, wanted
     from evenhand.sampling import ArrayPool
 
     features = list(pool.features.encoder.columns)
     frame = labelled_rows(path, pool.group_columns, pool.label_column, features, empty, f"--fresh {path}")
-    (X, y, group), known = pool.held_out(frame), np.asarray(pool.X)
-    if any(np.array_equal(X, seen) for seen in (known, known[pool.chosen])):
+    X, y, group = pool.held_out(frame)
+    rows, known = ArrayPool(X, y, group=group), Counter(_as_values(pool))
+    n, seen = len(y), sum(row in known for row in _as_values(rows))
+    chance = 1 - sum(times == 1 for times in known.values()) / len(pool.y)
+    most = chance + (1 - chance) * max(0.01, chance / 2) + 4 * (chance * (1 - chance) / n) ** 0.5
+    if seen > n * most:
         mend = "leave --fresh out to use what the pool has left"
-        raise ArgumentError(wanted("--fresh", "rows that the collection has not seen", str(path), mend))
-    return ArrayPool(X, y, group=group)
+        got = f"{seen} of {n} rows of {path} that stand in the pool"
+        raise ArgumentError(wanted("--fresh", "rows that the collection has not seen", got, mend))
+    return rows, [UNTOLD] if most >= 1 else []
+
+
+def _as_values(rows: ArrayPool) -> list[Any]:
+    """Return each row, with its label and its group, as one value."""
+    labels = [rows.groups[z] for z in rows.group]
+    return list(zip((x.tobytes() for x in rows.X + 0.0), rows.y.tolist(), labels, strict=True))
 
 
 def _in_words(check: Certification) -> str:

@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.options import JSON
+from evenhand.cli.output import as_json, table
+from evenhand.errors import ContractError
 
 
 def check(
@@ -19,8 +21,6 @@ def check(
     """Run the contract over a registered policy or world; exit code 1 if one breaks it."""
     from evenhand import registry
     from evenhand.checks import check_registered
-    from evenhand.cli.output import as_json, table
-    from evenhand.errors import ContractError
 
     named = [e.name for e in registry.entries(prefix=name)] if name.endswith("/") else [registry.get(name).name]
     rows: list[tuple[str, str, str]] = []

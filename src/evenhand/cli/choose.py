@@ -7,7 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli.options import JSON
+from evenhand.cli.options import JSON, STUDY, is_store
+from evenhand.cli.output import as_json, number, records, say, say_notes
+from evenhand.errors import ArgumentError, wanted
 
 SHOWN = 5
 """Pairs that are shown."""
@@ -20,6 +22,7 @@ def choose(
     reward: Annotated[
         str, typer.Option(help="The column with what each brings; by default the audit's, or predicted.")
     ] = "",
+    study: STUDY = None,
     out: Annotated[Path | None, typer.Option(help="CSV file for TABLE with the columns chance and chosen.")] = None,
     seed: Annotated[int | None, typer.Option(help="The seed of the draw; by default drawn, and said.", min=0)] = None,
     json: JSON = False,
@@ -32,15 +35,13 @@ def choose(
     """
     import warnings
 
-    from evenhand.cli.output import as_json, number, records, say, say_notes
     from evenhand.cli.reading.tables import read_table
     from evenhand.cli.studies.audit_pairs import REWARD
     from evenhand.data.csv_files import write_csv
     from evenhand.data.tables import numbers
-    from evenhand.errors import ArgumentError, wanted
     from evenhand.rng import draw_seed
 
-    frame, queue, seed = read_table(table), _queue(state), draw_seed(seed)
+    frame, queue = read_table(table), _queue(state, study)
     taken = {"chance", "chosen"} & set(frame)
     if out is not None and taken:
         raise ArgumentError(wanted("--out", "a TABLE without the columns chance and chosen", min(taken)))
@@ -50,12 +51,13 @@ def choose(
         warnings.simplefilter("ignore")  # the notes say it
         found = queue.chances(frame, numbers(frame, known) if known else None, places=places)
     if out is not None:
+        seed = draw_seed(seed)
         drawn = frame.index.isin(frame.index[found.draw(seed)])
         write_csv(frame.assign(chance=found.chances, chosen=["yes" if one else "no" for one in drawn]), out)
     unknown = found.unknown.to_dict("records")
     if json:
-        body = found._asdict() | {"chances": found.chances.tolist(), "unknown": unknown, "reward": known, "seed": seed}
-        as_json(body)
+        body = found._asdict() | {"chances": found.chances.tolist(), "unknown": unknown, "reward": known}
+        as_json(body if out is None else body | {"seed": seed})
         return
     what = known or f"predicted {own}"
     mean, best, lot = map(number, (found.mean, found.best, found.lot))
@@ -76,17 +78,17 @@ def choose(
         say(f"Written: {out}; who is chosen was drawn with --seed {seed}.")
 
 
-def _queue(state: str) -> Any:
-    """Return the queue in a file, or that of the study in a store."""
+def _queue(state: str, name: str | None) -> Any:
+    """Return the queue in a file, or that of the study of this name in a store."""
     from evenhand import load
-    from evenhand.errors import ArgumentError, wanted
     from evenhand.similarity import PairQueue
     from evenhand.studies import Study
 
-    store = "://" in state or (Path(state).is_file() and Path(state).read_bytes()[:6] == b"SQLite")
-    if store:
-        with Study.open(state) as study:
+    if is_store(state):
+        with Study.open(state, name) as study:
             queue = study.policy
+    elif name is not None:
+        raise ArgumentError(wanted("--study", "nothing beside a file of answers", name))
     else:
         queue = load(state)
     if not isinstance(queue, PairQueue):

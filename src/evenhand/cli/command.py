@@ -11,6 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from evenhand.cli.beside import check_beside
 from evenhand.cli.refusals import name_options
 from evenhand.cli.table_options import with_table_options
 from evenhand.errors import ArgumentError, EvenhandError, nearest, wanted
@@ -55,22 +56,26 @@ COMMANDS = {
 HELP = """\
 Usage: evenhand COMMAND [ARGS]...
 
-Software that decides fairly while it learns.
+Fair sequential decisions: bandits with guarantees. Start from a table of yours:
+  $ evenhand audit shop.csv --arm item_id --promise promise.toml
+  The promise was BROKEN in 9,941 of 10,000 rounds, from row 60 on, ...
+  $ evenhand simulate --data loans.csv --group sex --reward repaid ...
+  For the average person of the table, repaid is 0.067 lower for women ...
+  $ evenhand sample census.csv --group sex,race --label income --budget 800 ...
+  Worst off: Male & Asian-Pac-Islander, error rate 0.270 (0.200 to 0.348) ...
+  $ evenhand audit-pairs students.csv --features studytime,absences --reward G3
+  Their chances differ by 21.1 percentage points: [u]nfair, [a]cceptable, ...
+  $ evenhand recommend patients.bif --sensitive sex --outcome carcinoma ...
+  certified: treat all (exact); outcome 0.943
 
-  new           decisions one by one, and every arm gets its promised share
-  audit-parity  whether groups got the same, looked at as often as you like
-  sample        which rows to train on, so that the worst-off group is served
-  audit-pairs   which people are alike, so that they are treated alike
-  recommend     which candidate is the best of those that are fair to all groups
-
-Before you decide   simulate, evaluate, label, certify
-From day to day     ask, tell, forget, show, export, choose; add, retire, change
-Was it kept?        audit, verify, report
-Stores, service     studies, serve, keys, snapshot, erase
-evenhand itself     demo, list, check, reproduce
+Decide           new, ask, tell, forget, show, add, retire, change, export
+Try and compare  simulate, evaluate
+Check            audit, audit-parity, verify, report
+Rows and people  sample, certify, label, audit-pairs, choose, recommend
+Stores, service  studies, serve, keys, snapshot, erase
+evenhand itself  demo, list, check, reproduce
 
 evenhand COMMAND --help explains a command; evenhand demo shows a whole example.
-
 Options: --json for what programs read, --version, --help,
          --install-completion and --show-completion for your shell.
 """
@@ -107,15 +112,18 @@ class Command(TyperCommand):
             raise
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters; help says what they take in words."""
+        """Return the parameters; help says what they take in words, and numbers are read as in every option."""
         found: list[Any] = super().get_params(ctx)
         for one in found:
-            vars(one).setdefault("display_type", partial(_type_in_words, one.display_type))
+            if "display_type" not in vars(one):
+                typed, one.display_type = one.display_type, partial(_type_in_words, one.display_type)
+                one.process_value = partial(_number_read, one, typed, one.process_value)
         return found
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; what it refuses names its options."""
         try:
+            check_beside(ctx)
             return super().invoke(ctx)
         except EvenhandError as error:
             name_options(error, ctx)
@@ -149,6 +157,22 @@ def _type_in_words(typed: Callable[[Any], str], context: Any) -> str:
     """Return what an option takes as help says it: <text> where programs say <str>."""
     one = re.sub(r"list\[(.*)\]", r"\1", typed(context))
     return re.sub(r"\w+", lambda word: TYPES.get(word[0], word[0]), one)
+
+
+def _number_read(one: Any, typed: Callable[[Any], str], read: Callable[..., Any], context: Any, value: Any) -> Any:
+    """Return the value of an option; a number is read and refused as everywhere."""
+    kind, option = typed(context).strip("<>").split()[0], one.opts[-1]
+    if not isinstance(value, str) or kind not in ("float", "int"):
+        return read(context, value)
+    from evenhand.cli.reading.numbers import NUMBER, number_of
+
+    digits, what = value.strip().removeprefix("-").isdecimal(), NUMBER if kind == "float" else "a whole number"
+    number = int(value) if digits else number_of(value, option, what)
+    try:
+        return read(context, number)
+    except Exception as refusal:
+        limit = str(getattr(refusal, "message", "")).removeprefix("Input should be ").partition(",")[0]
+        raise ArgumentError(wanted(option, what if "integer" in limit else f"a number {limit}", value)) from refusal
 
 
 def imported_when_called() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenhand.cli.options import JSON
+from evenhand.cli.output import as_json, folder, picture, say, say_notes, table
 
 if TYPE_CHECKING:
     from evenhand.experiments.quotas.programme import Programme
@@ -19,7 +20,6 @@ def demo(
     json: JSON = False,
 ) -> None:
     """Give away 1,000 places in a programme to 442 diabetes patients, each group with a promised share; no download."""
-    from evenhand.cli.output import as_json, folder, picture, say, say_notes
     from evenhand.data.csv_files import write_csv
     from evenhand.experiments.quotas.programme import draw, run
 
@@ -34,39 +34,43 @@ def demo(
         _say(shown)
         say_notes(shown.finding)
         say(f"Written: {out / 'decisions.csv'}, {path}")
+        say("\nThe same with a table of yours, and whether a log of yours kept a promise:")
+        say("  evenhand simulate --data YOURS.csv --arm COLUMN --reward COLUMN --shares 0.1")
+        say("  evenhand audit YOURS.csv --arm COLUMN --shares 0.1")
     if not shown.finding.kept:
         raise typer.Exit(1)
 
 
 def _say(shown: Programme) -> None:
     """Print who got what, why, and what the promise cost."""
-    from evenhand.cli.output import say, table
     from evenhand.experiments.quotas.programme import GUARANTEE
     from evenhand.metrics.cost import cost_of
 
     places = len(shown.log)
-    say(f"Who gets the next of {places} places? 442 patients, six groups, reward = need of the patient in [0, 1].")
-    say(f"Promised: at every moment each group has at least {GUARANTEE} of its part among the patients.\n")
+    say(f"Who gets the next of {places} places? 442 patients in six groups; the reward of a")
+    say("place is the need of the patient who gets it, in [0, 1].")
+    say(f"Promised: at every moment each group has at least {GUARANTEE} of its part among the")
+    say("patients.\n")
     last = shown.history.isel(round=-1)
     parts = (last.pulls / places).mean("replication")
     rows = [
         (
             row.arm,
-            f"{row.owed:.4f}",
             row.pulls,
-            f"{row.share:.4f}",
+            f"{row.owed:.3f}",
+            f"{row.share:.3f}",
             f"{row.worst_shortfall:.3f}",
-            f"{float(parts.sel(policy='without', arm=row.arm)):.4f}",
+            f"{float(parts.sel(policy='without', arm=row.arm)):.3f}",
         )
         for row in shown.finding.arms.itertuples()
     ]
-    columns = ("group", "share owed", "places", "share got", "worst shortfall", "share without promise")
-    table("The programme under the promise (DeadlineLearn over Thompson sampling)", columns, rows)
+    columns = ("group", "places", "owed", "got", "most behind", "without")
+    table("Shares of the places under the promise (DeadlineLearn over Thompson)", columns, rows)
     say("Four of the decisions, each with its reason:")
     for place in (1, 50, 200, places):
         decision = shown.decisions[place - 1]
         say(f"  place {decision.round:>4}: {decision.arm} ({decision.reason})")
     held = "after EVERY place" if shown.finding.kept else f"NOT after {shown.finding.rounds_in_violation} places"
-    worst = f"no group was ever {shown.finding.worst_shortfall + 0.0005:.3f} places behind"
-    say(f"\nThe promise held {held}, as an audit of the log found; {worst}.")
+    say(f"\nThe promise held {held}, as an audit of the log found;")
+    say(f"no group was ever {shown.finding.worst_shortfall + 0.0005:.3f} places behind.")
     say(cost_of(shown.history, "with the promise", "without").sentences("Thompson sampling"))

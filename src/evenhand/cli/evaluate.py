@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from evenhand.cli.options import JSON
+from evenhand.cli.output import as_json, draw, folder, records, say, say_notes
+from evenhand.errors import ArgumentError, TableError, wanted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +22,7 @@ UNDER_SHARES = ("thompson", "deadline-learn+thompson")
 
 
 def evaluate(
+    context: typer.Context,
     log: Annotated[
         Path, typer.Argument(help="The log, one row per decision: CSV, Parquet, Arrow or JSON lines, or -.")
     ],
@@ -83,31 +86,26 @@ def evaluate(
     With --shares or --promise and no --policy it shows what the promise costs a learner.
     """
     import evenhand as eh
-    from evenhand.cli.output import as_json
     from evenhand.cli.reading.inputs import names_of
+    from evenhand.cli.reading.policies import check_kept
     from evenhand.cli.reading.tables import read_table
+    from evenhand.cli.refusals import typed_options
+    from evenhand.evaluation.replayed import learns
 
     frame = read_table(log, text=[name for name in (arm, position) if name])
     named = _policies(policy or [], shares, promise, tolerance, seed, frame, arm, reward, position)
+    typed = typed_options(context)
+    if learners := [one for one in named.values() if learns(one)]:
+        check_kept(shares, learners)
+    elif idle := [typed[own] for own in ("replays", "seed", "tolerance") if own in typed]:
+        raise ArgumentError(wanted(idle[0], "a --policy that learns", "none"))
     found = eh.evaluate(
-        frame,
-        named if len(named) > 1 else next(iter(named.values())),
-        arm=arm,
-        reward=reward,
-        propensity=_propensity(propensity, frame),
-        contexts=names_of(contexts) or None,
-        estimator=cast(Any, estimator),
-        level=level,
-        stationary=stationary,
-        model=_model(model),
-        largest_weight=largest_weight,
-        position=position or None,
-        order=order or None,
-        rounds=rounds,
-        replays=replays,
-        seed=seed,
-        progress=not json,
-    )
+        frame, named if len(named) > 1 else next(iter(named.values())), arm=arm, reward=reward,
+        propensity=_propensity(propensity, frame), contexts=names_of(contexts) or None,
+        estimator=cast(Any, estimator), level=level, stationary=stationary, model=_model(model),
+        largest_weight=largest_weight, position=position or None, order=order or None, rounds=rounds, replays=replays,
+        seed=seed, progress=not json,
+    )  # fmt: skip
     each: dict[str, Evaluation] = found.evaluations if len(named) > 1 else {next(iter(named)): found}
     if picture is not None:
         _draw(found, picture, at_least)
@@ -115,10 +113,8 @@ def evaluate(
     met = None if at_least is None else last.at_least(at_least)
     if json:
         differences = found.differences.to_dict("records") if len(named) > 1 else []
-        as_json(
-            {"policies": [_body(name, one) for name, one in each.items()], "differences": differences, "met": met},
-            found,
-        )
+        policies = [_body(name, one) for name, one in each.items()]
+        as_json({"policies": policies, "differences": differences, "met": met}, found)
     else:
         _say(log, each, found, at_least, picture)
     if met is False:
@@ -131,16 +127,14 @@ def _policies(
     """Return the policies by the words that name them; `columns` are those of the arm, the reward and the position."""
     from evenhand.cli.reading.inputs import shares_of
     from evenhand.cli.reading.policies import policies_of
-    from evenhand.cli.reading.promises import UNDER, check_alone, promise_in, with_and_without
+    from evenhand.cli.reading.promises import UNDER, promise_in, with_and_without
     from evenhand.cli.reading.tables import read_table
-    from evenhand.errors import ArgumentError, wanted
     from evenhand.evaluation import under_shares
     from evenhand.evaluation.floors import shares_in
     from evenhand.quotas import LoggedArms
 
     if not given and not shares and promise is None:
         raise ArgumentError(wanted("--policy", "a policy to evaluate, or --shares or --promise", None))
-    check_alone(promise, shares, tolerance)
     arm, reward, position = columns
     world = LoggedArms(frame, arm=arm, reward=reward)
     floors = shares_of(shares, world.arms) if shares else None
@@ -153,7 +147,7 @@ def _policies(
             if promise is None:
                 named = policies_of([spec], world, floors, tolerance, len(frame))
             else:
-                named = with_and_without(promise, [spec], world)
+                named = with_and_without(promise, [spec], world, len(frame))
             found |= {name: learner.fresh(seed=seed) for name, learner in named.items()}
             continue
         found[spec] = read
@@ -172,14 +166,13 @@ def _policies(
 
 def _distribution(text: str) -> Any:
     """Return the distribution that a text or file says, None where it names a policy that learns."""
-    from evenhand.cli.reading.inputs import named_shares
+    from evenhand.cli.reading.inputs import named_shares, numbers_by_name
     from evenhand.cli.reading.tables import is_table, read_table
     from evenhand.data.tables import column, numbers
-    from evenhand.errors import TableError, wanted
 
     if not is_table(text):
         read = named_shares(text, "--policy")
-        return None if read is None else {name: _number("--policy", name, value) for name, value in read.items()}
+        return None if read is None else numbers_by_name(read, "--policy", "a probability in [0, 1]")
     table = read_table(text, text=["arm", "position"])
     if not {"arm", "probability"} <= set(table.columns):
         got = [str(name) for name in table.columns]
@@ -203,10 +196,9 @@ def _propensity(text: str, frame: pd.DataFrame) -> Any:
 
 def _model(text: str) -> Any:
     """Return the model or the expected rewards that a text names, None for no text."""
-    from evenhand.cli.reading.inputs import named_shares
+    from evenhand.cli.reading.inputs import named_shares, numbers_by_name
     from evenhand.cli.reading.tables import is_table, read_table
     from evenhand.data.tables import column, numbers
-    from evenhand.errors import ArgumentError, wanted
 
     if text == "logistic":
         from sklearn.linear_model import LogisticRegression
@@ -221,27 +213,12 @@ def _model(text: str) -> Any:
         return dict(zip(column(table, "arm").tolist(), numbers(table, "reward", low=0.0, high=1.0), strict=True))
     if text and "=" not in text:
         raise ArgumentError(wanted("--model", "logistic, linear, ARM=REWARD,ARM=REWARD or a CSV", text))
-    read = named_shares(text, "--model") if text else None
-    return None if read is None else {name: _number("--model", name, value) for name, value in read.items()}
-
-
-def _number(option: str, name: str, value: Any) -> float:
-    from fractions import Fraction
-
-    from evenhand.errors import ArgumentError, wanted
-
-    try:
-        return float(Fraction(str(value)))
-    except (ValueError, ZeroDivisionError) as error:
-        what = "a probability in [0, 1]" if option == "--policy" else "a number in [0, 1]"
-        raise ArgumentError(wanted(f"{option}, {name}", what, value)) from error
+    return numbers_by_name(named_shares(text, "--model"), "--model", "a number in [0, 1]") if text else None
 
 
 def _draw(found: Evaluation | Comparison, picture: Path, at_least: float | None) -> None:
     from functools import partial
 
-    from evenhand.cli.output import draw, folder
-    from evenhand.errors import ArgumentError, wanted
     from evenhand.plots import plot_evaluation
 
     if picture.suffix.lower() != ".png":
@@ -260,9 +237,7 @@ def _body(name: str, found: Evaluation) -> dict[str, Any]:
 def _say(
     log: Path, each: dict[str, Evaluation], found: Evaluation | Comparison, at_least: float | None, picture: Path | None
 ) -> None:
-    from evenhand.cli.output import records, say, say_notes
-
-    held = {None: "none made", True: "yes", False: "NO"}
+    held = {None: "none at every round", True: "yes", False: "NO"}
     first = next(iter(each.values()))
     rows = []
     for name, one in each.items():
@@ -277,7 +252,7 @@ def _say(
         records(f"Differences from {next(iter(each))}", apart)
     for words in dict.fromkeys(str(one.audit.promise) for one in each.values() if one.audit is not None):
         say(f"Promised: {words}.")
-    for name in [name for name in each if name.startswith("log:")][:1]:
+    for name in [name for name in each if name.startswith("log:")]:
         say(f"{name} plays each arm as often as that log did, whatever is shown: what it did by contexts is left out.")
     say_notes(found)
     when = "after every row at once" if first.anytime else "after the last round"

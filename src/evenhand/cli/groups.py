@@ -6,6 +6,8 @@ import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evenhand.cli.output import draw, records, say
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -16,11 +18,9 @@ ENOUGH = 20_000
 def table_world(frame: pd.DataFrame, arm: str, group: str, reward: str, features: str, sensitive: str) -> Any:
     """Return the arms of a user's table; `arm`, `group` and `features` are columns separated by commas."""
     from evenhand.cli.reading.inputs import names_of
-    from evenhand.data.groupings import MERGE
-    from evenhand.errors import ArgumentError
     from evenhand.groups import TableArms
 
-    world = TableArms(
+    return TableArms(
         frame,
         names_of(arm),
         group=names_of(group),
@@ -28,10 +28,32 @@ def table_world(frame: pd.DataFrame, arm: str, group: str, reward: str, features
         features=names_of(features) or None,
         sensitive=sensitive or None,
     )
-    if not world.enough:
-        got = f"{len(world.membership.names):,} groups in {len(frame):,} rows"
-        raise ArgumentError(f"--group: wanted groups with rows enough to be told apart, got {got}; {MERGE}")
-    return world
+
+
+def table_bias(world: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Return the bias that a user's table shows, without groups of which it says too little, and a note on these.
+
+    Raises
+    ------
+    ArgumentError
+        If they hold more than half of the rows, as with a column of ages.
+    """
+    import numpy as np
+
+    from evenhand.audit.parity import WIDE
+    from evenhand.data.groupings import Grouping
+    from evenhand.groups.bias import INTERCEPT
+
+    found, (low, high) = world.bias(), world.reward_range
+    names, codes = world.membership.names, np.repeat(np.array(world.membership.codes), world.counts)
+    average, judged = found[found["feature"] == INTERCEPT], np.full(len(names), world.enough)
+    if len(names) > 2:
+        judged = (average["high"] - average["low"]).to_numpy() <= WIDE * (high - low)
+        found = found[np.repeat(judged, len(found) // len(names))]
+    groups = Grouping(names, np.bincount(codes), judged)
+    groups.refuse("--group", "groups with rows enough to be told apart")
+    said = np.array_equal(judged, Grouping.of_rows(names, groups.sizes).judged)  # by the notes of the world
+    return found, () if said else groups.note("groups", "have too few rows to be compared")
 
 
 def learned_bias(world: Any, rounds: int, seed: int) -> pd.DataFrame:
@@ -51,12 +73,11 @@ def learned_bias(world: Any, rounds: int, seed: int) -> pd.DataFrame:
     return policy.bias(reference, features=getattr(world, "features", None))
 
 
-def say_bias(found: pd.DataFrame, reward: str) -> None:
+def say_bias(found: pd.DataFrame, notes: tuple[str, ...], reward: str) -> None:
     """Say what a table shows of the bias for the average person, and what this supposes."""
-    from evenhand.cli.output import say
     from evenhand.groups.table_bias import in_words
 
-    for sentence in in_words(found, reward):
+    for sentence in (*in_words(found, reward), *notes):
         say(sentence)
     say(
         "The intervals hold together, for whoever the rows of the table were drawn from, if rows are independent; "
@@ -67,9 +88,9 @@ def say_bias(found: pd.DataFrame, reward: str) -> None:
 
 def show_bias(found: pd.DataFrame, of_table: bool) -> None:
     """Print the bias that was learned, or that a table shows."""
-    from evenhand.cli.output import records
-
     title = "Learned bias by feature, 95 % intervals (bias plus the difference of the groups' play-weighted worth)"
+    known = (found["low"].abs() < float("inf")).to_numpy()[:, None]
+    found = found.astype(object).where(known | ~found.columns.isin(["bias", "low", "high"]), None)
     rows = found.to_dict("records")
     if of_table:
         title = "Bias in the table per unit of a feature, 95 % intervals; intercept: for the average person"
@@ -83,7 +104,6 @@ def write_bias(found: pd.DataFrame, out: Path) -> list[Path]:
     """Write the learned bias into a folder and return what was written."""
     from functools import partial
 
-    from evenhand.cli.output import draw
     from evenhand.data.csv_files import write_csv
     from evenhand.plots import plot_bias
 

@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.options import JSON
+from evenhand.cli.output import as_json, table
+from evenhand.errors import ArgumentError, wanted_one_of
 
 KINDS = {"policies": "policy", "worlds": "world", "experiments": "experiment"}
 
@@ -19,8 +21,6 @@ def list_all(
 ) -> None:
     """List registered policies, worlds and experiments."""
     from evenhand import registry
-    from evenhand.cli.output import as_json, table
-    from evenhand.errors import ArgumentError, wanted_one_of
     from evenhand.experiments.framework import catalogue
 
     kind = KINDS.get(prefix, prefix if prefix in KINDS.values() else None)

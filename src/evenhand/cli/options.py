@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +19,14 @@ EMPTY = Annotated[
 ]
 
 
+def is_store(place: str) -> bool:
+    """Return whether a place is a store of studies: a URL, or a file of SQLite."""
+    if "://" in place or not Path(place).is_file():
+        return "://" in place
+    with Path(place).open("rb") as file:
+        return file.read(15) == b"SQLite format 3"
+
+
 def with_options_of(call: Callable[..., None], *functions: Any, without: str = "") -> Callable[..., None]:
     """Give a function that is called by name the parameters of others, but for one; of two alike the last counts."""
     found = [inspect.signature(function, eval_str=True).parameters for function in functions]
@@ -26,3 +35,8 @@ def with_options_of(call: Callable[..., None], *functions: Any, without: str = "
     call.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined]
     call.__annotations__ = {name: one.annotation for name, one in own.items()}
     return call
+
+
+def file_said(path: object) -> str:
+    """Return what messages call a file that was named."""
+    return "standard input" if str(path) == "-" else str(path)

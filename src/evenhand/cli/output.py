@@ -44,7 +44,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
         drawn.add_column(visible(short(column)), justify="right" if right else "left", overflow="fold")
     for row in rows:
         cells = zip(columns, row, strict=True)
-        drawn.add_row(*(visible(short(value) if column == "policy" else str(cell(value))) for column, value in cells))
+        drawn.add_row(*(visible(str(WORDS.get(name, cell)(value))) for name, value in cells))
     _console().print(drawn)
 
 
@@ -57,6 +57,13 @@ def short(name: Any) -> str:
     name = FAMILY.sub(r"\1", str(name))
     parts = name.split(",")
     return f"{parts[0]},...,{parts[-1]}" if len(name) > 32 and len(parts) > 2 else name
+
+
+WORDS: dict[str, Callable[[Any], Any]] = {
+    "policy": short, "verdict": lambda value: "not shown" if value == "not_shown" else cell(value),
+    "reward": lambda value: ", ".join(map(str, map(cell, value))) if isinstance(value, list) else cell(value),
+}  # fmt: skip
+"""The columns whose cells people read otherwise than programs."""
 
 
 def records(title: str, rows: Sequence[Mapping[Any, Any]], *, empty: bool = True) -> None:
@@ -135,8 +142,10 @@ def say_notes(about: Any) -> None:
         say(f"- ... and {len(notes) - MOST_NOTES} more notes; --json lists them all")
 
 
-def promise_verdict(when: str, kept: bool | None) -> str:
+def promise_verdict(when: str, kept: bool | None, decisions: int = 1) -> str:
     """Return whether a study kept its promise, in words."""
+    if not decisions:
+        return "Nothing was decided yet"
     if when == "in the long run":
         return "The promise is for the long run: no single round can break it"
     if kept is None:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from evenhand.interventions.search import Search
 
 SEARCHES = ("csr", "two-stage-csr", "sris", "one-shot")
-OF_SEARCHES = {"search", "pooled", "evidence", "slack"}
 AT_ANY_TIME = {"trial", "log", "tell", "ask", "out", "json", "sep", "decimal", "encoding", "format", "header"}
 """What may be given to a trial that goes on."""
 
@@ -74,8 +73,7 @@ def recommend(
         typer.Option(help="Group a column of numbers, such as age=25,45, with --edges; may be repeated."),
     ] = None,
     slack: Annotated[
-        float | None,
-        typer.Option(help="How far an answer of csr may be below the best fair outcome; by default 0."),
+        float | None, typer.Option(help="How far an answer of csr may be below the best fair outcome; by default 0.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The seed of simulated trials, or of draws with --edges.")] = None,
     trial: Annotated[Path | None, typer.Option(help="The file that keeps a real trial between commands.")] = None,
@@ -98,34 +96,22 @@ def recommend(
     from evenhand.data.csv_files import write_csv
     from evenhand.saving import state
 
-    typed = typed_options(context)
-    real = not {"ask", "tell", "log"}.isdisjoint(typed)
     at_once = trial is None and budget is None
-    if real and trial is None:
-        raise ArgumentError(
-            wanted("--trial", "a file that keeps the trial between commands", None, "add --trial study.evenhand")
-        )
     if trial is not None and trial.exists():
-        running = _begun(trial, [option for own, option in typed.items() if own not in AT_ANY_TIME])
+        running = _begun(trial, [option for own, option in typed_options(context).items() if own not in AT_ANY_TIME])
     else:
-        idle = [option for own, option in typed.items() if own in ("cut", "smoothing") or (at_once and own == "delta")]
-        if idle and not edges:
-            raise ArgumentError(wanted(", ".join(idle), "with --edges, over data", "no --edges"))
-        idle = [option for own, option in typed.items() if own in OF_SEARCHES]
-        if idle and at_once:
-            raise ArgumentError(wanted(", ".join(idle), "with --budget, the number of trials", "no --budget"))
         if search not in SEARCHES:
             raise ArgumentError(wanted("--search", f"one of {', '.join(SEARCHES)}", search))
         asked = {"MODEL": model, "--intervene": intervene, "--sensitive": sensitive, "--outcome": outcome,
                  "--candidates": candidates, **({} if at_once else {"--budget": budget}),
                  **({} if search == "sris" else {"--tolerance": tolerance})}  # fmt: skip
-        problem, costs = _problem(asked, values, edges, smoothing, cut or [])
+        problem, costs = _problem(asked, values, edges, smoothing, cut or [], log)
         if at_once:
             show_answer(problem, tolerance or 0.0, delta, seed, out, json)
             return
         wished = {"pooled": pooled, "delta": delta, "slack": slack, "costs": costs}
         running = _search(problem, search, tolerance, budget, wished)
-    if not real and trial is None:
+    if trial is None:
         seed = _simulate(running, seed, quiet=json)
     if log is not None:
         running.learn(read_texts(log))
@@ -144,7 +130,7 @@ def recommend(
             ) from error
     if trial is not None:
         state.save(running, trial)
-    _show(running, seed if not real and trial is None else None, ask, out, json)
+    _show(running, seed if trial is None else None, ask, out, json)
 
 
 def _begun(trial: Path, again: list[str]) -> Search:
@@ -178,14 +164,14 @@ def _ticket(running: Search, seen: Any) -> int:
 
 
 def _problem(
-    asked: dict[str, Any], values: str, edges: str, smoothing: float, cuts: Sequence[str]
+    asked: dict[str, Any], values: str, edges: str, smoothing: float, cuts: Sequence[str], log: Path | None
 ) -> tuple[Problem, Any]:
     """Build the problem that the options describe; return it with the costs in the file of candidates."""
-    from evenhand.cli.reading.inputs import read_object
-    from evenhand.cli.reading.tables import is_table
+    from evenhand.cli.reading.inputs import named_shares, numbers_by_name, read_object
+    from evenhand.cli.reading.tables import is_table, read_texts
     from evenhand.interventions import Problem
 
-    missing = [option for option, value in asked.items() if value is None or value in ("", [], 0)]
+    missing = [option for option, value in asked.items() if value is None or value in ("", [])]
     if missing:
         raise ArgumentError(f"{', '.join(missing)}: missing; name them, or --trial FILE to go on with a trial")
     if not edges and is_table(str(asked["MODEL"])):
@@ -204,7 +190,8 @@ def _problem(
         sensitive=asked["--sensitive"] if len(asked["--sensitive"]) > 1 else asked["--sensitive"][0],
         outcome=asked["--outcome"],
         candidates=study["candidates"],
-        values=_values(values) if values else study.get("values"),
+        values=numbers_by_name(named_shares(values, "--values"), "--values") if values else study.get("values"),
+        log=None if log is None or model.complete else read_texts(log),
     )
     return problem, study.get("costs")
 
@@ -220,6 +207,8 @@ def _search(problem: Problem, name: str, tolerance: float | None, budget: int | 
             raise ArgumentError(wanted(f"--{option}", "with --search csr alone, which tests", name))
     if name != "sris":
         settings["tolerance"] = tolerance
+    elif tolerance is not None:
+        raise ArgumentError(wanted("--tolerance", "nothing beside --search sris, which looks at no gap", tolerance))
     return registry.get(f"interventions/{name}").cls(problem, **settings)
 
 
@@ -250,14 +239,3 @@ def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None,
         over = "The search is over; there is nothing more to try"
         sentences.append(over if running.finished else f"The next allocation is in {ask}")
     show(running.recommend(), body, sentences, running.tolerance, out, json)
-
-
-def _values(text: str) -> dict[str, float]:
-    try:
-        pairs = [part.split("=") for part in text.split(",")]
-        read = [(state.strip(), float(number)) for state, number in pairs]
-    except ValueError as error:
-        raise ArgumentError(wanted("--values", "STATE=NUMBER,STATE=NUMBER", text)) from error
-    if len({state for state, _ in read}) < len(read):
-        raise ArgumentError(wanted("--values", "each state once", text))
-    return dict(read)

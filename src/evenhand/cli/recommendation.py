@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from evenhand.cli.output import as_json, draw, folder, say, say_notes, table
+
 
 def in_words(found: Any, rows: Any, sure: str = "confidence {:g}") -> str:
     """Say what is recommended, how sure that is, and what it brings.
@@ -18,6 +20,8 @@ def in_words(found: Any, rows: Any, sure: str = "confidence {:g}") -> str:
     'certified: even (confidence 0.95); outcome 0.700 (0.600 to 0.800)'
     >>> in_words(Found(candidate="even", status="not_shown", confidence=None), rows)
     'not shown: even is the best guess so far; outcome 0.700 (0.600 to 0.800)'
+    >>> in_words(Found(candidate=None, status="not_shown", confidence=None), rows.assign(outcome=float("nan")))
+    'not shown: nothing was tried yet'
     """
     words, guess = found.status.replace("_", " "), found.status == "not_shown"
     named = None if found.candidate is None else rows[rows["candidate"] == found.candidate].iloc[0]
@@ -25,7 +29,8 @@ def in_words(found: Any, rows: Any, sure: str = "confidence {:g}") -> str:
         words += f": {found.candidate}" + (" is the best guess so far" if guess else "")
         words += f" (posterior probability {named['best']:.3f})" if guess and "best" in named else ""
     elif guess:
-        words += ": no candidate seems to be fair so far"
+        tried = rows["outcome"].notna().any()
+        words += ": no candidate seems to be fair so far" if tried else ": nothing was tried yet"
     words += "" if found.confidence is None else f" ({sure.format(found.confidence)})"
     return words if named is None else f"{words}; outcome {_with_interval(named, 'outcome')}"
 
@@ -58,8 +63,6 @@ def show(
     sensitive: Sequence[Any] = (),
 ) -> None:
     """Print a recommendation, in words or as JSON with `body`; write its tables and pictures into a folder."""
-    from evenhand.cli.output import as_json, say, say_notes, table
-
     rows = found.table.reset_index()
     if out is not None:
         _write(found, rows, tolerance, sensitive, out)
@@ -76,7 +79,6 @@ def show(
 
 
 def _write(found: Any, rows: Any, tolerance: float | None, sensitive: Sequence[Any], out: Path) -> None:
-    from evenhand.cli.output import draw, folder
     from evenhand.data.csv_files import write_csv
     from evenhand.plots.interventions import plot_candidates, plot_outcomes, plot_sensitivity
 

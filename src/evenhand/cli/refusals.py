@@ -8,10 +8,12 @@ from ast import literal_eval
 from contextlib import suppress
 from typing import Any
 
+from evenhand.cli.options import file_said
+from evenhand.cli.table_options import TABLE_COMMANDS
 from evenhand.errors import EvenhandError
 
 NO_COLUMN = re.compile(r"^column: wanted one of (.*), got '(.*?)'(?=$|;)")
-BRACKET = re.compile(r"(?<![\w'])(?:\{|(?<!\bin )\[|[\[(](?![-\d.]+, ))(?!\")")
+BRACKET = re.compile(r"(?<![\w'])(?:\{|(?<!\bin )\[|[\[(](?![-+\d.e]+, ))(?!\"[^\"']*\")")
 """Where labels may begin; what has double quotation marks is JSON, [0, 1] after "in" an interval, (3, 2) a shape."""
 CLOSING = {"[": "]", "(": ")", "{": "}"}
 OF_PYTHON: dict[str, Any] = {
@@ -20,6 +22,8 @@ OF_PYTHON: dict[str, Any] = {
     r"\bgot (?:'((?:nothing|none|both|neither)|(?:an?|no|none|\d+) [^']*)'|\"([^\"]*'[^\"]*)\")(?=$|;)": r"got \1\2",
     r"\b(got|one of) (True|False)\b": lambda found: found[0].lower(),
     r", or None for [\w ]+": "",
+    r"\bmake numbers of its texts first, such as (?=\{)": "pass --values ",
+    r"\badd it to the edges\b": "add it to --edges",
     r"\ba timedelta, ": "",
     r"; call ask\(\w*\)$": "; leave it out",
     r"\bStudy\.create\b": "a program in Python",
@@ -36,7 +40,10 @@ WORD = re.compile(r"\s*(?:[,;\n]|<?-+>|<-+)\s*")
 """What stands between the names of columns in an option."""
 FILES = ("--promise", "--spec")
 """Options of files that hold what other options say too."""
-ELSEWHERE = {"classes": "--labels", "costs": "--candidates", "latent": "--edges", "parents": "--edges"}
+ELSEWHERE = {
+    "classes": "--labels", "costs": "--candidates", "latent": "--edges", "parents": "--edges", "learner": "--policy",
+    "policies": "--policy",
+}  # fmt: skip
 """Options that lead to an argument of another name."""
 ARGUMENT = re.compile(r"(?<![\w'-])([a-z_]+)=(?:True\b|'([\w-]+)'|(\d[\d.]*\b))?(?=$|[\s,;.)])")
 """An argument as programs write it: stationary=True, estimator='replay', rounds=."""
@@ -76,14 +83,13 @@ def _long(parameter: Any) -> str:
 
 def _typed(name: str, options: dict[str, str], context: Any) -> str:
     """Return what was typed, or left out, for an argument of the library; "" where nothing is known to stand for it."""
-    given = set(typed_options(context).values())
-    own = name.replace("_", "-")
-    exact = options.get(name, f"--{own}" if f"--{own}" in options.values() else "")
-    alike = {f"--{own}", f"--{own}s", f"--{own.removesuffix('s')}", ELSEWHERE.get(name, "")} & given
-    file = next((option for option in FILES if option in given), "")
-    if alike or not (exact or file):
-        return next(iter(alike), next((_long(one) for one in context.command.params if one.name == name), ""))
-    return f"{file}, {name}" if file else exact
+    given, own = typed_options(context).values(), f"--{name.replace('_', '-')}"
+    exact = options.get(name, own if own in options.values() else "")
+    alike = [exact] if exact else [f"{own}s", own.removesuffix("s"), ELSEWHERE.get(name, "")]
+    typed = [option for option in alike if option in given]
+    argument = [_long(one) for one in context.command.params if one.name == name and name not in options]
+    file = [f"{option}, {name}" for option in FILES if option in given]
+    return [*typed, *argument, *file, exact][0]
 
 
 def _as_option(found: re.Match[str], options: dict[str, str]) -> str:
@@ -93,12 +99,14 @@ def _as_option(found: re.Match[str], options: dict[str, str]) -> str:
 
 
 def _of_column(words: str, missing: re.Match[str], options: dict[str, str], context: Any) -> str:
-    """Return the refusal of a missing column with the one option that named it."""
+    """Return the refusal of a missing column with the one option that named it, or with the file that lacks it."""
     known, name = missing.groups()
     given = {option: context.params.get(own) for own, option in options.items()}
     asked = [one for one, value in given.items() if isinstance(value, str) and name in WORD.split(value.strip())]
     if len(asked) != 1:
-        return words
+        tables = [context.params.get(one) for one in TABLE_COMMANDS.get(context.info_name, "").split()]
+        files = ", ".join(file_said(path) for path in tables if path and not isinstance(path, list))
+        return f"{files or 'table'}: wanted a column {name!r}, got the columns {known}{words[missing.end() :]}"
     left_out = asked[0] not in typed_options(context).values()
     mend = f"; {asked[0]} was left out and is {name!r} then: name the column" if left_out else words[missing.end() :]
     return f"{asked[0]}: wanted one of the columns {known}, got {name!r}{mend}"

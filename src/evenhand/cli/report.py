@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli.audit import Audited, promised_rows, taking_audited
-from evenhand.cli.options import JSON, STUDY
+from evenhand.cli.options import JSON, STUDY, is_store
+from evenhand.cli.output import answer, png, promise_verdict
 from evenhand.errors import ArgumentError, wanted
 
 if TYPE_CHECKING:
@@ -27,6 +28,12 @@ SUPPOSED = (
     "offer. The best arm is found in one half of the rewards and its lead measured in the other, so that luck is not "
     "counted as cost. Where a learner chose the arms, those that it tried rarely look worse than they are."
 )
+COUNTED = (
+    "A share r with a tolerance of a plays means: after every round t an arm has had at least r t plays, rounded down, "
+    "less a. A cap c with a tolerance of b: at most c t plays, rounded up, and b. Only rounds in which the arm was on "
+    "offer count. All of this is counted after every round in whole numbers; nothing is estimated."
+)
+"""How a promise that holds at every round is counted."""
 Found = tuple[str, bool | None, str, str, dict[str, Any]]
 """Of what, whether the promise was kept, the answer as a sentence, how to check it again, and the other parts."""
 
@@ -45,12 +52,11 @@ def report(
 ) -> None:
     """Write one HTML file that opens without a server: what is promised, whether it was kept and where not, the
     picture, the cost, the last decisions with reasons, how to check it again. Exit code 1 when it was broken."""
-    from evenhand.cli.output import answer
     from evenhand.display.report import page
 
     if out.suffix.lower() not in (".html", ".htm"):
         raise ArgumentError(wanted("--out", "a file that ends in .html", str(out)))
-    store, words = _is_store(log), ["evenhand", "audit", log]
+    store, words = is_store(log), ["evenhand", "audit", log]
     for one in context.command.params:
         name, option, value = str(one.name), max(one.opts, key=len), context.params.get(str(one.name))
         if name not in ("log", "out", "json") and "COMMANDLINE" in str(context.get_parameter_source(name)):
@@ -69,14 +75,6 @@ def report(
         raise typer.Exit(2 if kept is None else 1)
 
 
-def _is_store(place: str) -> bool:
-    """Return whether a place is a store of studies: a URL, or a file of SQLite."""
-    if "://" in place or not Path(place).is_file():
-        return "://" in place
-    with Path(place).open("rb") as file:
-        return file.read(15) == b"SQLite format 3"
-
-
 def _of_log(audited: Audited, log: str, reward: str, again: str) -> Found:
     """Return the report on a log."""
     import pandas as pd
@@ -84,7 +82,6 @@ def _of_log(audited: Audited, log: str, reward: str, again: str) -> Found:
     from evenhand.audit.decision_log import read_plays, read_rounds
     from evenhand.data.tables import numbers
     from evenhand.plots import plot_audit
-    from evenhand.promises.clause import in_words
 
     finding, frame = audited(log=[Path(log)])
     named, last, cost = audited.keywords, [], ["Not known: the log was read in batches."]
@@ -99,13 +96,14 @@ def _of_log(audited: Audited, log: str, reward: str, again: str) -> Found:
             earned, plays = numbers(known, reward), read_plays(known, named["arm"], dict.fromkeys(finding.promise.arms))
             alone = len(plays.labels) == len(known)
             cost = _cost(finding.promise, plays.labels, earned) if alone else ["Not known: arms share a reward."]
-    inside = [f"all of this inside each value of {named['segment']}"] if named["segment"] else []
+    inside = f"value of {named['segment']}" if named["segment"] else ""
     if Path(log).is_file():
         with Path(log).open("rb") as file:
             again += f"\nsha256sum {shlex.quote(log)}    # {hashlib.file_digest(file, 'sha256').hexdigest()}"
     breach = finding.first_breach
     parts = {
-        "promised": [[*in_words(finding.promise.clauses), *inside]],
+        "promised": [_promised(finding.promise, inside)],
+        "counted": [COUNTED],
         "broken": [f"First of all, {breach}."] if breach else [],
         "picture": [_picture(partial(plot_audit, finding))],
         "got": [_table(pd.DataFrame(promised_rows(finding, "round", bool(named["segment"]))))],
@@ -121,11 +119,9 @@ def _of_study(place: str, name: str | None) -> Found:
     import pandas as pd
 
     from evenhand.audit.findings import when_broken
-    from evenhand.cli.output import promise_verdict
     from evenhand.cli.studies.show import COLUMNS, arm_rows, pictures
     from evenhand.cli.studies.verify import in_words as in_sentences
     from evenhand.display.html import notes_of
-    from evenhand.promises.clause import in_words
     from evenhand.studies import Study
     from evenhand.studies.statistics.state import summarize
 
@@ -137,7 +133,7 @@ def _of_study(place: str, name: str | None) -> Found:
     promise, changes, cost = statistics.promise, len(statistics.epochs) - 1, []
     arm = "arms" if "arms" in frame else "arm"
     last = frame[["ticket", "at", arm, "reason", "status", "reward"]].tail(LATEST)
-    said = in_words(clauses)
+    said = _promised(promise, "segment" if statistics.segmented else "") if promise is not None else []
     said += [f"changed {changes} times; each round was checked by the promise of then"] if changes > 0 else []
     if promise is not None:
         told = frame.loc[frame["status"].eq("told") & frame["reward"].notna(), [arm, "reward"]].explode([arm, "reward"])
@@ -146,23 +142,36 @@ def _of_study(place: str, name: str | None) -> Found:
     if found.promise_kept is False and found.first_violation:
         times, first = found.rounds_in_violation, found.first_violation[0]
         verdict = f"The promise was broken {when_broken(times, first, found.decisions, 'round')}"
-    elif found.promise is None or found.problems:
+    elif (found.promise is None and found.decisions) or found.problems:
         nothing = "The log is sound; the policy makes no promise that it can show"
         verdict = found.problems[0] if found.problems else nothing
     else:
-        verdict = promise_verdict(found.promise, found.promise_kept)
+        verdict = promise_verdict(str(found.promise), found.promise_kept, found.decisions)
     parts = {
         "promised": [said],
+        "counted": [COUNTED] if said and statistics.when == "at every round" else [],
         "shown": [[line for line in in_sentences(of, found) if line.removeprefix("note: ") not in found.notes]],
-        "picture": [_picture(plot) for plot in pictures(statistics).values()],
-        "got": [_table(pd.DataFrame(arm_rows(arms, clauses)).rename(columns=COLUMNS))],
-        "cost": cost,
-        "last": [_table(last.assign(at=last["at"].dt.floor("s")))],
         "notes": [[*notes, *found.notes]],
     }
+    if found.decisions:
+        parts |= {
+            "picture": [_picture(plot) for plot in pictures(statistics).values()],
+            "got": [_table(pd.DataFrame(arm_rows(arms, clauses)).rename(columns=COLUMNS))],
+            "cost": cost,
+            "last": [_table(last.assign(at=last["at"].dt.floor("s")))],
+        }
     known = ["--known", found.digest] if found.digest else []
     again = shlex.join(["evenhand", "verify", store, "--study", of, *known])
-    return f"Study {of}", found.promise_kept if found.ok else False, verdict, again, parts
+    kept = False if not found.ok else found.promise_kept if found.decisions else None
+    return f"Study {of}", kept, verdict, again, parts
+
+
+def _promised(promise: Promise, inside: str) -> list[str]:
+    """Return all that is promised, a line for each part, and inside each of what."""
+    from evenhand.promises.clause import in_words
+
+    plays = [f"{promise.plays} arms are played in a round"] if promise.plays > 1 else []
+    return [*in_words(promise.clauses), *plays, *([f"all of this inside each {inside}"] if inside else [])]
 
 
 def _cost(promise: Promise, labels: Any, rewards: Any) -> list[str]:
@@ -173,7 +182,7 @@ def _cost(promise: Promise, labels: Any, rewards: Any) -> list[str]:
     price = price_of(promise, places_in(labels, list(promise.arms)), rewards)
     if price is None:
         return ["What keeping it costs is not known: an arm has too few rewards."]
-    value, low, high = (f"{number:.3g}" for number in price)
+    value, low, high = (f"{max(0.0, number):.3g}" for number in price)
     shown = "" if price[1] > 0 else "; that it costs anything is not shown"
     about = f"about {value} in reward for each play (95 % interval {low} to {high}{shown})"
     return [f"Keeping it costs {about}, against giving every play to the arm that earns most. {SUPPOSED}"]
@@ -188,7 +197,6 @@ def _table(frame: pd.DataFrame, joint: str = " ") -> Table:
 
 
 def _picture(plot: Callable[..., Any]) -> bytes:
-    from evenhand.cli.output import png
     from evenhand.plots.style import figure
 
     drawn, axes = figure()

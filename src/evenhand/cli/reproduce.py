@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.options import JSON
+from evenhand.cli.output import as_json, folder, say, table
 from evenhand.errors import ArgumentError, wanted
 
 
@@ -38,7 +39,6 @@ def reproduce(
     """Reproduce a paper's figure: data, picture, and one verdict per claim. Repeat it after an interruption."""
     import time
 
-    from evenhand.cli.output import as_json, folder, say, table
     from evenhand.experiments.framework import Runner, find
     from evenhand.extras import optional
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli.options import EMPTY, JSON
+from evenhand.cli.output import as_json, draw, folder, say, say_notes
+from evenhand.errors import ArgumentError, wanted, wanted_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
     from evenhand.sampling import Collected, Sampler, TablePool
 
+COLLECTION = "collection.evenhand"
+"""The sampler, the final model and the pool: one file, so that none of them is of another run."""
 MOST_LABELS = 100
 """More labels than this are numbers to predict, and no classes."""
 
@@ -47,8 +51,7 @@ def sample(
     """Choose training rows from a pool so that the risk of the worst-off group is low."""
     from functools import partial
 
-    from evenhand.cli.output import as_json, draw, folder, say, say_notes
-    from evenhand.cli.reading.inputs import named_shares, names_of
+    from evenhand.cli.reading.inputs import named_shares, names_of, numbers_by_name
     from evenhand.cli.worst_off import compared, say_compared
     from evenhand.data.csv_files import write_csv
     from evenhand.plots.sampling import plot_collection
@@ -59,8 +62,7 @@ def sample(
     frame = labelled_rows(pool, groups, label, columns, empty)
     world = TablePool(frame, group=groups, label=label, features=columns)
     world.grouping.refuse("group")
-    prices = named_shares(costs, "--costs") if costs else None
-    paid = None if prices is None else {name: _price(name, value) for name, value in prices.items()}
+    paid = numbers_by_name(named_shares(costs, "--costs"), "--costs") if costs else None
     options: dict[str, Any] = {"batch": batch, "loss": loss, "costs": paid, "budget": budget}
     options |= {"seed": seed} | _classes(world, loss, multiclass=multiclass, reweighted=reweighted)
     sampler = _sampler(scheme, world, options, trend)
@@ -76,8 +78,7 @@ def sample(
     write_csv(frame.iloc[world.chosen].reset_index(names="row", allow_duplicates=True), out / "rows.csv")
     write_csv(risks, out / "mixture.csv")
     write_csv(history, out / "history.csv")
-    for name, part in (("sampler", sampler), ("model", finished.model), ("pool", world)):
-        save(part, out / f"{name}.evenhand")
+    save({"sampler": sampler, "model": finished.model, "pool": world}, out / COLLECTION)
     draw(out, "sample", partial(plot_collection, history), width=9.5, height=3.6, columns=2)
     found = compared(sampler, finished, world, reweighted=reweighted)
     if json:
@@ -85,7 +86,7 @@ def sample(
         as_json(body | {"groups": risks.to_dict("records"), **found, "folder": str(out)}, finished)
         return
     say_notes(finished)
-    say(f"Rows, mixture, history, pool, sampler, final model and picture are in {out}")
+    say(f"Rows, mixture, history, picture, and sampler, final model and pool in one file are in {out}")
     say_compared(found, f"{finished.rounds} rounds, {finished.labels} labels, seed {sampler.seed}", out)
 
 
@@ -104,7 +105,6 @@ def labelled_rows(
     from evenhand.cli.reading.empty_cells import without_empty_cells
     from evenhand.cli.reading.tables import read_table
     from evenhand.data.tables import NUMBER, column, numbers
-    from evenhand.errors import ArgumentError, wanted, wanted_one_of
     from evenhand.protocol import labels_of_texts
 
     frame = read_table(path, text=[name for name in (*groups, label) if name not in (features or ())])
@@ -127,11 +127,12 @@ def labelled_rows(
 
 def _sampler(scheme: str, world: TablePool, options: dict[str, Any], trend: float) -> Sampler:
     from evenhand import registry
-    from evenhand.errors import ArgumentError, wanted
 
     names = ("optimistic", "epsilon-greedy", "greedy", "uniform", "proportional")
     if scheme not in names:
         raise ArgumentError(wanted("--scheme", f"one of {', '.join(names)}", scheme))
+    if trend and scheme != "optimistic":
+        raise ArgumentError(wanted("--trend", "nothing beside a --scheme other than optimistic", trend))
     more: dict[str, Any] = {}
     if scheme == "optimistic":
         more = {"trend": trend}
@@ -162,8 +163,6 @@ def _run(sampler: Sampler, world: TablePool, budget: float, *, quiet: bool) -> A
 
 def _classes(world: TablePool, loss: str, *, multiclass: bool, reweighted: bool) -> dict[str, Any]:
     """Return the labels of a pool, and the model where they are more than logistic regression here has."""
-    from evenhand.errors import ArgumentError, wanted
-
     labels = sorted(set(world.y.tolist()))
     if not 2 <= len(labels) <= (MOST_LABELS if multiclass else 2):
         shown = ", ".join(map(str, labels[:5])) + (", ..." if len(labels) > 5 else "")
@@ -182,12 +181,3 @@ def _classes(world: TablePool, loss: str, *, multiclass: bool, reweighted: bool)
     from evenhand.sampling import EstimatorModel
 
     return {"classes": labels, "model": EstimatorModel(LogisticRegression(max_iter=1000))}
-
-
-def _price(name: str, value: Any) -> float:
-    from evenhand.errors import ArgumentError, wanted
-
-    try:
-        return float(value)
-    except ValueError as error:
-        raise ArgumentError(wanted(f"--costs {name}", "a number", value)) from error

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli.options import JSON
-from evenhand.errors import MissingExtraError
+from evenhand.cli.output import as_json, draw, folder, promised_cells, say, say_notes, table
+from evenhand.errors import ArgumentError, MissingExtraError, wanted
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from evenhand.promises.clause import Clause
 
+WIDEST = 12
+"""How many columns a table has at most."""
 LOSSES = ("regret", "r_regret", "true_regret", "biased_regret", "perceived_regret")
 
 
@@ -63,40 +66,32 @@ def simulate(
 ) -> None:
     """Simulate policies and show whether their promises held and what these cost."""
     import evenhand as eh
-    from evenhand.cli.groups import learned_bias, say_bias
-    from evenhand.cli.output import folder
+    from evenhand.cli.groups import learned_bias, say_bias, table_bias
     from evenhand.cli.reading.inputs import delay_of, shares_of
-    from evenhand.cli.reading.policies import policies_of
-    from evenhand.cli.reading.promises import check_alone, with_and_without
+    from evenhand.cli.reading.policies import check_kept, policies_of
+    from evenhand.cli.reading.promises import with_and_without
 
-    check_alone(promises, shares, tolerance)
     if data is not None and group:
-        played = _grouped(world or means, data, arm or group, group, reward, features, sensitive)
+        played = _grouped(data, arm or group, group, reward, features, sensitive)
     else:
         played = _world(world, data, arm or "arm", reward, means)
     owed = shares_of(shares, played.arms) if shares else None
     if promises is None:
         policies = policies_of(policy or [], played, owed, tolerance, rounds)
+        check_kept(shares, policies.values())
     else:
-        policies = with_and_without(promises, policy or [], played)
-    bias: Any = played.bias() if hasattr(played, "bias") else None
-    of_table = bias is not None
-    if of_table and not json:
-        say_bias(bias, reward)
+        policies = with_and_without(promises, policy or [], played, rounds)
+    bias: Any = None
+    if of_table := hasattr(played, "bias"):
+        bias, few = table_bias(played)
+        if not json:
+            say_bias(bias, few, reward)
     replayed: dict[str, Any] = {} if log is None else _replayed(log)
     rounds = min([rounds, *map(len, replayed.values())])
     history = eh.simulate(
-        policies,
-        played,
-        rounds=rounds,
-        **replayed,
-        replications=replications,
-        seed=seed,
-        delay=delay_of(delay),
-        jobs=jobs,
-        progress=not json,
-        store=None if out is None else folder(out) / "partial",
-    )
+        policies, played, rounds=rounds, **replayed, replications=replications, seed=seed, delay=delay_of(delay),
+        jobs=jobs, progress=not json, store=None if out is None else folder(out) / "partial",
+    )  # fmt: skip
     if hasattr(played, "groups") and not of_table:
         bias = learned_bias(played, rounds, history.attrs["seed"])
     _report(history, policies, bias, out, json, of_table=of_table)
@@ -105,38 +100,33 @@ def simulate(
 def _replayed(path: Path) -> dict[str, Any]:
     """Return the offers and the segments that a log says."""
     from evenhand.cli.reading.tables import read_table
-    from evenhand.errors import ArgumentError, wanted
     from evenhand.simulation.given import said_in
 
     table = read_table(path, text=["available", "segment", "given"])
     said = {"offers": said_in(table, "available"), "segments": said_in(table, "segment")}
     if all(column is None for column in said.values()):
+        if "given" in table.columns:
+            raise ArgumentError("--log: no round of it has an offer or a segment; leave --log out")
         what = "a log with a column available, segment or given, as `evenhand export` writes it"
         raise ArgumentError(wanted("--log", what, list(table.columns)))
     return {name: column for name, column in said.items() if column is not None}
 
 
-def _grouped(other: str, data: Path, arm: str, group: str, reward: str, features: str, sensitive: str) -> Any:
+def _grouped(data: Path, arm: str, group: str, reward: str, features: str, sensitive: str) -> Any:
     from evenhand.cli.groups import table_world
     from evenhand.cli.reading.inputs import names_of
     from evenhand.cli.reading.tables import read_table
-    from evenhand.errors import ArgumentError, wanted
 
-    if other:
-        raise ArgumentError(wanted("WORLD", "a world or --data, not both", other))
     text = {*names_of(arm), *names_of(group)} - {*names_of(features)}
     return table_world(read_table(data, text=sorted(text)), arm, group, reward, features, sensitive)
 
 
 def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> Any:
     from evenhand import quotas, registry
-    from evenhand.cli.reading.inputs import numbers_of
+    from evenhand.cli.reading.numbers import numbers_of
     from evenhand.cli.reading.tables import read_table
-    from evenhand.errors import ArgumentError, wanted
 
     if data is not None:
-        if name or means:
-            raise ArgumentError(wanted("WORLD", "a world or --data, not both", name or means))
         return quotas.LoggedArms(read_table(data, text=[arm]), arm=arm, reward=reward)
     if means and not name:
         return quotas.BernoulliArms(numbers_of(means, "--means"))
@@ -145,6 +135,8 @@ def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> A
     cls = registry.get(name, "world").cls
     if cls is quotas.BernoulliArms:
         return cls(numbers_of(means or "0.7,0.5,0.4", "--means"))
+    if means:
+        raise ArgumentError(wanted("--means", "nothing beside a world with means of its own", means))
     return next(iter(cls.examples()))
 
 
@@ -152,7 +144,6 @@ def _report(
     history: xr.Dataset, policies: dict[str, Any], bias: Any, out: Path | None, json: bool, *, of_table: bool
 ) -> None:
     from evenhand.cli.groups import show_bias, write_bias
-    from evenhand.cli.output import as_json, say, say_notes, table
     from evenhand.cli.reading.promises import UNDER
     from evenhand.metrics.cost import cost_of
     from evenhand.policy.traits import traits_of
@@ -160,7 +151,8 @@ def _report(
     costs = {name: cost_of(history, name + UNDER, name) for name in policies if name + UNDER in policies}
     every = [traits_of(policy) for policy in policies.values()]
     clauses = [clause for one in every if one.promise is not None for clause in one.promise.clauses]
-    summary = _summary(history)
+    later = {name for name, one in zip(policies, every, strict=True) if one.kept not in (None, "at every round")}
+    summary = _summary(history, later)
     written: list[Path] = []
     if out is not None:
         written = _write(history, clauses, summary, out)
@@ -178,7 +170,7 @@ def _report(
             runs += f", delay {history.attrs['delay']}"
         say(f"seed {history.attrs['seed']}, {runs}\n")
         say_notes(history)
-        held = {None: "none made", True: "yes", False: "NO"}
+        held = {None: "not promised", True: "yes", False: "NO"}
         told = [{k: held[v] if k == "promise_kept" else v for k, v in row.items()} for row in summary]
         of_groups = [k for k in told[0] if k.startswith("share_of_") or k == "selection_rate_ratio"]
         of_policies = [k for k in told[0] if k not in of_groups]
@@ -186,8 +178,11 @@ def _report(
             ("Promises at every round, and rewards (means over replications)", of_policies),
             ("Shares of the decisions by group; smallest over largest selection rate", ["policy", *of_groups]),
         ):
+            cells: list[Any] = [[k.replace("_", " ") for k in columns], *([row[k] for k in columns] for row in told)]
+            if len(columns) > WIDEST:  # a row of each, as a line has no room for so many columns
+                cells = list(zip(*cells, strict=True))
             if len(columns) > 1:
-                table(title, [k.replace("_", " ") for k in columns], [[row[k] for k in columns] for row in told])
+                table(title, cells[0], cells[1:])
         which = " on offer" if "offered" in history else ""
         table(f"Share of the rounds{which} by arm", *_arms(history, clauses))
         if bias is not None:
@@ -200,7 +195,7 @@ def _report(
             say("written: " + ", ".join(str(path) for path in written))
 
 
-def _summary(history: xr.Dataset) -> list[dict[str, Any]]:
+def _summary(history: xr.Dataset, later: set[str]) -> list[dict[str, Any]]:
     from evenhand.labels import label_texts
 
     last = history.isel(round=-1)
@@ -211,7 +206,7 @@ def _summary(history: xr.Dataset) -> list[dict[str, Any]]:
         broken = float(own.violations.max())
         row = {
             "policy": str(name),
-            "promise_kept": None if broken != broken else broken == 0,
+            "promise_kept": None if broken != broken or name in later else broken == 0,
             "worst_shortfall": float(own.worst_shortfall.max()),
             "forced_share": float(own.forced.mean()) / rounds,
             "reward_a_round": float(own.reward.mean()) / rounds,
@@ -229,7 +224,6 @@ def _summary(history: xr.Dataset) -> list[dict[str, Any]]:
 
 def _arms(history: xr.Dataset, clauses: list[Clause], most: int = 60) -> tuple[list[str], list[list[Any]]]:
     """Return a table of what each arm and each set of arms is promised, and what it had under each policy."""
-    from evenhand.cli.output import promised_cells
     from evenhand.labels import label_texts
 
     last = history.isel(round=-1)
@@ -268,7 +262,6 @@ def _write(history: xr.Dataset, clauses: list[Clause], summary: list[dict[str, A
     import pandas as pd
 
     from evenhand import plots
-    from evenhand.cli.output import draw
     from evenhand.data.csv_files import write_csv
 
     written = _write_netcdf(history, out / "history.nc")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli.options import with_options_of
+from evenhand.cli.options import file_said, with_options_of
 
 TABLE_COMMANDS = {
     "simulate": "data", "sample": "pool", "certify": "fresh", "label": "table", "audit": "log", "evaluate": "log",
@@ -36,6 +36,9 @@ def _of_tables(
     header: Annotated[
         str, typer.Option(help="The names of the columns, a,b,c, if a CSV has no header.", rich_help_panel=TABLES)
     ] = "",
+    values: Annotated[
+        str, typer.Option(help="The numbers that texts stand for: no=0,yes=1.", rich_help_panel=TABLES)
+    ] = "",
 ) -> None:
     """Each is found out, and said, where it is not given."""
 
@@ -44,20 +47,21 @@ def with_table_options(command: str, function: Callable[..., None]) -> Callable[
     """Return the function of a command, with the options of tables if it reads them."""
     if command not in TABLE_COMMANDS:
         return function
-    added = inspect.signature(_of_tables).parameters
+    added = inspect.signature(_of_tables).parameters.keys() - inspect.signature(function).parameters.keys()
 
     @functools.wraps(function)
     def call(**given: Any) -> None:
-        from evenhand.cli.reading.tables import GIVEN, STDIN, checked
+        from evenhand.cli.reading.inputs import checked
+        from evenhand.cli.reading.tables import GIVEN
 
         written = checked(**{name: given.pop(name) for name in added})
         tables = TABLE_COMMANDS[command].split() if written.header else []
         named = [path for one in tables for path in (given[one] if isinstance(given[one], list) else [given[one]])]
-        headed = tuple(STDIN if str(path) == "-" else str(path) for path in named)
+        headed = tuple(map(file_said, named))
         token = GIVEN.set(written._replace(headed=headed))
         try:
             function(**given)
         finally:
             GIVEN.reset(token)
 
-    return with_options_of(call, function, _of_tables)
+    return with_options_of(call, _of_tables, function)

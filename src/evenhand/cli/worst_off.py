@@ -7,6 +7,8 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evenhand.cli.output import records, say
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -33,8 +35,6 @@ def compared(sampler: Sampler, finished: Collected, pool: TablePool, *, reweight
 
 def say_compared(found: dict[str, Any], title: str, out: Path) -> None:
     """Print the table, then the answer with its interval, what it is beside, and how to certify a limit."""
-    from evenhand.cli.output import records, say
-
     records(title, found["fresh"])
     worst, other = found["worst_off"], found["uniform"]["worst_off"]
     certify = f"Certify a limit of yours: evenhand certify {shlex.quote(str(out))} --at-most"

@@ -223,7 +223,7 @@ def _dropped(sent: Any) -> dict[Any, Any]:
     found: dict[Any, Any] = {}
     for row in sent["dropped"]:
         inside = found if row.get("segment") is None else found.setdefault(row["segment"], {})
-        inside[tuple(row["label"]) if isinstance(row["label"], list) else row["label"]] = row["pulls"]
+        inside[tuple(row["label"]) if isinstance(row["label"], list) else row["label"]] = row["plays"]
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from numbers import Number
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ MOST_CODES = 50
 """How many values text may have in any case; text with more that differs in most rows is taken for an identifier."""
 MANY = 1000
 """More categories than this in a column are refused."""
+NUMBERED = 30
+"""From so many rows on different whole numbers that lie close together number the rows."""
 
 _DAYS = (
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}",
@@ -27,6 +30,24 @@ _DAYS = (
     r"[A-Z][a-z]{2,8} \d{1,2}, ?\d{4}",
 )
 _TIME = re.compile(rf"({'|'.join(_DAYS)})([T ]\d{{1,2}}:\d{{2}}\b.*)?|\d{{1,2}}:\d{{2}}(:\d{{2}}(\.\d+)?)?")
+
+
+def other_columns(frame: pd.DataFrame, used: Container[Any]) -> list[Any]:
+    """Return the columns that are features where nobody names these: all that have no other use.
+
+    Raises
+    ------
+    TableError
+        If one numbers the rows, as an id from 1 to 1000 does, which says nothing about anybody.
+    """
+    names = [name for name in dict.fromkeys(frame.columns) if name not in used]
+    for name in names:
+        values: Any = frame[name]
+        whole = values.ndim == 1 and values.dtype.kind in "iu" and len(values) >= NUMBERED
+        if whole and values.is_unique and values.max() - values.min() < 2 * len(values):
+            got = f"a number for each row, from {values.min()} to {values.max()}"
+            raise TableError(wanted(f"column {name!r}", "a feature", got, "name features= without it"))
+    return names
 
 
 def categories(frame: pd.DataFrame, name: str) -> list[Any] | None:
@@ -43,18 +64,18 @@ def categories(frame: pd.DataFrame, name: str) -> list[Any] | None:
     values = cells(frame, name)
     declared = values.dtype if isinstance(values.dtype, pd.CategoricalDtype) else None
     if holds_times(values) or (declared is None and all(map(_reads_as_time, values))):
-        mend = "turn dates and durations into numbers, such as days since the earliest, or leave it out of features="
+        mend = "turn dates and durations into numbers, such as days since the earliest, or name features= without it"
         raise TableError(wanted(f"column {name!r}", "numbers or categories", values.iloc[0], mend))
     numeric = pd.api.types.is_numeric_dtype(values.dtype)
     if declared is None and (numeric or all(isinstance(value, (Number, np.bool_)) for value in values)):
         return None
     found = levels(frame, name) if declared is None or not declared.ordered else list(map(str, declared.categories))
     if declared is None and len(found) > max(MOST_CODES, len(values) / 2):
-        mend = "leave an identifier out of features=; give categories the dtype 'category'"
+        mend = "if it is an identifier, name features= without it; give categories the dtype 'category'"
         got = f"{len(found)} in {len(values)} rows"
         raise TableError(wanted(f"column {name!r}", "text with few values", got, mend))
     if len(found) > MANY:
-        mend = "leave it out of features=, or merge rare ones"
+        mend = "name features= without it, or merge rare ones"
         raise TableError(wanted(f"column {name!r}", f"at most {MANY} categories", len(found), mend))
     return found
 

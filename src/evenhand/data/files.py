@@ -37,8 +37,8 @@ WORKBOOKS = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 class Given(NamedTuple):
-    """What the user says of tables, None where it is to be found out; and the columns of CSV called `headed`, which
-    have no header."""
+    """What the user says of tables, None where it is to be found out; the columns of CSV called `headed`, which have no
+    header; and the numbers that texts stand for."""
 
     sep: str | None = None
     decimal: str | None = None
@@ -46,6 +46,7 @@ class Given(NamedTuple):
     format: str | None = None
     header: tuple[str, ...] = ()
     headed: tuple[str, ...] = ()
+    values: tuple[tuple[str, float], ...] = ()
 
 
 FOUND_OUT: Final = Given()

@@ -10,12 +10,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from evenhand.errors import ArgumentError
+from evenhand.data.tables import column, named_alike
+from evenhand.errors import ArgumentError, TableError, wanted
 from evenhand.kernels.arrays import Bools, Ints
+from evenhand.labels import combined_label
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NAMED = 3
 """How many groups a note names."""
@@ -61,8 +67,9 @@ class Grouping(NamedTuple):
         """Whether the groups that can be judged hold half of the rows."""
         return bool(2 * self.sizes[self.judged].sum() >= self.sizes.sum())
 
-    def refuse(self, name: str) -> None:
-        """Refuse a column that makes too many groups, such as one that identifies rows; `name` is what was given.
+    def refuse(self, name: str, what: str = "groups with rows to train and to validate") -> None:
+        """Refuse a column that makes too many groups, such as one that identifies rows; `name` is what was given, and
+        `what` was wanted.
 
         Raises
         ------
@@ -71,7 +78,7 @@ class Grouping(NamedTuple):
         """
         if not self.enough:
             got = f"{len(self.sizes):,} groups in {self.sizes.sum():,} rows"
-            raise ArgumentError(f"{name}: wanted groups with rows to train and to validate, got {got}; {MERGE}")
+            raise ArgumentError(f"{name}: wanted {what}, got {got}; {MERGE}")
 
     def note(self, what: str, why: str) -> tuple[str, ...]:
         """Return which groups cannot be judged and why, nothing where all can; `what` are they, and `why` a verb."""
@@ -83,3 +90,31 @@ class Grouping(NamedTuple):
         named = ", ".join(repr(self.names[at]) for at in few[:NAMED]) + (", ..." if few.size > NAMED else "")
         said = f"{few.size:,} of {len(self.sizes):,} {what}, with {rows} of the rows, {why} ({named})"
         return (f"{said}." if self.enough or len(self.sizes) <= 2 else f"{said}; {MERGE}.",)
+
+
+def groups_in(frame: pd.DataFrame, names: Sequence[str]) -> NDArray[Any]:
+    """Return the group (n,) of each row: its label in a column, or in several ("White & Male").
+
+    Raises
+    ------
+    TableError
+        If a column is missing or named twice, a cell is empty, or two groups read alike.
+    """
+    used_once("group", list(names), {})
+    columns = [named_alike(column(frame, name)).tolist() for name in names]
+    values = [cell if len(cell) > 1 else cell[0] for cell in zip(*columns, strict=True)]
+    known = {cell: combined_label(cell) for cell in values}
+    read: dict[str, Any] = {}
+    for cell, name in known.items():
+        if read.setdefault(str(name), cell) != cell:
+            got = f"{read[str(name)]!r} and {cell!r}"
+            raise TableError(wanted(f"columns {list(names)}", "groups that read differently", got, "rename one"))
+    return np.array([known[cell] for cell in values])
+
+
+def used_once(name: str, columns: list[str], taken: dict[str, str]) -> None:
+    """Refuse a column that is named twice or is taken by another use; `taken` says for what."""
+    for number, column_ in enumerate(columns):
+        if column_ in taken or column_ in columns[:number]:
+            use = taken.get(column_, f"in {name} already")
+            raise TableError(wanted(name, "columns that have no other use", column_, f"it is {use}"))

@@ -21,6 +21,8 @@ UNREADABLE = "unreadable"
 """Where the attributes of a frame hold, by column, why whoever read it could not read that column."""
 SPELLED = {"True", "TRUE", "False", "FALSE"}
 """Texts that are the labels "true" and "false", written otherwise."""
+FEW_TEXTS = 6
+"""Of so many texts a refusal says which numbers they might be."""
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -160,9 +162,16 @@ def numbers(frame: pd.DataFrame, name: str, low: float = -np.inf, high: float = 
     if bad.size:
         row = int(bad[0])
         inside = "finite numbers" if np.isinf(low) else f"numbers in [{low:g}, {high:g}]"
-        mend = "scale the column first" if np.isfinite(read[row]) else ""
+        mend = "scale the column first" if np.isfinite(read[row]) else _as_numbers(values) if found.isna().all() else ""
         raise TableError(wanted(f"column {name!r}, row {row + 1}", inside, values.iloc[row], mend))
     return read
+
+
+def _as_numbers(texts: pd.Series[Any]) -> str:
+    """Return how to make numbers of a column with few texts, such as yes and no; those that may deny come first."""
+    known = sorted({text for text in texts if isinstance(text, str)}, key=lambda text: (text[:1] not in "nN", text))
+    numbered = {text: number for number, text in enumerate(known)}
+    return f"make numbers of its texts first, such as {numbered}" if 1 < len(known) <= FEW_TEXTS else ""
 
 
 LEAST_CHANCE = 1e-100
@@ -210,10 +219,23 @@ def cells(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
         raise TableError(f"column {name!r}: stands there {values.shape[1]} times; rename all but one")
     if not len(values):
         raise TableError(f"column {name!r}: no rows")
-    empty = np.flatnonzero(values.isna().to_numpy())
-    if empty.size:
-        raise TableError(f"column {name!r}, row {int(empty[0]) + 1}: the cell is empty; fill it or drop the row")
+    check_empty(name, values.isna())
     return values
+
+
+def check_empty(name: Any, empty: Any, mend: str = "fill it or drop the row") -> None:
+    """Refuse a column of whose cells some are empty (n_rows,): the first is named, and how many there are.
+
+    Raises
+    ------
+    TableError
+        If there are.
+    """
+    rows = np.flatnonzero(empty)
+    if rows.size:
+        others = f"and so {'is' if rows.size == 2 else 'are'} {rows.size - 1:,} more in this column"
+        more = f", {others}" if rows.size > 1 else ""
+        raise TableError(f"column {name!r}, row {rows[0] + 1}: the cell is empty{more}; {mend}")
 
 
 def holds_times(values: pd.Series[Any]) -> bool:

@@ -15,7 +15,7 @@ from evenhand.version import __version__
 
 Part = str | list[str] | Table | bytes
 """A paragraph, a list of lines, a table, or a picture as PNG."""
-EMPTY = re.compile(r'<section><h2>[^<]*</h2>\s*(<p class="note">[^<]*</p>)?</section>\n')
+EMPTY = re.compile(r'<section><h2>[^<]*</h2>\s*(<div class="note"></div>)?</section>\n')
 STATES = {True: ("kept", "✓ "), False: ("broken", "▲ "), None: ("", "")}
 
 

@@ -30,7 +30,7 @@ class Evaluation(Shown):
     effective_rounds : (sum w)^2 / sum w^2: so many rows of the policy's own would say as much.
     curve : the value and the interval after some rounds: `round`, `value`, `low`, `high`.
     audit : of the first replay in which the policy broke its promise, of the first of all if it kept it in each; None
-        for distributions, and for policies without shares.
+        for distributions, and for policies that promise nothing at every round.
     estimator, level, anytime : how it was done.
     reached : how many rounds the replay went on for, of which `value` takes the first `rounds`.
     weights : one row per arm: `arm`, `pulls`, `share`, `probability` (of the policy, its mean), `calibration`, the mean

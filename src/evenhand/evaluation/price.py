@@ -2,7 +2,7 @@
 
 The best mixture of arms with the promise, and the one without it, are found in one half of each arm's rewards, and
 compared by the other half, so that the luck of the arm that looks best is not counted as cost; then the halves change
-places.
+places. The halves are drawn: every other reward would be all the good ones where rewards come in turn.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.promises.clause import AT_MOST, Clause
 from evenhand.promises.promise import Promise
+from evenhand.rng import generator
 
 ERRORS = 1.96
 """Standard errors on each side of an interval that holds with probability 95 %."""
@@ -37,7 +38,9 @@ def price_of(promise: Promise, codes: Ints, rewards: Floats) -> tuple[float, flo
     """
     import pandas as pd
 
-    arms, half = len(promise.arms), pd.Series(codes).groupby(codes).cumcount().to_numpy() % 2
+    order, arms = generator(0).permutation(len(codes)), len(promise.arms)
+    codes, rewards = codes[order], rewards[order]
+    half = pd.Series(codes).groupby(codes).cumcount().to_numpy() % 2
     counts = np.array([np.bincount(codes[half == side], minlength=arms) for side in (0, 1)])
     if not counts.all():
         return None

@@ -209,13 +209,13 @@ def _evaluation(
 
 def _audited(policy: Any, runs: list[Replayed]) -> Audit | None:
     """Return the audit of a policy's promise in all rounds of the first replay that broke it, of the first replay if
-    none did; None where it promises nothing."""
+    none did; None where it promises nothing that holds at every round."""
     import pandas as pd
 
     from evenhand.quotas import audit
 
     promise = traits_of(policy).promise
-    if promise is None or not promise.clauses:
+    if traits_of(policy).kept != "at every round" or not promise.clauses:
         return None
     found = [audit(pd.DataFrame({"arm": pd.Series(run.arms)}), arm="arm", promise=promise) for run in runs]
     return next((one for one in found if not one.kept), found[0])

@@ -96,7 +96,8 @@ def estimate(
 
     arms, names = len(membership.arms), membership.names
     if not fit.samples.any():
-        raise ArgumentError(f"bias: nothing has been told yet; tell some rewards first; {COPIED}: read study.policy")
+        mend = f"tell some rewards first; if a study decides, read study.policy: {COPIED}"
+        raise ArgumentError(f"bias: nothing has been told yet; {mend}")
     own = None if reference is None else membership.code(reference, "reference")
 
     def regression(group: int | None) -> tuple[Floats, Floats]:

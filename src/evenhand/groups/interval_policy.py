@@ -21,14 +21,13 @@ from evenhand.groups.problem import Grouped, Groups, Membership
 from evenhand.groups.selection import INTERVALS, TOP
 from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.kernels.least_squares import regressions
-from evenhand.policy.policy import KernelPolicy
 from evenhand.rng import Seed
 
 Preset = Literal["paper", "authors"]
 ColdStart = Literal["infinite", "minimum_norm"]
 
 
-class IntervalPolicy(Grouped, KernelPolicy):
+class IntervalPolicy(Grouped):
     """A policy over the intervals of arms; see `TopInterval` for the parameters.
 
     A subclass may say whom it picks by their intervals, and which arms it corrects by the regressions of groups.

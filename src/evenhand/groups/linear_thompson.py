@@ -22,7 +22,6 @@ from evenhand.kernels.least_squares import Regressions, intercept, learn, produc
 from evenhand.kernels.random import draw, normal
 from evenhand.policy.chances import Chances
 from evenhand.policy.kernel_set import Kernels, drawn, unknown
-from evenhand.policy.policy import KernelPolicy
 from evenhand.policy.reasons import reason
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -134,7 +133,7 @@ def update(params: ThompsonParams, state: ThompsonState, contexts: Floats, index
 
 
 @register("groups/linear-thompson")
-class LinearThompson(Grouped, KernelPolicy):
+class LinearThompson(Grouped):
     """Pull the arm whose reward is largest under coefficients sampled from N(beta, v^2 B^-1), B = I + sum x x'.
 
     v_t = sigma sqrt(9 d ln(t / delta)), the paper's, whose regret bound holds for one coefficient vector that all arms

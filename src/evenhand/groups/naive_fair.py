@@ -28,7 +28,6 @@ from evenhand.kernels.compose import OPEN, bind, kernel
 from evenhand.kernels.random import below
 from evenhand.parameters import untaught
 from evenhand.policy.kernel_set import Kernels, Ticket, unknown
-from evenhand.policy.policy import KernelPolicy
 from evenhand.registry import register
 from evenhand.rng import Seed, child
 
@@ -78,7 +77,7 @@ def update(params: NaiveParams, state: NaiveState, contexts: Floats, index: int,
 
 
 @register("groups/naive-fair")
-class NaiveFair(Grouped, KernelPolicy):
+class NaiveFair(Grouped):
     """Draw a group, then let an inner policy decide among its arms.
 
     The inner policy is asked once, with the arms of the group alone to choose from.

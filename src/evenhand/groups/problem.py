@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -178,15 +178,8 @@ class Shown(NamedTuple):
     groups: Any
 
 
-if TYPE_CHECKING:
-    Base = KernelPolicy
-else:
-    Base = object
-
-
-class Grouped(Base):
-    """What the policies of this package have in common, mixed into a KernelPolicy: contexts, arms in groups, rewards
-    on any scale."""
+class Grouped(KernelPolicy):
+    """What the policies of this package have in common: contexts, arms in groups, rewards on any scale."""
 
     contextual = True
     reward_range = (-math.inf, math.inf)

@@ -8,15 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from evenhand.groups.intervals import (
-    IntervalParams,
-    IntervalState,
-    group_of,
-    half,
-    half_at_most,
-    middle,
-    set_levels,
-)
+from evenhand.groups.intervals import IntervalParams, IntervalState, group_of, half, half_at_most, middle, set_levels
 from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, bind, kernel
 from evenhand.kernels.least_squares import learn

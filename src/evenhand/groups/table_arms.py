@@ -14,6 +14,7 @@ import numpy as np
 
 from evenhand.arguments import real
 from evenhand.data.encoding import fitted
+from evenhand.data.features import other_columns
 from evenhand.data.groupings import Grouping
 from evenhand.data.tables import column, in_natural_order, named_alike, numbers, places_in
 from evenhand.errors import ArgumentError, TableError, wanted
@@ -139,8 +140,7 @@ class TableArms(KernelWorld):
         belongs = _labels(frame, group_columns, "group")
         rewards = numbers(frame, reward)
         if features is None:
-            used = {*arm_columns, *group_columns, reward}
-            features = [name for name in frame.columns if name not in used]
+            features = other_columns(frame, {*arm_columns, *group_columns, reward})
         shown = _names("features", features)
         if reward in shown:
             mend = "no context may hold what is predicted; leave it out"

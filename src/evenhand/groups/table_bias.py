@@ -21,16 +21,17 @@ import numpy as np
 
 from evenhand.groups.bias import INTERCEPT
 from evenhand.groups.problem import Groups
-from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.arrays import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     import pandas as pd
 
 OTHERS = "all others"
 CUT = 1e-10
-"""Singular values below this part of the largest are taken for 0, and rows whose leverage lacks less to 1 as fitted
-exactly."""
+"""Rows whose leverage lacks less to 1 are fitted exactly."""
 
+ALIKE = 1e-9
+"""Which part of a column is rounding, where the columns before it make up the rest."""
 NAMED = 3
 """How many features a sentence names."""
 CHEAP = 1e10
@@ -50,40 +51,45 @@ class Fit(NamedTuple):
 
 
 def fitted(rows: Floats, rewards: Floats) -> Fit:
-    """Return the least squares of rewards (n,) on rows (n, k); what the rows do not determine is infinite."""
+    """Return the least squares of rewards (n,) on rows (n, k), of whose columns `told` keeps all."""
     scale = np.abs(rows).max(axis=0)
-    scale[scale == 0] = 1.0
-    left, sizes, right = np.linalg.svd(rows / scale, full_matrices=False)
-    rank = int((sizes > CUT * sizes[0]).sum())
-    left, right = left[:, :rank], right[:rank]
-    weights = (left / sizes[:rank]) @ right / scale
-    free = 1 - (left**2).sum(axis=1)
-    exact = free < CUT
-    residuals = np.where(exact, 0.0, rewards - left @ (left.T @ rewards))
-    parts = weights**2 / np.where(exact, 1.0, free)[:, None]
-    if len(rows) * rank**2 * rows.shape[1] < CHEAP:
+    left, right = np.linalg.qr(rows / scale)
+    weights = left @ np.linalg.inv(right).T / scale
+    free, residuals = 1 - (left**2).sum(axis=1), rewards - left @ (left.T @ rewards)
+    parts = weights**2 / free[:, None]
+    if len(rows) * rows.shape[1] ** 3 < CHEAP:
         crossed = np.array([np.square((left.T * part) @ left).sum() for part in parts.T])
     else:  # no less: the squared hat matrix has the leverages as the sums of its rows
         crossed = (1 - free) @ parts**2
-    spread = (2 * free - 1) @ parts**2 + crossed
-    robust = (parts * residuals[:, None] ** 2).sum(axis=0)
-    unknown = (right**2).sum(axis=0) < 1 - CUT
-    robust[unknown | (parts[exact] > CUT * parts.max(axis=0)).any(axis=0)] = np.inf
-    unit = (weights**2).sum(axis=0)
-    return Fit(weights.T @ rewards, robust, unit, spread, float(residuals @ residuals), len(rows) - rank)
+    robust, spread = residuals**2 @ parts, (2 * free - 1) @ parts**2 + crossed
+    freedom = len(rows) - rows.shape[1]
+    return Fit(weights.T @ rewards, robust, (weights**2).sum(axis=0), spread, float(residuals @ residuals), freedom)
+
+
+def told(rows: Floats) -> Bools:
+    """Return of which columns (k,) these rows tell the effect: not of one that those before it make up, such as a
+    category that nobody here has, nor of one that a single row shows. The last column comes first."""
+    count, width = rows.shape
+    kept, basis, leverage = np.zeros(width, bool), np.zeros((count, min(count, width))), np.zeros(count)
+    for j in (width - 1, *range(width - 1)):
+        mine, rest = basis[:, : kept.sum()], rows[:, j]
+        for _ in range(2):  # once leaves what rounding makes
+            rest = rest - mine @ (mine.T @ rest)
+        size = np.linalg.norm(rest)
+        if size > ALIKE * np.linalg.norm(rows[:, j]) and (leverage + (rest / size) ** 2).max() < 1 - CUT:
+            basis[:, kept.sum()] = rest / size
+            leverage += (rest / size) ** 2
+            kept[j] = True
+    return kept
 
 
 def difference(mine: Fit, others: Fit, error: Floats) -> tuple[Floats, Floats]:
     """Return the difference of the coefficients and half the width of its interval, each (k,), as `error` is."""
     from scipy.stats import t
 
-    half = np.full(len(mine.values), np.inf)
-    noise = (mine.squares + others.squares) / max(mine.freedom + others.freedom, 1)
-    unit = mine.unit + others.unit
+    noise, unit = (mine.squares + others.squares) / (mine.freedom + others.freedom), mine.unit + others.unit
     variance = np.maximum(mine.robust + others.robust, noise * unit)
-    known = np.isfinite(variance) & (mine.freedom > 0) & (others.freedom > 0)
-    freedom = unit[known] ** 2 / (mine.spread + others.spread)[known]
-    half[known] = t.ppf(1 - error[known] / 2, freedom) * np.sqrt(variance[known])
+    half = t.ppf(1 - error / 2, unit**2 / (mine.spread + others.spread)) * np.sqrt(variance)
     return mine.values - others.values, half
 
 
@@ -98,7 +104,7 @@ def bias_of_table(
     features: Sequence[str],
 ) -> pd.DataFrame:
     """Return the table that `TableArms.bias` describes, from rows (n, k) of groups `codes` (n,); `compared` are the
-    groups that it holds."""
+    groups that it holds. A column whose effect the rows of either side do not tell is left out of both."""
     import pandas as pd
 
     names, tables = membership.names, []
@@ -108,10 +114,14 @@ def bias_of_table(
         error[:-1], error[-1] = error[0] * k / (2 * (k - 1)), error[0] * k / 2
     for code in compared:
         inside = codes == code
-        gap, half = difference(fitted(rows[inside], rewards[inside]), fitted(rows[~inside], rewards[~inside]), error)
+        kept, gap, half = told(rows[inside]) & told(rows[~inside]), np.full(k, np.nan), np.full(k, np.inf)
+        if kept.any():
+            mine, others = (fitted(rows[side][:, kept], rewards[side]) for side in (inside, ~inside))
+            gap[kept], half[kept] = difference(mine, others, error[kept])
+        middle = np.nan_to_num(gap)
         reference = names[1 - code] if len(names) == 2 else OTHERS
         columns = {"group": names[code], "reference": reference, "feature": list(features)}
-        tables.append(pd.DataFrame(columns | {"bias": gap, "low": gap - half, "high": gap + half}))
+        tables.append(pd.DataFrame(columns | {"bias": gap, "low": middle - half, "high": middle + half}))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -120,11 +130,12 @@ def in_words(found: pd.DataFrame, reward: str, level: float = 0.95) -> list[str]
     said = []
     for row in found[found["feature"] == INTERCEPT].to_dict("records"):
         group, reference, gap, low, high = (row[name] for name in ("group", "reference", "bias", "low", "high"))
+        own = found[(found["group"] == group) & np.isinf(found["low"]) & (found["feature"] != INTERCEPT)]
+        names = ", ".join(map(str, own["feature"].head(NAMED))) + (", ..." if len(own) > NAMED else "")
+        left_out = f" Left out, as {group} or {reference} tells no effect: {names} (counted as the first category)."
         if not np.isfinite(low):
-            unknown = found.loc[np.isinf(found["low"]) & (found["group"] == group), "feature"].tolist()[:-1]
-            why = f"the rows of {group} or of {reference} do not tell the effect of {', '.join(unknown[:NAMED])}"
-            why += ", ..." if len(unknown) > NAMED else ""
-            said.append(f"Whether {reward} differs for the average person cannot be told: {why}; leave that out.")
+            why = f"{group} or {reference} has too few rows for so many features"
+            said.append(f"Whether {reward} differs for the average person cannot be told: {why}.")
             continue
         way = "lower" if gap < 0 else "higher"
         near, far = sorted((abs(low), abs(high)))
@@ -133,6 +144,6 @@ def in_words(found: pd.DataFrame, reward: str, level: float = 0.95) -> list[str]
             between = f"{-low:.2g} lower to {high:.2g} higher, so it may be chance"
         said.append(
             f"For the average person of the table, {reward} is {abs(gap):.2g} {way} for {group} than for {reference} "
-            f"({100 * level:g} % interval: {between})."
+            f"({100 * level:g} % interval: {between})." + (left_out if len(own) else "")
         )
     return said

@@ -28,7 +28,7 @@ from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.bets import Bets
 from evenhand.interventions.cells import Evidence
-from evenhand.interventions.deliveries import Deliveries
+from evenhand.interventions.counts import Counts
 from evenhand.interventions.ends import ends_of, shown_ends
 from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.judgement import fair, low, unfair
@@ -39,10 +39,38 @@ from evenhand.interventions.program import Rows
 from evenhand.interventions.report import Ends, Status
 from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, OUTCOME_NEAR, Search
 from evenhand.interventions.shown import Delivery
+from evenhand.interventions.structure import through_v_alone
 from evenhand.interventions.verdicts import estimated, growth, shown_fair, shown_unfair, shown_worse
 from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.policy.conversation import locked
 from evenhand.registry import register
+
+
+class Deliveries:
+    """What was told, delivery by delivery.
+
+    Parameters
+    ----------
+    problem : the problem.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.through_v = through_v_alone(problem.model, problem.structure)
+        self._counts = Counts(problem.cells, problem.own)
+        self.bets = Bets(self._counts, self.through_v)
+        self.kept: list[Any] = []
+        """The deliveries as files keep them."""
+
+    def add(self, told: Evidence, *, logged: bool) -> None:
+        """Take in a delivery."""
+        rows = told.rows.reshape(-1)
+        at = np.flatnonzero(rows)
+        self.learn(Delivery(at, rows[at], logged))
+
+    def learn(self, delivery: Delivery) -> None:
+        """Take in a delivery as files keep it."""
+        self.kept.append(delivery)
+        self.bets.learn(self._counts.dense(delivery.at, delivery.times), delivery.logged)
 
 
 @register("interventions/csr")
@@ -57,7 +85,9 @@ class CSR(Search):
         of S and N trials so far; the paper's forms spend T in ceil(log2(10 sqrt T)) phases.
     costs : cost of a trial of each candidate, (K,) or label -> cost; by default 0 for the deployed candidate and 1
         for the others.
-    mean_cost : how much a trial may cost on average; 1 / sqrt(T) by default, the paper's choice.
+    mean_cost : how much a trial may cost on average; by default 1 / sqrt(T), the paper's choice: trials of the deployed
+        candidate speak of all others. Where they do not, as the table of one is the estimate of a fitted model, and
+        where `costs` are given, what a trial costs if every candidate is tried equally often.
     reuse : for the paper's form: use all samples so far (V2) or those of the phase alone (V1).
     pooled : plan and estimate by mixture weights, with one fairness row a pair, natural trials counting for gaps.
         False is the paper's form: candidates are dropped by its radii, and `recommend` speaks in its words.
@@ -100,19 +130,13 @@ class CSR(Search):
         if self.slack and not self.tested:
             raise ArgumentError(wanted("slack", "0 without tests: the published rules know no slack", slack))
         super().__init__(
-            problem,
-            tolerance=tolerance,
-            budget=budget,
-            costs=costs,
-            mean_cost=mean_cost,
-            reuse=reuse,
-            pooled=pooled,
+            problem, tolerance=tolerance, budget=budget, costs=costs, mean_cost=mean_cost, reuse=reuse, pooled=pooled
         )
 
     def phases(self) -> list[Phase]:
         if self.tested:
             least = 5 * len(self.problem.candidates) * len(self.problem.groups)
-            return looks(self.budget, least, Rows(pooled=True, apart=True))
+            return looks(self.budget, least, Rows(pooled=True, tested=True))
         return schedule(self.budget, Rows(pooled=self.pooled))
 
     @locked

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import real
-from evenhand.data.tables import column, levels_of, numbers, places_in
+from evenhand.data.tables import check_empty, column, levels_of, numbers, places_in
 from evenhand.errors import TableError, wanted
 from evenhand.frames import as_pandas
 from evenhand.interventions.edges import Arcs, parents_of, read_edges, read_latent
@@ -23,9 +23,9 @@ COUNT = "count"
 MOST_STATES = 100
 MOST_MEASURED = 12
 _MEASURED = re.compile(
-    r"[+-]?(\d*\.\d+|\d+\.?)([eE][+-]?\d+)?|\d{1,4}([-./])\d{1,2}\3\d{1,4}([ T]\d.*)?|\d{1,2}:\d{2}.*"
+    r"[+-]?(\d*[.,]\d+|\d+\.|\d+(?=[eE]))([eE][+-]?\d+)?|\d{1,4}([-./])\d{1,2}\3\d{1,4}([ T]\d.*)?|\d{1,2}:\d{2}.*"
 )
-"""How fractions, dates and times are written."""
+"""How fractions, dates and times are written; whole numbers, such as ages in years, are none of these."""
 MOST_ENTRIES = 10**7
 
 
@@ -76,18 +76,15 @@ def fitted(frame: Any, edges: Any, smoothing: Any, latent: Any) -> Fit:
 
 
 def _states(node: str, values: Any, frame: Any) -> list[Any]:
-    empty = np.flatnonzero(values == "") if values.dtype == object else np.zeros(0, np.int64)
-    if empty.size:
-        raise TableError(f"column {node!r}, row {int(empty[0]) + 1}: the cell is empty; fill it or drop the row")
+    check_empty(node, values == "" if values.dtype == object else [])
     found = levels_of(values, frame[node])
     measured = [state for state in found if isinstance(state, str) and _MEASURED.fullmatch(state)]
-    if len(measured) > MOST_MEASURED:
-        what = f"states: at most {MOST_MEASURED} different fractions or dates such as {measured[0]!r}"
-        mend = "a table has a row for each: group them first, --cut COLUMN=25,45 in the shell, pandas.cut in Python"
-        raise TableError(wanted(f"column {node!r}", what, len(measured), mend))
-    if len(found) > MOST_STATES:
-        mend = "group them first: --cut COLUMN=25,45 in the shell, pandas.cut in Python"
-        raise TableError(wanted(f"column {node!r}", f"at most {MOST_STATES} different values", len(found), mend))
+    fractions = f"states: at most {MOST_MEASURED} different fractions or dates such as {next(iter(measured), '')!r}"
+    different = f"at most {MOST_STATES} different values"
+    mend = "a table has a row for each: group them first, --cut COLUMN=25,45 in the shell, pandas.cut in Python"
+    for some, most, what in ((measured, MOST_MEASURED, fractions), (found, MOST_STATES, different)):
+        if len(some) > most:
+            raise TableError(wanted(f"column {node!r}", what, len(some), mend))
     return found
 
 

@@ -106,7 +106,8 @@ class CausalModel:
 
     @classmethod
     def from_bif(cls, path: str | os.PathLike[str], *, encoding: str | None = None) -> Self:
-        """Return the model in a BIF file, packed or not (net.bif.gz), in UTF-8 unless an encoding is given.
+        """Return the model in a BIF file, packed or not (net.bif.gz), in UTF-8 unless an encoding is given; a variable
+        without probabilities has neither parents nor a table.
 
         Raises
         ------

@@ -32,6 +32,7 @@ from evenhand.interventions.structure import (
     checked_scores,
     checked_structure,
     own_tables,
+    through_v_alone,
 )
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import by_label
@@ -259,14 +260,13 @@ class Problem(Question):
         """Return the allocation program for these costs, kept for the next caller."""
         key = (costs.tobytes(), float(budget), rows)
         if key not in self._programs:
-            size = len(self.groups)
-            gap = np.zeros((size, size, *self.outcome_divergence.shape))
-            for (a, b), divergence in zip(permutations(range(size), 2), self.gap_divergence.values(), strict=True):
-                gap[a, b] = inverse(divergence)
-            outcome, unknown = inverse(self.outcome_divergence), np.array(self.own)
-            if rows.apart:
-                speaks = np.eye(len(unknown), dtype=bool) | ~(unknown | unknown[:, None])
-                outcome, gap = outcome * speaks, gap * speaks
+            cells, size, unknown = self.cells, len(self.groups), np.array(self.own)
+            gaps = dict(zip(permutations(range(size), 2), self.gap_divergence.values(), strict=True))
+            if rows.tested and (unknown.any() or not through_v_alone(self.model, self.structure)):
+                gaps = {(s, s): outcome_divergence(cells.density, cells.law, np.eye(size)[s]) for s in range(size)}
+            speaks = np.eye(len(unknown)) if rows.tested else np.ones((len(unknown),) * 2)
+            speaks[np.ix_(~unknown, ~unknown)] = 1.0
+            gap, outcome = {of: inverse(gaps[of]) * speaks for of in gaps}, inverse(self.outcome_divergence) * speaks
             self._programs[key] = AllocationProgram(outcome, gap, self.cells.prior, costs, budget, rows)
         return self._programs[key]
 

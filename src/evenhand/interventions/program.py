@@ -7,6 +7,10 @@
 Source: Gao and Feng (2021), the allocation problem of CSR. The pooled form (ours) has one fairness row a
 pair, to which both directions add, and counts a natural trial with S = b as one under do(S = b).
 
+Tests suppose no law of S's children, so rows of one group say nothing of another's mean: for them (ours) a fairness row
+is the mean of a candidate in a group, to which trials with that S add, natural or not. Of plans that serve all rows
+alike the one with most natural trials is taken: these speak of everything.
+
 HiGHS solves it. One program is built a problem; a row is switched off by a lower bound that always holds, each solve
 starts from the basis of the full set, and solutions are kept by the set that remains: the solution depends on the set
 alone, never on what was solved before.
@@ -23,18 +27,22 @@ from evenhand.extras import optional
 from evenhand.kernels.arrays import Bools, Floats
 from evenhand.policy.conversation import Lock, locked
 
+Gaps = dict[tuple[int, int], Floats]
+"""Coefficients by the numbers of two values of S."""
 ALWAYS = -2.0
 """A lower bound that every row satisfies: 1/M <= 1 and 1/D <= 1/ln 2, so t < 2."""
+NATURAL = 1e-5
+"""What a natural trial is worth beside t: it decides between plans of the same t."""
 
 
 class Rows(NamedTuple):
     """What the trials have to serve: the outcome, the gaps, or both; gaps pooled, or one direction at a time; and
-    whether trials of a candidate whose table is unknown stand apart, so that they speak of it and no others do."""
+    whether tests judge: then trials of a candidate whose table is unknown speak of it and no others do."""
 
     outcome: bool = True
     gap: bool = True
     pooled: bool = False
-    apart: bool = False
+    tested: bool = False
 
 
 class Plan(NamedTuple):
@@ -50,12 +58,12 @@ class AllocationProgram:
     Parameters
     ----------
     outcome : (K, K) 1/M, zero where M is infinite.
-    gap : (S, S, K, K) 1/D^{a,b} at [a, b], zero on the diagonal.
+    gap : (K, K) 1/D^{a,b} at (a, b), or, where groups are known one by one, 1/M under do(S = s) at (s, s).
     prior : (S,) law of S, for the pooled form.
     costs, budget : cost a trial of each candidate (K,), and the mean cost a trial that may be spent.
     """
 
-    def __init__(self, outcome: Floats, gap: Floats, prior: Floats, costs: Floats, budget: float, rows: Rows) -> None:
+    def __init__(self, outcome: Floats, gap: Gaps, prior: Floats, costs: Floats, budget: float, rows: Rows) -> None:
         if costs.min() > budget:
             raise ArgumentError(
                 wanted(
@@ -64,7 +72,7 @@ class AllocationProgram:
             )
         self._candidates, self._values = outcome.shape[0], prior.size
         self._blocks = _blocks(outcome, gap, prior, rows)
-        self._costs, self._budget = costs, budget
+        self._costs, self._budget, self._tested = costs, budget, rows.tested
         self._lock = Lock()
         self._plans: dict[bytes, Plan] = {}
         self._solver: Any = None
@@ -104,7 +112,8 @@ class AllocationProgram:
         matrix = np.vstack([matrix, cost, total])
         program = highspy.HighsLp()
         program.num_col_, program.num_row_ = width + 1, len(matrix)
-        program.col_cost_ = np.append(np.zeros(width), -1.0)
+        natural = np.arange(width) < self._candidates if self._tested else np.zeros(width)
+        program.col_cost_ = np.append(natural * -NATURAL, -1.0)
         program.col_lower_, program.col_upper_ = np.zeros(width + 1), np.full(width + 1, np.inf)
         program.row_lower_ = np.concatenate([np.zeros(len(matrix) - 2), [-np.inf, 1.0]])
         program.row_upper_ = np.concatenate([np.full(len(matrix) - 2, np.inf), [self._budget, 1.0]])
@@ -123,23 +132,15 @@ class AllocationProgram:
         return {**self.__dict__, "_solver": None, "_basis": None}
 
 
-def _blocks(outcome: Floats, gap: Floats, prior: Floats, rows: Rows) -> list[Floats]:
+def _blocks(outcome: Floats, gap: Gaps, prior: Floats, rows: Rows) -> list[Floats]:
     """Return the coefficients of the shares, one block (K, (1 + S) K) a promise."""
-    k, values = outcome.shape[0], prior.size
-    blocks = []
-    if rows.outcome:
-        block = np.zeros((k, 1 + values, k))
-        block[:, 0] = outcome
-        blocks.append(block)
-    for a in range(values if rows.gap else 0):
-        for b in range(values):
-            if a < b and rows.pooled:
-                block = np.zeros((k, 1 + values, k))
-                block[:, 1 + b], block[:, 1 + a] = gap[a, b], gap[b, a]
-                block[:, 0] = prior[b] * gap[a, b] + prior[a] * gap[b, a]
-                blocks.append(block)
-            elif a != b and not rows.pooled:
-                block = np.zeros((k, 1 + values, k))
-                block[:, 1 + b] = gap[a, b]
-                blocks.append(block)
-    return [block.reshape(k, -1) for block in blocks]
+    parts = [{0: outcome}] if rows.outcome else []
+    for (a, b), own in gap.items() if rows.gap else ():
+        if a == b:
+            parts.append({0: prior[a] * own, 1 + a: own})
+        elif not rows.pooled:
+            parts.append({1 + b: own})
+        elif a < b:
+            parts.append({0: prior[b] * own + prior[a] * gap[b, a], 1 + b: own, 1 + a: gap[b, a]})
+    nothing = np.zeros_like(outcome)
+    return [np.hstack([part.get(row, nothing) for row in range(1 + prior.size)]) for part in parts]

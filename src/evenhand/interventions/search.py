@@ -74,7 +74,9 @@ class Search(Conversation):
         self.budget = whole("budget", budget, low=1, high=2**53)
         self.reuse, self.pooled = yes_or_no("reuse", reuse), yes_or_no("pooled", pooled)
         self._costs = problem.checked_costs(costs)
-        self._allowance = 1.0 / math.sqrt(self.budget) if mean_cost is None else mean_cost
+        papers = costs is None and not any(problem.own)
+        usual = 1.0 / math.sqrt(self.budget) if papers else float(self._costs.mean())
+        self._allowance = usual if mean_cost is None else mean_cost
         self._phases = self.phases()
         checked_support(problem, gaps=self.constrained, pooled=self.pooled)
         if min(phase.size for phase in self._phases) < 1:

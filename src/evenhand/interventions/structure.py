@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import as_float
-from evenhand.errors import ArgumentError, nearest, wanted
+from evenhand.errors import ArgumentError, nearest, wanted, wanted_one_of
 from evenhand.interventions.inference import eliminate, placed
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.rules import is_rule, rule_table
@@ -46,8 +46,9 @@ def checked_structure(model: CausalModel, intervene: str, sensitive: str | Seque
     attributes = tuple(sensitive) if isinstance(sensitive, (list, tuple)) else (sensitive,)
     for name, node in (("intervene", intervene), ("outcome", outcome), *(("sensitive", a) for a in attributes)):
         if not isinstance(node, str) or node not in model.states:
-            near = nearest(node, model.states)
-            raise ArgumentError(wanted(name, "a node of the model", node, f"did you mean {near[0]!r}?" if near else ""))
+            what, mend = "a node of the graph, one of", "if it is a column of the table, add it to the edges"
+            mend = "" if nearest(node, model.states) else mend
+            raise ArgumentError(wanted_one_of(name, model.states, node, what=what, mend=mend))
     if not attributes or len(set(attributes)) < len(attributes):
         raise ArgumentError(wanted("sensitive", "one node or several distinct ones", sensitive))
     for attribute in attributes:
@@ -71,7 +72,8 @@ def checked_structure(model: CausalModel, intervene: str, sensitive: str | Seque
     )
     missing = [node for node in children if node not in model.tables]
     if missing:
-        raise ArgumentError(wanted("tables", f"tables of the children of {list(attributes)}", f"none for {missing}"))
+        what, mend = f"tables of the children of {list(attributes)}", "give them, or fit the model to a table of people"
+        raise ArgumentError(wanted("tables", what, f"none for {missing}", mend))
     reached = [intervene, *model.parents[intervene]]
     for child in children:
         reached += [*model.parents[child], child]
@@ -169,6 +171,12 @@ def _number(state: Label) -> Any:
     """Return the number that a state says, where True is 1."""
     value = value_of(state)
     return float(value) if isinstance(value, bool) else value
+
+
+def through_v_alone(model: CausalModel, structure: Structure) -> bool:
+    """Return whether S reaches Y through V alone and no parent of V hangs on S: then trials of every value of S speak
+    of each."""
+    return set(model.parents) == set(model.states) and not structure.children
 
 
 def cell_density(model: CausalModel, structure: Structure, candidates: Floats) -> Floats:

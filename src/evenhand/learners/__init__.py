@@ -3,6 +3,3 @@
 import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-
-OF_LIBRARIES = ("river_bandits", "sklearn_models")
-"""Our own modules of learners from elsewhere, whose functions every state file may name."""

@@ -107,9 +107,8 @@ class Adapter(Parameters):
         self.known_arms = len(self.arms) if self.arms else None if arms is None else whole("arms", arms, low=2)
         self.among = yes_or_no("among", among)
         self.own_choices = yes_or_no("own_choices", own_choices)
-        for function in functions.values():
-            if function is not None and dump is not None:
-                know(function)
+        if dump is not None:
+            know(*functions.values())
 
     @property
     def reseed(self) -> Callable[[int], None] | None:

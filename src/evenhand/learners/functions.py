@@ -2,7 +2,7 @@
 
 A file never makes evenhand import a module of others or call a function of theirs on its own. A name in it is looked up
 among the functions that this process has given to an Adapter, in the modules that the environment variable
-EVENHAND_IMPORT names, and in evenhand's own modules of learners from elsewhere.
+EVENHAND_IMPORT names, and among those that evenhand's own modules of learners from elsewhere name with `know`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import importlib
 import inspect
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from operator import attrgetter
 from typing import Any
 
@@ -20,11 +21,9 @@ from evenhand.registry import OWN, own_modules
 _known: dict[str, Callable[..., Any]] = {}
 
 
-def know(function: Callable[..., Any]) -> None:
-    """Let state files of this process name a function; the latest one of a name counts."""
-    path = _path(function)
-    if path is not None:
-        _known[path] = function
+def know(*functions: Callable[..., Any] | None) -> None:
+    """Let state files of this process name these functions; the latest one of a name counts."""
+    _known.update({path: function for function in functions if function and (path := _path(function)) is not None})
 
 
 def path_of(argument: str, function: Callable[..., Any]) -> str:
@@ -58,11 +57,10 @@ def find(path: Any) -> Callable[..., Any]:
     """
     if isinstance(path, str) and path not in _known:
         module, _, name = path.partition(":")
-        learners: Any = sys.modules["evenhand.learners"]  # the door of this room, which knows its modules
-        ours = [f"{learners.__name__}.{own}" for own in learners.OF_LIBRARIES]
-        if module in ours:
-            importlib.import_module(module)
-        found = _attribute(module, name) if module in (*ours, *own_modules()) else None
+        if module.rpartition(".")[0] == __package__:
+            with suppress(ImportError):
+                importlib.import_module(module)  # such a module says itself what files may name
+        found = _attribute(module, name) if module in own_modules() else None
         if found is not None and _path(found) == path:
             _known[path] = found
     if not isinstance(path, str) or path not in _known:

@@ -14,6 +14,7 @@ from evenhand.extras import optional
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import combined_label
 from evenhand.learners.adapter import Adapter, read_features
+from evenhand.learners.functions import know
 from evenhand.protocol import Label, arm_labels, find_label, label_of, places
 from evenhand.rng import Seed, draw_seed
 from evenhand.saving.objects import described, rebuilt
@@ -89,10 +90,9 @@ def from_river(
     learner = RiverBandit(copy.deepcopy(policy), ids, _features(policy, names) if contextual else None)
     if seed is not None:
         reseed(learner, draw_seed(seed))
-    functions: dict[str, Any] = {"choose": choose, "update": update, "seed": reseed, "dump": dump, "load": load}
     own = labels if known else arms
     more: dict[str, Any] = {"features": names, "reward_range": reward_range, "arms": own}
-    return Adapter(learner, **functions, contextual=contextual, **more, among=True)
+    return Adapter(learner, **FUNCTIONS, contextual=contextual, **more, among=True)
 
 
 def choose(learner: RiverBandit, *contexts_arms: Any) -> int:
@@ -128,6 +128,11 @@ def dump(learner: RiverBandit) -> dict[str, Any]:
 def load(dumped: dict[str, Any]) -> RiverBandit:
     """Return a learner that goes on from there."""
     return RiverBandit(**rebuilt(dumped, LIBRARIES))
+
+
+FUNCTIONS: dict[str, Any] = {"choose": choose, "update": update, "seed": reseed, "dump": dump, "load": load}
+"""What state files may name."""
+know(*FUNCTIONS.values())
 
 
 def _ids(argument: str, what: str, known: list[Any], labels: Sequence[Any], given: Any) -> list[Any]:

@@ -12,6 +12,7 @@ from evenhand.arguments import real, whole
 from evenhand.errors import ArgumentError, ModelError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.learners.adapter import Adapter
+from evenhand.learners.functions import know
 from evenhand.rng import Seed, draw_seed, generator
 from evenhand.saving.objects import described, rebuilt
 
@@ -110,9 +111,8 @@ def from_sklearn(
     features = None if names is None else list(map(str, names))
     explores, waits = real("epsilon", epsilon, low=0, high=1), whole("warmup", warmup, low=1)
     learner = SklearnLearner(own, features, explores, waits, classifies, random)
-    functions: dict[str, Any] = {"choose": choose, "update": update, "seed": reseed, "dump": dump, "load": load}
     pays = (0.0, 1.0) if classifies else reward_range
-    return Adapter(learner, **functions, contextual=True, features=features, reward_range=pays, among=True)
+    return Adapter(learner, **FUNCTIONS, contextual=True, features=features, reward_range=pays, among=True)
 
 
 def choose(learner: SklearnLearner, contexts: Floats, arms: list[int]) -> list[int]:
@@ -172,6 +172,11 @@ def load(dumped: dict[str, Any]) -> SklearnLearner:
         vars(own).update(arm)
         learner.arms.append(own)
     return learner
+
+
+FUNCTIONS: dict[str, Any] = {"choose": choose, "update": update, "seed": reseed, "dump": dump, "load": load}
+"""What state files may name."""
+know(*FUNCTIONS.values())
 
 
 def _trained(estimator: Any) -> bool:

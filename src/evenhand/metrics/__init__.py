@@ -1,1 +1,1 @@
-"""What is measured: regret, shares, group measures, intervals; streaming and batch are one definition."""
+"""What is measured: regret, the cost of a promise, group measures, drift."""

@@ -40,7 +40,7 @@ def plot_bias(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
             own = table[[label == group for label in table["group"]]]
             scale = own.get("deviation", 1.0)
             at = np.array([features.index(f) for f in own["feature"]]) + 0.25 * (i - (len(groups) - 1) / 2)
-            known, middle = np.isfinite(own["low"].to_numpy()), own["bias"] * scale
+            known, middle = np.isfinite(own["low"].to_numpy()), own["bias"].fillna(0.0) * scale
             ends = [(abs(own[end] - own["bias"]) * scale).where(known, 0.0) for end in ("low", "high")]
             marks = {"color": look["color"], "marker": look["marker"], "label": plain(text, LABEL)}
             axes.errorbar(middle, at, xerr=ends, linestyle="none", capsize=3, markersize=5, **marks)

@@ -89,24 +89,25 @@ def plot_shares(history: xr.Dataset, *, ax: Axes | None = None) -> Axes:
 def plot_shortfall(history: xr.Dataset, *, variable: str = "worst_shortfall", ax: Axes | None = None) -> Axes:
     """Draw the worst shortfall at any round so far (or `variable="shortfall"`, now), the largest over replications.
 
-    A dashed line stands where the promise would be broken. Of a shortfall now, each of at most 50 points is the
-    largest of a stretch of rounds; how far arms are ahead is cut off.
+    Where the promise would be broken, the picture is shaded. The worst shortfall so far is drawn in whole plays, so
+    that there is room between a promise kept at the last moment and a broken one. Of a shortfall now, each of at most
+    50 points is the largest of a stretch of rounds; how far arms are ahead is cut off.
     """
     check_history(history, "tolerance")
     one_of("variable", variable, history.data_vars)
     axes = axes_of(ax)
     with style():
         now = variable != "worst_shortfall"
-        shown = _stretched(history, variable) if now else history
+        shown = _stretched(history, variable) if now else history.assign({variable: np.floor(history[variable] + 1e-9)})
         _lines(shown, variable, axes, over="max")
         limits = sorted({float(np.floor(t)) + 1 for t in history.tolerance.values if np.isfinite(t)})
-        _forbid(axes, limits)
-        label, highest = "plays behind the share", max(limits, default=1.0)
+        label, highest = "plays behind the share" if now else "whole plays behind the share", max(limits, default=1.0)
         if float(history[variable].max()) > 20 * highest:
             label += f" (log above {highest:g})"
             axes.set_yscale("symlog", linthresh=highest)
         least = float(shown[variable].min())
-        axes.set_ylim(bottom=max(min(0.0, least), -highest / 2) - highest / 20)
+        axes.set_ylim(max(min(0.0, least), -highest / 2) - highest / 6, max(axes.get_ylim()[1], highest * 1.4))
+        _forbid(axes, limits)
         title = "Worst shortfall at any round so far"
         if now:
             several = shown.sizes["round"] < history.sizes["round"]
@@ -177,6 +178,8 @@ def _named(arm: Any) -> str:
 
 
 def _forbid(axes: Axes, limits: list[float]) -> None:
+    if limits:
+        axes.axhspan(max(limits), axes.get_ylim()[1], color=SHADES[1], alpha=0.12, linewidth=0)
     for limit in limits:
         axes.axhline(limit, **DASHED)
         axes.annotate(

@@ -24,7 +24,7 @@ from evenhand.parameters import Parameters
 from evenhand.protocol import Decision
 from evenhand.saving.saved import packed, unpacked
 
-COPIED = "a study has a copy of the policy that it was created with"
+COPIED = "it works on a copy of this policy"
 """What refusals say of a policy that is not told what its copy is told."""
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -155,7 +155,7 @@ class Conversation(Configured):
         if found is None:
             if 1 <= number < self._next:
                 raise ClosedTicketError(f"ticket {number} was told or forgotten before; nothing has changed")
-            last = f"the last one was {self._next - 1}; {COPIED}: tell it to the study"
+            last = f"the last one was {self._next - 1}; if a study decides, tell the study: {COPIED}"
             raise UnknownTicketError(f"ticket {number} was never handed out; {last}")
         if handed and not all(map(_agrees, self._said(given), found[0])):
             raise foreign

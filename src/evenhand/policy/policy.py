@@ -71,7 +71,7 @@ class _Later:
         lacks = "arms yet; give it arms=10 or arms=[labels], or pass it to FairLearn or simulate"
         if policy.arms is not None:
             first = "ask(contexts) first, or call begin(dimension)"
-            lacks = f"contexts' dimension yet; {first}; {COPIED}: read study.policy"
+            lacks = f"contexts' dimension yet; {first}; if a study decides, read study.policy: {COPIED}"
         raise ArgumentError(f"{type(policy).__name__} does not know its {lacks}")
 
 

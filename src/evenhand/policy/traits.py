@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from evenhand.promises.versions import in_order
 from evenhand.protocol import Decision, Label
 
 Feedback = Literal["reward", "rows", "samples", "labels"]
@@ -24,7 +25,7 @@ class Traits:
     ----------
     arms : the labels of its arms; None where it has none, or does not know them yet.
     labels : whom its decisions are for: its arms, or the groups of a sampler; () where rounds bring their own.
-    promise : what it promises, an `eh.Promise`; None where it promises nothing.
+    promise : what it promises, an `eh.Promise`, its arms in the order of the policy's; None where it promises nothing.
     kept : when it keeps the promise, "at every round", "at the horizon" or "in the long run"; None without one.
     horizon : the round up to which it decides, or keeps its promise; None for no end.
     learner : the learner that it is built on, None where it has none.
@@ -82,9 +83,11 @@ def traits_of(policy: Any) -> Traits:
     learner = stated.get("learner")
     for name in ("membership", "bias"):
         stated.setdefault(name, getattr(learner, name, None))
+    arms = () if isinstance(policy, type) else tuple(stated.get("arms") or ())
     if stated.get("promise") is None:
         stated["kept"] = None
     else:
         stated.setdefault("kept", "at every round")
-    labels = () if isinstance(policy, type) else stated.get("arms") or stated.get("groups") or ()
-    return Traits(labels=tuple(labels), **stated)
+        if arms and getattr(stated["promise"], "arms", arms) != arms:
+            stated["promise"] = in_order(stated["promise"], arms)
+    return Traits(labels=arms or (() if isinstance(policy, type) else tuple(stated.get("groups") or ())), **stated)

@@ -8,7 +8,6 @@ stand in `evenhand.promises.counting` and `entering`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 
 import numpy as np
 
@@ -44,6 +43,7 @@ class Books:
 
     Examples
     --------
+    >>> from fractions import Fraction
     >>> books = Books([Clause("floor", ("a",), Fraction(1, 2)), Clause("window", ("b",), (1, 3))], ("a", "b"))
     >>> [books.enter([arm]) for arm in (0, 1, 1, 1, 0, 0, 0)]
     [False, False, False, True, False, False, True]
@@ -62,7 +62,7 @@ class Books:
         self.clauses, self.arms, n = list(clauses), tuple(arms), len(clauses)
         self.rounds = rounds
         self._spans = np.array([(0, NEVER)] * n if spans is None else spans).reshape(-1, 2)
-        rates = [c.rate if isinstance(c.rate, Fraction) else Fraction(0) for c in self.clauses]
+        rates = [c.share for c in self.clauses]
         windows = [c.rate if isinstance(c.rate, tuple) else (0, 0) for c in self.clauses]
         ahead = [c.slack if c.kind == "cap" and not c.rate else 0 for c in self.clauses]
         owners = [[q for q, c in enumerate(self.clauses) if arm in c.arms] for arm in arms]

@@ -37,6 +37,11 @@ class Clause(NamedTuple):
     slack: int = 0
 
     @property
+    def share(self) -> Fraction:
+        """The share or the cap; 0 of a window."""
+        return Fraction(0) if isinstance(self.rate, tuple) else self.rate
+
+    @property
     def rate_as_text(self) -> str:
         """The share or cap as a fraction, or the window as "1 in 20"."""
         return f"{self.rate[0]} in {self.rate[1]:,}" if isinstance(self.rate, tuple) else str(self.rate)

@@ -24,7 +24,7 @@ def grants_all(promise: Promise) -> bool:
     if spaced_alone(promise) and math.prod(token.window for token in tokens) <= MOST_STATES:
         return True
     nested = any(len(members) > 1 for members, _ in promise.windows)
-    if promise.plays > 1 and any(plays > len(members) for members, (plays, _) in promise.windows):
+    if len(tokens) < sum(plays for _, (plays, _) in promise.windows):
         return False
     owed = {arm for clause in promise.clauses if clause.kind == "floor" for arm in clause.arms}
     if any(owed & set(members) for members, _ in promise.windows):  # one play may then serve both

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from evenhand.errors import SharesError, figure, wanted
 from evenhand.promises.clause import Clause
-from evenhand.promises.reading import MOST_TOKENS, Members, overlap, scale_down
+from evenhand.promises.reading import MOST_TOKENS, Members, key_of, overlap, scale_down
 from evenhand.promises.schedules import find_schedule
 from evenhand.promises.windows import chain, safe_states
 from evenhand.protocol import Label, find_label
@@ -58,12 +58,14 @@ def spaced_alone(promise: Any) -> bool:
 def tokens_of(promise: Any) -> list[Token]:
     """Return the tokens of the windows, those of short periods first.
 
-    Where several arms are played in a round, as many tokens of a window as it has arms may be due at once, and a window
-    of more plays is kept by shorter ones.
+    Where several arms are played in a round, as many tokens of a window may be due at once as a round is sure to offer
+    of its arms, one where arms come and go. A window of more plays is kept by fewer tokens of shorter windows: j of
+    them come j floor(w / b) times in any w rounds.
     """
     plays = [(members, n, w) for members, (n, w) in promise.windows]
     if promise.plays > 1:
-        plays = [(a, n, w) if n <= len(a) else (a, len(a), w * len(a) // n) for a, n, w in plays]
+        fixed = promise.offers == "all"
+        plays = [(members, *_fewer(n, w, len(members) if fixed else 1)) for members, n, w in plays]
     if sum(n for _, n, _ in plays) > MOST_TOKENS:
         raise SharesError(
             wanted("windows", f"at most {MOST_TOKENS:,} plays in all windows", sum(n for _, n, _ in plays))
@@ -72,6 +74,12 @@ def tokens_of(promise: Any) -> list[Token]:
     periods = chain([w for _, w in alone]) if alone else []
     tokens = [Token(members, w, b) for (members, w), b in zip(alone, periods, strict=True)]
     return sorted(tokens, key=lambda token: token.period)
+
+
+def _fewer(plays: int, rounds: int, most: int) -> tuple[int, int]:
+    """Return a window of at most so many plays that keeps this one, of the least density."""
+    fewer = [(j, rounds // -(-plays // j)) for j in range(1, min(plays, most) + 1)]
+    return min(fewer, key=lambda one: (Fraction(*one), -one[0]))
 
 
 def settle_offers(promise: Any, given: Any) -> Any:
@@ -83,7 +91,7 @@ def settle_offers(promise: Any, given: Any) -> Any:
         If no rule is known that keeps the promise so.
     """
     check_kinds(promise.clauses)
-    offers = _read_offers(given, promise.arms)
+    offers = _read_offers(given, promise.arms, promise.plays)
     refused = _refuse_together(promise)
     if refused is None and offers in (None, "all"):
         varied = _refuse_varied(promise, ()) if offers is None else "said"
@@ -127,14 +135,14 @@ def check_sums(promise: Any) -> None:
         raise SharesError(refused)
 
 
-def _read_offers(given: Any, arms: tuple[Label, ...]) -> Any:
+def _read_offers(given: Any, arms: tuple[Label, ...], plays: int) -> Any:
     if given is None or (isinstance(given, str) and given in ("any", "all")):
         return given
-    what = '"any", "all", or a list of arms of which every offer holds as many as are played'
+    what = f'"any", "all", or a list of arms of which every offer holds {plays}, as many as are played'
     if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
         raise SharesError(wanted("offers", what, given))
     places = [find_label(arm, arms) for arm in given]
-    if not places or None in places or len(set(places)) < len(places):
+    if len(places) < plays or None in places or len(set(places)) < len(places):
         raise SharesError(wanted("offers", what, given, f"the arms are {list(arms)}"))
     return tuple(arms[place] for place in sorted(place for place in places if place is not None))
 
@@ -149,11 +157,14 @@ def _refuse_together(promise: Any) -> str | None:
     for name, named in (("shares", sets), ("windows", [*sets, *windowed])):
         if clash := overlap(named):
             return f"{name}: {clash[0]} and {clash[1]} overlap; a set must lie inside another or apart from it"
-    floors = any(promise.shares) or any(share for _, share in promise.sets)
-    if promise.windows and promise.plays > 1 and (floors or promise.caps):
-        other = "shares" if floors else "caps"
+    if promise.windows and promise.plays > 1 and (promise.owes or promise.caps):
+        other = "shares" if promise.owes else "caps"
         beside = f"{other} with plays={promise.plays}"
         return f"windows: no rule is known that keeps windows beside {beside}; use one play a round"
+    for members, share in [*zip(zip(promise.arms), promise.shares, strict=True), *promise.sets]:
+        if share > len(members):
+            most = f"at most {len(members)}, as no arm is played twice in a round"
+            return wanted(f"shares[{key_of(members)!r}]", most, str(share))
     return _refuse_rates([clause for clause in promise.clauses if clause.kind != "cap"], promise.plays)
 
 
@@ -195,26 +206,26 @@ def _rate(clauses: Sequence[Clause]) -> Fraction:
     """Return the plays a round that floors and windows need: of a set its own rate, or that of its parts if it is
     more."""
     windows = sum((Fraction(*clause.rate) for clause in clauses if isinstance(clause.rate, tuple)), Fraction(0))
-    return windows + _nest(clauses, lambda clause: clause.rate)
+    return windows + need_of(clauses, lambda clause: clause.rate)
 
 
 def _due(clauses: Sequence[Clause], rounds: int) -> int:
     """Return how many plays fall due in so many rounds."""
     windows = sum(n * (rounds // w) for n, w in (c.rate for c in clauses if isinstance(c.rate, tuple)))
-    return windows + _nest(clauses, lambda clause: max(0, math.floor(clause.rate * rounds - clause.slack)))
+    return windows + need_of(clauses, lambda clause: max(0, math.floor(clause.rate * rounds - clause.slack)))
 
 
-def _nest(clauses: Sequence[Clause], amount: Callable[[Any], Any]) -> Any:
+def need_of(clauses: Sequence[Clause], amount: Callable[[Any], Any]) -> Any:
     """Return the sum over the outermost floors of what each needs, or its parts together if that is more."""
-    needed: list[Any] = []
+    each: list[Any] = []
     outermost: dict[Label, int] = {}
     for clause in sorted((c for c in clauses if c.kind == "floor"), key=lambda c: len(c.arms)):
         inside = {outermost[arm] for arm in clause.arms if arm in outermost}
-        outermost.update(dict.fromkeys(clause.arms, len(needed)))
-        needed.append(max(amount(clause), sum(needed[part] for part in inside)))
+        outermost.update(dict.fromkeys(clause.arms, len(each)))
+        each.append(max(amount(clause), sum(each[part] for part in inside)))
         for part in inside:
-            needed[part] = 0
-    return sum(needed)
+            each[part] = 0
+    return sum(each)
 
 
 def _fewest(clauses: list[Clause], clash: Callable[[list[Clause]], bool]) -> list[Clause]:
@@ -275,7 +286,7 @@ def _refuse_windows(promise: Any, caps: dict[Label, Fraction | None]) -> str | N
     if capped is not None:
         return f"windows: arm {capped!r} has a window and a cap, and no rule is known that keeps both; drop one of them"
     tokens = tokens_of(promise)
-    needed = sum((Fraction(1, token.period) for token in tokens), _nest(promise.clauses, lambda clause: clause.rate))
+    needed = sum((Fraction(1, token.period) for token in tokens), need_of(promise.clauses, lambda clause: clause.rate))
     if needed <= promise.plays:
         return None
     if all(clause.kind == "window" and len(clause.arms) == 1 for clause in promise.clauses) and promise.plays == 1:
@@ -328,9 +339,7 @@ def _reasons_against(promise: Any, always: Sequence[Label]) -> Iterator[str]:
                 f"offer may hold only one of them; {mend}"
             )
     caps = {arm: cap for arm, cap in zip(promise.arms, promise.caps or (), strict=False) if cap is not None and cap < 1}
-    if caps and 0 < len(always) < promise.plays:
-        yield wanted("offers", f"at least {promise.plays} arms without caps, one for each play", list(always), mend)
-    elif caps and not always:
+    if caps and not always:
         arm, cap = min(caps.items(), key=lambda one: one[1])
         rounds = next(t for t in range(1, LOOK**2) if t > math.ceil(cap * t) + math.floor(promise.cap_tolerance))
         yield (
@@ -351,7 +360,7 @@ def _reasons_against(promise: Any, always: Sequence[Label]) -> Iterator[str]:
         return
     if any(clause.kind != "window" for clause in promise.clauses):
         yield f"offers: no rule is known that keeps windows beside shares or caps while arms come and go; {mend}"
-    tokens = tokens_of(promise)
+    tokens = tokens_of(promise.varied(offers="any"))
     short, least = min(token.window for token in tokens), -(-len(tokens) // promise.plays)
     if short < least:
         yield (

@@ -32,6 +32,7 @@ from evenhand.kernels.arrays import Floats
 from evenhand.kernels.due_times import Pace, Position, pace, position
 from evenhand.labels import by_label
 from evenhand.promises.clause import Clause, Window, in_words, listed
+from evenhand.promises.counting import position_of
 from evenhand.promises.feasible import check_sums, settle_offers
 from evenhand.promises.parts import read_parts
 from evenhand.promises.plain import ARGUMENTS, TABLES, arguments_of, as_data, as_given
@@ -252,12 +253,6 @@ class Promise(Shown):
         """Return how many pulls each arm must have had at the end of round t: max(0, floor(r_i t) - floor(alpha))."""
         return [max(0, share.numerator * round // share.denominator - self.slack) for share in self.shares]
 
-    def most(self, round: int) -> list[float]:
-        """Return how many plays each arm may have at the end of round t, infinity where it has no cap."""
-        caps = self.caps or (None,) * len(self.arms)
-        ahead = math.floor(self.cap_tolerance)
-        return [math.inf if cap is None else -(-cap.numerator * round // cap.denominator) + ahead for cap in caps]
-
     def kept(self, pulls: Any, round: int) -> bool:
         """Return whether pulls, a list or a dict arm -> pulls, keep the floors and caps at the end of round t, where
         every arm was on offer.
@@ -279,12 +274,8 @@ class Promise(Shown):
         if not is_whole(round) or round < 0:
             raise ArgumentError(wanted("round", "a whole number >= 0", round))
         by_arm = dict(zip(self.arms, counts, strict=True))
-        together = all(
-            sum(by_arm[arm] for arm in members) >= share.numerator * round // share.denominator - self.slack
-            for members, share in self.sets
-        )
-        enough = all(n >= owed for n, owed in zip(counts, self.owed(round), strict=True))
-        return enough and together and all(n <= most for n, most in zip(counts, self.most(round), strict=True))
+        plays = [(clause, sum(by_arm[arm] for arm in clause.arms)) for clause in self.clauses]
+        return not any(position_of(clause, n, int(round), [])[2] for clause, n in plays)
 
     # ------------------------------------------------------------------ as kernels count
 

@@ -36,7 +36,6 @@ class RuleParams(NamedTuple):
     cap_numerators: Ints
     cap_steps: Ints
     cap_remainders: Ints
-    cap_denominator: int
     capped_slates: int
     """Where several arms are played in a round and some have caps, after how many rounds beyond the last first deadline
     a look at the caps has seen everything; else 0."""
@@ -140,7 +139,7 @@ def rule_parameters(promise: Promise, learner: Any, floor: float = 0.0) -> RuleP
     token_owners, windows, spaced = (np.array(column, np.int64) for column in of_tokens)
     rates = np.array(numerators) / denominator
     counted = *pace(numerators, denominator), denominator, horizon, FARTHEST, np.array(parents, np.int64)
-    limits = *caps, common, several, np.array([len(members) for members in owners], np.int64)
+    limits = *caps, several, np.array([len(members) for members in owners], np.int64)
     rho = _rho(promise, owners, parents, rates)
     return RuleParams(*counted, *limits, token_owners, windows, spaced, *lists, floor, rates, rho, learner)
 

@@ -38,30 +38,30 @@ Source: ours; parts of a tolerance are related to the escrow method, P. E. O'Nei
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 from evenhand.arguments import whole
 from evenhand.errors import SharesError, wanted
-from evenhand.promises.clause import Clause, Window
+from evenhand.promises.clause import Window
 from evenhand.promises.feasible import check_kinds
 from evenhand.promises.plain import arguments_of
-from evenhand.promises.reading import key_of
+from evenhand.promises.reading import LONGEST
 
-LONGEST = 1_000_000
-"""The longest window that a refusal looks for."""
+Windows = dict[Any, Window]
+LONGER = 8
+"""How many times as long as it is a refusal tries one window alone."""
 
 
 def split(promise: Any, workers: int) -> list[Any]:
     """Return a promise for each of so many processes; see `Promise.split`."""
-    whole("workers", workers, low=1)
     check_kinds(promise.clauses)
+    if whole("workers", workers, low=1) == 1:
+        return [promise]
     given = arguments_of(promise)
-    floors = _parts_of(promise.clauses, "floor", "tolerance", workers)
-    caps = _parts_of(promise.clauses, "cap", "cap_tolerance", workers)
-    windows = [clause for clause in promise.clauses if clause.kind == "window"]
-    spaced = {key_of(clause.arms): lengths(_window(clause), workers) for clause in windows}
+    floors = _parts_of(promise, "floor", "tolerance", workers)
+    caps = _parts_of(promise, "cap", "cap_tolerance", workers)
+    windows: Windows = given.get("windows", {})
+    spaced = {key: lengths(window, workers) for key, window in windows.items()}
     parts = []
     for number in range(workers):
         own: dict[str, Any] = {"tolerance": float(floors[number]), "cap_tolerance": float(caps[number])}
@@ -84,7 +84,7 @@ def lengths(window: tuple[int, int], workers: int) -> list[int]:
     return [least + 1] * longer + [least] * (workers - longer)
 
 
-def _parts_of(clauses: Sequence[Clause], kind: str, name: str, workers: int) -> list[int]:
+def _parts_of(promise: Any, kind: str, name: str, workers: int) -> list[int]:
     """Return whole tolerances of the floors or of the caps that add up to what Theorem 2 allows.
 
     Raises
@@ -92,64 +92,60 @@ def _parts_of(clauses: Sequence[Clause], kind: str, name: str, workers: int) -> 
     SharesError
         If that is below 0.
     """
-    own = [clause for clause in clauses if clause.kind == kind]
+    own = [clause for clause in promise.clauses if clause.kind == kind]
     if not own:
         return [0] * workers
-    hardest = max(own, key=lambda clause: _rate(clause).denominator)
-    q = _rate(hardest).denominator
+    hardest = max(own, key=lambda clause: clause.share.denominator)
+    q = hardest.share.denominator
     needed = workers - 1 - (workers - 1) // q
     total = hardest.slack - needed
     if total < 0:
         what = f"at least {needed}, so that {workers} processes can keep '{hardest._replace(slack=needed)}' together"
-        raise SharesError(wanted(name, what, float(hardest.slack), "or take fewer processes"))
+        raise SharesError(wanted(name, what, getattr(promise, name), "or take fewer processes"))
     return [total // workers + (number < total % workers) for number in range(workers)]
 
 
-def _window(clause: Clause) -> Window:
-    assert isinstance(clause.rate, tuple)
-    return clause.rate
-
-
-def _rate(clause: Clause) -> Fraction:
-    assert isinstance(clause.rate, Fraction)
-    return clause.rate
-
-
-def _made(kind: Any, given: dict[str, Any], windows: Sequence[Clause], workers: int) -> Any:
-    """Return the promise of a part; where its windows are too short to be kept beside the rest, say how long they must
-    be."""
+def _made(kind: Any, given: dict[str, Any], windows: Windows, workers: int) -> Any:
+    """Return the promise of a part; where its windows are too short to be kept beside the rest, say how long one of
+    them, or all by one factor, must be."""
     try:
         return kind(**given)
     except SharesError as refusal:
-        for clause in windows:
-            longer = _least_length(kind, given, clause, workers)
+        for some in [*({key: window} for key, window in windows.items()), windows] if windows else ():
+            longer = _least_lengths(kind, given, some, workers, LONGEST if some is windows else LONGER)
             if longer is not None:
-                plays, rounds = _window(clause)
-                what = f"at least {plays} in {longer} rounds, which {workers} processes can keep"
-                mend = "or take fewer processes"
-                words = wanted(f"windows: {key_of(clause.arms)!r}", what, f"{plays} in {rounds}", mend)
-                raise SharesError(words) from refusal
-        raise
+                what = f"at least {_said(longer)} rounds, which {workers} processes can keep"
+                names, mend = ", ".join(map(repr, some)), "or take fewer processes"
+                raise SharesError(wanted(f"windows: {names}", what, _said(some), mend)) from refusal
+        raise SharesError(f"the part of one of {workers} processes cannot be kept: {refusal}") from refusal
 
 
-def _least_length(kind: Any, given: dict[str, Any], clause: Clause, workers: int) -> int | None:
-    """Return the least length of a window under which the promise of a part can be kept, None where none will do."""
-    plays, rounds = _window(clause)
+def _said(windows: Windows) -> str:
+    return ", ".join(f"{plays} in {rounds}" for plays, rounds in windows.values())
+
+
+def _least_lengths(kind: Any, given: dict[str, Any], some: Windows, workers: int, times: int) -> Windows | None:
+    """Return some windows, all longer by the least factor under which the promise of a part can be kept; None where
+    none up to so many times will do."""
+    shortest = min(rounds for _, rounds in some.values())
+
+    def longer(length: int) -> Windows:
+        return {key: (plays, rounds * length // shortest) for key, (plays, rounds) in some.items()}
 
     def holds(length: int) -> bool:
-        own = given["windows"] | {key_of(clause.arms): (1, lengths((plays, length), workers)[-1])}
+        own = {key: (1, lengths(window, workers)[-1]) for key, window in longer(length).items()}
         try:
-            kind(**given | {"windows": own})
+            kind(**given | {"windows": given["windows"] | own})
         except SharesError:
             return False
         return True
 
-    low, high = rounds, 2 * rounds
+    low, high = shortest, 2 * shortest
     while not holds(high):
         low, high = high, 2 * high
-        if low > LONGEST:
+        if low > min(LONGEST, times * shortest):
             return None
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+    return longer(high)

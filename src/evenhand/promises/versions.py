@@ -20,7 +20,8 @@ def without(promise: Promise, arm: Label, retired: Sequence[Label]) -> Promise:
     gone, place = {*retired, arm}, promise.arms.index(arm)
     offers = promise.offers
     if not isinstance(offers, str):
-        offers = tuple(other for other in offers if other != arm) or "any"
+        stay = tuple(other for other in offers if other != arm)
+        offers = stay if len(stay) >= promise.plays else "any"
     return promise.varied(
         shares=_put(promise.shares, place, Fraction(0)),
         sets=tuple(one for one in promise.sets if not gone.issuperset(one[0])),
@@ -86,11 +87,17 @@ def named_as(promise: Promise, labels: Sequence[Label]) -> Promise:
     )
 
 
+def in_order(promise: Promise, arms: tuple[Label, ...]) -> Promise:
+    """Return a promise of some of these arms as one of all in their order; one that names others as it is."""
+    named = named_as(promise, arms)
+    return _over(arms, named) if set(named.arms) <= set(arms) else promise
+
+
 def rows_of(dropped: dict[Any, Any], segment: Label | None = None) -> list[dict[str, Any]]:
     """Return what a change dropped as rows of plain data, a set of arms as a list.
 
     >>> rows_of({"x": {("a", "b"): 0.5}, "y": {"c": 0.25}})
-    [{'label': ['a', 'b'], 'pulls': 0.5, 'segment': 'x'}, {'label': 'c', 'pulls': 0.25, 'segment': 'y'}]
+    [{'label': ['a', 'b'], 'plays': 0.5, 'segment': 'x'}, {'label': 'c', 'plays': 0.25, 'segment': 'y'}]
     """
     rows: list[dict[str, Any]] = []
     inside = {} if segment is None else {"segment": segment}
@@ -98,7 +105,7 @@ def rows_of(dropped: dict[Any, Any], segment: Label | None = None) -> list[dict[
         if isinstance(lag, dict):
             rows += rows_of(lag, segment=key)
         else:
-            rows.append({"label": list(key) if is_set(key) else key, "pulls": lag} | inside)
+            rows.append({"label": list(key) if is_set(key) else key, "plays": lag} | inside)
     return rows
 
 

@@ -17,16 +17,17 @@ are at their caps are at most floor(r_i (s + d) + q_i) - ceil(c_i s) <= floor(r_
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from evenhand.errors import ArgumentError, SharesError, UnknownArmError, figure, wanted, wanted_one_of
 from evenhand.policy.conversation import locked
 from evenhand.policy.policy import KernelPolicy
-from evenhand.promises.feasible import settle_offers
+from evenhand.promises.feasible import settle_offers, tokens_of
 from evenhand.promises.promise import Promise
 from evenhand.promises.reading import Members, key_of, read_share
 from evenhand.promises.versions import among, changed, joined, without
@@ -38,13 +39,7 @@ from evenhand.quotas.standing import Rounded, Standing, fits, fresh, lags, place
 LONGEST_WAIT = 1 << 40
 
 
-if TYPE_CHECKING:
-    Base = KernelPolicy
-else:
-    Base = object
-
-
-class Changes(Base):
+class Changes(KernelPolicy):
     """What `DeadlineLearn` can do to its promise in mid-run."""
 
     promise: Promise
@@ -129,7 +124,7 @@ class _Part(NamedTuple):
     standing: Standing
 
 
-def _version(policy: Any, promise: Promise, retired: Sequence[Label]) -> _Version:
+def _version(promise: Promise, retired: Sequence[Label]) -> _Version:
     """Return what is promised, where a rule is known that keeps it with the arms that stay.
 
     Raises
@@ -154,7 +149,12 @@ def _retire(policy: Any, label: Label) -> None:
         rest = "another arm stays" if before.plays == 1 else f"{before.plays} other arms stay"
         raise ArgumentError(wanted("arm", f"one beside which {rest} on offer", label, "add another arm first"))
     promise = without(before, arm, policy.retired)
-    version = _version(policy, promise, (*policy.retired, arm))
+    gone = {*policy.retired, arm}
+    for members, due in Counter(token.members for token in tokens_of(before)).items():
+        if 0 < len(set(members) - gone) < min(due, before.plays):
+            stay = f"one beside which {min(due, before.plays)} of {members} stay on offer, which their window needs"
+            raise SharesError(wanted("arm", stay, label, "promise another window first with change()"))
+    version = _version(promise, (*policy.retired, arm))
     parts = [part._replace(standing=_of(version, part.standing)) for part in _parts(policy)]
     bound = promise.windows or promise.caps is not None
     if bound and not all(version.fits(part.standing, part.now) for part in parts):
@@ -179,7 +179,7 @@ def _add(policy: Any, label: Label, share: Any) -> int:
     labels = before.arms if known is not None else arm_labels((*before.arms, label), "arm")
     place = len(before.arms) if known is None else known
     promise = joined(before, labels[place], part)
-    version = _version(policy, promise, [arm for arm in policy.retired if arm != labels[place]])
+    version = _version(promise, [arm for arm in policy.retired if arm != labels[place]])
     parts, wait = [], 0
     owed = (promise.slack + 1) / part if part else None
     for one in _parts(policy):
@@ -217,7 +217,7 @@ def _wait(version: _Version, part: _Part, arm: Label, first: Fraction, least: in
 
 def _change(policy: Any, shares: Any) -> dict[Any, Any]:
     """Begin a new version; return by how many plays floors were behind that cannot be carried over."""
-    version = _version(policy, changed(policy.promise, policy.retired, shares), policy.retired)
+    version = _version(changed(policy.promise, policy.retired, shares), policy.retired)
     check_tolerance(version.promise)
     parts, dropped = [], {}
     for part in _parts(policy):

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.compose import OPEN, Gradual, bind, entry, kernel
-from evenhand.kernels.flatten import flat, packer
+from evenhand.kernels.compose import OPEN, bind, kernel
+from evenhand.kernels.flatten import flat
 from evenhand.policy.chances import Chances
 from evenhand.policy.kernel_set import Kernels, certain, drawn, unknown
 from evenhand.policy.reasons import FORCED
 from evenhand.promises.draw import TRIES, draw_slate, finish_one, lot, prepare_one, spread
 from evenhand.promises.pick import BY_DEADLINE, BY_LOT, best_open, cause
+from evenhand.quotas.composed_chances import gradual, packers
 from evenhand.quotas.under_quota import LOT, explain_cause
 
-PLAIN_CALLS = 100
-"""How many decisions are gone through as plain Python before the kernels are compiled."""
 READ = ("pulls", "whole", "rest", "cap_whole", "cap_rest", "left", "offered", "spare")
 """The fields of the rule's state on which what may be played depends."""
 
@@ -209,21 +208,16 @@ def _spread_over(left: float, urgent: int, arrays: Any) -> None:
     spread(pack_state(*arrays[split:]), left, urgent)
 
 
-@cache
-def _gradual(template: Any, *names: tuple[str, Any]) -> Gradual:
-    return Gradual(entry(template, **dict(names)), None, PLAIN_CALLS)
-
-
 def _spread(
     of_learner: Any, among: bool, params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
 ) -> Floats:
     """Return the chances of a round from the state before it, where the learner's own are computed now."""
     arrays = (*flat(params), *flat(state))
-    packers = ("split", len(flat(params))), ("pack_params", packer(params)), ("pack_state", packer(state))
+    pack = packers(params, state)
     state.chosen[:] = -1
-    urgent, left = _gradual(_prepare, *packers)(round, arrays)
+    urgent, left = gradual(_prepare, *pack)(round, arrays)
     own = params.learner, state.learner, contexts, round, waiting
     state.chances[:] = of_learner(*own, state.open) if among else of_learner(*own)
-    _gradual(_spread_over, *packers)(left, urgent, arrays)
+    gradual(_spread_over, *pack)(left, urgent, arrays)
     chances: Floats = state.chances
     return chances

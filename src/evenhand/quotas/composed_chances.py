@@ -31,7 +31,8 @@ def _settle(round: int, must: int, probabilities: Floats, arrays: Any) -> None:
 
 
 @cache
-def _gradual(template: Any, *names: tuple[str, Any]) -> Gradual:
+def gradual(template: Any, *names: tuple[str, Any]) -> Gradual:
+    """Return a function that runs as plain Python at first, and compiled when it is called often."""
     return Gradual(entry(template, **dict(names)), None, PLAIN_CALLS)
 
 
@@ -44,16 +45,17 @@ def under_rule(rule: Any, each: Any, learner: Chances) -> Chances:
 def _played(
     must_play: Any, each: Any, of_learner: Any, params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
 ) -> Floats:
-    must = _gradual(_forced, ("forced", must_play), *_packers(params, state))(round, (*flat(params), *flat(state)))
+    must = gradual(_forced, ("forced", must_play), *packers(params, state))(round, (*flat(params), *flat(state)))
     if must >= 0:
         certain = np.zeros(state.pulls.size)
         certain[must] = 1.0
         return certain
     chances: Floats = of_learner(params.learner, state.learner, contexts, round, waiting)
-    settle = _gradual(_settle, ("settle_each", each), *_packers(params, state))
+    settle = gradual(_settle, ("settle_each", each), *packers(params, state))
     settle(round, -1, chances, (*flat(params), *flat(state)))
     return chances
 
 
-def _packers(params: Any, state: Any) -> tuple[tuple[str, Any], ...]:
+def packers(params: Any, state: Any) -> tuple[tuple[str, Any], ...]:
+    """Return what puts the arrays of a rule's parameters and state together again."""
     return ("split", len(flat(params))), ("pack_params", packer(params)), ("pack_state", packer(state))

@@ -25,7 +25,7 @@ Definition 2.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Self
 
@@ -39,17 +39,15 @@ from evenhand.learners.thompson import Thompson
 from evenhand.learners.ucb1 import UCB1
 from evenhand.policy.conversation import locked
 from evenhand.policy.kernel_set import Kernels, unknown
-from evenhand.policy.policy import KernelPolicy
 from evenhand.promises.exact import grants_all
 from evenhand.promises.feasible import settle_offers
 from evenhand.promises.pick import kernels_for
 from evenhand.promises.plain import ARGUMENTS
-from evenhand.promises.promise import Promise, read_promise
-from evenhand.promises.reading import is_set, key_of
+from evenhand.promises.promise import Promise
+from evenhand.promises.reading import key_of
 from evenhand.promises.rule import look_work as composed_work
 from evenhand.promises.rule import rule_parameters, rule_state
-from evenhand.promises.versions import named_as
-from evenhand.protocol import Label, arm_labels
+from evenhand.protocol import Label
 from evenhand.quotas.changes import Changes
 from evenhand.quotas.composed import draw_for, draw_ranked
 from evenhand.quotas.deadlines import (
@@ -63,17 +61,14 @@ from evenhand.quotas.deadlines import (
 )
 from evenhand.quotas.held import always, has_room, holding
 from evenhand.quotas.segments import Segment, Segments, Stacked, enter_stacked, read_segment
-from evenhand.quotas.under_quota import Ranking, Rule, Shares, UnderQuota, rank_wish, update_learner
+from evenhand.quotas.under_quota import SILENT, Ranking, Rule, Shares, UnderQuota, rank_wish, read_owed, update_learner
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
 
-SILENT = {"tolerance": 0.0, "plays": 1, "cap_tolerance": 0.0}
-"""What arguments are that say nothing; the others are None."""
-
 
 @register("quotas/deadline-learn")
-class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
+class DeadlineLearn(Changes, UnderQuota):
     """Play any learner under any guaranteed shares with sum at most one, or at most m with m arms a round, forcing a
     pull only when a deadline would be missed.
 
@@ -157,7 +152,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         seed: Seed = None,
     ) -> None:
         said = {"tolerance": tolerance, "plays": plays, "caps": caps, "cap_tolerance": cap_tolerance}
-        promise = self._promised(learner, shares, said | {"windows": windows}, arms)
+        promise = read_owed(learner, shares, said | {"windows": windows}, arms)
         self.plays = promise.plays
         self.lottery = None if lottery is None else real("lottery", lottery, low=0.0, high=1.0)
         self._composed = self.lottery is not None or not is_plain(promise)
@@ -183,23 +178,6 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         """The cap of each arm, exactly as it was read; None where no arm has one."""
         caps = self.promise.caps
         return None if caps is None else dict(zip(self.promise.arms, caps, strict=True))
-
-    @staticmethod
-    def _promised(learner: Any, shares: Any, said: dict[str, Any], arms: Any) -> Promise:
-        """Return the promise, given as such or by its parts."""
-        if isinstance(shares, Promise):
-            for name, value in said.items():
-                if value != SILENT.get(name):
-                    mend = "say it in the promise"
-                    raise ArgumentError(wanted(name, "nothing beside a promise, which says it all", value, mend))
-            stated = shares if arms is None else named_as(shares, arm_labels(arms))
-            if arms is not None and set(arm_labels(arms)) != set(stated.arms):
-                raise ArgumentError(wanted("arms", f"the arms of the promise {list(shares.arms)}", arms))
-            return stated
-        named = isinstance(shares, Mapping) or hasattr(shares, "to_dict")
-        if arms is None and (not named or any(map(is_set, shares))):
-            arms = getattr(learner, "arms", None)
-        return read_promise(shares, **said, arms=arms)
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments; the promise as a whole where they have no words for it."""

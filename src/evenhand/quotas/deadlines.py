@@ -6,6 +6,7 @@ The theorem, its proof and the search stand at the head of `evenhand.kernels.dea
 from __future__ import annotations
 
 import warnings
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +16,13 @@ from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.deadlines import EARLIEST, PATIENCE, deadline, may_play, only_one, outlook, played
 from evenhand.kernels.due_times import NEVER
+from evenhand.promises.clause import Clause
+from evenhand.promises.feasible import need_of
 from evenhand.promises.promise import Promise
 from evenhand.quotas.under_quota import Rule
+
+LEAST = Fraction(1, 1 << 200)
+"""Less than any room that shares leave."""
 
 
 class DeadlineParams(NamedTuple):
@@ -96,15 +102,18 @@ def check_tolerance(promise: Promise) -> None:
 
 
 def warn_of_idle_arms(promise: Promise) -> None:
-    """Warn of an arm of share 0 beside others whose shares sum to one exactly; the caller is a constructor."""
-    numerators, denominator = promise.fixed_point
-    if sum(numerators) == denominator and 0 in numerators and promise.plays == 1:
-        never = promise.arms[numerators.index(0)]
-        warnings.warn(
-            f"the shares sum to 1 exactly and arm {never!r} has share 0: it will be played at most "
-            f"{promise.slack * sum(n > 0 for n in numerators)} times, ever",
-            stacklevel=3,
-        )
+    """Warn of an arm of share 0 that has no room for any share; the caller is a constructor."""
+    around = [frozenset(members) for members, _ in promise.sets]
+    owed = zip(promise.arms, promise.shares, strict=True)
+    for arm in {tuple(arm in one for one in around): arm for arm, share in owed if not share}.values():
+        if need_of([*promise.clauses, Clause("floor", (arm,), LEAST)], lambda clause: clause.rate) > promise.plays:
+            most = promise.slack * need_of(promise.clauses, lambda clause: 1)
+            warnings.warn(
+                f"the shares sum to {promise.plays} exactly and arm {arm!r} has share 0: it will be played at most "
+                f"{most} times, ever",
+                stacklevel=3,
+            )
+            return
 
 
 DEADLINE_RULE = Rule(forced, granted, count, ("whole", "rest"))

@@ -24,7 +24,6 @@ from evenhand.errors import SharesError, figure
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.due_times import NEVER, advance
-from evenhand.policy.policy import KernelPolicy
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Label
 from evenhand.quotas.under_quota import Rule, Shares, UnderQuota, as_wished, promise_over
@@ -95,7 +94,7 @@ def at_most_equal_shares(promise: Promise) -> Promise:
 
 
 @register("quotas/fair-learn")
-class FairLearn(UnderQuota, KernelPolicy):
+class FairLearn(UnderQuota):
     """Play any learner under guaranteed shares: N_i(t) >= floor(r_i t) - alpha for every arm at every round.
 
     Parameters

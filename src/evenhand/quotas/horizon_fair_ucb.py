@@ -21,7 +21,6 @@ from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.due_times import NEVER, advance, pace, position
 from evenhand.learners.ucb1 import UCB1
-from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Label
 from evenhand.quotas.under_quota import Kept, Rule, Shares, UnderQuota, as_wished, promise_over
 from evenhand.quotas.worlds import BernoulliArms
@@ -59,7 +58,7 @@ def count(params: HorizonParams, state: HorizonState, round: int, arm: int) -> N
 
 
 @register("quotas/horizon-fair-ucb")
-class HorizonFairUCB(UnderQuota, KernelPolicy):
+class HorizonFairUCB(UnderQuota):
     """Serve every arm's quota of the known horizon first, in proportion, then play UCB1.
 
     The promise N_i(T) >= floor(r_i T) - alpha holds at the horizon T and not before. Past the horizon UCB1 plays on,

@@ -233,9 +233,8 @@ class Segments:
     def count(self, arms: list[int]) -> None:
         """Enter a round of the present segment."""
         assert self.present is not None
-        pulls = self._counts.get(self.present, np.zeros(len(self._promise.arms), np.int64)).copy()
-        pulls[arms] += 1
-        self._counts[self.present] = pulls
+        pulls = self._counts.get(self.present, np.zeros(len(self._promise.arms), np.int64))
+        self._counts[self.present] = pulls + np.bincount(arms, minlength=len(pulls))
         self._rounds[self.present] = self._rounds.get(self.present, 0) + 1
 
     def report(self) -> dict[Label, Segment]:

@@ -23,7 +23,7 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -41,7 +41,8 @@ from evenhand.policy.reasons import FORCED, reason
 from evenhand.promises.pick import BY_CAP, BY_DEADLINE, BY_LOT, BY_NO_RANK
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set
-from evenhand.protocol import Label
+from evenhand.promises.versions import named_as
+from evenhand.protocol import Label, arm_labels
 from evenhand.quotas.composed_chances import under_rule
 from evenhand.quotas.foreign import asked, go_down, wishes
 from evenhand.quotas.held import CALLED_FROM_PYTHON, always, no_wish, propose, recall, settle
@@ -51,6 +52,8 @@ Shares = Sequence[Any] | Mapping[Label, Any]
 Kept = Literal["at every round", "at the horizon", "in the long run"]
 """When a policy keeps its promise."""
 
+SILENT = {"tolerance": 0.0, "plays": 1, "cap_tolerance": 0.0}
+"""What arguments of a promise are that say nothing; the others are None."""
 WISH = reason("the learner's wish", "learner")
 CAPPED = reason("an arm ranked higher has reached its cap", "forced")
 UNRANKED = reason("the learner ranked no other arm on offer")
@@ -220,32 +223,43 @@ NOT_KNOWN = Kernels(as_wished, update_learner, unknown)
 """Of a learner from elsewhere, which is called between the rule's kernels."""
 
 
+def read_owed(learner: Any, shares: Any, said: Mapping[str, Any], arms: int | Sequence[Label] | None) -> Promise:
+    """Return the promise that a policy is given, as such or by its parts; where neither names the arms, the learner's
+    labels do.
+
+    Raises
+    ------
+    ArgumentError
+        If anything is said beside a promise, or it is one of other arms.
+    """
+    if not isinstance(shares, Promise):
+        named = isinstance(shares, Mapping) or hasattr(shares, "to_dict")
+        if arms is None and (not named or any(map(is_set, shares))):
+            arms = getattr(learner, "arms", None)
+        return read_promise(shares, **said, arms=arms)
+    for name, value in said.items():
+        if value != SILENT.get(name):
+            mend = "say it in the promise"
+            raise ArgumentError(wanted(name, "nothing beside a promise, which says it all", value, mend))
+    stated = shares if arms is None else named_as(shares, arm_labels(arms))
+    if arms is not None and set(arm_labels(arms)) != set(stated.arms):
+        raise ArgumentError(wanted("arms", f"the arms of the promise {list(shares.arms)}", arms))
+    return stated
+
+
 def promise_over(
     learner: Any, shares: Any, tolerance: Any, arms: int | Sequence[Label] | None, plays: int = 1
 ) -> Promise:
-    """Read a promise of single arms; where neither `shares` nor `arms` name the arms, the learner's labels do."""
-    if isinstance(shares, Promise):
-        simple = shares == Promise(dict(zip(shares.arms, shares.shares, strict=True)), shares.tolerance)
-        if not simple:
-            mend = "DeadlineLearn keeps every promise"
-            raise ArgumentError(wanted("shares", "a promise of shares of single arms alone", str(shares), mend))
-        return shares
-    if arms is None and not isinstance(shares, Mapping) and not hasattr(shares, "to_dict"):
-        arms = getattr(learner, "arms", None)
-    if isinstance(shares, Mapping) and any(map(is_set, shares)):
-        mend = "DeadlineLearn takes shares of sets of arms"
-        raise SharesError(wanted("shares", "shares of single arms", "a tuple of arms", mend))
-    return read_promise(shares, tolerance, plays=plays, arms=arms)
+    """Do what `read_owed` does for policies that promise shares of single arms alone."""
+    promise = read_owed(learner, shares, {"tolerance": tolerance, "plays": plays}, arms)
+    if promise.sets or promise.windows or promise.caps or promise.plays != plays or promise.offers != "any":
+        mend = "DeadlineLearn keeps every promise"
+        raise SharesError(wanted("shares", "shares of single arms alone", str(promise), mend))
+    return promise
 
 
-if TYPE_CHECKING:
-    Base = KernelPolicy
-else:
-    Base = object
-
-
-class UnderQuota(Base):
-    """What FairLearn and its kin have in common, mixed into a KernelPolicy: a `rule` around a learner.
+class UnderQuota(KernelPolicy):
+    """What FairLearn and its kin have in common: a `rule` around a learner.
 
     A subclass calls `_set_up` in its constructor and writes `quota_parameters(learner)` and `quota_memory(learner)`,
     which return the NamedTuples of its rule, the learner's own as their last field.

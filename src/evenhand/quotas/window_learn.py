@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from evenhand.errors import SharesError, wanted
 from evenhand.learners.thompson import Thompson
 from evenhand.learners.ucb1 import UCB1
 from evenhand.promises.feasible import spaced_alone
@@ -69,11 +70,13 @@ class WindowLearn(DeadlineLearn):
         caps: Any = None,
         seed: Seed = None,
     ) -> None:
-        promise = windows
+        if windows is None:
+            raise SharesError(wanted("windows", "a dict arm -> rounds, or arm -> (plays, rounds); or a Promise", None))
+        said = {"plays": plays, "caps": caps}
         if not isinstance(windows, Promise):
             arms = getattr(learner, "arms", None) if arms is None else arms
-            promise = read_promise(caps=caps, windows=windows, plays=plays, offers="all", arms=arms)
-        super().__init__(learner, promise, arms=arms, seed=seed)
+            windows, said = read_promise(windows=windows, offers="all", arms=arms, **said), {}
+        super().__init__(learner, windows, arms=arms, seed=seed, **said)
 
     def _has_words(self, config: dict[str, Any]) -> bool:
         return spaced_alone(self.promise)

@@ -3,17 +3,23 @@
 What an object remembers is written down attribute by attribute, as `copy` would do it. Made again are only objects of
 the libraries that the caller names, and a few of Python and numpy that hold data; nothing else is imported or called.
 Whatever refers twice to one object refers to one object again.
+
+An untrained estimator is written down as its class and the arguments of its constructor, however nested: pipelines,
+column transformers, searches, kernels and skorch's networks are trees of such objects. Made from those are only classes
+of scikit-learn and skorch and classes that were registered as parts; torch's parts of a network are named.
 """
 
 from __future__ import annotations
 
 import copyreg
 import importlib
+import inspect
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
+from evenhand import registry
 from evenhand.errors import ArgumentError, StateFileError
 from evenhand.saving.buffers import can_hold
 
@@ -31,6 +37,9 @@ HOLDERS = {
 """Classes of Python that hold data, by their module."""
 MAKERS = ("__pyx_unpickle_", "newObj")
 """How functions of compiled classes are named that make an empty object."""
+ESTIMATORS = ("sklearn.", "skorch.")
+PARTS = ("skorch.", "torch.nn.", "torch.optim.", "torch.utils.data.")
+"""Modules whose classes a network's arguments may name."""
 STREAMS = {"RandomState": np.random.RandomState, "Generator": np.random.Generator}
 
 
@@ -51,8 +60,25 @@ def described(value: Any, libraries: tuple[str, ...], what: str) -> dict[str, An
     return {"root": _Writer(libraries, what, nodes).write(value), "nodes": nodes}
 
 
-def rebuilt(data: Any, libraries: tuple[str, ...]) -> Any:
-    """Return the value that `described` has written.
+def recipe(estimator: Any, where: str = "estimator") -> dict[str, Any]:
+    """Return an untrained estimator as plain data that a state file can hold.
+
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sklearn.pipeline import make_pipeline
+    >>> rebuilt(recipe(make_pipeline(StandardScaler(with_mean=False))))
+    Pipeline(steps=[('standardscaler', StandardScaler(with_mean=False))])
+
+    Raises
+    ------
+    ArgumentError
+        If something in it is no plain data, such as a function; the message names the argument.
+    """
+    nodes: list[Any] = []
+    return {"root": _Recipes(where, nodes).write(estimator), "nodes": nodes}
+
+
+def rebuilt(data: Any, libraries: tuple[str, ...] = ()) -> Any:
+    """Return the value that `described` or `recipe` has written.
 
     Raises
     ------
@@ -155,6 +181,45 @@ class _Writer:
         )
 
 
+class _Recipes(_Writer):
+    """Writes estimators as the arguments of their constructors."""
+
+    def __init__(self, where: str, nodes: list[Any]) -> None:
+        super().__init__((), where, nodes)
+
+    def _node(self, value: Any) -> dict[str, Any]:
+        if (part := getattr(value, "__dict__", {}).get("registered_name")) is not None:  # a class, or a function
+            return {"registered": part}
+        if isinstance(value, np.ufunc) and vars(np).get(value.__name__) == value:
+            return {"ufunc": value.__name__}
+        if isinstance(value, type) and value.__module__.startswith(PARTS):
+            return {"class": f"{value.__module__}:{value.__qualname__}"}
+        if type(value) in (list, tuple):
+            return {type(value).__name__: [self._inside(f"[{n}]", item) for n, item in enumerate(value)]}
+        return super()._node(value)
+
+    def _object(self, value: Any) -> dict[str, Any]:
+        cls, name = type(value), registry.name_of(value)
+        if name is None and not _is_estimator(cls):
+            return super()._object(value)
+        if hasattr(value, "get_params"):
+            given = {key: item for key, item in value.get_params(deep=False).items() if not key.startswith("_")}
+        else:
+            given = {key: getattr(value, key) for key in inspect.signature(cls).parameters if hasattr(value, key)}
+        made = name or f"{cls.__module__}:{cls.__qualname__}"
+        return {"made": made, "arguments": {key: self._inside(f".{key}", item) for key, item in given.items()}}
+
+    def _inside(self, place: str, value: Any) -> Any:
+        outside, self.what = self.what, self.what + place
+        written, self.what = self.write(value), outside
+        return written
+
+    def _refuse(self, value: Any) -> Any:
+        name = getattr(value, "__name__", type(value).__name__)
+        mend = "use scikit-learn's own classes, or give yours get_params() and @evenhand.register(name, kind='part')"
+        raise ArgumentError(f"{self.what}: {name} cannot be saved as plain data; {mend}")
+
+
 class _Reader:
     """Makes each node when it is first referred to; an object is known before its own state is read."""
 
@@ -181,6 +246,9 @@ class _Reader:
             filled.update((self.read(key), self.read(item)) for key, item in body)
         elif kind in ("new", "call"):
             self._make_object(number, node, kind)
+        elif kind == "made":
+            made = self._find(body, ESTIMATORS) if ":" in body else registry.get(body).cls
+            self.made[number] = made(**{key: self.read(item) for key, item in node["arguments"].items()})
         else:
             self.made[number] = self._leaf(kind, body, node)
 
@@ -196,7 +264,11 @@ class _Reader:
         if kind == "number":
             return np.dtype(body).type
         if kind == "class":
-            return self._find(body)
+            return self._find(body, PARTS)
+        if kind == "registered":
+            return registry.get(body).cls
+        if kind == "ufunc" and isinstance(getattr(np, body, None), np.ufunc):
+            return getattr(np, body)
         if kind == "method":
             return getattr(self.read(node["of"]), body)
         if kind == "array":
@@ -226,15 +298,16 @@ class _Reader:
         for key, value in self.read(node["pairs"]):
             made[key] = value
 
-    def _find(self, path: Any) -> Any:
+    def _find(self, path: Any, beside: tuple[str, ...] = ()) -> Any:
+        """Return the class at a path, in the libraries or in one of the modules `beside`: an estimator, a part."""
         module, _, name = str(path).partition(":")
-        if not _is_allowed(module, name, self.libraries):
-            raise StateFileError(f"saved object: {path!r} is no class of {' or '.join(self.libraries)}")
-        found = attrgetter(name)(importlib.import_module(module))
-        made = isinstance(found, type) or str(getattr(found, "__name__", "")).startswith(MAKERS)
-        if not made or (found.__module__, found.__qualname__) != (module, name):
-            raise StateFileError(f"saved object: {path!r} is no class of {' or '.join(self.libraries)}")
-        return found
+        if _is_allowed(module, name, self.libraries) or module.startswith(beside):
+            found = attrgetter(name)(importlib.import_module(module))
+            made = isinstance(found, type) or str(getattr(found, "__name__", "")).startswith(MAKERS)
+            own = made and (found.__module__, found.__qualname__) == (module, name)
+            if own and (beside != ESTIMATORS or _is_estimator(found)):
+                return found
+        raise StateFileError(f"saved object: {path!r} is no class of {' or '.join((*self.libraries, *beside))}")
 
 
 def _is_allowed(module: str, name: str, libraries: tuple[str, ...]) -> bool:
@@ -265,3 +338,10 @@ def _stream(kind: str, state: Any) -> Any:
     made = np.random.RandomState(words())
     made.set_state(state)
     return made
+
+
+def _is_estimator(cls: type) -> bool:
+    """Return whether a class is an estimator, a kernel, a splitter or a network that its arguments describe."""
+    described = hasattr(cls, "get_params") or hasattr(cls, "get_n_splits") or cls.__name__ == "make_column_selector"
+    described = described or cls.__module__.startswith("skorch.")
+    return cls.__module__.startswith(ESTIMATORS) and described and cls.__name__ != "FrozenEstimator"

@@ -76,16 +76,17 @@ def fair_chances(metric: DistanceLearner, people: Floats, rewards: Floats, place
     worth = means - means.min() + (np.ptp(means) or 1.0)  # every place is taken, whatever the sign of rewards
     found = solved(worth, low, float(places), sizes.astype(np.float64))
     unsure = high - low > metric.taken_at
-    held = [(i, j) for i, j in found.tight if unsure[i, j] and found.prices[i, j] > 1e-9 * worth.max()]
+    chances, best = found.probabilities.clip(0.0, 1.0)[group], float(np.sort(rewards)[-places:].mean())
+    mean, held = float(chances @ rewards / places), []
+    if best - mean > 1e-6 * worth.max():
+        held = [(i, j) for i, j in found.tight if unsure[i, j] and found.prices[i, j] > 1e-9 * worth.max()]
     rows = [(int(first[i]), int(first[j]), low[i, j], high[i, j]) for i, j in held]
-    chances = found.probabilities.clip(0.0, 1.0)[group]
     notes = [PLAIN, *(words for kind, words in SUPPOSES.items() if kind == metric.guarantee), *notes]
     if unsure.any():
         pairs = f"{np.triu(unsure, 1).sum():,} in {k * (k - 1) // 2:,} pairs of different people"
         notes.append(f"The distance of {pairs} is not known to {metric.taken_at:g} yet.")
-    best, unknown = np.sort(rewards)[-places:], pd.DataFrame(rows, columns=["one", "other", "low", "high"])
-    mean = float(chances @ rewards / places)
-    return Chances(chances, places, mean, float(best.mean()), float(rewards.mean()), unknown, notes)
+    unknown = pd.DataFrame(rows, columns=["one", "other", "low", "high"])
+    return Chances(chances, places, mean, best, float(rewards.mean()), unknown, notes)
 
 
 def _distances(metric: DistanceLearner, people: Floats) -> Floats:

@@ -70,10 +70,8 @@ def variables(
         if course is not None:
             return found
         owed = promise is not None and promise.owes
-        found["r_regret"] = (
-            ("round",),
-            fair_regret(trace.pulls, world.gaps, promise, rounds, plays) if owed else nothing,
-        )
+        fair = fair_regret(trace.pulls, world.gaps, promise, rounds, plays) if owed else nothing
+        found["r_regret"] = (("round",), fair)
     return found
 
 

@@ -102,21 +102,3 @@ def _numbers(logged: Any, policy: Any, labels: list[Any]) -> Any:
     return read_shown(
         contexts, arms, columns=policy.context_columns, dimension=policy.dimension, encoder=policy.encoder
     )[0]
-
-
-def bandit_feedback(study: Study) -> dict[str, Any]:
-    """Return the same as the dict that the Open Bandit Pipeline reads: n_rounds, n_actions, context, action_context,
-    action, reward, position, pscore, pi_b."""
-    table = bandit_frame(study)
-    contexts = [name for name in table.columns if name.startswith("context_")]
-    return {
-        "n_rounds": len(table),
-        "n_actions": int(table["n_actions"].iloc[0]) if len(table) else len(study.statistics().labels),
-        "context": table[contexts].to_numpy() if contexts else np.zeros((len(table), 1)),
-        "action_context": None,
-        "action": table["action"].to_numpy(),
-        "reward": table["reward"].to_numpy(),
-        "position": None,
-        "pscore": table["propensity"].to_numpy(),
-        "pi_b": None,
-    }

@@ -226,7 +226,7 @@ class Study:
         self._do(Operation("retire", given={"arm": arm}))
 
     def change(self, shares: Any) -> dict[Any, Any]:
-        """Promise other shares, or another `eh.Promise`, from now on; return by how many pulls arms, and sets of arms,
+        """Promise other shares, or another `eh.Promise`, from now on; return by how many plays arms, and sets of arms,
         were behind that is not carried over, in each segment where rounds have segments.
 
         Raises

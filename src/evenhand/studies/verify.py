@@ -154,6 +154,7 @@ def verify(
     except StoreError as error:
         problems.append(str(error))
     check = count.check
+    notes += ["the promise was checked inside each segment"] if check.segmented and check.when else []
     if check.kept is False:
         at = "" if check.first_violation is None else " first at round {} to {!r}".format(*check.first_violation)
         problems.append(f"the promise was broken:{at} ({check.violations} rounds in all)")
@@ -280,7 +281,8 @@ class _Verifier:
                     f"entries from {entry.sequence} on were written by version {entry.version}, and version "
                     f"{self._version} would decide otherwise: verify them with the version that wrote them"
                 )
-        self._watch_erasures(entry)
+        if entry.kind == "erase" or isinstance(entry.given, Sealed):
+            self._watch_erasures(entry)
         if entry.sequence in self._kept:
             for kept in self._kept[entry.sequence]:
                 self._met(kept, entry.digest)
@@ -304,13 +306,14 @@ class _Verifier:
 
     def _watch_erasures(self, entry: Entry) -> None:
         """Note which contexts cannot be read, which the log says to be erased, and which keys stand in it."""
-        if isinstance(entry.given, Sealed):
-            self._ids.add(sealed_under(entry) or "")
         if entry.kind == "erase":
             for id in from_text(entry.given)["subjects"]:
                 self._unreadable.pop(id, None)
-        elif isinstance(entry.given, Sealed) and entry.given.plain is None:
-            self._unreadable.setdefault(sealed_under(entry) or "", entry.sequence)
+        if isinstance(entry.given, Sealed):
+            id = sealed_under(entry) or ""
+            self._ids.add(id)
+            if entry.given.plain is None:
+                self._unreadable.setdefault(id, entry.sequence)
 
     def unexplained(self) -> Iterator[str]:
         """Yield problems: contexts that cannot be read, and keys of subjects of which the log says something else."""

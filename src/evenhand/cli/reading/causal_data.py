@@ -44,12 +44,13 @@ def fitted_model(path: Path, edges: str, smoothing: float, cuts: Sequence[str]) 
     from evenhand.interventions.edges import parents_of, read_edges
 
     nodes = list(parents_of(*read_edges(edges)))
-    frame = read_table(path, text=nodes)
-    for cut in cuts:
-        column, _, ends = cut.partition("=")
-        if column.strip() not in nodes:
+    limits = {column.strip(): (ends, cut) for cut in cuts for column, _, ends in [cut.partition("=")]}
+    for column, (_, cut) in limits.items():
+        if column not in nodes:
             raise ArgumentError(wanted_one_of("--cut", nodes, cut, what="COLUMN=25,45 with one of the columns"))
-        frame[column.strip()] = _grouped(frame, column.strip(), ends, cut)
+    frame = read_table(path, text=[node for node in nodes if node not in limits])
+    for column, (ends, cut) in limits.items():
+        frame[column] = _grouped(frame, column, ends, cut)
     return CausalModel.fit(frame, edges, smoothing)
 
 
@@ -57,12 +58,10 @@ def _grouped(frame: Any, column: str, ends: str, cut: str) -> Any:
     """Return the numbers of a column as texts of where they lie: "under 25", "25 to under 45", "45 or more"."""
     import numpy as np
 
+    from evenhand.cli.reading.numbers import number_of
     from evenhand.data.tables import numbers
 
-    try:
-        limits = [float(end) for end in ends.split(",")]
-    except ValueError as error:
-        raise ArgumentError(wanted("--cut", "COLUMN=25,45: limits in ascending order", cut)) from error
+    limits = [number_of(end, "--cut", "COLUMN=25,45: limits in ascending order") for end in ends.split(",")]
     if any(not np.isfinite(limit) for limit in limits) or sorted(set(limits)) != limits:
         raise ArgumentError(wanted("--cut", "COLUMN=25,45: limits in ascending order", cut))
     texts = [f"{limit:g}" for limit in limits]
@@ -77,30 +76,32 @@ def show_answer(
     """Print what a complete model or a table of data says: the answer, every candidate, how sensitive it is, and rows
     that were never seen."""
     from evenhand.arguments import real
+    from evenhand.interventions.sensitivity import Sensitivity
     from evenhand.rng import draw_seed
 
-    structure = problem.structure
+    structure, fitted = problem.structure, problem.model.counts is not None
+    if fitted:
+        seed, level = draw_seed(seed), 1.0 - (0.05 if delta is None else real("--delta", delta, above=0, below=0.5))
+        posterior = problem.posterior(seed=seed)
+        found = posterior.best(tolerance, level=level)
+        found.notes = (*found.notes, UNCERTAIN)
+    else:
+        found = problem.recommend(tolerance)
     sensitive = [
-        problem.sensitivity(tolerance=tolerance, between=(node, structure.outcome))
+        Sensitivity(problem, found.candidate, tolerance=tolerance, between=(node, structure.outcome))
         for node in (structure.intervene, structure.sensitive[0])
     ]
     sentences = [str(one) for one in sensitive]
     body: dict[str, Any] = {
         "sensitivity": [{"between": list(s.between), "strength": s.strength, "words": str(s)} for s in sensitive]
     }
-    if problem.model.counts is None:
-        show(problem.recommend(tolerance), body, sentences, tolerance, out, json, "exact", sensitive)
-        return
-    seed, level = draw_seed(seed), 1.0 - (0.05 if delta is None else real("--delta", delta, above=0, below=0.5))
-    posterior = problem.posterior(seed=seed)
-    found = posterior.best(tolerance, level=level)
-    found.notes = (*found.notes, UNCERTAIN)
-    unseen = posterior.unseen.to_dict("records")
-    sentences += [
-        f"Never seen in the data, so that the prior alone speaks: {row['node']} given {row['given']}, probability "
-        f"{row['mass']:.3g} under {', '.join(map(str, row['candidates']))}"
-        for row in unseen
-    ]
-    sentences.append(f"Drawn with seed {seed}")
-    sure = "posterior probability {:.3f} or more"
-    show(found, body | {"seed": seed, "unseen": unseen}, sentences, tolerance, out, json, sure, sensitive)
+    if fitted:
+        body |= {"seed": seed, "unseen": posterior.unseen.to_dict("records")}
+        sentences += [
+            f"Never seen in the data, so that the prior alone speaks: {row['node']} given {row['given']}, probability "
+            f"{row['mass']:.3g} under {', '.join(map(str, row['candidates']))}"
+            for row in body["unseen"]
+        ]
+        sentences.append(f"Drawn with seed {seed}")
+    sure = "posterior probability {:.3f} or more" if fitted else "exact"
+    show(found, body, sentences, tolerance, out, json, sure, sensitive)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from evenhand.data.tables import check_empty
 from evenhand.errors import ArgumentError, TableError, wanted_one_of
 
 if TYPE_CHECKING:
@@ -35,10 +36,8 @@ def without_empty_cells(frame: pd.DataFrame, needed: Sequence[str], features: Se
     if not empty:
         return frame
     if how == "refuse":
-        name = next(iter(empty))
-        row = int(frame[name].isna().to_numpy().argmax()) + 1
-        mend = "fill it or drop the row, or pass --empty drop or --empty fill"
-        raise TableError(f"column {name!r}, row {row}: the cell is empty; {mend}")
+        for name in empty:
+            check_empty(name, frame[name].isna(), "fill it or drop the row, or pass --empty drop or --empty fill")
     filled = {name: count for name, count in empty.items() if how == "fill" and name not in needed}
     left = frame.dropna(subset=[name for name in empty if name not in filled])
     said = []
@@ -57,7 +56,7 @@ def without_empty_cells(frame: pd.DataFrame, needed: Sequence[str], features: Se
 def _filled(column: pd.Series) -> pd.Series:
     """Return a column whose empty cells hold the median of its numbers, or a category of their own."""
     if column.isna().all():
-        raise TableError(f"column {column.name!r}: every cell is empty; leave it out of --features")
+        raise TableError(f"column {column.name!r}: every cell is empty; name --features without it")
     if column.dtype.kind in "iuf":
         return column.astype(float).fillna(column.median())
     return column.astype(object).where(column.notna(), FILLED)

@@ -1,4 +1,4 @@
-"""What users type or name a file for, read once: shares, JSON objects, numbers, names of columns."""
+"""What users type or name a file for, read once: shares, JSON objects, names of columns."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from evenhand.cli.reading.labels import labels_in
+from evenhand.cli.reading.numbers import number_of
+from evenhand.data.files import FORMATS, Given
 from evenhand.data.json_files import each_once
+from evenhand.data.tables import NUMBER
+from evenhand.data.text_files import checked_encoding
 from evenhand.errors import ArgumentError, SharesError, TableError, wanted, wanted_one_of, why_unreadable
 from evenhand.labels import by_label
 from evenhand.protocol import Label
@@ -51,9 +56,9 @@ def delay_of(text: str) -> Any:
         If it cannot be read.
     """
     name, colon, mean = text.partition(":")
+    if colon and name.strip() == "geometric":
+        return "geometric", number_of(mean, "--delay, geometric")
     try:
-        if colon and name.strip() == "geometric":
-            return "geometric", float(mean)
         return [int(part) for part in text.split(",")]
     except ValueError as error:
         what = "a number of rounds, several as 0,3,12, or geometric:MEAN"
@@ -98,7 +103,8 @@ def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
         for part in text.split(","):
             name, _, share = part.rpartition("=")
             if not name.strip() or not share.strip():
-                raise SharesError(wanted(option, "ARM=SHARE,ARM=SHARE", part))
+                mend = f"{part!r} is none; decimals take a point, 0.1" if part != text else ""
+                raise SharesError(wanted(option, "ARM=SHARE,ARM=SHARE", text, mend))
             pairs.append((name.strip(), share.strip()))
         return _shares(pairs, option)
     if is_table(text):
@@ -109,6 +115,19 @@ def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
             raise TableError(f"{text}: wanted the columns 'arm' and 'share', got {[str(c) for c in frame.columns]}")
         return _shares(zip(map(str, column(frame, "arm")), cells(frame, "share").tolist(), strict=True), text)
     return None
+
+
+def numbers_by_name(named: dict[str, Any] | None, option: str, what: str = "a number") -> dict[str, float]:
+    """Return what `named_shares` read as numbers, each of which is `what`.
+
+    Raises
+    ------
+    ArgumentError
+        If one is no number, or nothing is named.
+    """
+    if named is None:
+        raise ArgumentError(wanted(option, "NAME=NUMBER,NAME=NUMBER", "a value without names"))
+    return {name: number_of(value, f"{option}, {name}", what) for name, value in named.items()}
 
 
 def _with_points(frame: Any) -> Any:
@@ -155,14 +174,35 @@ def _parse(text: str, source: str, hook: Callable[[list[tuple[str, Any]]], dict[
     return body
 
 
-def numbers_of(text: str, name: str) -> list[float]:
-    """Read a list of numbers such as 0.7,0.5,0.4."""
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError as error:
-        raise ArgumentError(wanted(name, "numbers separated by commas", text)) from error
-
-
 def names_of(text: str) -> list[str]:
     """Read names separated by commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def checked(sep: str, decimal: str, encoding: str, format: str, header: str = "", values: str = "") -> Given:
+    """Return what the options of a command say of its tables.
+
+    Raises
+    ------
+    ArgumentError
+        If one of them says nothing that can be read.
+    """
+    sep = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}.get(sep, sep)
+    if len(sep) > 1 or (sep and (sep.isalnum() or sep in '"\r\n')):
+        raise ArgumentError(wanted("--sep", "one character such as ';' or '|', or tab", sep))
+    if decimal not in ("", ",", "."):
+        raise ArgumentError(wanted("--decimal", "',' or '.'", decimal))
+    if decimal and decimal == sep and sep != ",":
+        raise ArgumentError(wanted("--decimal", "another character than --sep", decimal))
+    if format and format not in FORMATS:
+        raise ArgumentError(wanted_one_of("--format", FORMATS, format))
+    if encoding:
+        checked_encoding("--encoding", encoding)
+    names = labels_in(header, "--header") if header else []
+    if len({*map(str, names)} - {""}) < len(names):
+        raise ArgumentError(wanted("--header", "each name once, and none empty", header))
+    numbers = numbers_by_name(named_shares(values, "--values"), "--values") if values else {}
+    if already := [text for text in numbers if NUMBER.fullmatch(text)]:
+        raise ArgumentError(wanted("--values", "texts that stand for numbers, no=0,yes=1", already[0]))
+    sure = (sep or None, decimal or None, encoding or None, format or None)
+    return Given(*sure, tuple(map(str, names)), values=tuple(numbers.items()))

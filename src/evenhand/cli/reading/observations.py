@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,11 @@ from evenhand.errors import (
     ArgumentError,
     ContextError,
     RewardError,
+    TableError,
     UnknownArmError,
     VerdictError,
     wanted,
-    wanted_label,
+    wanted_one_of,
     why_unreadable,
 )
 from evenhand.frames import rows_frame
@@ -62,15 +64,24 @@ def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
 
     policy, features = study.state.bare_copy(), frame.drop(columns="arm", errors="ignore")
     if getattr(policy, "encoder", None) is None:
-        features = features.assign(**{name: numbers(features, name) for name in features.columns})
+        try:
+            features = features.assign(**{name: numbers(features, name) for name in features.columns})
+        except TableError as error:
+            if not any(isinstance(cell, str) for cell in features.to_numpy().flat):
+                raise
+            mend = "this study takes numbers alone: turn text into columns of 0 and 1 first, or leave it out"
+            raise TableError(f"{error}; {mend}") from error
     order = list(range(len(frame)))
     if "arm" in frame.columns:
-        arms, rows = list(traits_of(study.state.bare_copy()).arms or ()), column(frame, "arm")
-        at = places_in(rows, arms).tolist()
-        for label, place in [*zip(rows.tolist(), at, strict=True), *zip(arms, range(len(arms)), strict=True)]:
-            if place < 0 or at.count(place) != 1:
-                what = f"each of {list(map(str, arms))} once"
-                raise UnknownArmError(wanted_label(f"{name}, column 'arm'", what, arms, label))
+        arms, rows = list(traits_of(study.state.bare_copy()).arms or ()), column(frame, "arm").tolist()
+        at, where = places_in(column(frame, "arm"), arms).tolist(), f"{name}, column 'arm'"
+        for label, place in zip(rows, at, strict=True):
+            if place < 0:
+                raise UnknownArmError(wanted_one_of(where, arms, label, what="arms of the study,"))
+            if at.count(place) > 1:
+                raise UnknownArmError(wanted(where, "each arm once", f"{label!r} more often"))
+        if missing := [arm for number, arm in enumerate(arms) if number not in at]:
+            raise UnknownArmError(wanted(where, "a row for every arm", f"none for {missing[0]!r}"))
         order.sort(key=at.__getitem__)
     ordered = features.iloc[order].reset_index(drop=True)
     return ordered if hasattr(policy, "encoder") else ordered.to_numpy(np.float64).tolist()
@@ -121,7 +132,11 @@ def told_label(text: str) -> Label | None:
 
 def reward_of(text: str, several: bool = False) -> Any:
     """Read a reward: a number, a list of numbers as JSON, or null where nobody was chosen; with `several`, for several
-    arms, also 1,0 or a=1,b=0 or a JSON object."""
+    arms, also 1,0 or a=1,b=0 or a JSON object; a text that --values names is its number."""
+    from evenhand.cli.reading.inputs import named_shares, numbers_by_name
+    from evenhand.cli.reading.tables import GIVEN
+
+    text = str(dict(GIVEN.get().values).get(text, text))
     try:
         return float(text)
     except ValueError:
@@ -129,31 +144,21 @@ def reward_of(text: str, several: bool = False) -> Any:
     try:
         value = json.loads(f"[{text}]" if several and text[:1] not in ("[", "{", "n") and "=" not in text else text)
     except ValueError:
-        value = _by_arm(text) if several else text
+        value = text
+    if several and value == text and "=" in text:  # a=1,b=0, or with blanks in the place of commas
+        with suppress(ArgumentError):
+            named = named_shares(",".join(text.replace(",", " ").split()))
+            value = numbers_by_name(named, "REWARD")
     if value is None:
         return None
     numbers = value.values() if several and isinstance(value, dict) else value if isinstance(value, list) else [text]
     if not all(type(one) in (int, float) for one in numbers):
         by_arm = " or 1,0, rewards by arm a=1,b=0" if several else ""
-        raise RewardError(wanted("REWARD", f"a number, a list [1.0, 0.0]{by_arm}, or null", text))
+        mend = f"for words pass --values, such as --values {text}=1" if text.isalpha() else ""
+        raise RewardError(wanted("REWARD", f"a number, a list [1.0, 0.0]{by_arm}, or null", text, mend))
     if isinstance(value, dict):
         return {arm: float(one) for arm, one in value.items()}
     return [float(one) for one in value]
-
-
-def _by_arm(text: str) -> Any:
-    """Read a=1,b=0, or with spaces in the place of commas; return the text where it is something else."""
-    named: dict[str, Any] = {}
-    for part in text.replace(",", " ").split():
-        arm, equals, number = part.rpartition("=")
-        try:
-            value = float(number)
-        except ValueError:
-            return text
-        if not equals or not arm or arm in named:
-            return text
-        named[arm] = value
-    return named
 
 
 def pairs_of(text: str, option: str) -> list[list[int]] | bool:
@@ -181,14 +186,6 @@ def rows_of(path: str, label: str) -> dict[str, Any]:
     features = [numbers(frame, str(name)) for name in frame.columns if name != label]
     rows = np.column_stack(features).tolist() if features else [[] for _ in labels]
     return {"X": rows, "y": labels_of_texts(labels)}
-
-
-def samples_of(path: str) -> pd.DataFrame:
-    """Read trials, every cell as text."""
-    from evenhand.cli.reading.tables import read_texts
-
-    frame: pd.DataFrame = read_texts(Path(path))
-    return frame
 
 
 def read_rewards(path: str, several: bool) -> list[tuple[str, Any]]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evenhand import registry
 from evenhand.errors import ArgumentError, RegistryError, nearest, wanted
+from evenhand.policy.traits import traits_of
 from evenhand.protocol import Label
 
 FOR_GROUPS = ("group-fair-top-interval", "top-interval", "interval-chaining", "naive-fair")
@@ -16,8 +17,9 @@ TWO_GROUPS = "two-group-top-interval"
 """The form of GroupFairTopInterval that lifts the sensitive one of two groups, which is had by this name alone."""
 
 
-def describe(policy: str, learner: str = "") -> dict[str, Any]:
-    """Return the description of a policy by a registered name, its last part, or RULE+LEARNER: fair-learn+thompson.
+def describe(policy: str, learner: str = "", option: str = "--learner") -> dict[str, Any]:
+    """Return the description of a policy by a registered name, its last part, or RULE+LEARNER: fair-learn+thompson;
+    `option` is what named the learner where it stands apart.
 
     Raises
     ------
@@ -29,7 +31,8 @@ def describe(policy: str, learner: str = "") -> dict[str, Any]:
     rule, _, inner = policy.partition("+")
     described: dict[str, Any] = {"policy": find_policy(rule).name}
     if "learner" in parameters_of(described):
-        described["learner"] = {"policy": find_policy(learner or inner or "ucb1", "--learner").name}
+        found = find_policy(learner or inner or "ucb1", option if learner else "--policy", learner=True)
+        described["learner"] = {"policy": found.name}
     elif learner or inner:
         raise ArgumentError(wanted("--policy", f"{rule!r} alone, it takes no learner", learner or policy))
     return described
@@ -59,7 +62,7 @@ def policies_of(
     found = {}
     for spec in specs or _default(world, shares, tolerance):
         described = describe(spec)
-        takes, learner = parameters_of(described), described.get("learner", {})
+        takes = parameters_of(described)
         if "shares" in takes:
             if shares is None:
                 needed = "--shares, such as 0.02 or a=0.2,b=0.3 or shares.csv"
@@ -69,17 +72,29 @@ def policies_of(
             described["arms"] = list(world.arms)
         if "tolerance" in takes:
             described["tolerance"] = tolerance
-        if "horizon" in takes and takes["horizon"].default is inspect.Parameter.empty:
-            described["horizon"] = horizon
-        for part in (described, learner):
-            if "groups" in parameters_of(part):
-                if not hasattr(world, "groups"):
-                    raise ArgumentError(wanted("--policy", "one for arms without groups, or --group COLUMN", spec))
-                part |= group_settings(parameters_of(part), world, horizon)
-                if TWO_GROUPS in spec.split("+") and "sensitive" in parameters_of(part):
-                    part["sensitive"] = lifted(TWO_GROUPS, getattr(world, "sensitive", None))
+        fit(described, spec, world, horizon)
         found[spec] = build(described)
     return found
+
+
+def fit(described: dict[str, Any], spec: str, world: Any, horizon: int) -> None:
+    """Fill in what a described policy, which `spec` named, and its learner must know of this world."""
+    for part in (described, described.get("learner", {})):
+        takes = parameters_of(part)
+        if "horizon" in takes and takes["horizon"].default is inspect.Parameter.empty:
+            part["horizon"] = horizon
+        if "groups" in takes:
+            if not hasattr(world, "groups"):
+                raise ArgumentError(wanted("--policy", "one for arms without groups, or --group COLUMN", spec))
+            part |= group_settings(takes, world, horizon)
+            if TWO_GROUPS in spec.split("+") and "sensitive" in takes:
+                part["sensitive"] = lifted(TWO_GROUPS, getattr(world, "sensitive", None))
+
+
+def check_kept(shares: str, policies: Iterable[Any]) -> None:
+    """Refuse shares that none of the policies keeps: they would say nothing."""
+    if shares and all(traits_of(policy).promise is None for policy in policies):
+        raise ArgumentError(wanted("--shares", "a --policy that keeps them, such as fair-ucb", "none"))
 
 
 def group_settings(takes: Mapping[str, Any], world: Any, horizon: int) -> dict[str, Any]:
@@ -120,7 +135,7 @@ def _default(world: Any, shares: dict[Label, Any] | None, tolerance: float) -> S
     return "fair-ucb" if equal else "deadline-learn+ucb1", "deadline-learn+thompson", "ucb1", "thompson"
 
 
-def find_policy(name: str, option: str = "--policy") -> registry.Entry:
+def find_policy(name: str, option: str = "--policy", *, learner: bool = False) -> registry.Entry:
     """Return the policy of that name, or of that last part: fair-ucb is quotas/fair-ucb.
 
     Raises
@@ -130,7 +145,7 @@ def find_policy(name: str, option: str = "--policy") -> registry.Entry:
     """
     known, name = registry.entries("policy"), "groups/group-fair-top-interval" if name == TWO_GROUPS else name
     matches = [e for e in known if e.name == name] or [e for e in known if e.name.endswith("/" + name)]
-    if len(matches) > 1 and option == "--learner":
+    if len(matches) > 1 and learner:
         matches = [e for e in matches if e.name.startswith("learners/")] or matches
     if len(matches) > 1:
         raise RegistryError(f"{option}: {name!r} may be {' or '.join(e.name for e in matches)}; say which")

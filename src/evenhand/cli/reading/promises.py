@@ -22,13 +22,15 @@ BESIDE = ("learner", "arms", "lottery")
 NAMES = (*BESIDE, "promise", "sets", *ARGUMENTS)
 
 
-def described_promises(path: Path, learner: str = "", arms: Sequence[Label] | int | None = None) -> dict[str, Any]:
+def described_promises(
+    path: Path, learner: str = "", arms: Sequence[Label] | int | None = None, option: str = "--learner"
+) -> dict[str, Any]:
     """Return the description of the policy that keeps the promises in a file: window-learn where it has windows alone,
     else deadline-learn. An arm without a share is promised nothing.
 
     Parameters
     ----------
-    learner : the learner's name, in the place of the file's.
+    learner : the learner's name, in the place of the file's, and the `option` that gave it.
     arms : all arms; those that the file lists must be the same.
 
     Raises
@@ -46,6 +48,7 @@ def described_promises(path: Path, learner: str = "", arms: Sequence[Label] | in
     given.pop("learner", None)
     if not isinstance(wished, str):
         raise ArgumentError(wanted(f"{path}: learner", "the name of a learner", wished))
+    option = option if learner else f"{path}: learner"
     own = list(range(own)) if isinstance(own := given.get("arms"), int) else own
     given |= {} if arms is None else {"arms": arms if isinstance(arms, int) else list(arms)}
     stated = _stated(given, given.get("arms"), path)
@@ -55,9 +58,9 @@ def described_promises(path: Path, learner: str = "", arms: Sequence[Label] | in
         for one, other in ((own, known), (known, own)) if isinstance(own, list) else ():
             _check_arms(f"{path}: arms", one, other)
     if set(given) <= {"windows", "arms"} and "windows" in given:
-        return describe("window-learn", wished) | given
+        return describe("window-learn", wished, option) | given
     beside = {name: value for name, value in given.items() if name in BESIDE}
-    return describe("deadline-learn", wished) | beside | {"promise": stated}
+    return describe("deadline-learn", wished, option) | beside | {"promise": stated}
 
 
 def _check_arms(where: str, named: Sequence[Label], known: Sequence[Label]) -> None:
@@ -68,22 +71,19 @@ def _check_arms(where: str, named: Sequence[Label], known: Sequence[Label]) -> N
             raise ArgumentError(wanted_one_of(where, known, arm, what="arms among"))
 
 
-def check_alone(path: Path | None, shares: str, tolerance: float) -> None:
-    """Refuse other shares beside a file of promises."""
-    if path is not None and (shares or tolerance):
-        got = shares or tolerance
-        raise ArgumentError(wanted("--promise", "neither --shares nor --tolerance beside it", got))
-
-
-def with_and_without(path: Path, specs: Sequence[str], world: Any) -> dict[str, Any]:
+def with_and_without(path: Path, specs: Sequence[str], world: Any, horizon: int) -> dict[str, Any]:
     """Return each learner twice, by its name with nothing promised and under the promise in a file; the file's own
-    learner where none is named."""
+    learner where none is named, or in a world with groups one for these."""
+    from evenhand.cli.reading.policies import FOR_GROUPS, fit
     from evenhand.quotas import DeadlineLearn, Promise
     from evenhand.studies.specification import build
 
     found: dict[str, Any] = {}
     for spec in specs or [""]:
-        described = described_promises(path, spec, world.arms)
+        own = _read(path).get("learner") or (FOR_GROUPS[0] if hasattr(world, "groups") else "")
+        wished = spec or own
+        described = described_promises(path, wished, world.arms, "--policy" if spec else f"{path}: learner")
+        fit(described, wished, world, horizon)
         kept, name = build(described), spec or described["learner"]["policy"].rpartition("/")[2]
         nothing = Promise(dict.fromkeys(kept.arms, 0), plays=getattr(kept, "plays", 1))
         found |= {name: DeadlineLearn(build(described["learner"]), nothing), name + UNDER: kept}

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from evenhand.cli.reading.labels import labels_in
+from evenhand.cli.options import file_said
 from evenhand.data import files
 from evenhand.data.csv_files import EVERY
 from evenhand.data.csv_form import CsvForm, detected
 from evenhand.data.files import FORMATS, FOUND_OUT, Given
 from evenhand.data.json_files import first_signs, rows_of
-from evenhand.data.text_files import checked_encoding, opened, text_of
-from evenhand.errors import ArgumentError, TableError, wanted, wanted_one_of
+from evenhand.data.text_files import opened, text_of
+from evenhand.errors import ArgumentError, TableError, wanted
 from evenhand.protocol import label_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 LARGE = 1 << 26
 """Bytes of a file that is read in batches where a command can."""
-STDIN = "standard input"
 GIVEN: ContextVar[Given] = ContextVar("GIVEN", default=FOUND_OUT)
 """What the options of the command that runs say of its tables."""
 
@@ -97,7 +96,7 @@ def read_log(log: Path, arm: str, texts: Container[str], named: Any = None, *, w
 
     many = glob.has_magic(str(log)) and not log.exists()
     if many and GIVEN.get() != FOUND_OUT:
-        what = "one file beside --sep, --decimal, --encoding, --format and --header"
+        what = "one file beside --sep, --decimal, --encoding, --format, --header and --values"
         raise ArgumentError(wanted("LOG", what, str(log), "many files are read as CSV in UTF-8, with commas"))
     if many or (not whole and is_large(log)):
         return str(log), labels_in_files(str(log), arm, named=named)
@@ -119,7 +118,13 @@ def _read(file: Path, name: str, text: Container[str]) -> pd.DataFrame:
 
     given = GIVEN.get()
     mine = given if name in given.headed else given._replace(header=())
-    return files.read_table(file, text=text, given=mine, say=say)
+    frame = files.read_table(file, text=text, given=mine, say=say)
+    numbers = dict(given.values)
+    for column in frame.columns[~frame.columns.duplicated(keep=False)] if numbers else ():
+        cells = frame[column].dropna().astype(object)
+        if column not in text and len(cells) and set(cells) <= set(numbers):
+            frame[column] = frame[column].astype(object).map(numbers).astype(float)
+    return frame
 
 
 @contextmanager
@@ -133,7 +138,7 @@ def _at_hand(path: str | Path) -> Iterator[tuple[Path, str]]:
     with TemporaryDirectory() as folder:
         file = Path(folder) / ("table.gz" if content.startswith(b"\x1f\x8b") else "table")
         file.write_bytes(content)
-        name = str(path) if pipe else STDIN
+        name = file_said(path)
         try:
             yield file, name
         except TableError as error:
@@ -173,28 +178,3 @@ def _texts(frame: pd.DataFrame) -> pd.DataFrame:
 def _written(cell: Any) -> str:
     label = None if isinstance(cell, str) else label_of(cell)
     return str(cell if label is None else label)
-
-
-def checked(sep: str, decimal: str, encoding: str, format: str, header: str = "") -> Given:
-    """Return what the options of a command say of its tables.
-
-    Raises
-    ------
-    ArgumentError
-        If one of them says nothing that can be read.
-    """
-    sep = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}.get(sep, sep)
-    if len(sep) > 1 or (sep and (sep.isalnum() or sep in '"\r\n')):
-        raise ArgumentError(wanted("--sep", "one character such as ';' or '|', or tab", sep))
-    if decimal not in ("", ",", "."):
-        raise ArgumentError(wanted("--decimal", "',' or '.'", decimal))
-    if decimal and decimal == sep and sep != ",":
-        raise ArgumentError(wanted("--decimal", "another character than --sep", decimal))
-    if format and format not in FORMATS:
-        raise ArgumentError(wanted_one_of("--format", FORMATS, format))
-    if encoding:
-        checked_encoding("--encoding", encoding)
-    names = labels_in(header, "--header") if header else []
-    if len({*map(str, names)} - {""}) < len(names):
-        raise ArgumentError(wanted("--header", "each name once, and none empty", header))
-    return Given(sep or None, decimal or None, encoding or None, format or None, tuple(map(str, names)))

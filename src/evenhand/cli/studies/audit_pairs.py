@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli.options import JSON
+from evenhand.cli.output import line, say
+from evenhand.errors import ArgumentError, TableError, VerdictError, wanted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
 STATE = Path("pairs.evenhand")
 REWARD = "reward"
 """Where the notes of a queue's policy hold the name of the column of rewards."""
-DEFAULTS = {"individuals": 4, "errors": 0.0, "seed": 0}
 MEND = "repeat what the state was begun with, or begin another --state"
 
 
@@ -52,7 +53,9 @@ def audit_pairs(
         typer.Option(help="Create a study in this store, for people who audit in a browser, and ask nothing."),
     ] = None,
     study: Annotated[str, typer.Option(help="The name of that study.")] = "audit",
-    auditors: Annotated[int, typer.Option(help="How many people answer each question of that study.", min=1)] = 1,
+    auditors: Annotated[
+        int | None, typer.Option(help="How many people answer each question; 1, or as in --state.", min=1)
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the rows and the draws; 0, or as in --state.")] = None,
     json: JSON = False,
 ) -> None:
@@ -64,13 +67,11 @@ def audit_pairs(
     """
     import warnings
 
-    from evenhand.arguments import real, whole
-    from evenhand.cli.output import line, say
+    from evenhand.arguments import real
     from evenhand.cli.reading.inputs import names_of
     from evenhand.cli.reading.tables import read_table
     from evenhand.cli.studies.pair_audit import Audit
     from evenhand.data.tables import numbers
-    from evenhand.errors import ArgumentError, wanted
     from evenhand.saving.state import save
     from evenhand.similarity import PairQueue
     from evenhand.similarity.auditors import checked_auditor
@@ -78,22 +79,16 @@ def audit_pairs(
 
     names, frame = names_of(features), read_table(table)
     people, rewards = frame[[]].assign(**{name: numbers(frame, name) for name in names}), numbers(frame, reward)
-    given = {
-        "individuals": None if individuals is None else whole("--individuals", individuals, low=2),
-        "errors": None if errors is None else real("--errors", errors, low=0, below=0.5),
-        "seed": None if seed is None else whole("--seed", seed, low=0),
-    }
-    if store is not None and state is not None:
-        raise ArgumentError(wanted("--state", "nothing beside --store, which keeps every answer", str(state)))
-    if (gap is None) != (read is None):
+    given = {"individuals": individuals, "errors": errors, "auditors": auditors, "seed": seed}
+    if read is not None and gap is None:
         mend = "0.2 asks whether it would be unfair if the chances of the two differed by 20 percentage points"
-        raise ArgumentError(wanted("--gap", "a number beside --read, and only there", gap, mend))
+        raise ArgumentError(wanted("--gap", "a number beside --read", None, mend))
     place = STATE if state is None else state
     if store is None and place.exists():
         queue = _resumed(place, people, rewards, reward, given)
     else:
-        settings: dict[str, Any] = {name: DEFAULTS[name] if value is None else value for name, value in given.items()}
-        queue = PairQueue(people, rewards, people=frame[names].astype(str), auditors=auditors, **settings)
+        settings: dict[str, Any] = {"seed": 0} | {name: value for name, value in given.items() if value is not None}
+        queue = PairQueue(people, rewards, people=frame[names].astype(str), **settings)
         queue.policy.notes[REWARD] = reward
     if store is not None:
         at = Store.at(store, create=True)
@@ -105,17 +100,19 @@ def audit_pairs(
         link = f"/audit#study={study}&key=KEY&annotator=NAME"
         say(f"Serve it: evenhand serve --store {store}. Each auditor opens the page by the link {link}")
         return
+    notes: list[str] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what they say is said in the session's words
         if read is not None and gap is not None:
-            many = _judged(queue, read, real("--gap", gap, above=0, high=1), checked_auditor(auditor))
+            many, notes = _judged(queue, read, real("--gap", gap, above=0, high=1), checked_auditor(auditor))
             save(queue, place)
-            say(f"{many} answers read, {len(queue.answers)} kept in {place}.")
+            if not json:
+                say("\n".join([*notes, f"{many} answers read, {len(queue.answers)} kept in {place}."]))
         else:
             Audit(queue, place, checked_auditor(auditor)).converse(questions)
     if json:
-        caveat = queue.caveat
-        line({"questions": queue.round, "answers": len(queue.answers), "state": str(place), "caveat": caveat})
+        body = {"questions": queue.round, "answers": len(queue.answers), "state": str(place), "caveat": queue.caveat}
+        line(body | ({"notes": notes} if notes else {}))
 
 
 def _resumed(state: Path, people: pd.DataFrame, rewards: Any, reward: str, given: dict[str, Any]) -> PairQueue:
@@ -123,7 +120,6 @@ def _resumed(state: Path, people: pd.DataFrame, rewards: Any, reward: str, given
     import numpy as np
 
     from evenhand import load
-    from evenhand.errors import ArgumentError, TableError, wanted
     from evenhand.similarity import PairQueue
 
     queue = load(state)
@@ -146,12 +142,11 @@ def _resumed(state: Path, people: pd.DataFrame, rewards: Any, reward: str, given
     return queue
 
 
-def _judged(queue: PairQueue, file: Path, gap: float, auditor: str | None) -> int:
-    """Take the answers in a file, all or none, about this difference of chances; return how many there are."""
-    from evenhand.cli.output import say
+def _judged(queue: PairQueue, file: Path, gap: float, auditor: str | None) -> tuple[int, list[str]]:
+    """Take the answers in a file, all or none, about this difference of chances; return how many there are, and what is
+    to be said of them."""
     from evenhand.cli.reading.tables import read_table
     from evenhand.data.tables import column
-    from evenhand.errors import TableError, VerdictError, wanted
     from evenhand.similarity.robust import ANNOUNCEMENT
 
     frame, trusted = read_table(file, text=["answer"]), queue.policy.metric.error_rate == 0.0
@@ -167,6 +162,4 @@ def _judged(queue: PairQueue, file: Path, gap: float, auditor: str | None) -> in
             queue.judge(int(one) - 1, int(other) - 1, gap, words[word], auditor=auditor)
         except VerdictError as error:
             raise TableError(f"{file}: row {number}: {error}") from error
-    if trusted and queue.policy.metric.error_rate > 0.0:
-        say(ANNOUNCEMENT)
-    return len(frame)
+    return len(frame), [ANNOUNCEMENT] if trusted and queue.policy.metric.error_rate > 0.0 else []

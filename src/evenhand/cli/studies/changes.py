@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from evenhand.cli.options import JSON, STORE, STUDY
+from evenhand.cli.output import answer
 from evenhand.errors import ArgumentError, EvenhandError, SharesError, wanted
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ def add(
     json: JSON = False,
 ) -> None:
     """Put a new arm on offer, or a retired one again; the promises to all other arms go on."""
-    from evenhand.cli.output import answer
     from evenhand.studies import Study
 
     with Study.open(store, study) as running:
@@ -39,7 +39,6 @@ def retire(
     json: JSON = False,
 ) -> None:
     """Take an arm off offer; its open tickets may still be told."""
-    from evenhand.cli.output import answer
     from evenhand.studies import Study
 
     with Study.open(store, study) as running:
@@ -61,7 +60,6 @@ def change(
     json: JSON = False,
 ) -> None:
     """Promise other shares, or all else, from now on: rounds and decisions are counted from this change."""
-    from evenhand.cli.output import answer
     from evenhand.cli.reading.inputs import named_shares
     from evenhand.cli.reading.promises import promise_in
     from evenhand.promises.versions import rows_of
@@ -87,7 +85,7 @@ def change(
 def _said(row: dict[str, Any]) -> str:
     who = " with ".join(map(str, row["label"])) if isinstance(row["label"], list) else row["label"]
     inside = f" in {row['segment']}" if "segment" in row else ""
-    return f"{who}{inside} {row['pulls']:.4g}"
+    return f"{who}{inside} {row['plays']:.4g}"
 
 
 def labels_of(texts: list[str], study: Study) -> list[Any]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.cli.options import JSON, STORE, STUDY
+from evenhand.cli.options import JSON, STORE, STUDY, file_said
+from evenhand.cli.output import answer, as_json, line, say
 from evenhand.errors import ArgumentError, EvenhandError, StoreError, wanted
 
 if TYPE_CHECKING:
@@ -27,8 +28,7 @@ def ask(
         ),
     ] = "",
     available: Annotated[
-        str,
-        typer.Option(help='The arms on offer in this round, where not all are: a,b, or JSON such as ["a,b", 17].'),
+        str, typer.Option(help='The arms on offer in this round, where not all are: a,b, or JSON such as ["a,b", 17].')
     ] = "",
     groups: Annotated[
         str,
@@ -40,8 +40,7 @@ def ask(
     annotator: Annotated[str | None, typer.Option(help="Who labels, so that nobody gets an item twice.")] = None,
     count: Annotated[int, typer.Option(help="How many decisions to take in one transaction.", min=1)] = 1,
     key: Annotated[
-        str | None,
-        typer.Option(help="Your own name for this request; the same key returns the same decisions again."),
+        str | None, typer.Option(help="Your own name for this request; the same key returns the same decisions again.")
     ] = None,
     sticky: Annotated[
         bool, typer.Option("--sticky", help="Return the first decision of --key, whatever else is given now.")
@@ -53,7 +52,6 @@ def ask(
     json: JSON = False,  # each decision is a line of JSON anyway
 ) -> None:
     """Take a decision. It is saved with its reason before it is printed as one line of JSON."""
-    from evenhand.cli.output import line
     from evenhand.cli.reading.labels import labels_in
     from evenhand.cli.reading.observations import contexts_of, groups_of
     from evenhand.cli.studies.changes import labels_of
@@ -93,8 +91,7 @@ def tell(
     ] = "",
     study: STUDY = None,
     file: Annotated[
-        str,
-        typer.Option(help="Many rewards at once: CSV or Parquet with the columns ticket, reward; or -."),
+        str, typer.Option(help="Many rewards at once: CSV or Parquet with the columns ticket, reward; or -.")
     ] = "",
     violations: Annotated[
         str,
@@ -111,43 +108,33 @@ def tell(
     json: JSON = False,
 ) -> None:
     """Record a decision's reward. It is saved before "told" is printed, and counts once even if it is told again."""
-    from evenhand.cli.reading.observations import (
-        pairs_of,
-        reward_of,
-        rows_of,
-        samples_of,
-        several_of,
-        ticket_of,
-        told_label,
-    )
+    from evenhand.cli.reading import observations
+    from evenhand.cli.reading.tables import read_texts
     from evenhand.policy.traits import traits_of
     from evenhand.studies import Operation, Study
 
     with Study.open(store, study) as running:
         if file:
-            beside = ticket or reward or violations or acceptable or rows or samples or annotator or auditor
-            if beside:
-                raise ArgumentError(wanted("--file", "alone, without a ticket and what it brought", beside))
             _tell_many(running, file, json)
             return
         given: dict[str, Any] = {"annotator": annotator} if annotator else {}
         given |= {"auditor": auditor} if auditor else {}
         for option, pairs in (("violations", violations), ("acceptable", acceptable)):
-            given |= {option: pairs_of(pairs, f"--{option}")} if pairs else {}
+            given |= {option: observations.pairs_of(pairs, f"--{option}")} if pairs else {}
         if not (samples or rows or reward):
             what = "what the decision brought: a reward, null for none, --rows or --samples"
             raise ArgumentError(wanted("REWARD", what, "nothing"))
         if samples:
-            given["samples"] = samples_of(samples)
+            given["samples"] = read_texts(samples)
         if rows:
-            given |= rows_of(rows, label)
+            given |= observations.rows_of(rows, label)
         if reward and traits_of(running.log.first_policy).feedback == "labels":
-            given["label"] = told_label(reward)
+            given["label"] = observations.told_label(reward)
         elif reward:
-            given["reward"] = reward_of(reward, several_of(running))
+            given["reward"] = observations.reward_of(reward, observations.several_of(running))
         if not ticket and not samples:
             raise ArgumentError(wanted("TICKET", "a decision's number or its signed ticket", ticket))
-        number = ticket_of(ticket) if ticket else None
+        number = observations.ticket_of(ticket) if ticket else None
         _close(running, Operation("tell", number, given), json)
 
 
@@ -167,8 +154,6 @@ def forget(
 
 def _close(study: Study, operation: Operation, json: bool) -> None:
     """Close a ticket and print its status."""
-    from evenhand.cli.output import answer
-
     (status,) = study.perform([operation])
     if isinstance(status, EvenhandError):
         raise status
@@ -177,7 +162,6 @@ def _close(study: Study, operation: Operation, json: bool) -> None:
 
 def _tell_many(study: Study, file: str, json: bool) -> None:
     """Tell a table of rewards in one transaction; a refused row does not affect the others."""
-    from evenhand.cli.output import as_json, say
     from evenhand.cli.reading.observations import read_rewards, several_of, ticket_of
     from evenhand.studies import Operation
 
@@ -198,8 +182,7 @@ def _tell_many(study: Study, file: str, json: bool) -> None:
     if refused:
         named = "; ".join(f"row {one['row']}: {one['error']}" for one in refused[:NAMED])
         more = f"; and {len(refused) - NAMED} more, see --json" if len(refused) > NAMED else ""
-        source = "standard input" if file == "-" else file
-        raise ArgumentError(f"{source}, {named}{more}")
+        raise ArgumentError(f"{file_said(file)}, {named}{more}")
 
 
 def _shown(study: Study, decision: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.options import JSON, STORE, STUDY
+from evenhand.cli.output import answer
 from evenhand.errors import ArgumentError, wanted
 
 FORMS = ("log", "bandit")
@@ -24,7 +25,6 @@ def export(
     json: JSON = False,
 ) -> None:
     """Write the decisions to a file, one per row."""
-    from evenhand.cli.output import answer
     from evenhand.data.csv_files import write_csv
     from evenhand.extras import optional
     from evenhand.studies import Study

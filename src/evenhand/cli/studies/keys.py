@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.cli.options import JSON, STORE
+from evenhand.cli.output import answer, as_json, records, say
 from evenhand.errors import ArgumentError, wanted
 
 ACTIONS = ("list", "add", "revoke")
@@ -32,7 +33,6 @@ def keys(
     json: JSON = False,
 ) -> None:
     """Add, list and revoke the keys of the service. A key is shown only once; the store keeps its digest."""
-    from evenhand.cli.output import answer, as_json, records, say
     from evenhand.studies import Store
     from evenhand.studies.keys import ALLOWED, add_key, list_keys, revoke_key
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli.options import EMPTY, JSON
+from evenhand.cli.output import as_json, records, say, say_notes
+from evenhand.errors import ArgumentError, ExhaustedError, TableError, wanted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,13 +59,11 @@ def label(
     """
     import pandas as pd
 
-    from evenhand.cli.output import as_json, records, say, say_notes
     from evenhand.cli.reading.empty_cells import without_empty_cells
     from evenhand.cli.reading.inputs import names_of
     from evenhand.cli.reading.labels import labels_in
     from evenhand.cli.reading.tables import GIVEN, label_file, read_as_written
     from evenhand.data.csv_files import write_csv
-    from evenhand.errors import ArgumentError, ExhaustedError, wanted
     from evenhand.protocol import labels_of_texts
     from evenhand.saving.state import save
 
@@ -126,11 +126,10 @@ def _queue(
     import numpy as np
     from sklearn.linear_model import LogisticRegression
 
-    from evenhand.data.groupings import Grouping
+    from evenhand.data.groupings import Grouping, groups_in
     from evenhand.data.tables import column
     from evenhand.sampling import EstimatorModel, LabelQueue, OptimisticSampler
     from evenhand.sampling.pools.table_features import TableFeatures
-    from evenhand.sampling.pools.table_pool import groups_in
 
     ids, groups = [str(one) for one in column(frame, id)], [str(one) for one in groups_in(frame, group)]
     named, sizes = np.unique(groups, return_counts=True)
@@ -154,7 +153,6 @@ def _queue(
 def _resumed(state: Path, labels: list[Any], settings: dict[str, Any]) -> LabelQueue:
     """Return the queue in a file, which settings that are given may not contradict."""
     from evenhand import load
-    from evenhand.errors import ArgumentError, wanted
     from evenhand.sampling import LabelQueue
 
     queue = load(state)
@@ -170,8 +168,6 @@ def _resumed(state: Path, labels: list[Any], settings: dict[str, Any]) -> LabelQ
 
 
 def _same(name: str, what: str, same: bool, state: Path) -> None:
-    from evenhand.errors import TableError
-
     if not same:
         raise TableError(f"{name}: holds other {what} than when {state} was begun; {MEND}")
 
@@ -190,8 +186,6 @@ def _content(written: pd.DataFrame, shown: list[str]) -> list[str]:
 
 def _users(text: str | None) -> dict[str, str]:
     """Return the annotators by the names of a tool's users, of a text such as 7=ann,8=bob."""
-    from evenhand.errors import ArgumentError, wanted
-
     pairs = [pair.rpartition("=") for pair in text.split(",")] if text is not None else []
     names = {user.strip(): name.strip() for user, _, name in pairs}
     if not all(user and name for user, name in names.items()) or len(names) < len(pairs):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli.options import JSON
+from evenhand.cli.output import as_json, say
 from evenhand.errors import ArgumentError, wanted
 
 if TYPE_CHECKING:
@@ -61,7 +62,6 @@ def new(
     json: JSON = False,
 ) -> None:
     """Create a study: a policy in a store, where every decision and reward is saved."""
-    from evenhand.cli.output import as_json, say
     from evenhand.cli.reading.policies import describe, lifted, put
     from evenhand.cli.reading.promises import described_promises
     from evenhand.policy.traits import traits_of
@@ -191,8 +191,6 @@ def _arms(text: str, log: Path | None, column: str) -> Any:
     from evenhand.cli.reading.tables import read_log
 
     if log is not None:
-        if text:
-            raise ArgumentError(wanted("--arms", "nothing beside --arms-from, which names the arms", text))
         return read_log(log, column, [column])[1]
     return int(text) if text.isdigit() else labels_in(text, "--arms") if text else None
 

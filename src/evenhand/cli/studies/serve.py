@@ -8,16 +8,12 @@ import typer
 
 from evenhand.errors import ArgumentError, wanted
 
-DEFAULTS: dict[str, Any] = {
-    "host": "127.0.0.1",
-    "port": 8000,
-    "workers": 1,
-    "open_metrics": False,
-}
+DEFAULTS: dict[str, Any] = {"host": "127.0.0.1", "port": 8000, "workers": 1, "open_metrics": False}
 """What counts where neither the command line, nor the environment, nor a file says otherwise."""
 
 
 def serve(
+    context: typer.Context,
     store: Annotated[str | None, typer.Option(help="A file such as ads.evenhand, or a URL.")] = None,
     settings: Annotated[
         str | None,
@@ -54,19 +50,8 @@ def serve(
     from evenhand.service.run import serve as run
     from evenhand.service.settings import read_settings
 
-    given = {
-        "store": store,
-        "host": host,
-        "port": port,
-        "workers": workers,
-        "open_metrics": open_metrics,
-        "max_body": max_body,
-        "log_level": log_level,
-        "password_file": password_file,
-        "print_keys": print_keys,
-        "create": create,
-    }
-    chosen = DEFAULTS | read_settings(settings) | {name: value for name, value in given.items() if value is not None}
+    given = {name: value for name, value in context.params.items() if name != "settings" and value is not None}
+    chosen = DEFAULTS | read_settings(settings) | given
     if "store" not in chosen:
         mend = "give --store, EVENHAND_STORE, or store in the settings file"
         raise ArgumentError(wanted("store", "a file such as ads.evenhand, or a URL", None, mend))

@@ -13,6 +13,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli.options import JSON, STORE, STUDY
+from evenhand.cli.output import (
+    as_json,
+    draw,
+    folder,
+    number,
+    promise_sentence,
+    promise_verdict,
+    promised_cells,
+    records,
+    say,
+    table,
+)
 
 if TYPE_CHECKING:
     from evenhand.promises.clause import Clause
@@ -38,7 +50,6 @@ def show(
     json: JSON = False,
 ) -> None:
     """Show the state of a study: shares and promises, open tickets, learned bias, the last decisions with reasons."""
-    from evenhand.cli.output import as_json, folder
     from evenhand.display.html import notes_of
     from evenhand.studies import Study
     from evenhand.studies.statistics.state import summarize
@@ -85,7 +96,6 @@ def bars(rows: Sequence[dict[str, Any]], blocks: str = "█│", width: int = 48
 
 
 def _one(study: Study, ticket: str, json: bool) -> None:
-    from evenhand.cli.output import as_json, say
     from evenhand.cli.reading.observations import ticket_of
 
     found = study.log.record(ticket_of(ticket))._asdict()
@@ -104,7 +114,7 @@ def _row(record: Record) -> dict[str, Any]:
     return {
         "id": record.ticket,
         "at": record.at,
-        "arm": decided.get("arm", decided.get("group")),
+        "arm": decided.get("arms") or decided.get("arm", decided.get("group")),
         "reason": decided.get("reason"),
         "status": record.status,
         "reward": told.get("reward"),
@@ -129,8 +139,6 @@ def _tables(policy: Any) -> dict[str, Any]:
 
 
 def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path], *, every: bool) -> None:
-    from evenhand.cli.output import number, records, say, table
-
     say(
         f"{found['name']}: {found['policy']}, since {found['created']:%Y-%m-%d %H:%M}; {found['decisions']} decisions, "
         f"{found['told']} told, {found['forgotten']} forgotten, {found['open']} open\n"
@@ -175,8 +183,6 @@ def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path]
 
 def arm_rows(arms: list[dict[str, Any]], clauses: tuple[Clause, ...]) -> list[dict[str, Any]]:
     """Return a row for each arm, and for each set of arms that is promised something, with what it is promised."""
-    from evenhand.cli.output import promised_cells
-
     rows = []
     for places, cells in promised_cells(clauses, [row["label"] for row in arms]).items():
         row, mine = arms[places[0]], [arms[place] for place in places]
@@ -188,15 +194,13 @@ def arm_rows(arms: list[dict[str, Any]], clauses: tuple[Clause, ...]) -> list[di
 
 
 def _sentences(found: dict[str, Any], every: bool) -> list[str]:
-    from evenhand.cli.output import promise_sentence
-
     lines = []
     promise = found["promise"]
     if promise is not None and promise["worst_arm"] is not None:
         worst = promise["worst_shortfall"], promise["worst_arm"], promise["worst_round"]
         lines.append(promise_sentence(promise["when"], promise["kept"], *worst))
     if promise is not None:
-        lines += _beyond_shares(promise)
+        lines += _beyond_shares(promise, found["decisions"])
     tickets = found["open_tickets"]
     if tickets:
         shown = tickets if every else tickets[:12]
@@ -205,12 +209,13 @@ def _sentences(found: dict[str, Any], every: bool) -> list[str]:
     return lines
 
 
-def _beyond_shares(promise: dict[str, Any]) -> list[str]:
+def _beyond_shares(promise: dict[str, Any], decisions: int) -> list[str]:
     """Return a line for each kind of promise beside fixed shares of single arms."""
     lines = []
     if promise["worst_arm"] is None and promise["kept"] is not None:
-        kept = "was kept" if promise["kept"] else "was BROKEN"
-        lines.append(f"The promise {kept} {promise['when']}.")
+        lines.append(f"{promise_verdict(promise['when'], promise['kept'], decisions)}.")
+    if "segments" in promise:
+        lines.append("All that is promised holds inside each segment.")
     if "plays" in promise:
         lines.append(f"{promise['plays']} arms are played in a round.")
     if promise.get("retired"):
@@ -226,7 +231,6 @@ def _write(study: Study, found: dict[str, Any], out: Path) -> list[Path]:
     import pandas as pd
 
     from evenhand.cli.groups import write_bias
-    from evenhand.cli.output import draw
     from evenhand.data.csv_files import write_csv
 
     write_csv(pd.DataFrame(found["arms"]), out / "arms.csv")

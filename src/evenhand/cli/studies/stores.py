@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.options import JSON, STORE, STUDY
+from evenhand.cli.output import answer, as_json, records, say
 
 
 def studies(store: STORE, json: JSON = False) -> None:
     """List the studies of a store."""
-    from evenhand.cli.output import as_json, records, say
     from evenhand.studies import Store, Study
     from evenhand.studies.statistics.state import outline
 
@@ -31,7 +31,6 @@ def studies(store: STORE, json: JSON = False) -> None:
 
 def snapshot(store: STORE, study: STUDY = None, json: JSON = False) -> None:
     """Save a study's state. Do this before you replace evenhand or the policy's own code."""
-    from evenhand.cli.output import answer
     from evenhand.studies import Study
 
     with Study.open(store, study) as running:
@@ -48,7 +47,6 @@ def erase(
     json: JSON = False,
 ) -> None:
     """Make the encrypted contexts of a subject, or all old ones, unreadable for ever. The log still verifies."""
-    from evenhand.cli.output import answer
     from evenhand.studies import Study
 
     with Study.open(store, study) as running:

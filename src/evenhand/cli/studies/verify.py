@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenhand.cli.options import JSON, STORE, STUDY
+from evenhand.cli.output import as_json, promise_sentence, promise_verdict, say
 from evenhand.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ def verify(
     json: JSON = False,
 ) -> None:
     """Replay a study from its start and check the promise at every round; exit code 1 if something is wrong."""
-    from evenhand.cli.output import as_json, say
     from evenhand.saving.state import write
     from evenhand.studies import Study
 
@@ -41,8 +41,8 @@ def verify(
             since = mark.read_bytes() if mark is not None and mark.exists() else None
             found = running.verify(known=known, since=since, progress=not json and sys.stdout.isatty())
         except (ArgumentError, OSError) as error:
-            mend = "name another file, or none to verify the whole log"
-            raise ArgumentError(f"--mark {mark}: {error}; {mend}") from error
+            mend = "name another file, or leave --mark out to verify the whole log"
+            raise ArgumentError(f"--mark {mark}: {str(error).removeprefix('since: ')}; {mend}") from error
     if mark is not None and found.mark is not None:
         write(mark, found.mark)
     if json:
@@ -56,8 +56,6 @@ def verify(
 
 def in_words(name: str, found: Verification) -> Iterator[str]:
     """Yield what a verification has found, in sentences."""
-    from evenhand.cli.output import promise_sentence, promise_verdict
-
     yield (
         f"{name}: {found.decisions} decisions, {found.told} told, {found.forgotten} forgotten, {found.open} open; "
         f"written by {', '.join(found.versions) or 'nobody yet'}"
@@ -77,5 +75,5 @@ def in_words(name: str, found: Verification) -> Iterator[str]:
         worst = found.worst_shortfall, found.worst_arm, found.worst_round
         yield promise_sentence(str(found.promise), found.promise_kept, *worst)
     elif found.promise_kept is not None:
-        yield f"{promise_verdict(str(found.promise), found.promise_kept)}."
+        yield f"{promise_verdict(str(found.promise), found.promise_kept, found.decisions)}."
     yield f"Last digest: {found.digest or 'none'}"

@@ -87,7 +87,7 @@ def draw(programme: Programme) -> Figure:
     plots.plot_regret(programme.history, ax=regret)
     shares.set(xlabel="group", ylabel="share of the places")
     shares.set_title("Who gets the places", loc="left", fontsize=10.5)
-    shortfall.set(xlabel="place", ylabel=shortfall.get_ylabel().replace("pulls", "places"))
+    shortfall.set(xlabel="place", ylabel="whole places behind (log above 1)")
     shortfall.set_title("Group furthest behind so far", loc="left", fontsize=10.5)
     regret.set(xlabel="place", ylabel="need lost against the best group")
     regret.set_title("What the promise costs", loc="left", fontsize=10.5)

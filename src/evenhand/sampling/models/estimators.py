@@ -17,8 +17,8 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.registry import register
 from evenhand.rng import child
 from evenhand.sampling.models.classifier import Classifier
-from evenhand.sampling.models.recipes import made, recipe
 from evenhand.sampling.pools.rows import Rows
+from evenhand.saving.objects import rebuilt, recipe
 
 ENOUGH = 1000
 """A classifier that cannot be trained on so many rows does not fail for lack of rows."""
@@ -282,7 +282,7 @@ class EstimatorModel(Classifier):
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the model that `snapshot` was taken of; without rows of its own it waits for `resumed`."""
-        model = cls(made(snapshot["estimator"]), refit=snapshot["refit"])
+        model = cls(rebuilt(snapshot["estimator"]), refit=snapshot["refit"])
         model.begin(tuple(snapshot["classes"]))
         model._ends, model.seed = list(snapshot["ends"]), snapshot["seed"]
         model.take_names(snapshot)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.data.tables import cells, column, named_alike, places_in
+from evenhand.data.features import other_columns
+from evenhand.data.groupings import groups_in, used_once
+from evenhand.data.tables import cells, column, places_in
 from evenhand.errors import TableError, wanted, wanted_one_of
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats
-from evenhand.labels import combined_label
 from evenhand.registry import register
 from evenhand.sampling.pools.pools import ArrayPool
 from evenhand.sampling.pools.table_features import TableFeatures
@@ -61,15 +62,12 @@ class TablePool(ArrayPool):
         frame = as_pandas(frame)
         self.group_columns = [group] if isinstance(group, str) else list(group)
         self.label_column = label
-        _once("group", self.group_columns, {label: "the label"})
+        used_once("group", self.group_columns, {label: "the label"})
         groups, y = self.groups_of(frame), self._labels(frame)
-        used = {*self.group_columns, label}
-        names = list(dict.fromkeys(frame.columns)) if features is None else list(features)
-        if features is None:
-            names = [name for name in names if name not in used]
+        names = other_columns(frame, {*self.group_columns, label}) if features is None else list(features)
         if not names:
             raise TableError(wanted("features", "at least one column to learn from", names))
-        _once("features", names, {label: "the label"})
+        used_once("features", names, {label: "the label"})
         self.features = TableFeatures(frame, names)
         super().__init__(self.features.transform(frame), y, group=groups, replace=replace)
 
@@ -128,31 +126,3 @@ class TablePool(ArrayPool):
         rng = np.random.default_rng(0)
         frame = pd.DataFrame({"group": rng.choice(["u", "v"], 80), "x": rng.random(80), "y": rng.integers(0, 2, 80)})
         yield cls(frame, group="group", label="y")
-
-
-def groups_in(frame: pd.DataFrame, names: Sequence[str]) -> NDArray[Any]:
-    """Return the group (n,) of each row: its label in a column, or in several ("White & Male").
-
-    Raises
-    ------
-    TableError
-        If a column is missing or named twice, a cell is empty, or two groups read alike.
-    """
-    _once("group", list(names), {})
-    columns = [named_alike(column(frame, name)).tolist() for name in names]
-    values = [cell if len(cell) > 1 else cell[0] for cell in zip(*columns, strict=True)]
-    known = {cell: combined_label(cell) for cell in values}
-    read: dict[str, Any] = {}
-    for cell, name in known.items():
-        if read.setdefault(str(name), cell) != cell:
-            got = f"{read[str(name)]!r} and {cell!r}"
-            raise TableError(wanted(f"columns {list(names)}", "groups that read differently", got, "rename one"))
-    return np.array([known[cell] for cell in values])
-
-
-def _once(name: str, columns: list[str], taken: dict[str, str]) -> None:
-    """Refuse a column that is named twice or is taken by another use."""
-    for number, column_ in enumerate(columns):
-        if column_ in taken or column_ in columns[:number]:
-            use = taken.get(column_, f"in {name} already")
-            raise TableError(wanted(name, "columns that have no other use", column_, f"it is {use}"))

@@ -82,7 +82,7 @@ class LagOut(BaseModel):
     """By how many plays an arm, or a set of arms, was behind its former share."""
 
     label: str | int | list[str | int]
-    pulls: float
+    plays: float
     segment: str | int | None = Field(None, description="In which segment, where rounds have segments.")
 
 
@@ -204,7 +204,7 @@ class PromiseOut(WorstCase):
 
     when: Literal["at every round", "at the horizon", "in the long run"]
     kept: bool | None
-    tolerance: float | None = Field(description="By how many pulls an arm may be behind.")
+    tolerance: float | None = Field(description="By how many plays an arm may be behind.")
     broken_from: float | None = Field(
         None, description="The shortfall from which on the promise is broken; null where no shares are promised."
     )
@@ -213,6 +213,7 @@ class PromiseOut(WorstCase):
     sets: list[SetOut] | None = Field(None, description="Shares of sets of arms.")
     windows: list[WindowOut] | None = None
     retired: list[str | int] | None = Field(None, description="The arms that were taken off offer.")
+    segments: bool | None = Field(None, description="Whether rounds have segments: all of this holds inside each.")
     history: list[EpochOut] | None = Field(None, description="The shares from the start, and after each change.")
 
 

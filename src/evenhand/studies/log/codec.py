@@ -189,12 +189,12 @@ def arguments_of(text: str) -> dict[str, Any]:
     ErasedError
         If they were erased.
     """
+    if text == "{}":
+        return {}
     if isinstance(text, Sealed):
         if text.plain is None:
             raise ErasedError("the contexts of this decision were erased")
         text = text.plain
-    if text == "{}":
-        return {}
     given = from_text(text)
     return revive(given) if "$" in text else given
 
@@ -230,7 +230,8 @@ def as_decided(decision: Any) -> dict[str, Any]:
     """Return a ticket as the log keeps it, with the name of its type and without its token."""
     fast = type(decision) is Decision and decision.deferred is None and decision.chance is None
     if fast and AS_THEY_ARE.issuperset(map(type, decision)):  # most are
-        return {"type": "Decision", **decision._asdict(), **_indexes(decision)}
+        found = {"type": "Decision", **decision._asdict()}
+        return found if decision.slate is None else found | _indexes(decision)
     fields = decision._asdict() | _indexes(decision) if hasattr(decision, "_asdict") else vars(decision)
     kept = {name: plain(item, "decision") for name, item in fields.items() if name != "token"}
     sure = getattr(decision, "chance", None) is not None and decision.propensity is not None

@@ -201,7 +201,11 @@ class Log:
 
     def _entries(self, connection: Connection, statement: Select[Any], **values: Any) -> list[Entry]:
         """Return the entries that a statement finds, decrypted as far as their keys are there."""
-        return opened(connection, list(map(Entry._make, self._run(connection, statement, **values))))
+        found = self._run(connection, statement, **values)
+        assert found.cursor is not None
+        rows = found.cursor.fetchall()  # the driver's: to make rows of SQLAlchemy's of them takes a third as long again
+        found.close()
+        return opened(connection, list(map(Entry._make, rows)))
 
 
 def _paged(values: Sequence[Any]) -> Iterator[Sequence[Any]]:

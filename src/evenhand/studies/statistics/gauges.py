@@ -1,6 +1,6 @@
 """What is watched of a study, as numbers for a program such as Prometheus.
 
-    shortfall        pulls that the arm furthest behind its share is behind now, its tolerance taken off
+    shortfall        plays that the arm furthest behind its share is behind now, its tolerance taken off
     worst_shortfall  the most that any arm was ever behind
     promise_kept     1 while the promise held at every round, 0 once it was broken
     recent_reward    the mean of the last rewards

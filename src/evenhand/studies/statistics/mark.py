@@ -15,7 +15,7 @@ from evenhand.studies.log.codec import arguments_of, checked_arguments, from_tex
 from evenhand.studies.log.operations import CHANGES
 from evenhand.studies.statistics.promise_check import PromiseCheck
 
-WHAT = "the mark of an earlier verification, as bytes"
+WHAT = "the mark of an earlier verification"
 
 
 class Count:
@@ -113,16 +113,16 @@ class Mark(NamedTuple):
         """
         if not isinstance(data, bytes):
             mend = "pass the earlier Verification or its .mark"
-            raise ArgumentError(wanted("since", WHAT, data, mend))
+            raise ArgumentError(wanted("since", f"{WHAT}, as bytes", data, mend))
         text, _, rest = data.partition(b"\n")
         if hashlib.sha256(text).hexdigest().encode() != rest.strip():
-            raise ArgumentError(wanted("since", WHAT, "something else, or a damaged one", "verify the whole log"))
+            raise ArgumentError(wanted("since", WHAT, "no mark, or a damaged one"))
         try:
             fields = orjson.loads(text)
             state = base64.b64decode(fields["state"])
             mark = cls(**{**fields, "check": revive(fields["check"]), "state": state})
         except (orjson.JSONDecodeError, binascii.Error, LookupError, TypeError) as error:
-            raise ArgumentError(wanted("since", WHAT, "another version's", "verify the whole log")) from error
+            raise ArgumentError(wanted("since", WHAT, "no mark of this version")) from error
         if mark.study != study:
             raise ArgumentError(wanted("since", "a mark of this study", "another study's"))
         return mark

@@ -126,7 +126,7 @@ class Statistics(PromiseCheck):
             self._take(row, decision)
             return decision
         except (ArithmeticError, AttributeError, EvenhandError, LookupError, TypeError, ValueError) as error:
-            raise ReplayError(f"entry {row.sequence} cannot be read: {error!r}") from error
+            raise ReplayError(f"entry {row.sequence} cannot be read: {error}") from error
 
     def _take(self, row: Entry, decision: dict[str, Any]) -> None:
         self.sequence = row.sequence

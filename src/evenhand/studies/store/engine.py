@@ -74,11 +74,15 @@ def begin(connection: Connection, first: tuple[str, ...]) -> None:
     SQLite's own waiting sleeps up to 0.1 s between two tries, and is passed by whoever writes without a pause: of four
     busy processes on one file, some waited for 8 s. Short naps of equal length bring that down to half a second.
     """
+    _execute_once_free(sqlite_of(connection), *first)
+
+
+def _execute_once_free(connection: sqlite3.Connection, *statements: str) -> None:
     deadline: float | None = None
-    for statement in first:
+    for statement in statements:
         while True:
             try:
-                sqlite_of(connection).execute(statement)
+                connection.execute(statement)
                 break
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
@@ -154,8 +158,10 @@ def _connected(connection: sqlite3.Connection, record: object) -> None:
     for pragma in ("synchronous = FULL", "foreign_keys = ON", "secure_delete = ON"):
         connection.execute(f"PRAGMA {pragma}")
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (VERSIONS.name,)).fetchone():
-        connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA busy_timeout = 0")  # all waiting is in `begin`
+        # Of two processes that both read a new file and then both want it alone, SQLite refuses one at once, however
+        # long its own timeout is: tests/studies/test_processes.py has several make one store.
+        _execute_once_free(connection, "PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA busy_timeout = 0")  # all waiting is in `_execute_once_free`
 
 
 def _forked() -> None:

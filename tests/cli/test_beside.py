@@ -1,0 +1,90 @@
+"""An option that would have no effect beside what else was typed is refused, in every command."""
+
+import pytest
+
+from evenhand.cli.beside import BESIDE
+from evenhand.cli.command import COMMANDS, command_of
+from evenhand.errors import ArgumentError
+from tests.cli.shell import refused
+
+EVERYWHERE = {"--json", "--study", "--out"}
+COUNTS = {
+    "new": "--policy --shares --arms-from --tolerance --learner --groups --sensitive --seed --name --expire-after "
+    "--set --spec --promise",
+    "ask": "--contexts --available --groups --segment --annotator --count --key --subject",
+    "tell": "--values --violations --acceptable --rows --samples --annotator --auditor",
+    "add": "--share",
+    "change": "--shares --promise",
+    "show": "--decision",
+    "export": "--form",
+    "verify": "--known --mark",
+    "serve": "--store --settings --host --port --workers --open-metrics --max-body --log-level --password-file "
+    "--print-keys --create",
+    "keys": "--role --note --expires --for",
+    "erase": "--subject --older-than",
+    "simulate": "--means --policy --shares --log --delay --rounds --replications --seed --jobs",
+    "sample": "--group --budget --label --scheme --features --costs --batch --loss --trend --reweighted --multiclass "
+    "--empty --seed",
+    "certify": "--at-most --fresh --delta",
+    "label": "--id --group --features --labels --show --state --annotators --choice --tasks --empty --seed",
+    "audit": "--shares --arm --order --cap --window --promise --segment --available --round",
+    "report": "--shares --arm --order --cap --window --promise --segment --available --round --reward",
+    "evaluate": "--arm --reward --propensity --policy --shares --estimator --model --largest-weight --stationary "
+    "--level --contexts --position --order --rounds --replays --seed --at-least --picture",
+    "recommend": "--edges --intervene --sensitive --outcome --candidates --values --tolerance --budget --trial",
+    "audit-pairs": "--features --reward --individuals --errors --store --auditors --seed",
+    "choose": "--state --places --reward",
+    "audit-parity": "--group --value --level --tolerance --within",
+    "reproduce": "--quick --trials --rounds --device --finished-only --jobs --strict",
+    "demo": "--seed",
+}
+"""The options that count whatever else is typed, or of which the command itself says by their values when they do."""
+FORM = {"--sep", "--decimal", "--encoding", "--format", "--header", "--values"}
+RULES = {
+    command: {option: rule for options, rule in rules.items() for option in options.split()}
+    for command, rules in BESIDE.items()
+}
+EVERY = [(command, option, rule.partition("not ")) for command in RULES for option, rule in RULES[command].items()]
+NEEDED = [(command, option, needed.split()) for command, option, (needed, _, _) in EVERY if needed]
+EXCLUDED = [(command, option, other) for command, option, (_, _, others) in EVERY for other in others.split()]
+
+
+def options_of(command):
+    return {max(one.opts, key=len): one for one in command_of(command).params if one.opts[0].startswith("-")}
+
+
+def typed(command, *options):
+    """The words of a command with these options or arguments, and with what it requires."""
+    parameters = command_of(command).params
+    names = {next((word for word in one.opts if word[:2] == "--"), one.name.upper()): one for one in parameters}
+    words = []
+    for name, one in names.items():
+        if one.required or name in options:
+            value = [] if getattr(one, "is_flag", False) else ["1"]
+            words += [name, *value] if name.startswith("--") else value
+    return [command, *words]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_of_every_option_it_is_said_whether_it_counts_alone(command):
+    names = {next(word for word in one.opts if word[:2] == "--") for one in options_of(command).values()}
+    rules, counts = RULES.get(command, {}), set(COUNTS.get(command, "").split())
+    assert names == counts | set(rules) | ((EVERYWHERE | (FORM if names >= FORM else set())) & names)
+    assert not counts & set(rules)
+    every = {one.name.upper() for one in command_of(command).params} | names
+    assert {word for rule in rules.values() for word in rule.split()} - {"not"} <= every
+
+
+def test_every_rule_is_of_a_command():
+    assert set(BESIDE) <= set(COMMANDS)
+
+
+@pytest.mark.parametrize(("command", "option", "needed"), NEEDED)
+def test_an_option_that_counts_only_beside_others_is_refused_without_them(command, option, needed):
+    said = f"{option}: wanted {' or '.join(needed)} beside it, got nothing"
+    refused(ArgumentError, said, *typed(command, option))
+
+
+@pytest.mark.parametrize(("command", "option", "other"), EXCLUDED)
+def test_an_option_that_says_nothing_beside_another_is_refused(command, option, other):
+    refused(ArgumentError, f"{option}: wanted nothing beside {other}, got ", *typed(command, option, other))

@@ -1,0 +1,80 @@
+"""Texts that stand for numbers, such as yes and no: one option says which, for every command that reads tables."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evenhand.errors import ArgumentError, EvenhandError
+from evenhand.studies import Study
+from tests.cli.shell import answer, refused
+
+WORDS = ["--values", "nein=0,ja=1"]
+PARITY = ["audit-parity", "log.csv", "--group", "sex", "--value", "paid"]
+COMMANDS = {
+    "audit-parity": PARITY,
+    "simulate": ["simulate", "--data", "log.csv", "--arm", "sex", "--reward", "paid", "--rounds", "20",
+                 "--replications", "1", "--jobs", "1", "--seed", "1", "-p", "ucb1"],
+    "simulate groups": ["simulate", "--data", "log.csv", "--group", "sex", "--features", "x", "--reward", "paid",
+                        "--rounds", "20", "--replications", "1", "--jobs", "1", "--seed", "1", "-p", "top-interval"],
+    "evaluate": ["evaluate", "log.csv", "--arm", "sex", "--reward", "paid", "--propensity", "p", "-p", "f=0.5,m=0.5"],
+}  # fmt: skip
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(1)
+    frame = pd.DataFrame({"sex": random.choice(["f", "m"], 400), "x": random.random(400), "p": 0.5})
+    frame["paid"] = np.where(random.random(400) < 0.5, "ja", "nein")
+    frame.to_csv("log.csv", index=False)
+    return frame
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_words_are_refused_with_the_option_that_makes_numbers_of_them(table, command):
+    refused(EvenhandError, "got 'ja'; pass --values nein=0,ja=1" if table["paid"][0] == "ja" else "nein", *command)
+    said = answer(*command, "--json", *WORDS)
+    table.assign(paid=(table["paid"] == "ja") * 1).to_csv("log.csv", index=False)
+    assert said == answer(*command, "--json")
+
+
+def test_other_columns_and_labels_stay_as_they_are(table):
+    table.assign(sex=table["paid"], paid=(table["x"] < 0.5) * 1).to_csv("log.csv", index=False)
+    groups = json.loads(answer(*PARITY, "--json", *WORDS))["groups"]
+    assert [row["group"] for row in groups] == ["ja", "nein"]
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ("1=1,2=0", "--values: wanted texts that stand for numbers, no=0,yes=1, got '1'"),
+        ("ja=much", "--values, ja: wanted a number, got 'much'"),
+        ("ja", "--values: wanted NAME=NUMBER,NAME=NUMBER, got a value without names"),
+        ("ja=0,ja=1", "--values: wanted each name once, got 'ja, twice'"),
+    ],
+)
+def test_what_says_no_numbers_is_refused(table, values, words):
+    refused(ArgumentError, words, *PARITY, "--values", values)
+
+
+def test_many_words_are_no_numbers(table):
+    """Which number each might be nobody can guess."""
+    table.assign(paid=[f"word {n % 9}" for n in range(400)]).to_csv("log.csv", index=False)
+    refused(EvenhandError, "wanted numbers in [0, 1], got 'word 0'", *PARITY)
+
+
+def test_rewards_may_be_words_one_by_one_and_in_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    answer("new", "s.evenhand", "--policy", "ucb1", "--arms", "a,b")
+    for _ in range(2):
+        answer("ask", "s.evenhand")
+    words = "REWARD: wanted a number, a list 1,0, or null, got 'ja'; for words pass --values, such as --values ja=1"
+    refused(EvenhandError, words, "tell", "s.evenhand", "1", "ja")
+    pd.DataFrame({"ticket": [1], "reward": ["ja"]}).to_csv("told.csv", index=False)
+    refused(EvenhandError, words, "tell", "s.evenhand", "--file", "told.csv")
+    assert "1 told" in answer("tell", "s.evenhand", "--file", "told.csv", *WORDS)
+    answer("tell", "s.evenhand", "2", "nein", *WORDS)
+    with Study.open("s.evenhand") as study:
+        assert study.frame()["reward"].tolist() == [1.0, 0.0]
