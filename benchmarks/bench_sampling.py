@@ -19,9 +19,8 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from evenhand.errors import DatasetError
-from evenhand.experiments.sampling.settings import Synthetic
 from evenhand.experiments.sampling.synthetic import in_model_1, three_schemes
-from evenhand.experiments.sampling.trials import run_trials
+from evenhand.experiments.sampling.trials import Synthetic, run_trials
 from evenhand.sampling import EstimatorModel, OptimisticSampler, SyntheticModel1, TablePool, UniformSampler
 
 

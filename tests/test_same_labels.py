@@ -24,7 +24,7 @@ from evenhand.learners import UCB1
 from evenhand.protocol import find_label, label_of, labels_of_texts
 from evenhand.quotas import DeadlineLearn, DriftingArms, FairUCB, Promise, audit
 from evenhand.sampling import LabelQueue, LogisticModel, OptimisticSampler, TablePool, group_errors
-from evenhand.sampling.pools.table_features import TableFeatures
+from evenhand.sampling.pools.table_pool import TableFeatures
 from evenhand.sampling.problem import per_group
 from evenhand.simulation.given import read_given
 from evenhand.studies.log.codec import by_arm

@@ -145,6 +145,16 @@ def test_a_file_cut_off_anywhere_is_refused():
             from_bytes(data[:length])
 
 
+def test_a_module_of_evenhand_that_lacks_a_name_is_a_defect_and_no_damaged_file(monkeypatch):
+    def broken(snapshot):
+        raise ImportError("cannot import name 'reason'", name="evenhand.kernels.reasons")
+
+    data = saved_bytes()
+    monkeypatch.setattr(FairUCB, "restored", broken)
+    with pytest.raises(ImportError, match="cannot import name"):
+        from_bytes(data)
+
+
 def test_a_file_with_a_turned_bit_in_an_array_is_refused():
     data = bytearray(saved_bytes())
     with zipfile.ZipFile(io.BytesIO(bytes(data))) as archive:

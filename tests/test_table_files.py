@@ -102,6 +102,7 @@ NOT_MEANT = {
     "R's table with blanks": ('"arm" "x"\n"1" "a b" 0.5\n"2" "b" 1\n', "looks separated by blanks"),
     "one wide row": ("arm,x\na,1\nb,2\nc,3,4\n", r"row 3 has 3 cells, more cells than the header \(2\); name every"),
     "a very wide row": ("# x\narm,x\na,1\nb,2\nc,3,4,5,6\n", r"line 5 has 5 cells, more cells than the header \(2\)"),
+    "a line above rows": ("|1x3 Valid\n1, a, 2\n3, b, 4\n", "line 1 is no header, each line below it has 3 cells, sep"),
     "words above the header": ("Statement of May\n\narm,x\na,1\n", "drop lines above the header"),
     "a comment that may be the header": ("# arm, x\na,1\nb,2\n", "line 1 may be a comment, or the header"),
     "a word that may be the header": ("#x\n0.5\n1\n", "line 1 may be a comment, or the header"),

@@ -331,6 +331,12 @@ def _beginning(value: Any, depth: int = 5) -> Any:
     return value
 
 
+def is_broken(error: BaseException) -> bool:
+    """Return whether evenhand is half installed: a module of its own lacks what another imports, whatever the input."""
+    own = isinstance(error, ImportError) and str(error.name).partition(".")[0] == "evenhand"
+    return own and not isinstance(error, (EvenhandError, ModuleNotFoundError))
+
+
 def __dir__() -> list[str]:
     return __all__
 

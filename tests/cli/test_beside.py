@@ -2,8 +2,7 @@
 
 import pytest
 
-from evenhand.cli.beside import BESIDE
-from evenhand.cli.command import COMMANDS, command_of
+from evenhand.cli.command import BESIDE, COMMANDS, command_of
 from evenhand.errors import ArgumentError
 from tests.cli.shell import refused
 

@@ -30,12 +30,14 @@ def audited(tmp_path, monkeypatch):
 def test_chances_are_said_written_and_drawn_by(audited):
     done = run("choose", "people.csv", "--state", "pairs.evenhand", "--places", 2, "--out", "chances.csv", "--seed", 4)
     assert done.exit_code == 0, done.output
-    assert "2 places for 5 people: those chosen have repaid 0." in done.output
+    assert "2 places for 5 people: draws by these chances have repaid 0." in done.output
     assert "the best 2 would have 1, a draw by lot 0.6." in done.output
     assert "as far apart as 2 answers allow" in done.output
-    assert "Written: chances.csv; who is chosen was drawn with --seed 4." in done.output
     assert "row " in done.output
     written = pd.read_csv("chances.csv")
+    mean = written.repaid[written.chosen == "yes"].mean()
+    drawn = f"the 2 people who are chosen, who have repaid {mean:g} on average, were drawn with --seed 4."
+    assert f"Written: chances.csv; {drawn}" in done.output
     assert written[list(PEOPLE)].equals(PEOPLE)
     assert written.chance.sum() == pytest.approx(2)
     assert (written.chosen == "yes").sum() == 2
@@ -49,9 +51,9 @@ def test_chances_are_said_written_and_drawn_by(audited):
 def test_people_without_a_reward_are_predicted_and_another_column_may_be_named(audited):
     PEOPLE.drop(columns="repaid").assign(merit=[5, 4, 3, 2, 1]).to_csv("new.csv", index=False)
     done = run("choose", "new.csv", "--state", "pairs.evenhand", "--places", 1)
-    assert "those chosen have predicted repaid" in done.output
+    assert "draws by these chances have predicted repaid" in done.output
     named = run("choose", "new.csv", "--state", "pairs.evenhand", "--places", 1, "--reward", "merit")
-    assert "those chosen have merit" in named.output
+    assert "draws by these chances have merit" in named.output
     assert "a draw by lot 3." in named.output
 
 
@@ -96,3 +98,12 @@ def test_a_table_that_has_chances_already_is_not_written_over(audited):
     PEOPLE.assign(chance=0.1).to_csv("again.csv", index=False)
     refused = run("choose", "again.csv", "--state", "pairs.evenhand", "--places", 2, "--out", "out.csv")
     assert "--out: wanted a TABLE without the columns chance and chosen, got 'chance'" in str(refused.exception)
+
+
+def test_more_people_than_can_be_compared_are_told_before_they_are_judged(audited, monkeypatch):
+    for module in ("similarity.chances", "cli.studies.pair_audit"):
+        monkeypatch.setattr(f"evenhand.{module}.MOST_DIFFERENT", 3)
+    said = run(*AUDIT, typed="q\n").output
+    assert "5 of these people differ, and chances are for 3 at most: round the features before pairs are judged" in said
+    refused = run("choose", "people.csv", "--state", "pairs.evenhand", "--places", 2)
+    assert "at most 3 who differ from one another, got 5; round the features" in str(refused.exception)

@@ -493,3 +493,15 @@ def test_one_share_for_all_is_owed_to_the_levels_of_a_parquet_column_that_never_
     body = json.loads(result.output)
     assert [row["arm"] for row in body["arms"]] == ["9", "10", "never"]
     assert (body["never_seen"], body["first_violation"]) == (["never"], [10, "never"])
+
+
+def test_simulated_rewards_have_intervals_and_the_cost_is_said_to_be_that_of_the_regrets(tmp_path):
+    path = tmp_path / "p.toml"
+    path.write_text("tolerance = 2\n[shares]\n0 = 0.3\n")
+    usual = ["simulate", "--means", "0.2,0.6", "--promise", path, "-p", "ucb1", *SMALL]
+    for row in json.loads(call(*usual, "--json").output)["policies"]:
+        assert row["reward_low"] < row["reward_a_round"] < row["reward_high"]
+    said = " ".join(call(*usual).output.split())
+    assert "Promised: 0 at least 3/10 of the rounds (behind by less than 3)" in said
+    assert "The cost is the difference of the regrets, which are expected; the rewards also vary by luck." in said
+    assert "regret: expected reward lost against the best arm" in said

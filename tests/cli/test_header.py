@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from evenhand.cli.command import command_of
-from evenhand.cli.table_options import TABLE_COMMANDS
+from evenhand.cli.options import TABLE_COMMANDS
 from evenhand.data.csv_files import like_data
 from evenhand.errors import EvenhandError
 from tests.cli.shell import call

@@ -64,7 +64,7 @@ def test_labels_are_read_from_a_table_of_any_form(patients):
     labels = pd.read_csv("tasks.csv").assign(label=["low", "high", None, "low"], rejected=[None, None, "yes", None])
     labels.to_csv("labels.csv", index=False, sep=";", encoding="utf-16")
     read = call("patients.csv", *OPTIONS, "--read", "labels.csv")
-    assert "3 labels read, 1 items rejected, 0 left open" in read.output
+    assert "3 labels read, 1 items rejected, 0 rows without a label" in read.output
     assert call("patients.csv", *OPTIONS, "--items", 4, "--tasks", "tasks.csv").exit_code == 0
     labels = pd.read_csv("tasks.csv").assign(label="low")
     labels.to_parquet("labels.parquet")
@@ -101,7 +101,7 @@ def test_whole_numbers_beside_an_empty_cell_are_labels_and_ids(patients, kind):
     labels = tasks.assign(label=[1, None, 0], annotator=[7.0, None, 7.0])
     labels.to_parquet("l.parquet") if kind == "parquet" else labels.to_json("l.json", orient="records")
     read = call(*options, "--read", f"l.{kind}")
-    assert "2 labels read, 0 items rejected, 1 left open" in read.output, read.exception
+    assert "2 labels read, 0 items rejected, 1 rows without a label" in read.output, read.exception
     told = eh.load("labels.evenhand").annotations
     assert (sorted(told["label"]), set(told["annotator"])) == ([0, 1], {"7"})
 
@@ -115,7 +115,7 @@ def test_a_day_through_files(patients):
     tasks["label"] = ["high" if patients.loc[one, "target"] > 140 else "low" for one in tasks["id"]]
     tasks.to_csv("labels.csv", index=False)
     read = call("patients.csv", *OPTIONS, "--read", "labels.csv", "--out", "out.csv")
-    assert "30 labels read, 0 items rejected, 0 left open" in read.output
+    assert "30 labels read, 0 items rejected, 0 rows without a label" in read.output
     assert len(pd.read_csv("out.csv")) == 30
 
 
@@ -217,7 +217,7 @@ def test_two_people_label_every_item_of_a_file(patients, items):
     assert "items are in" in call(*WORKED, "--seed", 1, "--items", items, "--tasks", "t.json").output
     label_studio("t.json", 7, {"id": 8, "email": "bob@example.org"})
     read = call(*WORKED, "--read", "export.json")
-    assert f"{2 * items} labels read, 0 items rejected, 0 left open\n" in read.output
+    assert f"{2 * items} labels read, 0 items rejected, 0 rows without a label\n" in read.output
     again = call(*WORKED, "--read", "export.json", "--json")
     assert json.loads(again.stdout)["repeated"] == 2 * items
     assert set(eh.load("labels.evenhand").annotations["annotator"]) == {"7", "bob@example.org"}
@@ -273,7 +273,7 @@ def test_each_name_gets_items_of_its_own_in_one_file_for_everybody(patients):
     call(*ALONE, "--items", 3, "--annotator", "bob", "--tasks", "bob.csv")
     pd.testing.assert_frame_equal(pd.read_csv("bob.csv"), tasks.tail(3).reset_index(drop=True))
     tasks.assign(label="low").to_csv("labels.csv", index=False)
-    assert "6 labels read, 0 items rejected, 0 left open" in call(*ALONE, "--read", "labels.csv").output
+    assert "6 labels read, 0 items rejected, 0 rows without a label" in call(*ALONE, "--read", "labels.csv").output
     assert sorted(eh.load("labels.evenhand").annotations["annotator"]) == ["ann"] * 3 + ["bob"] * 3
 
 
@@ -326,7 +326,18 @@ def test_a_refused_table_names_the_file_the_row_and_the_item(patients):
     refused = str(call("patients.csv", *OPTIONS, "--read", "labels.csv").exception)
     assert refused.startswith("labels.csv, row 2, item 'p")
     assert "nothing was told" in refused
+    assert "label: wanted labels among high,low, got 'hihg'; did you mean 'high'?; nothing was told" in refused
     assert eh.load("labels.evenhand").annotations.empty
+
+
+def test_a_label_that_contradicts_is_refused_with_what_the_shell_has(patients):
+    by_ann = ["--annotators", 2, "--annotator", "ann", "--items", 1]
+    call("patients.csv", *OPTIONS, "--seed", 1, *by_ann, "--tasks", "t.csv")
+    for label in ("low", "high"):
+        pd.read_csv("t.csv").assign(label=label).to_csv("labels.csv", index=False)
+        said = call("patients.csv", *OPTIONS, "--read", "labels.csv")
+    assert "ann labelled it 'low' before, not 'high'; pass --annotator-of 1=ann,2=bob, if these" in str(said.exception)
+    assert "correct" not in str(said.exception)
 
 
 def test_labels_may_be_a_list_as_json(patients):

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from evenhand.cli.command import COMMANDS, command_of
-from evenhand.cli.table_options import TABLE_COMMANDS
+from evenhand.cli.options import TABLE_COMMANDS
 from evenhand.errors import EvenhandError
 from tests.cli.shell import call
 from tests.naming import long

@@ -73,7 +73,7 @@ def test_a_report_on_a_log_says_what_was_promised_and_where_it_was_broken(log):
     assert f"▲ {finding.verdict}" in words
     assert "What the log shows" not in words
     for line in (
-        "a at least 1/2 of the rounds (behind by at most 1)",
+        "a at least 1/2 of the rounds (behind by less than 2)",
         "b, c together at least 1/4 of the rounds",
         "b at most 1/4 of the rounds",
         f"First of all, {finding.first_breach}.",

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
+from evenhand.cli.worst_off import say_compared, worst_of
 from evenhand.errors import ArgumentError, TableError
 from tests.cli.shell import answer, call, refused
 
@@ -222,7 +223,7 @@ def test_the_answer_ends_with_the_worst_off_group_a_uniform_draw_and_the_command
     assert uniform == f"After one uniform draw of 100 rows: b, error rate {other['risk']:.3f} " + (
         f"({other['low']:.3f} to {other['high']:.3f})."
     )
-    assert overlap == "The intervals overlap: neither draw is shown to serve the worst-off group better."
+    assert overlap == "Neither draw is shown to serve the worst-off group better: the intervals overlap."
     assert "95 % confidence" in holds
     limit = np.ceil(100 * found["limit"]) / 100
     assert certifies == f"Certify a limit of yours: evenhand certify {people / 'out'} --at-most {limit:g}"
@@ -245,6 +246,36 @@ def test_groups_with_too_few_rows_left_are_named_beside_the_worst_off(tmp_path):
     said = answer("sample", tmp_path / "pool.csv", *usual)
     assert "Worst off of the groups that can be judged: " in said
     assert "have too few rows left to be judged ('few')." in said
+    assert said.endswith(" --fresh FILE, with rows of every group\n")
+
+
+RISKS = pd.DataFrame({"rows": 100, "risk": [0.2, 0.4], "low": [0.1, 0.3], "high": [0.3, 0.5]}, index=["a", "b"])
+RISKS.index.name = "group"
+
+
+@pytest.mark.parametrize(
+    ("lower", "words"),
+    [
+        (0.0, "Neither draw is shown to serve the worst-off group better: the intervals overlap."),
+        (0.25, "With 90 % confidence the uniform draw served the worst-off group better: the "
+         "intervals do not overlap."),
+        (-0.25, "With 90 % confidence this draw served the worst-off group better: the intervals do not overlap."),
+    ],
+)  # fmt: skip
+def test_whichever_draw_serves_the_worst_off_group_better_is_said_to(capsys, tmp_path, lower, words):
+    other = worst_of(RISKS.assign(low=RISKS["low"] - lower, high=RISKS["high"] - lower, risk=RISKS["risk"] - lower))
+    uniform = {"rows": 9, "worst_off": other}
+    found = {"fresh": [], "risk": "error rate", "worst_off": worst_of(RISKS), "uniform": uniform}
+    say_compared(found, "", tmp_path)
+    said = capsys.readouterr().out.splitlines()
+    assert "It may as well be a: the intervals overlap." in said
+    assert words in said
+
+
+def test_the_highest_risk_lies_between_the_highest_limits_of_all_groups_that_may_be_worst_off():
+    found = worst_of(RISKS.assign(low=[0.35, 0.1], high=[0.36, 0.9]))
+    assert (found["group"], found["perhaps"], found["least"], found["limit"]) == ("b", ["a"], 0.35, 0.9)
+    assert worst_of(RISKS.assign(high=[0.29, 0.5]))["perhaps"] == []
 
 
 @pytest.mark.parametrize(

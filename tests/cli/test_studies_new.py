@@ -121,7 +121,7 @@ def test_a_learner_that_is_named_goes_before_the_files(tmp_path):
         (["-p", "epsilon-greedy"], RegistryError, "may be learners/epsilon-greedy or sampling/epsilon-greedy"),
         (["-p", "fair-ucb+thompson", "--shares", "a=0.1,b=0.1"], ArgumentError, "alone, it takes no learner"),
         (["-p", "fair-ucb"], ArgumentError, "quotas/fair-ucb needs shares"),
-        (["-p", "fair-ucb", "--shares", "a=0.6,b=0.3"], ArgumentError, "DeadlineLearn keeps the promise"),
+        (["-p", "fair-ucb", "--shares", "a=0.6,b=0.3"], ArgumentError, "--policy deadline-learn keeps the promise"),
         (["-p", "fair-ucb", "--shares", "a=0.2,a=0.3"], ArgumentError, "--shares: wanted each name once"),
         (["-p", "fair-ucb", "--shares", "z=0.2", "--arms", "a,b"], ArgumentError, "--shares: wanted arms among"),
         (["-p", "fair-ucb", "--shares", "0.2"], ArgumentError, "shares: wanted a list, or a dict arm -> share"),

@@ -46,6 +46,7 @@ def test_the_last_decisions_are_found_behind_many_reports(store):
         study.perform([Operation("tell", n, {"reward": 0.5}) for n in range(1, 301)])
     latest = json.loads(answer("show", store, "--json"))["latest"]
     assert [row["id"] for row in latest] == [decision.id for decision in decisions[-5:]]
+    assert "Mean reward 0.5; of the last 200 told 0.5." in answer("show", store)
 
 
 def test_show_lists_every_open_ticket_when_asked(store):

@@ -142,6 +142,20 @@ def test_a_full_disk_is_exit_code_2_whatever_could_not_be_printed(command, store
     assert "the machine refused: " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("suffix", [".html", ".csv"])
+def test_a_file_in_a_folder_that_is_not_there_is_refused_with_the_folder(suffix, tmp_path, monkeypatch, capsys):
+    out = ["--out", f"nowhere/file{suffix}"]
+    report, label = ["report", "p.csv", "--shares", "0.2"], ["label", "p.csv", "--id", "id", "--group", "arm"]
+    (tmp_path / "p.csv").write_text("id,arm,x\n" + "".join(f"{i},{'ab'[i % 2]},{i}\n" for i in range(40)))
+    words = report if suffix == ".html" else [*label, "--features", "x", "--labels", "u,v"]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["evenhand", *words, *out])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "evenhand: there is no folder nowhere; create it, or name another\n" in capsys.readouterr().err
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full on this system")
 def test_a_decision_that_cannot_be_printed_is_on_record_and_says_so(store):
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}

@@ -23,7 +23,7 @@ import pytest
 
 import evenhand as eh
 from evenhand import errors
-from evenhand.client import AsyncClient, Client, Decision, calls
+from evenhand.client import AsyncClient, Client, Decision
 from evenhand.errors import (
     ArgumentError,
     ContextError,
@@ -128,38 +128,50 @@ def test_a_series_is_sent_by_its_labels(client):
     assert study.shares()["a"] >= 0.65
 
 
-def body(call):
-    return json.loads(call.content)
+DECIDED = {"ticket": "ads.1.00", "id": 1, "decisions": []}
+ANSWERS = {"ask": DECIDED, "tell": {"status": "told"}, "change": {"dropped": []}}
+
+
+def sent(method, *given, **named):
+    """The body that a method of a study sends, to a service that is not there."""
+    bodies = []
+
+    def answer(request):
+        bodies.append(json.loads(request.content))
+        return httpx.Response(200, json=ANSWERS[request.url.path.rpartition("/")[2]])
+
+    with Client("http://nowhere", key="eh_both_1_x", transport=httpx.MockTransport(answer)) as client:
+        getattr(client.study("ads"), method)(*given, **named)
+    return bodies[0]
 
 
 def test_a_request_keeps_the_labels_of_a_series_or_refuses_them():
     by_arm, rows = pd.Series({"b": "m", "a": "f"}), pd.DataFrame({"x": [1, 2]}, index=["b", "a"])
 
     def shown(contexts=None, groups=None):
-        return body(calls.ask("ads", calls.shown(contexts, groups, None, None, None), "key", sticky=False))
+        return sent("ask", contexts=contexts, groups=groups)
 
     assert shown(groups=by_arm) == {"groups": {"b": "m", "a": "f"}}
     assert shown(groups=by_arm.reset_index(drop=True)) == {"groups": {"0": "m", "1": "f"}}
     assert shown(rows.reset_index(drop=True)) == {"contexts": [{"x": 1}, {"x": 2}]}
     assert shown(rows.iloc[:1]) == {"contexts": [{"x": 1}]}
-    told = body(calls.tell("ads", "ads.1.00", None, None, None, None, [[1], [2]], by_arm, None))
+    told = sent("tell", "ads.1.00", X=[[1], [2]], y=by_arm)
     assert (told["X"], told["y"]) == ([[1], [2]], ["m", "f"])
     with pytest.raises(ArgumentError, match=r"a Series that names a label twice, \['a', 'a'\]"):
         shown(groups=by_arm.set_axis(["a", "a"]))
-    for ask in (shown, lambda contexts: calls.ask_many("ads", [{"contexts": contexts}], "key")):
+    for ask in (shown, lambda contexts: sent("ask_many", [{"contexts": contexts}])):
         with pytest.raises(ContextError, match=r"contexts: wanted rows in the order of the arms.*got \['b', 'a'\]"):
             ask(rows)
 
 
 def asks(**given):
-    every = {"contexts": None, "groups": None, "available": None, "segment": None, "annotator": None} | given
-    (row,) = body(calls.ask_many("ads", [given], "key"))["batch"]
-    assert body(calls.ask("ads", calls.shown(**every), "key", sticky=False)) == row
+    (row,) = sent("ask_many", [given])["batch"]
+    assert sent("ask", **given) == row
     return row
 
 
 @pytest.mark.parametrize(
-    ("given", "sent"),
+    ("given", "wanted"),
     [
         ({"available": pd.Series(["b", "a"])}, {"available": ["b", "a"]}),
         ({"available": {"b": 1, "a": 2}.keys()}, {"available": ["b", "a"]}),
@@ -177,13 +189,13 @@ def asks(**given):
     ],
     ids=",".join,
 )
-def test_what_holds_several_values_is_sent_as_a_list_and_a_series_by_arm_as_an_object(given, sent):
-    assert asks(**given) == sent
+def test_what_holds_several_values_is_sent_as_a_list_and_a_series_by_arm_as_an_object(given, wanted):
+    assert asks(**given) == wanted
 
 
 def test_fractions_and_decimals_are_numbers_in_rewards_and_exact_texts_in_shares():
-    assert body(calls.tell("ads", "ads.1.00", Decimal("0.5"), None, None, None, None, None, None))["reward"] == 0.5
-    assert body(calls.change("ads", {"a": Fraction(1, 3)}, None))["shares"] == {"a": "1/3"}
+    assert sent("tell", "ads.1.00", Decimal("0.5"))["reward"] == 0.5
+    assert sent("change", {"a": Fraction(1, 3)})["shares"] == {"a": "1/3"}
     with pytest.raises(ArgumentError, match="JSON has no form for"):
         asks(contexts=[[Fraction(10**400)]])
 
@@ -198,7 +210,7 @@ def test_a_series_of_the_numbers_of_arms_keeps_its_labels(client):
 @pytest.mark.parametrize("sticky", ["no", 0, None])
 def test_sticky_is_true_or_false(sticky):
     with pytest.raises(ArgumentError, match="sticky: wanted True or False"):
-        calls.ask("ads", {}, "key", sticky=sticky)
+        sent("ask", key="key", sticky=sticky)
 
 
 def test_whom_contexts_are_about_can_be_erased(served, client):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import evenhand as eh
-from evenhand.evaluation.price import price_of
+from evenhand.evaluation.promise_cost import price_of
 from tests.fuzzing import many
 
 MEANS = {"a": 0.7, "b": 0.5, "c": 0.2}

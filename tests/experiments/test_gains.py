@@ -8,8 +8,8 @@ import pytest
 
 from evenhand.experiments.claims import critical_value
 from evenhand.experiments.sampling.image_report import AHEAD, LEVEL, image_report
-from evenhand.experiments.sampling.settings import Images
 from evenhand.experiments.sampling.tables import gain_verdict
+from evenhand.experiments.sampling.trials import Images
 
 SETTINGS = Images("fashion-mnist", rounds=200, trials=3)
 

@@ -10,11 +10,10 @@ from scipy.stats import binom
 
 from evenhand.errors import ArgumentError
 from evenhand.interventions import CSR, SRIS, CausalModel, OneShot, Problem, SimulatedTrial, TwoStageCSR
-from evenhand.interventions.bets import Bets, Look, _gained, _mean
-from evenhand.interventions.counts import Counts
+from evenhand.interventions.bets import Bets, Look, _gained, _mean, gap, lead, least, outcome
+from evenhand.interventions.cells import Counts
 from evenhand.interventions.measures import Draws, replay, simulated_searches
-from evenhand.interventions.phases import phase_count, phase_sizes
-from evenhand.interventions.shown import gap, lead, least, outcome
+from evenhand.interventions.program import phase_count, phase_sizes
 from evenhand.interventions.structure import through_v_alone
 from evenhand.interventions.verdicts import gaps_of
 from evenhand.rng import generator

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from evenhand.interventions.cells import Evidence
-from evenhand.interventions.frames import drawn, evidence_of
 from evenhand.interventions.measures import Draws
+from evenhand.interventions.trials import drawn, evidence_of
 from tests.interventions.examples import as_groups, mediated, two_attributes
 from tests.reference import interventions as twin
 

@@ -5,7 +5,7 @@ import pytest
 from evenhand.datasets.hepar2 import fetch_hepar2
 from evenhand.errors import ArgumentError
 from evenhand.experiments.framework import Runner, find
-from evenhand.experiments.interventions import constraints, divergence
+from evenhand.experiments.interventions import constraints
 from evenhand.experiments.interventions.curves import SEARCHES, error_at, error_curves
 from evenhand.experiments.interventions.hepar import hepar2_problem
 from evenhand.experiments.interventions.instances import Conditions, instance
@@ -14,8 +14,8 @@ from evenhand.interventions import CausalModel, SimulatedTrial
 pytestmark = pytest.mark.slow
 
 SETTINGS = {name: getattr(constraints, name) for name in ("NONE", "LOOSE", "TIGHT", "NO_FAIR")}
-for family, (outcome, gap) in divergence.RANGES.items():
-    SETTINGS[family] = Conditions(family=family, outcome_divergence=outcome, gap_divergence=gap, **divergence.SETTINGS)
+for family, (outcome, gap) in constraints.RANGES.items():
+    SETTINGS[family] = Conditions(family=family, outcome_divergence=outcome, gap_divergence=gap, **constraints.SETTINGS)
 
 
 @pytest.mark.parametrize("name", SETTINGS)

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from evenhand.errors import ArgumentError, ClosedTicketError, TableError, TicketError, UnknownTicketError
 from evenhand.interventions import CSR, SRIS, CausalModel, OneShot, Problem, SimulatedTrial, TwoStageCSR
-from evenhand.interventions.frames import evidence_of
 from evenhand.interventions.measures import Draws
-from evenhand.interventions.phases import phase_count, phase_sizes, rounded
+from evenhand.interventions.program import phase_count, phase_sizes, rounded
+from evenhand.interventions.trials import evidence_of
 from evenhand.saving import state
 from tests.interventions.examples import mediated, two_attributes
 from tests.reference import interventions as twin

@@ -8,8 +8,7 @@ import pytest
 
 from evenhand.errors import ArgumentError
 from evenhand.interventions import CausalModel, Problem, SimulatedTrial
-from evenhand.interventions.confounding import Terms, bounds, confounded_groups, confounded_values
-from evenhand.interventions.latent_laws import Means
+from evenhand.interventions.confounding import Means, Terms, bounds, confounded_groups, confounded_values
 from evenhand.plots.interventions import plot_sensitivity
 from tests.interventions.examples import mediated, two_attributes
 from tests.naming import spread

@@ -10,7 +10,7 @@ import xarray as xr
 
 import evenhand as eh
 from evenhand import plots
-from evenhand.plots.ends import GAP, name_ends
+from evenhand.plots.axes import GAP, name_ends
 from evenhand.plots.sampling import plot_worst_risk
 from evenhand.plots.similarity import plot_total
 from evenhand.plots.style import figure, log_counts, one_legend

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand.plots.ends import GAP
+from evenhand.plots.axes import GAP
 from evenhand.plots.groups import plot_bias
 from evenhand.plots.studies import SHOWN, plot_course, plot_owed
 from evenhand.plots.style import figure

@@ -93,9 +93,9 @@ def test_a_promise_is_frozen():
 
 def test_it_is_said_in_one_plain_line():
     assert str(FULL) == (
-        "a at least 1/4 of the rounds (behind by at most 1); c at least 1/10 of the rounds (behind by at most 1); "
-        "a, b together at least 1/3 of the rounds (behind by at most 1); c at most 2/5 of the rounds (ahead by at most "
-        "1); d at least twice in any 20 rounds; every arm is always on offer"
+        "a at least 1/4 of the rounds (behind by less than 2); c at least 1/10 of the rounds (behind by less than 2); "
+        "a, b together at least 1/3 of the rounds (behind by less than 2); c at most 2/5 of the rounds (ahead by less "
+        "than 2); d at least twice in any 20 rounds; every arm is always on offer"
     )
     assert str(Promise({"a": 0, "b": 0})) == "nothing is owed to a, b"
     assert str(Promise(A, offers=["a", "b"])).endswith("; every offer holds at least one of a, b")

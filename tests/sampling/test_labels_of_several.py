@@ -92,6 +92,29 @@ def test_two_people_label_the_same_tasks(tasks, tmp_path, field, users, names):
     assert queue.ask(1, annotator=names[0]) != queue.ask(1, annotator="cid") == asked[:1]
 
 
+def test_how_far_annotators_agree_and_which_items_need_one_more_person_is_said(tasks, tmp_path):
+    queue, (one, other, third, last), file = tasks
+    assert not any("labels" in note for note in queue.notes)
+    said = {one: [("low", ANN), ("high", BOB)], other: [("low", ANN), ("low", BOB)], third: [("low", ANN)]}
+    queue.read_labels(exported(tmp_path / "one.json", file, said))
+    tie = "One item waits for the label of one more person, as labels tie: ask somebody else."
+    assert queue.notes[:2] == ["1 of 2 items that were labelled several times have equal labels.", tie]
+    queue.read_labels(exported(tmp_path / "two.json", file, {third: [("high", BOB)], last: [("low", ANN)]}))
+    assert queue.notes[1] == tie.replace("One item waits", "2 items wait")
+    queue.read_labels(exported(tmp_path / "three.json", file, {one: [("low", "cid")], third: [("low", "cid")]}))
+    assert queue.notes[0].startswith("1 of 3 items")
+    assert not any("tie" in note for note in queue.notes)
+
+
+def test_a_refusal_says_each_reason_once(tasks, tmp_path):
+    queue, asked, file = tasks
+    with pytest.raises(errors.ArgumentError) as refused:
+        queue.read_labels(exported(tmp_path / "e.json", file, {one: [("Low", ANN), ("Low", BOB)] for one in asked}))
+    words = "label: wanted labels among ['high', 'low'], got 'Low'; did you mean 'low'?; nothing was told"
+    assert str(refused.value).count("wanted") == 1
+    assert f"e.json, row 4, item {asked[3]!r}: {words}" in str(refused.value)
+
+
 def test_an_export_of_everything_so_far_is_read_again_and_again(tasks, tmp_path):
     queue, asked, file = tasks
     said = {one: [("low", ANN)] for one in asked}

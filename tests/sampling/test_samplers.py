@@ -34,7 +34,7 @@ from evenhand.sampling import (
     rademacher_deviation,
     vc_deviation,
 )
-from evenhand.sampling.bounds import theory_bounds
+from evenhand.sampling.schemes import theory_bounds
 from evenhand.saving.state import from_bytes, load, save, to_bytes
 from tests.fuzzing import many
 from tests.reference import sampling as slow

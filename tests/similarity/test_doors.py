@@ -22,7 +22,7 @@ from evenhand.similarity import (
     regret_bound,
     violations_bound,
 )
-from evenhand.similarity.structure import coordinates
+from evenhand.similarity.metric_state import coordinates
 
 A = [[0.4, 0.1], [0.0, 0.3]]
 PAIR = [[1.0, 0.0], [0.0, 1.0]]

@@ -16,8 +16,20 @@ import numpy as np
 
 from evenhand.audit.audited_promise import AuditedPromise, check_constant, read_audited
 from evenhand.audit.decision_log import MEND, NONE, read_log, read_plays, read_rounds
-from evenhand.audit.file_rows import Stretch, batches, numbered, placed, stretches
-from evenhand.audit.file_survey import Columns, Survey, columns_of, holds_labels, parallel, survey, together
+from evenhand.audit.file_rows import (
+    Columns,
+    Stretch,
+    Survey,
+    batches,
+    columns_of,
+    holds_labels,
+    numbered,
+    parallel,
+    placed,
+    stretches,
+    survey,
+    together,
+)
 from evenhand.audit.findings import Audit
 from evenhand.audit.verdicts import Entered, finding, looks_at, open_books
 from evenhand.data.tables import in_natural_order

@@ -1,26 +1,30 @@
 """The rows of logs in files: those that are too large for memory batch by batch, Parquet files by their row groups and
-CSV files; others whole."""
+CSV files; others whole. And what they hold: their labels, their rounds, and the most plays in one.
+"""
 
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.audit.decision_log import read_plays
 from evenhand.data.csv_files import CsvFile
 from evenhand.data.files import format_of, read_table
-from evenhand.data.tables import column
+from evenhand.data.tables import column, in_natural_order
 from evenhand.data.text_files import OPENERS
 from evenhand.errors import EvenhandError, TableError, wanted, wanted_one_of
 from evenhand.extras import optional
-from evenhand.protocol import Label
+from evenhand.protocol import Label, find_label, places
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 BATCH = 1 << 20
 """Rows of one column of labels that a worker holds at once."""
@@ -175,3 +179,93 @@ def _numbers(values: Any, arm: str, declared: bool) -> tuple[NDArray[Any], list[
     text = pd.Series(held, dtype="category") if declared and held.dtype != object else pd.Series(held)
     indices = values.indices.to_numpy().astype(np.int32)
     return indices, column(pd.DataFrame({arm: text}), arm).tolist() if len(held) else []
+
+
+class Columns(NamedTuple):
+    """The columns that an audit reads, and whether it reads a column of labels alone, which goes fastest."""
+
+    arm: str
+    available: str | None
+    segment: str | None
+    plain: bool
+
+    @property
+    def names(self) -> list[str]:
+        """The columns by name."""
+        return [name for name in (self.arm, self.available, self.segment) if name is not None]
+
+
+class Survey(NamedTuple):
+    """The labels of a log, how often each was played, the most plays in a round, and the rounds."""
+
+    plays: Counter[Label]
+    most: int
+    rounds: int
+
+    def among(self, arms: Sequence[Label]) -> Survey:
+        """Return it with the plays by these arms, which the labels of the log are; others are left out."""
+        known, plays = places(arms), Counter[Label]()
+        for label, times in self.plays.items():
+            place = find_label(label, known)
+            if place is not None:
+                plays[arms[place]] += times
+        return self._replace(plays=plays)
+
+
+def labels_in_files(pattern: str, arm: str, jobs: int = -1, named: Mapping[Any, Any] | None = None) -> list[Label]:
+    """Return the arms of a log in natural order, with those that a column of categories declares but never holds."""
+    found = stretches(pattern, [arm])
+    return in_natural_order(together(survey(found, columns_of(found, arm, None, None), jobs, named or {})).plays)
+
+
+def holds_labels(found: list[Stretch], arm: str) -> bool:
+    """Return whether a column of Parquet files holds labels alone, not lists of them."""
+    return found[0].groups is not None and not any(may_be_lists(path, arm) for path in {one.path for one in found})
+
+
+def columns_of(found: list[Stretch], arm: str, available: str | None, segment: str | None) -> Columns:
+    """Return the columns of an audit of these stretches."""
+    return Columns(arm, available, segment, available is None and segment is None and holds_labels(found, arm))
+
+
+def parallel(jobs: int, call: Callable[..., Any], each: list[tuple[Any, ...]]) -> list[Any]:
+    """Return what the calls return, made side by side."""
+    from joblib import Parallel, delayed
+
+    return list(Parallel(n_jobs=jobs, prefer="threads")(delayed(call)(*arguments) for arguments in each))
+
+
+def survey(found: list[Stretch], columns: Columns, jobs: int, named: Mapping[Any, Any]) -> list[Survey]:
+    """Return what each stretch holds; text that `named` has is a label."""
+    return parallel(jobs, _survey_one, [(one, columns, named) for one in found])
+
+
+def together(parts: list[Survey]) -> Survey:
+    """Return what stretches hold together."""
+    total: Counter[Label] = Counter()
+    for one, _, _ in parts:
+        for label, times in one.items():
+            total[label] += times
+    return Survey(total, max(most for _, most, _ in parts), sum(rounds for _, _, rounds in parts))
+
+
+def _survey_one(stretch: Stretch, columns: Columns, named: Mapping[Any, Any]) -> Survey:
+    plays: Counter[Label] = Counter()
+    most, rounds = 1, 0
+    if columns.plain:
+        for numbers, labels in numbered(stretch, columns.arm):
+            whole = labels == list(range(len(labels)))
+            for label, times in zip(labels, np.bincount(numbers, minlength=len(labels)).tolist(), strict=True):
+                if times or not whole:
+                    plays[label] += times
+            rounds += len(numbers)
+        return Survey(plays, most, rounds)
+    for frame, row in batches(stretch, [columns.arm]):
+        try:
+            read = read_plays(frame, columns.arm, named)
+        except EvenhandError as error:
+            raise placed(error, stretch.path, row) from error
+        plays.update(dict.fromkeys(read.kinds, 0))
+        plays.update(read.labels.tolist())
+        most, rounds = max(most, int(np.bincount(read.rows).max())), rounds + len(frame)
+    return Survey(plays, most, rounds)

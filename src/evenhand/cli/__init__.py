@@ -7,10 +7,12 @@ rows, too many groups), or the input or the machine refused; 70 evenhand itself 
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 import warnings
 from io import TextIOWrapper
+from pathlib import Path
 
 import typer
 
@@ -67,8 +69,11 @@ def main() -> None:
         typer.secho("evenhand: interrupted; what was printed is done, what was not may be", err=True, fg="yellow")
         sys.exit(130)
     except (OSError, MemoryError) as error:
-        what = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
-        typer.secho(f"evenhand: the machine refused: {what or 'not enough memory'}", err=True, fg="red")
+        named = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
+        what = f"the machine refused: {named or 'not enough memory'}"
+        if isinstance(error, OSError) and (folder := _missing_folder(error)):
+            what = f"there is no folder {folder}; create it, or name another"
+        typer.secho(f"evenhand: {what}", err=True, fg="red")
         sys.exit(2)
     except Exception:
         traceback.print_exc()
@@ -76,6 +81,13 @@ def main() -> None:
         sys.exit(70)
     finally:
         _drop_unwritten()
+
+
+def _missing_folder(error: OSError) -> str:
+    """Return the folder that a file was to be written into and that is not there, nothing where it is another error."""
+    said = re.search("non-existent directory: '(.*)'", str(error))  # pandas says no more
+    folder = Path(error.filename or "").parent if isinstance(error, FileNotFoundError) else Path()
+    return said[1] if said else str(folder) * (not folder.exists())
 
 
 def _drop_unwritten() -> None:

@@ -24,47 +24,41 @@ Audited = functools.partial[tuple[Any, Any]]
 
 
 def _audited(
-    log: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="LOG...",
-            help="The log, one row per decision: CSV, Parquet, Arrow or JSON lines, or -; or 'logs/*.parquet'. Large "
-            "CSV and Parquet files are read in batches. Several logs are taken as written by processes that decided at "
-            "the same time: the promise is then checked in every order in which their rounds can have happened.",
-        ),
-    ],
-    share_texts: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--shares",
-            help="Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share; for shares that "
-            "change, also a column named from: a round, or a time in the column of --order.",
-        ),
-    ] = None,
-    arm: Annotated[
-        str, typer.Option(help="The column with the arm of each decision, or the list of a round's arms.")
-    ] = "arm",
-    tolerance: Annotated[float, typer.Option(help="By how many plays an arm may be behind its share.")] = 0.0,
-    order: Annotated[str, typer.Option(help="A column to sort by first, such as a timestamp.")] = "",
-    cap_texts: Annotated[
-        list[str] | None, typer.Option("--cap", help="The most that an arm may have: 0.5, or a=0.5,b=1/3.")
-    ] = None,
-    cap_tolerance: Annotated[float, typer.Option(help="By how many plays an arm may be ahead of its cap.")] = 0.0,
-    window_texts: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--window", help="Least plays in any consecutive rounds: a=2/25,b=10 is twice in any 25, once in any 10."
-        ),
-    ] = None,
-    promise: Annotated[
-        Path | None, typer.Option(help="TOML or JSON file with a promise, in the place of the options above.")
-    ] = None,
-    segment: Annotated[str, typer.Option(help="A column; promises are checked inside each of its values.")] = "",
-    available: Annotated[str, typer.Option(help="A column with the arms on offer, separated by commas.")] = "",
-    round: Annotated[str, typer.Option(help="A column whose equal values mark the rows of one round.")] = "",
+    log: Annotated[list[Path], typer.Argument(metavar="LOG...")],
+    *,
+    share_texts: Annotated[list[str] | None, typer.Option("--shares")] = None,
+    arm: str = "arm",
+    tolerance: float = 0.0,
+    order: str = "",
+    cap_texts: Annotated[list[str] | None, typer.Option("--cap")] = None,
+    cap_tolerance: float = 0.0,
+    window_texts: Annotated[list[str] | None, typer.Option("--window")] = None,
+    promise: Path | None = None,
+    segment: str = "",
+    available: str = "",
+    round: str = "",
 ) -> tuple[Any, Any]:
     """Return the audit of a log, or of several that were written apart, and the log: a table, or the name of files that
-    were read in batches."""
+    were read in batches.
+
+    Parameters
+    ----------
+    log : The log, one row per decision: CSV, Parquet, Arrow or JSON lines, or -; or 'logs/*.parquet'. Large CSV and
+        Parquet files are read in batches. Several logs are taken as written by processes that decided at the same time:
+        the promise is then checked in every order in which their rounds can have happened.
+    share_texts : Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share; for shares that
+        change, also a column named from: a round, or a time in the column of --order.
+    arm : The column with the arm of each decision, or the list of a round's arms.
+    tolerance : By how many plays an arm may be behind its share.
+    order : A column to sort by first, such as a timestamp.
+    cap_texts : The most that an arm may have: 0.5, or a=0.5,b=1/3.
+    cap_tolerance : By how many plays an arm may be ahead of its cap.
+    window_texts : Least plays in any consecutive rounds: a=2/25,b=10 is twice in any 25, once in any 10.
+    promise : TOML or JSON file with a promise, in the place of the options above.
+    segment : A column; promises are checked inside each of its values.
+    available : A column with the arms on offer, separated by commas.
+    round : A column whose equal values mark the rows of one round.
+    """
     given = (share_texts, cap_texts, window_texts)
     shares, cap, window = (",".join(texts or ()) for texts in given)
     from evenhand import quotas
@@ -112,11 +106,17 @@ def taking_audited(command: Callable[..., None]) -> Callable[..., None]:
 @taking_audited
 def audit(
     audited: Audited,
-    out: Annotated[Path | None, typer.Option(help="Folder for audit.csv, timeline.csv and the picture.")] = None,
+    *,
+    out: Path | None = None,
     json: JSON = False,
 ) -> None:
     """Check a decision log against promised shares, caps and windows. Exit code 1 when one was broken, 2 when most rows
-    lie in segments that are too short to break one."""
+    lie in segments that are too short to break one.
+
+    Parameters
+    ----------
+    out : Folder for audit.csv, timeline.csv and the picture.
+    """
     (finding, _), given = audited(), audited.keywords
     if len(given["log"]) > 1:
         _show_apart(finding, given["log"], out, json)

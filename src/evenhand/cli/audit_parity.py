@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -12,20 +11,27 @@ from evenhand.cli.output import as_json, records, say, say_notes
 
 
 def audit_parity(
-    log: Annotated[
-        Path, typer.Argument(help="The log, one row per outcome, in order: CSV, Parquet, Arrow or JSON lines, or -.")
-    ],
-    group: Annotated[str, typer.Option(help="The column with the group of each row, or several: sex,race.")] = "group",
-    value: Annotated[str, typer.Option(help="The column compared: a reward in [0, 1], or 1 for selected.")] = "reward",
-    level: Annotated[
-        float, typer.Option(help="The probability with which equal groups are never said to differ.")
-    ] = 0.95,
-    tolerance: Annotated[float, typer.Option(help="By how much means may differ.")] = 0.0,
-    within: Annotated[int, typer.Option(help="How many rows apart the rows of a pair may lie.")] = 20,
+    log: Path,
+    *,
+    group: str = "group",
+    value: str = "reward",
+    level: float = 0.95,
+    tolerance: float = 0.0,
+    within: int = 20,
     json: JSON = False,
 ) -> None:
     """Test whether groups have the same mean, in one look and in any number of looks. Exit code 1 when any number of
-    looks would show that they differ, 2 when too few rows can be compared for that, as of too many groups."""
+    looks would show that they differ, 2 when too few rows can be compared for that, as of too many groups.
+
+    Parameters
+    ----------
+    log : The log, one row per outcome, in order: CSV, Parquet, Arrow or JSON lines, or -.
+    group : The column with the group of each row, or several: sex,race.
+    value : The column compared: a reward in [0, 1], or 1 for selected.
+    level : The probability with which equal groups are never said to differ.
+    tolerance : By how much means may differ.
+    within : How many rows apart the rows of a pair may lie.
+    """
     from evenhand.audit import parity
     from evenhand.cli.reading.inputs import names_of
     from evenhand.cli.reading.tables import read_table

@@ -18,16 +18,24 @@ UNTOLD = "Whether the collection has seen these rows cannot be told: rows of so 
 
 
 def certify(
-    folder: Annotated[Path, typer.Argument(help="The folder that evenhand sample wrote.")],
-    threshold: Annotated[float, typer.Option("--at-most", help="The limit of every group's risk, such as 0.25.")],
-    fresh: Annotated[Path | None, typer.Option(help="Labelled rows in a table; else what the pool has left.")] = None,
-    delta: Annotated[float, typer.Option(help="The probability with which the verdict may be wrong.")] = 0.05,
+    folder: Path,
+    *,
+    threshold: Annotated[float, typer.Option("--at-most")],
+    fresh: Path | None = None,
+    delta: float = 0.05,
     empty: EMPTY = "refuse",
     json: JSON = False,
 ) -> None:
     """Certify that the risk of every group is at most a limit, on rows that the collection has not seen.
 
     Exit code 1 when it is refuted, 2 when too few rows are there to tell.
+
+    Parameters
+    ----------
+    folder : The folder that evenhand sample wrote.
+    threshold : The limit of every group's risk, such as 0.25.
+    fresh : Labelled rows in a table; else what the pool has left.
+    delta : The probability with which the verdict may be wrong.
     """
     from evenhand.display.html import notes_of
     from evenhand.sampling import Certification

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from evenhand.cli.options import JSON
@@ -12,13 +10,16 @@ from evenhand.errors import ContractError
 
 
 def check(
-    name: Annotated[
-        str,
-        typer.Argument(help="A registered name, or the beginning of several, such as quotas/."),
-    ],
+    name: str,
+    *,
     json: JSON = False,
 ) -> None:
-    """Run the contract over a registered policy or world; exit code 1 if one breaks it."""
+    """Run the contract over a registered policy or world; exit code 1 if one breaks it.
+
+    Parameters
+    ----------
+    name : A registered name, or the beginning of several, such as quotas/.
+    """
     from evenhand import registry
     from evenhand.checks import check_registered
 

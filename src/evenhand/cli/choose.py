@@ -16,15 +16,14 @@ SHOWN = 5
 
 
 def choose(
-    table: Annotated[Path, typer.Argument(help="The people to choose from, one per row, with the audit's columns.")],
-    state: Annotated[str, typer.Option(help="The file of answers of audit-pairs, or the store of its study.")],
-    places: Annotated[int, typer.Option(help="How many are chosen.", min=1)],
-    reward: Annotated[
-        str, typer.Option(help="The column with what each brings; by default the audit's, or predicted.")
-    ] = "",
+    table: Path,
+    *,
+    state: str,
+    places: Annotated[int, typer.Option(min=1)],
+    reward: str = "",
     study: STUDY = None,
-    out: Annotated[Path | None, typer.Option(help="CSV file for TABLE with the columns chance and chosen.")] = None,
-    seed: Annotated[int | None, typer.Option(help="The seed of the draw; by default drawn, and said.", min=0)] = None,
+    out: Path | None = None,
+    seed: Annotated[int | None, typer.Option(min=0)] = None,
     json: JSON = False,
 ) -> None:
     """Give everybody a chance of a place, the best on average under which nobody is treated more differently than the
@@ -32,6 +31,15 @@ def choose(
 
     Unknown distances count as small: the fewer answers, the more alike the chances. The pairs that are still unknown
     and hold the average back are named.
+
+    Parameters
+    ----------
+    table : The people to choose from, one per row, with the audit's columns.
+    state : The file of answers of audit-pairs, or the store of its study.
+    places : How many are chosen.
+    reward : The column with what each brings; by default the audit's, or predicted.
+    out : CSV file for TABLE with the columns chance and chosen.
+    seed : The seed of the draw; by default drawn, and said.
     """
     import warnings
 
@@ -47,12 +55,14 @@ def choose(
         raise ArgumentError(wanted("--out", "a TABLE without the columns chance and chosen", min(taken)))
     own = queue.policy.notes.get(REWARD, "reward")
     known = reward or (own if own in frame else "")
+    gains = numbers(frame, known) if known else None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the notes say it
-        found = queue.chances(frame, numbers(frame, known) if known else None, places=places)
+        found = queue.chances(frame, gains, places=places)
     if out is not None:
         seed = draw_seed(seed)
-        drawn = frame.index.isin(frame.index[found.draw(seed)])
+        rows = found.draw(seed)
+        drawn = frame.index.isin(frame.index[rows])
         write_csv(frame.assign(chance=found.chances, chosen=["yes" if one else "no" for one in drawn]), out)
     unknown = found.unknown.to_dict("records")
     if json:
@@ -62,8 +72,8 @@ def choose(
     what = known or f"predicted {own}"
     mean, best, lot = map(number, (found.mean, found.best, found.lot))
     say(
-        f"{places} places for {len(frame)} people: those chosen have {what} {mean} on average; the best {places} would "
-        f"have {best}, a draw by lot {lot}."
+        f"{places} places for {len(frame)} people: draws by these chances have {what} {mean} on average; the best "
+        f"{places} would have {best}, a draw by lot {lot}."
     )
     allow = "1 answer allows" if len(queue.answers) == 1 else f"{len(queue.answers)} answers allow"
     say(f"Chances go from {found.chances.min():.1%} to {found.chances.max():.1%}, as far apart as {allow}.")
@@ -75,7 +85,8 @@ def choose(
     records(f"Unknown distances that cost most, of {len(unknown)}", unknown[:SHOWN])
     say_notes(found)
     if out is not None:
-        say(f"Written: {out}; who is chosen was drawn with --seed {seed}.")
+        have = f", who have {what} {number(gains[rows].mean())} on average" if gains is not None else ""
+        say(f"Written: {out}; the {places} people who are chosen{have}, were drawn with --seed {seed}.")
 
 
 def _queue(state: str, name: str | None) -> Any:

@@ -1,4 +1,5 @@
-"""The list of commands, each imported when it is called, and their form: an empty value is refused."""
+"""The list of commands, each imported when it is called, and their form: an empty value is refused, and so are options
+that count only beside others, or only without them, anywhere else."""
 
 from __future__ import annotations
 
@@ -11,9 +12,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from evenhand.cli.beside import check_beside
-from evenhand.cli.refusals import name_options
-from evenhand.cli.table_options import with_table_options
+from evenhand.cli.options import help_of, with_table_options
+from evenhand.cli.refusals import name_options, typed_options
 from evenhand.errors import ArgumentError, EvenhandError, nearest, wanted
 
 NUMBERS = {"ignore_unknown_options": True}
@@ -53,6 +53,44 @@ COMMANDS = {
     "demo": "demo",
 }
 """Each command's module in `evenhand.cli`, and its function there if that has another name than the module."""
+WRITTEN = "--sep --decimal --encoding --format --header"
+FORM = f"{WRITTEN} --values"
+"""How a table is written, in commands that need none."""
+PROMISED = {"--tolerance": "--shares --promise", "--cap-tolerance": "--cap --promise"}
+COMPARED = {"--tolerance": "--shares --promise", "--promise": "not --shares --tolerance"}
+BESIDE = {
+    "new": {
+        "--arms": "not --arms-from", "--arm": "--arms-from", FORM: "--shares --arms-from --spec --promise --groups"
+    },
+    "ask": {"--sticky": "--key", FORM: "--contexts --groups"},
+    "tell": {
+        "--file": "not TICKET --violations --acceptable --rows --samples --annotator --auditor", "--label": "--rows",
+        WRITTEN: "--file --rows --samples",
+    },
+    "change": {FORM: "--shares --promise"},
+    "show": {"--open --out": "not --decision"},
+    "simulate": COMPARED | {
+        "--arm --reward --group": "--data", "--sensitive --features": "--group", "--data": "not WORLD --means",
+        FORM: "--data --log --shares --promise",
+    },
+    "certify": {f"--empty {FORM}": "--fresh"},
+    "label": {
+        "--annotator": "--tasks --read", "--annotator-of": "--read", "--items": "--tasks", "--read": "not --tasks"
+    },
+    "audit": PROMISED, "report": PROMISED, "evaluate": COMPARED,
+    "recommend": {
+        "--cut --smoothing": "--edges", "--delta": "--edges --budget --trial", "--seed": "--edges --budget not --trial",
+        "--search --pooled --slack": "--budget --trial", "--ask --tell --log": "--trial",
+        WRITTEN: "MODEL --candidates --tell --log",
+    },
+    "audit-pairs": {
+        "--read": "not --store --questions", "--gap": "--read", "--state --questions --auditor": "not --store",
+        "--study": "--store",
+    },
+    "choose": {"--seed": "--out"},
+    "reproduce": {"--reduced": "not --quick"},
+}  # fmt: skip
+"""Of each command: options, those beside one of which they count, and after `not` those beside which they do not."""
 HELP = """\
 Usage: evenhand COMMAND [ARGS]...
 
@@ -148,8 +186,9 @@ class Commands(TyperGroup):
 def command_of(name: str) -> Any:
     """Return a command with its parameters."""
     called = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    settings = NUMBERS if name == "tell" else None
-    called.command(name, cls=Command, context_settings=settings)(with_table_options(name, _function(name)))
+    settings, function = NUMBERS if name == "tell" else None, _function(name)
+    shell = called.command(name, cls=Command, context_settings=settings, help=help_of(function))
+    shell(with_table_options(name, function))
     return typer.main.get_command(called)
 
 
@@ -173,6 +212,24 @@ def _number_read(one: Any, typed: Callable[[Any], str], read: Callable[..., Any]
     except Exception as refusal:
         limit = str(getattr(refusal, "message", "")).removeprefix("Input should be ").partition(",")[0]
         raise ArgumentError(wanted(option, what if "integer" in limit else f"a number {limit}", value)) from refusal
+
+
+def check_beside(context: Any) -> None:
+    """Refuse an option that would have no effect beside what else was typed.
+
+    Raises
+    ------
+    ArgumentError
+        If there is one.
+    """
+    typed = {option: context.params.get(own) for own, option in typed_options(context).items()}
+    for options, rule in BESIDE.get(context.info_name, {}).items():
+        needed, _, excluded = (part.split() for part in rule.partition("not "))
+        for option in [one for one in options.split() if one in typed]:
+            for other in [one for one in excluded if one in typed]:
+                raise ArgumentError(wanted(option, f"nothing beside {other}", typed[option]))
+            if needed and not typed.keys() & {*needed}:
+                raise ArgumentError(wanted(option, f"{' or '.join(needed)} beside it", None))
 
 
 def imported_when_called() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -15,11 +15,18 @@ if TYPE_CHECKING:
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the decision log and the picture.")] = Path("out/demo"),
-    seed: Annotated[int, typer.Option(help="Seed of the demonstration.")] = 442,
+    *,
+    out: Path = Path("out/demo"),
+    seed: int = 442,
     json: JSON = False,
 ) -> None:
-    """Give away 1,000 places in a programme to 442 diabetes patients, each group with a promised share; no download."""
+    """Give away 1,000 places in a programme to 442 diabetes patients, each group with a promised share; no download.
+
+    Parameters
+    ----------
+    out : Folder for the decision log and the picture.
+    seed : Seed of the demonstration.
+    """
     from evenhand.data.csv_files import write_csv
     from evenhand.experiments.quotas.programme import draw, run
 

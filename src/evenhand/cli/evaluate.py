@@ -23,67 +23,60 @@ UNDER_SHARES = ("thompson", "deadline-learn+thompson")
 
 def evaluate(
     context: typer.Context,
-    log: Annotated[
-        Path, typer.Argument(help="The log, one row per decision: CSV, Parquet, Arrow or JSON lines, or -.")
-    ],
-    arm: Annotated[str, typer.Option(help="The column with the arm of each decision.")] = "arm",
-    reward: Annotated[str, typer.Option(help="The column with the reward, in [0, 1].")] = "reward",
-    propensity: Annotated[
-        str,
-        typer.Option(help="The column with the chance of the arm in its row, or of each arm: a=COLUMN,b=COLUMN."),
-    ] = "",
-    policy: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--policy",
-            "-p",
-            help="A distribution: a=0.2,b=0.8, or a CSV with columns arm, probability and perhaps position, or "
-            "log:FILE for that of another log; or a policy that learns: fair-ucb, ...; repeat it to compare with the "
-            "first. With --shares or --promise a distribution is compared with itself under them.",
-        ),
-    ] = None,
-    shares: Annotated[
-        str, typer.Option(help="Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.")
-    ] = "",
-    tolerance: Annotated[float, typer.Option(help="By how many plays an arm may be behind its share.")] = 0.0,
-    promise: Annotated[Path | None, typer.Option(help="A file as for `new --promise`: with it and without.")] = None,
-    estimator: Annotated[
-        str,
-        typer.Option(help="dr, ips or snips; a policy that learns is replayed."),
-    ] = "dr",
-    model: Annotated[
-        str,
-        typer.Option(
-            help="Expected rewards for dr: logistic or linear (a regression on the arm and --contexts), "
-            "a=0.1,b=0.2, or a CSV with columns arm, reward."
-        ),
-    ] = "",
-    largest_weight: Annotated[
-        float | None,
-        typer.Option(help="The largest probability / propensity possible, if it is known before the data."),
-    ] = None,
-    stationary: Annotated[
-        bool, typer.Option("--stationary", help="Suppose that the value is the same in every row of the log.")
-    ] = False,
-    level: Annotated[float, typer.Option(help="The probability with which the interval holds.")] = 0.95,
-    contexts: Annotated[str, typer.Option(help="Columns of what was shown, separated by commas.")] = "",
-    position: Annotated[str, typer.Option(help="A column with the position in which an arm was shown.")] = "",
-    order: Annotated[str, typer.Option(help="A column by which the rows must be in order.")] = "",
-    rounds: Annotated[int | None, typer.Option(help="The rounds of a replay; by default those that are sure.")] = None,
-    replays: Annotated[
-        int, typer.Option(help="How many replays the value of a policy that learns is the mean of.")
-    ] = 10,
-    seed: Annotated[int, typer.Option(help="The seed of a replay.")] = 0,
-    at_least: Annotated[
-        float | None,
-        typer.Option(help="Exit with code 1 unless the last policy is shown to be worth so much."),
-    ] = None,
-    picture: Annotated[Path | None, typer.Option(help="File for the picture, such as value.png.")] = None,
+    log: Path,
+    *,
+    arm: str = "arm",
+    reward: str = "reward",
+    propensity: str = "",
+    policy: Annotated[list[str] | None, typer.Option("--policy", "-p")] = None,
+    shares: str = "",
+    tolerance: float = 0.0,
+    promise: Path | None = None,
+    estimator: str = "dr",
+    model: str = "",
+    largest_weight: float | None = None,
+    stationary: bool = False,
+    level: float = 0.95,
+    contexts: str = "",
+    position: str = "",
+    order: str = "",
+    rounds: int | None = None,
+    replays: int = 10,
+    seed: int = 0,
+    at_least: float | None = None,
+    picture: Path | None = None,
     json: JSON = False,
 ) -> None:
     """Estimate what a policy would have earned from a log of another, with an interval you may look at any time.
 
     With --shares or --promise and no --policy it shows what the promise costs a learner.
+
+    Parameters
+    ----------
+    log : The log, one row per decision: CSV, Parquet, Arrow or JSON lines, or -.
+    arm : The column with the arm of each decision.
+    reward : The column with the reward, in [0, 1].
+    propensity : The column with the chance of the arm in its row, or of each arm: a=COLUMN,b=COLUMN.
+    policy : A distribution: a=0.2,b=0.8, or a CSV with columns arm, probability and perhaps position, or log:FILE for
+        that of another log; or a policy that learns: fair-ucb, ...; repeat it to compare with the first. With --shares
+        or --promise a distribution is compared with itself under them.
+    shares : Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.
+    tolerance : By how many plays an arm may be behind its share.
+    promise : A file as for `new --promise`: with it and without.
+    estimator : dr, ips or snips; a policy that learns is replayed.
+    model : Expected rewards for dr: logistic or linear (a regression on the arm and --contexts), a=0.1,b=0.2, or a CSV
+        with columns arm, reward.
+    largest_weight : The largest probability / propensity possible, if it is known before the data.
+    stationary : Suppose that the value is the same in every row of the log.
+    level : The probability with which the interval holds.
+    contexts : Columns of what was shown, separated by commas.
+    position : A column with the position in which an arm was shown.
+    order : A column by which the rows must be in order.
+    rounds : The rounds of a replay, by default those that are sure; more say more.
+    replays : How many replays the value of a policy that learns is the mean of.
+    seed : The seed of a replay.
+    at_least : Exit with code 1 unless the last policy is shown to be worth so much.
+    picture : File for the picture, such as value.png.
     """
     import evenhand as eh
     from evenhand.cli.reading.inputs import names_of
@@ -130,7 +123,7 @@ def _policies(
     from evenhand.cli.reading.promises import UNDER, promise_in, with_and_without
     from evenhand.cli.reading.tables import read_table
     from evenhand.evaluation import under_shares
-    from evenhand.evaluation.floors import shares_in
+    from evenhand.evaluation.promise_cost import shares_in
     from evenhand.quotas import LoggedArms
 
     if not given and not shares and promise is None:

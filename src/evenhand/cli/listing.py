@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from evenhand.cli.options import JSON
 from evenhand.cli.output import as_json, table
 from evenhand.errors import ArgumentError, wanted_one_of
@@ -14,12 +10,16 @@ KINDS = {"policies": "policy", "worlds": "world", "experiments": "experiment"}
 
 
 def list_all(
-    prefix: Annotated[
-        str, typer.Argument(help="Only policies, worlds or experiments, or names that begin with this, such as quotas.")
-    ] = "",
+    prefix: str = "",
+    *,
     json: JSON = False,
 ) -> None:
-    """List registered policies, worlds and experiments."""
+    """List registered policies, worlds and experiments.
+
+    Parameters
+    ----------
+    prefix : Only policies, worlds or experiments, or names that begin with this, such as quotas.
+    """
     from evenhand import registry
     from evenhand.experiments.framework import catalogue
 

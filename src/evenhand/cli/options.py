@@ -1,6 +1,15 @@
-"""Arguments and options that several commands have."""
+"""What commands take: the options that several of them have, and how a function says its own.
 
+A parameter before `*` is an argument of the command, and one behind it an option of its name; what each means is said
+in the docstring, under "Parameters". Only what Python does not say, such as a second name or a least number, stands as
+a `typer.Option` in the annotation.
+"""
+
+from __future__ import annotations
+
+import functools
 import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +26,14 @@ EMPTY = Annotated[
         "text with a category of its own; rows without a group, label or id are dropped."
     ),
 ]
+TABLE_COMMANDS = {
+    "simulate": "data", "sample": "pool", "certify": "fresh", "label": "table", "audit": "log", "evaluate": "log",
+    "recommend": "model tell log", "audit-pairs": "table", "choose": "table", "audit-parity": "log", "report": "log",
+    "new": "shares", "ask": "contexts", "tell": "file rows samples", "change": "shares",
+}  # fmt: skip
+"""The commands that read tables, and the parameters that name those of which --header speaks."""
+HEADING = "\n\nParameters\n----------\n"
+ITEM = re.compile(r"^(\w+) : (.*(?:\n .*)*)", re.MULTILINE)
 
 
 def is_store(place: str) -> bool:
@@ -27,10 +44,14 @@ def is_store(place: str) -> bool:
         return file.read(15) == b"SQLite format 3"
 
 
+def help_of(function: Callable[..., None]) -> str:
+    """Return what the docstring of a command says of it."""
+    return (inspect.getdoc(function) or "").partition(HEADING)[0]
+
+
 def with_options_of(call: Callable[..., None], *functions: Any, without: str = "") -> Callable[..., None]:
     """Give a function that is called by name the parameters of others, but for one; of two alike the last counts."""
-    found = [inspect.signature(function, eval_str=True).parameters for function in functions]
-    own = {name: one for parameters in found for name, one in parameters.items() if name != without}
+    own = {name: one for function in functions for name, one in _parameters(function).items() if name != without}
     by_name = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own.values()]
     call.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined]
     call.__annotations__ = {name: one.annotation for name, one in own.items()}
@@ -40,3 +61,67 @@ def with_options_of(call: Callable[..., None], *functions: Any, without: str = "
 def file_said(path: object) -> str:
     """Return what messages call a file that was named."""
     return "standard input" if str(path) == "-" else str(path)
+
+
+def with_table_options(command: str, function: Callable[..., None]) -> Callable[..., None]:
+    """Return the function of a command as the shell calls it, with the options of tables if it reads them."""
+    if command not in TABLE_COMMANDS:
+        return with_options_of(function, function)
+    added = inspect.signature(_of_tables).parameters.keys() - inspect.signature(function).parameters.keys()
+
+    @functools.wraps(function)
+    def call(**given: Any) -> None:
+        from evenhand.cli.reading.inputs import checked
+        from evenhand.cli.reading.tables import GIVEN
+
+        written = checked(**{name: given.pop(name) for name in added})
+        tables = TABLE_COMMANDS[command].split() if written.header else []
+        named = [path for one in tables for path in (given[one] if isinstance(given[one], list) else [given[one]])]
+        headed = tuple(map(file_said, named))
+        token = GIVEN.set(written._replace(headed=headed))
+        try:
+            function(**given)
+        finally:
+            GIVEN.reset(token)
+
+    return with_options_of(call, _of_tables, function)
+
+
+def _of_tables(
+    *,
+    sep: str = "",
+    decimal: str = "",
+    encoding: str = "",
+    format: str = "",
+    header: str = "",
+    values: str = "",
+) -> None:
+    """Take the options of all commands that read tables; each is found out, and said, where it is not given.
+
+    Parameters
+    ----------
+    sep : What separates the cells of a CSV: ',', ';', '|' or tab.
+    decimal : The decimal sign of numbers in a CSV: '.' or ','.
+    encoding : How text is encoded: utf-8, cp1252, gbk, ...
+    format : csv, parquet, arrow, jsonl or json, whatever the file's name.
+    header : The names of the columns, a,b,c, if a CSV has no header.
+    values : The numbers that texts stand for: no=0,yes=1.
+    """
+
+
+def _parameters(function: Any) -> dict[str, inspect.Parameter]:
+    """Return the parameters of a function, annotated for typer."""
+    said = dict(ITEM.findall((inspect.getdoc(function) or "").partition(HEADING)[2]))
+    panel = "Tables" if function is _of_tables else None
+    own = dict(inspect.signature(function, eval_str=True).parameters)
+    for name in said.keys() & own.keys():
+        one, words = own[name], " ".join(said[name].split())
+        if hasattr(one.annotation, "__metadata__"):
+            one.annotation.__metadata__[0].help = words
+        elif one.kind is inspect.Parameter.KEYWORD_ONLY:
+            flag = [f"--{name.replace('_', '-')}"] if one.annotation is bool else []  # typer would add a --no-NAME
+            option = typer.Option(*flag, help=words, rich_help_panel=panel)
+            own[name] = one.replace(annotation=Annotated[one.annotation, option])
+        else:
+            own[name] = one.replace(annotation=Annotated[one.annotation, typer.Argument(help=words)])
+    return own

@@ -25,73 +25,63 @@ AT_ANY_TIME = {"trial", "log", "tell", "ask", "out", "json", "sep", "decimal", "
 
 def recommend(
     context: typer.Context,
-    model: Annotated[
-        Path | None,
-        typer.Argument(
-            help="The causal model, a BIF file; with --edges a CSV or Parquet file of observations. Not needed once "
-            "--trial exists."
-        ),
-    ] = None,
-    edges: Annotated[
-        str,
-        typer.Option(
-            help='The graph over the columns of the data, such as "sex -> dose -> cured, sex -> cured"; a <-> b for an '
-            "unobserved cause of both."
-        ),
-    ] = "",
-    intervene: Annotated[str, typer.Option(help="The node whose table the candidates replace.")] = "",
-    sensitive: Annotated[list[str] | None, typer.Option(help="A sensitive root node; may be repeated.")] = None,
-    outcome: Annotated[str, typer.Option(help="The outcome to maximise.")] = "",
-    candidates: Annotated[
-        Path | None,
-        typer.Option(
-            help='JSON {"label": table, ...}, the deployed candidate first, null for the model\'s own table; a table '
-            'may also be a rule such as "low" or {"young": "low", "old": {"low": 0.5, "high": 0.5}}; '
-            'or {"candidates": {...}, "values": {...}, "costs": {...}}.'
-        ),
-    ] = None,
-    values: Annotated[str, typer.Option(help="Values of the outcome's states, such as present=0,absent=1.")] = "",
-    tolerance: Annotated[float | None, typer.Option(help="Largest fair gap, in the outcome's units.")] = None,
-    budget: Annotated[
-        int | None,
-        typer.Option(help="The number of trials; without it the answer comes at once, from the model or the data."),
-    ] = None,
-    search: Annotated[str, typer.Option(help=f"One of {', '.join(SEARCHES)}.")] = "csr",
-    pooled: Annotated[
-        bool | None,
-        typer.Option("--pooled/--paper", help="Mixture weights, or the paper's rules; csr is pooled by default."),
-    ] = None,
-    delta: Annotated[
-        float | None,
-        typer.Option(help="Of 100 trials, what share may ever give a wrong answer of csr; by default 0.05."),
-    ] = None,
-    smoothing: Annotated[
-        float, typer.Option(help="How many observations the prior of a row of a table counts for, with --edges.")
-    ] = 1.0,
-    cut: Annotated[
-        list[str] | None,
-        typer.Option(help="Group a column of numbers, such as age=25,45, with --edges; may be repeated."),
-    ] = None,
-    slack: Annotated[
-        float | None, typer.Option(help="How far an answer of csr may be below the best fair outcome; by default 0.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="The seed of simulated trials, or of draws with --edges.")] = None,
-    trial: Annotated[Path | None, typer.Option(help="The file that keeps a real trial between commands.")] = None,
-    log: Annotated[
-        Path | None,
-        typer.Option(
-            help="Logged trials of the deployed candidate, or of those that a column candidate names, told before the "
-            "first --ask."
-        ),
-    ] = None,
-    tell: Annotated[Path | None, typer.Option(help="CSV with the results of the open allocation.")] = None,
-    ask: Annotated[Path | None, typer.Option(help="CSV for the next allocation.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the table and the picture.")] = None,
+    model: Path | None = None,
+    *,
+    edges: str = "",
+    intervene: str = "",
+    sensitive: list[str] | None = None,
+    outcome: str = "",
+    candidates: Path | None = None,
+    values: str = "",
+    tolerance: float | None = None,
+    budget: int | None = None,
+    search: str = "csr",
+    pooled: Annotated[bool | None, typer.Option("--pooled/--paper")] = None,
+    delta: float | None = None,
+    smoothing: float = 1.0,
+    cut: list[str] | None = None,
+    slack: float | None = None,
+    seed: int | None = None,
+    trial: Path | None = None,
+    log: Path | None = None,
+    tell: Path | None = None,
+    ask: Path | None = None,
+    out: Path | None = None,
     json: JSON = False,
 ) -> None:
     """Find the best candidate among the fair ones. Without --budget the answer comes at once: exactly from a complete
     model, or with --edges from a table of people. With --budget it simulates a trial; with --trial and --ask, --tell or
-    --log it guides a real one."""
+    --log it guides a real one.
+
+    Parameters
+    ----------
+    model : The causal model, a BIF file; with --edges a CSV or Parquet file of observations. Not needed once --trial
+        exists.
+    edges : The graph over the columns of the data, such as "sex -> dose -> cured, sex -> cured"; a <-> b for an
+        unobserved cause of both.
+    intervene : The node whose table the candidates replace.
+    sensitive : A sensitive root node; may be repeated.
+    outcome : The outcome to maximise.
+    candidates : JSON {"label": table, ...}, the deployed candidate first, null for the model's own table; a table may
+        also be a rule such as "low" or {"young": "low", "old": {"low": 0.5, "high": 0.5}}; or {"candidates": {...},
+        "values": {...}, "costs": {...}}.
+    values : Values of the outcome's states, such as present=0,absent=1.
+    tolerance : Largest fair gap, in the outcome's units.
+    budget : The number of trials; without it the answer comes at once, from the model or the data.
+    search : One of csr, two-stage-csr, sris, one-shot.
+    pooled : Mixture weights, or the paper's rules; csr is pooled by default.
+    delta : Of 100 trials, what share may ever give a wrong answer of csr; by default 0.05.
+    smoothing : How many observations the prior of a row of a table counts for, with --edges.
+    cut : Group a column of numbers, such as age=25,45, with --edges; may be repeated.
+    slack : How far an answer of csr may be below the best fair outcome; by default 0.
+    seed : The seed of simulated trials, or of draws with --edges.
+    trial : The file that keeps a real trial between commands.
+    log : Logged trials of the deployed candidate, or of those that a column candidate names, told before the first
+        --ask.
+    tell : CSV with the results of the open allocation.
+    ask : CSV for the next allocation.
+    out : Folder for the table and the picture.
+    """
     from evenhand.cli.reading.tables import read_texts
     from evenhand.data.csv_files import write_csv
     from evenhand.saving import state
@@ -149,7 +139,7 @@ def _begun(trial: Path, again: list[str]) -> Search:
 
 def _ticket(running: Search, seen: Any) -> int:
     """Return the number of the allocation whose results a file holds: it stands in the column `ticket`."""
-    from evenhand.interventions.observations import TICKET
+    from evenhand.interventions.trials import TICKET
 
     structure = running.problem.structure
     if TICKET in seen and TICKET not in (*structure.sensitive, *structure.nodes) and len(seen):

@@ -8,8 +8,7 @@ from ast import literal_eval
 from contextlib import suppress
 from typing import Any
 
-from evenhand.cli.options import file_said
-from evenhand.cli.table_options import TABLE_COMMANDS
+from evenhand.cli.options import TABLE_COMMANDS, file_said
 from evenhand.errors import EvenhandError
 
 NO_COLUMN = re.compile(r"^column: wanted one of (.*), got '(.*?)'(?=$|;)")
@@ -26,6 +25,11 @@ OF_PYTHON: dict[str, Any] = {
     r"\badd it to the edges\b": "add it to --edges",
     r"\ba timedelta, ": "",
     r"; call ask\(\w*\)$": "; leave it out",
+    r"; call ask_again\(\[id\]\) to have it labelled once more": "",
+    r"\bname the users, (1=ann,2=bob,) if (.*?); correct\(\) changes a label": r"pass --annotator-of \1 if \2",
+    r"\btake back what is wrong by withdraw\(.*?; where some verdicts ": "withdraw what is wrong; where some answers ",
+    r"\buse MomentDistance\(error_rate=\.\.\.\)": "begin another --state with --errors 0.1",
+    r"\bDeadlineLearn (?=keeps)": "--policy deadline-learn ",
     r"\bStudy\.create\b": "a program in Python",
     r" or a function of \([\w, ]+\)": "",
     r"ask sensitivity\(\) how strong it has to be": "recommend then says how strong it has to be",

@@ -42,16 +42,22 @@ Found = tuple[str, bool | None, str, str, dict[str, Any]]
 def report(
     audited: Audited,
     context: typer.Context,
-    log: Annotated[
-        str, typer.Argument(metavar="STORE|LOG", help="The store of a study, or a log as `evenhand audit` reads it.")
-    ],
+    log: Annotated[str, typer.Argument(metavar="STORE|LOG")],
+    *,
     study: STUDY = None,
-    reward: Annotated[str, typer.Option(help="A log's column of rewards, to say what keeping the promise costs.")] = "",
-    out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("report.html"),
+    reward: str = "",
+    out: Path = Path("report.html"),
     json: JSON = False,
 ) -> None:
     """Write one HTML file that opens without a server: what is promised, whether it was kept and where not, the
-    picture, the cost, the last decisions with reasons, how to check it again. Exit code 1 when it was broken."""
+    picture, the cost, the last decisions with reasons, how to check it again. Exit code 1 when it was broken.
+
+    Parameters
+    ----------
+    log : The store of a study, or a log as `evenhand audit` reads it.
+    reward : A log's column of rewards, to say what keeping the promise costs.
+    out : The HTML file to write.
+    """
     from evenhand.display.report import page
 
     if out.suffix.lower() not in (".html", ".htm"):
@@ -177,7 +183,7 @@ def _promised(promise: Promise, inside: str) -> list[str]:
 def _cost(promise: Promise, labels: Any, rewards: Any) -> list[str]:
     """Return what keeping the promise costs, and what that supposes."""
     from evenhand.data.tables import places_in
-    from evenhand.evaluation.price import price_of
+    from evenhand.evaluation.promise_cost import price_of
 
     price = price_of(promise, places_in(labels, list(promise.arms)), rewards)
     if price is None:

@@ -14,29 +14,34 @@ from evenhand.errors import ArgumentError, wanted
 
 
 def reproduce(
-    experiment: Annotated[str, typer.Argument(help="An experiment such as quotas/fig3, or a paper such as quotas.")],
-    quick: Annotated[bool, typer.Option("--quick", help="Use small settings: seconds instead of minutes.")] = False,
-    reduced: Annotated[
-        bool, typer.Option("--reduced", help="Use settings for hours on a processor, for picture experiments.")
-    ] = False,
-    trials: Annotated[
-        int | None, typer.Option(min=1, help="The number of trials. Finished trials are kept, so more can follow.")
-    ] = None,
-    rounds: Annotated[int | None, typer.Option(min=1, help="The number of rounds in each trial.")] = None,
-    device: Annotated[
-        str | None, typer.Option(help="Where to compute: cpu, cuda or cuda:1, for picture experiments.")
-    ] = None,
-    finished_only: Annotated[
-        bool, typer.Option("--finished-only", help="Report the finished trials of a picture experiment; run nothing.")
-    ] = False,
-    out: Annotated[Path, typer.Option(help="Folder for data, pictures and reports.")] = Path("out"),
-    jobs: Annotated[int, typer.Option(help="The number of processes; -1 for all cores.")] = -1,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with code 1 if a conclusive claim is not reproduced.")
-    ] = False,
+    experiment: str,
+    *,
+    quick: bool = False,
+    reduced: bool = False,
+    trials: Annotated[int | None, typer.Option(min=1)] = None,
+    rounds: Annotated[int | None, typer.Option(min=1)] = None,
+    device: str | None = None,
+    finished_only: bool = False,
+    out: Path = Path("out"),
+    jobs: int = -1,
+    strict: bool = False,
     json: JSON = False,
 ) -> None:
-    """Reproduce a paper's figure: data, picture, and one verdict per claim. Repeat it after an interruption."""
+    """Reproduce a paper's figure: data, picture, and one verdict per claim. Repeat it after an interruption.
+
+    Parameters
+    ----------
+    experiment : An experiment such as quotas/fig3, or a paper such as quotas.
+    quick : Use small settings: seconds instead of minutes.
+    reduced : Use settings for hours on a processor, for picture experiments.
+    trials : The number of trials. Finished trials are kept, so more can follow.
+    rounds : The number of rounds in each trial.
+    device : Where to compute: cpu, cuda or cuda:1, for picture experiments.
+    finished_only : Report the finished trials of a picture experiment; run nothing.
+    out : Folder for data, pictures and reports.
+    jobs : The number of processes; -1 for all cores.
+    strict : Exit with code 1 if a conclusive claim is not reproduced.
+    """
     import time
 
     from evenhand.experiments.framework import Runner, find

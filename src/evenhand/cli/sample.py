@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -25,30 +25,43 @@ MOST_LABELS = 100
 
 
 def sample(
-    pool: Annotated[
-        Path, typer.Argument(help="The pool, one example per row: CSV, Parquet, Arrow or JSON lines, or -.")
-    ],
-    group: Annotated[str, typer.Option(help="The column of groups, or several: sex,race.")],
-    budget: Annotated[float, typer.Option(help="The number of labels to buy, or their total cost with --costs.")],
-    label: Annotated[str, typer.Option(help="The column of labels; a pool without labels: evenhand label.")] = "",
-    scheme: Annotated[
-        str, typer.Option(help="optimistic, epsilon-greedy, greedy, uniform or proportional.")
-    ] = "optimistic",
-    features: Annotated[str, typer.Option(help="The columns to learn from; by default all others.")] = "",
-    costs: Annotated[str, typer.Option(help="The cost of a label in each group: a=1,b=3.")] = "",
-    batch: Annotated[int, typer.Option(help="The training rows of a round; as many rows validate.")] = 1,
-    loss: Annotated[str, typer.Option(help="zero_one, log, false_negative or false_positive.")] = "zero_one",
-    trend: Annotated[float, typer.Option(help="The weight of the trend term in the optimistic scheme.")] = 0.0,
-    reweighted: Annotated[bool, typer.Option("--reweighted", help="Apply minimax reweighting at the end.")] = False,
-    multiclass: Annotated[
-        bool, typer.Option("--multiclass", help="Take more than two labels, with scikit-learn's logistic regression.")
-    ] = False,
+    pool: Path,
+    *,
+    group: str,
+    budget: float,
+    label: str = "",
+    scheme: str = "optimistic",
+    features: str = "",
+    costs: str = "",
+    batch: int = 1,
+    loss: str = "zero_one",
+    trend: float = 0.0,
+    reweighted: bool = False,
+    multiclass: bool = False,
     empty: EMPTY = "refuse",
-    seed: Annotated[int | None, typer.Option(help="The seed; by default drawn and reported.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder for the rows, the mixture and the picture.")] = Path("out/sample"),
+    seed: int | None = None,
+    out: Path = Path("out/sample"),
     json: JSON = False,
 ) -> None:
-    """Choose training rows from a pool so that the risk of the worst-off group is low."""
+    """Choose training rows from a pool so that the risk of the worst-off group is low.
+
+    Parameters
+    ----------
+    pool : The pool, one example per row: CSV, Parquet, Arrow or JSON lines, or -.
+    group : The column of groups, or several: sex,race.
+    budget : The number of labels to buy, or their total cost with --costs.
+    label : The column of labels; a pool without labels: evenhand label.
+    scheme : optimistic, epsilon-greedy, greedy, uniform or proportional.
+    features : The columns to learn from; by default all others.
+    costs : The cost of a label in each group: a=1,b=3.
+    batch : The training rows of a round; as many rows validate.
+    loss : zero_one, log, false_negative or false_positive.
+    trend : The weight of the trend term in the optimistic scheme.
+    reweighted : Apply minimax reweighting at the end.
+    multiclass : Take more than two labels, with scikit-learn's logistic regression.
+    seed : The seed; by default drawn and reported.
+    out : Folder for the rows, the mixture and the picture.
+    """
     from functools import partial
 
     from evenhand.cli.reading.inputs import named_shares, names_of, numbers_by_name
@@ -146,7 +159,7 @@ def _run(sampler: Sampler, world: TablePool, budget: float, *, quiet: bool) -> A
     from evenhand.display.progress import ProgressBar
     from evenhand.sampling import collect
 
-    with ProgressBar("worst group's risk ...", budget, shown=not quiet) as bar:
+    with ProgressBar("highest validation risk so far ...", budget, shown=not quiet) as bar:
 
         def watch(running: Sampler) -> None:
             said = None
@@ -154,7 +167,7 @@ def _run(sampler: Sampler, world: TablePool, budget: float, *, quiet: bool) -> A
                 sums, counts = running.validation_losses()
                 known = [(float(sums[z] / counts[z]), str(g)) for z, g in enumerate(running.groups) if counts[z]]
                 risk, group = max(known, default=(1.0, "?"))
-                said = f"worst group's risk {risk:.3f} ({group})"
+                said = f"highest validation risk so far {risk:.3f} ({group})"
             bar.reach(running.spent, said)
 
         every = max(1, int(budget / (2 * sampler.batch) / 100))

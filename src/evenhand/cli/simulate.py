@@ -24,47 +24,52 @@ LOSSES = ("regret", "r_regret", "true_regret", "biased_regret", "perceived_regre
 
 
 def simulate(
-    world: Annotated[str, typer.Argument(help="A registered world, such as quotas/bernoulli-arms.")] = "",
-    data: Annotated[
-        Path | None, typer.Option(help="Your own table instead: CSV, Parquet, Arrow or JSON lines, or -.")
-    ] = None,
-    arm: Annotated[
-        str, typer.Option(help="Column of arms in --data; with --group also several, age,sex, or by default the group.")
-    ] = "",
-    reward: Annotated[str, typer.Option(help="Column of rewards in --data, in [0, 1] without --group.")] = "reward",
-    group: Annotated[str, typer.Option(help="Column of groups in --data; rewards may be biased against one.")] = "",
-    sensitive: Annotated[str, typer.Option(help="The group that is compared with the others: women.")] = "",
-    features: Annotated[str, typer.Option(help="Columns of contexts in --data; by default all others.")] = "",
-    means: Annotated[str, typer.Option(help="The means of Bernoulli arms: 0.7,0.5,0.4.")] = "",
-    policy: Annotated[
-        list[str] | None,
-        typer.Option("--policy", "-p", help="A policy: fair-ucb, ucb1, fair-learn+thompson, ...; may be repeated."),
-    ] = None,
-    shares: Annotated[
-        str, typer.Option(help="Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.")
-    ] = "",
-    tolerance: Annotated[float, typer.Option(help="By how many plays an arm may be behind its share.")] = 0.0,
-    promises: Annotated[
-        Path | None,
-        typer.Option(
-            "--promise", "--promises", help="A file as for `evenhand new --promise`: each learner with it and without."
-        ),
-    ] = None,
-    log: Annotated[
-        Path | None,
-        typer.Option(help="A log whose offers and segments are replayed: columns available, segment, or given."),
-    ] = None,
-    delay: Annotated[
-        str, typer.Option(help="Rounds until a reward is told: 50, one of 0,3,12 drawn each round, or geometric:MEAN.")
-    ] = "0",
-    rounds: Annotated[int, typer.Option(help="The number of rounds in each replication.")] = 10_000,
-    replications: Annotated[int, typer.Option(help="The number of independent replications.")] = 20,
-    seed: Annotated[int | None, typer.Option(help="The seed; by default drawn and shown.")] = None,
-    jobs: Annotated[int, typer.Option(help="The number of processes; -1 for all cores.")] = -1,
-    out: Annotated[Path | None, typer.Option(help="Folder for history.nc, summary.csv, arms.csv and pictures.")] = None,
+    world: str = "",
+    *,
+    data: Path | None = None,
+    arm: str = "",
+    reward: str = "reward",
+    group: str = "",
+    sensitive: str = "",
+    features: str = "",
+    means: str = "",
+    policy: Annotated[list[str] | None, typer.Option("--policy", "-p")] = None,
+    shares: str = "",
+    tolerance: float = 0.0,
+    promises: Annotated[Path | None, typer.Option("--promise", "--promises")] = None,
+    log: Path | None = None,
+    delay: str = "0",
+    rounds: int = 10_000,
+    replications: int = 20,
+    seed: int | None = None,
+    jobs: int = -1,
+    out: Path | None = None,
     json: JSON = False,
 ) -> None:
-    """Simulate policies and show whether their promises held and what these cost."""
+    """Simulate policies and show whether their promises held and what these cost.
+
+    Parameters
+    ----------
+    world : A registered world, such as quotas/bernoulli-arms.
+    data : Your own table instead: CSV, Parquet, Arrow or JSON lines, or -.
+    arm : Column of arms in --data; with --group also several, age,sex, or by default the group.
+    reward : Column of rewards in --data, in [0, 1] without --group.
+    group : Column of groups in --data; rewards may be biased against one.
+    sensitive : The group that is compared with the others: women.
+    features : Columns of contexts in --data; by default all others.
+    means : The means of Bernoulli arms: 0.7,0.5,0.4.
+    policy : A policy: fair-ucb, ucb1, fair-learn+thompson, ...; may be repeated.
+    shares : Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.
+    tolerance : By how many plays an arm may be behind its share.
+    promises : A file as for `evenhand new --promise`: each learner with it and without.
+    log : A log whose offers and segments are replayed: columns available, segment, or given.
+    delay : Rounds until a reward is told: 50, one of 0,3,12 drawn each round, or geometric:MEAN.
+    rounds : The number of rounds in each replication.
+    replications : The number of independent replications.
+    seed : The seed; by default drawn and shown.
+    jobs : The number of processes; -1 for all cores.
+    out : Folder for history.nc, summary.csv, arms.csv and pictures.
+    """
     import evenhand as eh
     from evenhand.cli.groups import learned_bias, say_bias, table_bias
     from evenhand.cli.reading.inputs import delay_of, shares_of
@@ -183,12 +188,18 @@ def _report(
                 cells = list(zip(*cells, strict=True))
             if len(columns) > 1:
                 table(title, cells[0], cells[1:])
+        if "r_regret" in history:
+            say("regret: expected reward lost against the best arm; r regret: against the best that keeps the promise.")
         which = " on offer" if "offered" in history else ""
         table(f"Share of the rounds{which} by arm", *_arms(history, clauses))
         if bias is not None:
             show_bias(bias, of_table)
+        for words in dict.fromkeys(str(one.promise) for one in every if one.promise and one.promise.clauses):
+            say(f"Promised: {words}.")
         for name, cost in costs.items():
             say(cost.sentences(name))
+        if costs and "regret" in history:
+            say("The cost is the difference of the regrets, which are expected; the rewards also vary by luck.")
         if costs and history.attrs["world"] == "LoggedArms":
             say("The interval is of chance in the replications; how well the table shows the rewards is not in it.")
         if written:
@@ -197,19 +208,22 @@ def _report(
 
 def _summary(history: xr.Dataset, later: set[str]) -> list[dict[str, Any]]:
     from evenhand.labels import label_texts
+    from evenhand.metrics.cost import half_width
 
     last = history.isel(round=-1)
     rounds = float(last["round"])
     rows = []
     for name in history.policy.values:
         own = last.sel(policy=name)
-        broken = float(own.violations.max())
+        broken, reward, wide = (float(x) for x in (own.violations.max(), own.reward.mean(), half_width(own.reward)))
         row = {
             "policy": str(name),
             "promise_kept": None if broken != broken or name in later else broken == 0,
             "worst_shortfall": float(own.worst_shortfall.max()),
             "forced_share": float(own.forced.mean()) / rounds,
-            "reward_a_round": float(own.reward.mean()) / rounds,
+            "reward_a_round": reward / rounds,
+            "reward_low": (reward - wide) / rounds,
+            "reward_high": (reward + wide) / rounds,
         }
         row |= {loss: float(own[loss].mean()) for loss in LOSSES if loss in own}
         if "group_share" in own:

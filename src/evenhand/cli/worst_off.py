@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MEASURES = {"false_negative": "share of missed positives", "false_positive": "share of false alarms"}
 """What the risk is where it is not the error rate."""
+NAMED = 3
+"""How many groups are named that may be worse off."""
 
 
 def compared(sampler: Sampler, finished: Collected, pool: TablePool, *, reweighted: bool) -> dict[str, Any]:
@@ -26,10 +28,11 @@ def compared(sampler: Sampler, finished: Collected, pool: TablePool, *, reweight
     model, drawn = uniform_draw(sampler, pool, finished.cost, reweighted=reweighted)
     fresh = fresh_risks(finished.model, pool, pool.chosen, sampler.loss)
     uniform = fresh_risks(model, pool, drawn, sampler.loss)
-    table = fresh.assign(uniform=uniform["risk"], share=finished.mixture).rename(columns={"rows": "fresh_rows"})
+    beside = uniform[["risk", "low", "high"]].set_axis(["uniform", "uniform_low", "uniform_high"], axis=1)
+    table = fresh.join(beside).assign(share=finished.mixture).rename(columns={"rows": "fresh_rows"})
     return {
         "fresh": table.reset_index().to_dict("records"), "risk": MEASURES.get(str(sampler.loss), "error rate"),
-        "worst_off": _worst(fresh), "uniform": {"rows": len(drawn), "worst_off": _worst(uniform)},
+        "worst_off": worst_of(fresh), "uniform": {"rows": len(drawn), "worst_off": worst_of(uniform)},
     }  # fmt: skip
 
 
@@ -46,26 +49,35 @@ def say_compared(found: dict[str, Any], title: str, out: Path) -> None:
         f"{each['group']}, {found['risk']} {each['risk']:.3f} ({each['low']:.3f} to {each['high']:.3f})"
         for each in (worst, other)
     )
-    among = " of the groups that can be judged" * bool(worst["notes"])
+    among, alike = " of the groups that can be judged" * bool(worst["notes"]), worst["perhaps"]
     say(f"Worst off{among}: {one} on {worst['rows']:,} rows that were not drawn.")
+    if alike:
+        named = ", ".join(map(str, alike[:NAMED])) + f" and {len(alike) - NAMED} more" * (len(alike) > NAMED)
+        say(f"It may as well be {named}: the intervals overlap.")
     say(f"After one uniform draw of {found['uniform']['rows']:,} rows: {two}.")
-    if max(worst["low"], other["low"]) <= min(worst["high"], other["high"]):
-        say("The intervals overlap: neither draw is shown to serve the worst-off group better.")
+    if worst["least"] > other["limit"] or other["least"] > worst["limit"]:
+        better = "the uniform draw" if worst["least"] > other["limit"] else "this draw"
+        say(f"With 90 % confidence {better} served the worst-off group better: the intervals do not overlap.")
+    else:
+        say("Neither draw is shown to serve the worst-off group better: the intervals overlap.")
     say("With 95 % confidence the intervals of all groups hold at once, for new rows like those of the pool.")
     for note in worst["notes"]:
         say(f"- {note}")
-    say(f"{certify} {math.ceil(100 * worst['limit']) / 100:g}")
+    fresh = " --fresh FILE, with rows of every group" * bool(worst["notes"])
+    say(f"{certify} {math.ceil(100 * worst['limit']) / 100:g}{fresh}")
 
 
-def _worst(risks: pd.DataFrame) -> dict[str, Any] | None:
-    """Return the group with the highest risk among those that have rows enough to say anything, the highest limit of
-    these groups, and what is to be said of the others."""
+def worst_of(risks: pd.DataFrame) -> dict[str, Any] | None:
+    """Return the group with the highest risk among those that have rows enough to say anything, others that are
+    `perhaps` worse off, the interval of the highest risk, `least` to `limit`, and what is to be said of the others."""
     from evenhand.data.groupings import Grouping
 
     groups = Grouping.of_rows(risks.index.tolist(), risks["rows"].to_numpy())
     if not groups.judged.any():
         return None
-    judged = risks[groups.judged]
-    worst: dict[str, Any] = judged.reset_index().to_dict("records")[judged["risk"].argmax()]  # type: ignore[assignment]
+    judged = risks[groups.judged].sort_values("risk", ascending=False, kind="stable")
+    least, limit = float(judged["low"].max()), float(judged["high"].max())
+    worst: dict[str, Any] = judged.reset_index().to_dict("records")[0]  # type: ignore[assignment]
+    perhaps = [group for group in judged.index[judged["high"] >= least] if group != worst["group"]]
     notes = list(groups.note("groups", "have too few rows left to be judged"))
-    return worst | {"limit": float(judged["high"].max()), "notes": notes}
+    return worst | {"perhaps": perhaps, "least": least, "limit": limit, "notes": notes}

@@ -6,19 +6,21 @@ Everything is written in `async_client.py`, for programs that run on asyncio; `c
 from __future__ import annotations
 
 from asyncio import sleep
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from json import loads
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from evenhand.client import calls, reads
-from evenhand.client.calls import Call, Label, Told
+from evenhand.client import calls
+from evenhand.client.answers import Decision, decision_of, error_of, label_of
+from evenhand.client.calls import Call, Label, Role, Told
 from evenhand.client.connection import Connection, import_httpx, read
-from evenhand.client.decision import Decision
-from evenhand.errors import EvenhandError, ServiceError
+from evenhand.errors import ArgumentError, EvenhandError, ServiceError, wanted
 
 if TYPE_CHECKING:
     import httpx
 
-T = TypeVar("T")
+CREATION = 120.0
+"""Seconds that the creation of a study may take: a new service compiles the policy first."""
 
 
 class AsyncClient:
@@ -64,15 +66,17 @@ class AsyncClient:
 
     async def studies(self) -> list[dict[str, Any]]:
         """Return the outline of every study of the service."""
-        return await self._send(reads.studies())
+        return await self._send(calls.get("/studies", lambda content: loads(content)["studies"]))
 
     async def create(
         self, name: str, policy: Mapping[str, Any], *, expire_after: float | str | None = None
     ) -> AsyncRemoteStudy:
         """Create a study: `policy` names one beside its arguments, as {"policy": "quotas/fair-ucb", "shares": ...}."""
-        return self.study(await self._send(calls.create(name, policy, expire_after)))
+        body = {"name": calls.checked_name(name), "policy": policy, "expire_after": expire_after}
+        call = calls.post("/studies", "decide", body, lambda state: state["name"], repeatable=False, timeout=CREATION)
+        return self.study(await self._send(call))
 
-    async def _send(self, call: Call[T]) -> T:
+    async def _send(self, call: Call) -> Any:
         """Send a request until it is answered, and return what its method returns."""
         if self._http.is_closed:
             raise ServiceError("the client is closed; make a new one")
@@ -126,8 +130,11 @@ class AsyncRemoteStudy:
         With `sticky` the key alone decides: asking again returns its first decision, whatever else is given then.
         `subject` says whom the contexts are about: the service encrypts them, and can erase them.
         """
-        shown = calls.shown(contexts, groups, available, segment, annotator, subject)
-        return await self._client._send(calls.ask(self.name, shown, key, sticky=sticky))
+        if calls.checked_sticky(sticky) and key is None:
+            raise ArgumentError(wanted("sticky", "a key beside it", "none"))
+        shown = {"contexts": contexts, "groups": groups, "available": available, "segment": segment}
+        body = calls.round_of({**shown, "annotator": annotator, "subject": subject, "sticky": sticky or None})
+        return await self._client._send(calls.ask(self.name, body, decision_of, key))
 
     async def ask_many(
         self, rounds: int | Sequence[Mapping[str, Any]], *, key: str | None = None
@@ -136,7 +143,7 @@ class AsyncRemoteStudy:
 
         A round that is refused is an error in the list; the others are decided.
         """
-        return await self._client._send(calls.ask_many(self.name, rounds, key))
+        return await self._client._send(calls.ask(self.name, calls.rounds_of(rounds), _decisions, key))
 
     async def tell(
         self,
@@ -151,12 +158,15 @@ class AsyncRemoteStudy:
         samples: Mapping[str, Any] | None = None,
     ) -> Told:
         """Tell what happened after a decision. The same report again is "already told", another one is refused."""
-        call = calls.tell(self.name, ticket, reward, violations, acceptable, auditor, X, y, samples)
-        return await self._client._send(call)
+        y = y.tolist() if hasattr(y, "tolist") else y  # by position, as the rows of X, which is an array
+        audited = {"violations": violations, "acceptable": acceptable, "auditor": auditor}
+        told = calls.given({"reward": reward, **audited, "X": X, "y": y, "samples": samples})
+        return await self._post("tell", "report", {"ticket": calls.ticket_of(ticket), **told}, _status)
 
     async def label(self, ticket: Decision | str, label: Label | None, *, annotator: str | None = None) -> Told:
         """Tell the label of an item, or None to reject the item."""
-        return await self._client._send(calls.label(self.name, ticket, label, annotator))
+        told = {"label": label, **calls.given({"annotator": annotator})}
+        return await self._post("tell", "report", {"ticket": calls.ticket_of(ticket), **told}, _status)
 
     async def tell_many(
         self, reports: Iterable[tuple[Decision | str, Any] | Mapping[str, Any]]
@@ -165,19 +175,20 @@ class AsyncRemoteStudy:
 
         A report that is refused is an error in the list; the others are told.
         """
-        return await self._client._send(calls.tell_many(self.name, reports))
+        return await self._post("tell", "report", {"batch": list(map(calls.report_of, reports))}, _statuses)
 
     async def forget(self, ticket: Decision | str) -> Literal["forgotten", "already forgotten"]:
         """Close a ticket whose outcome will never be known."""
-        return await self._client._send(calls.forget(self.name, ticket))
+        return await self._post("forget", "report", {"ticket": calls.ticket_of(ticket)}, _status)
 
     async def add(self, arm: Label, share: float | str = 0) -> int:
         """Put an arm on offer; return after how many rounds its promise begins."""
-        return await self._client._send(calls.add(self.name, arm, share))
+        body = {"arm": arm, "share": share}
+        return await self._post("add", "decide", body, lambda sent: sent["begins_after"], repeatable=False)
 
     async def retire(self, arm: Label) -> None:
         """Take an arm off offer."""
-        await self._client._send(calls.retire(self.name, arm))
+        await self._post("retire", "decide", {"arm": arm}, _status, repeatable=False)
 
     async def change(
         self, shares: Mapping[str, Any] | Sequence[Any] | None = None, *, promise: Mapping[str, Any] | None = None
@@ -195,15 +206,16 @@ class AsyncRemoteStudy:
             By how many plays each arm, or each set of arms as a tuple, was behind that is not carried over; of a study
             with segments, that by segment.
         """
-        return await self._client._send(calls.change(self.name, shares, promise))
+        body = calls.given({"shares": shares, "promise": promise})
+        return await self._post("change", "decide", body, _dropped, repeatable=False)
 
     async def state(self) -> dict[str, Any]:
         """Return the present state: arms with their shares, the promise, rewards."""
-        return await self._client._send(reads.state(self.name))
+        return await self._get("")
 
     async def shares(self) -> dict[Any, float]:
         """Return the share of the decisions that each arm has had."""
-        return await self._client._send(reads.shares(self.name))
+        return await self._get("", _shares)
 
     async def decisions(
         self,
@@ -215,19 +227,21 @@ class AsyncRemoteStudy:
         open: bool | None = None,
     ) -> dict[str, Any]:
         """Return `decisions`, newest first, and in `next` the `before` of the next page."""
-        return await self._client._send(reads.decisions(self.name, before, limit, arm, reason, open))
+        return await self._get("/decisions", before=before, limit=limit, arm=arm, reason=reason, open=open)
 
     async def record(self, id: int) -> dict[str, Any]:
         """Return everything on record about one decision."""
-        return await self._client._send(reads.record(self.name, id))
+        if not isinstance(id, int):
+            raise ArgumentError(wanted("id", "the number of a decision", id))
+        return await self._get(f"/decisions/{id}")
 
     async def series(self, points: int = 400) -> dict[str, Any]:
         """Return shares, shortfalls and rewards over time, at about so many rounds."""
-        return await self._client._send(reads.series(self.name, points))
+        return await self._get("/series", points=points)
 
     async def history(self, *, form: Literal["log", "bandit"] = "log", timeout: float = 600.0) -> list[dict[str, Any]]:
         """Return a row for each decision; `form="bandit"` has propensities for off-policy estimators."""
-        return await self._client._send(reads.history(self.name, form, timeout))
+        return await self._get("/history", timeout=timeout, format="json", form=form)
 
     async def download(
         self,
@@ -237,11 +251,46 @@ class AsyncRemoteStudy:
         timeout: float = 600.0,
     ) -> bytes:
         """Return all decisions as the content of a file."""
-        return await self._client._send(reads.download(self.name, format, form, timeout))
+        return await self._get("/history", bytes, timeout, format=format, form=form)
 
     async def verify(self, *, timeout: float = 600.0) -> dict[str, Any]:
         """Have the service replay the whole log and check the promise at every round; `ok` says whether it held."""
-        return await self._client._send(reads.verify(self.name, timeout))
+        return await self._get("/audit", timeout=timeout)
+
+    async def _get(
+        self, place: str, read: Callable[[bytes], Any] = loads, timeout: float | None = None, **query: Any
+    ) -> Any:
+        return await self._client._send(calls.get(f"/studies/{self.name}{place}", read, timeout, **query))
+
+    async def _post(
+        self, what: str, role: Role, body: Mapping[str, Any], read: Callable[[Any], Any], *, repeatable: bool = True
+    ) -> Any:
+        path = f"/studies/{self.name}/{what}"
+        return await self._client._send(calls.post(path, role, body, read, repeatable=repeatable))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r} of {self._client!r})"
+
+
+def _shares(content: bytes) -> dict[Any, float]:
+    return {label_of(arm["label"]): arm["share"] or 0.0 for arm in loads(content)["arms"]}
+
+
+def _decisions(sent: Any) -> list[Decision | EvenhandError]:
+    return [error_of(row["error"]) if "error" in row else decision_of(row) for row in sent["decisions"]]
+
+
+def _statuses(sent: Any) -> list[Told | EvenhandError]:
+    return [error_of(row["error"]) if "error" in row else row["status"] for row in sent["results"]]
+
+
+def _status(sent: Any) -> Any:
+    return sent["status"]
+
+
+def _dropped(sent: Any) -> dict[Any, Any]:
+    found: dict[Any, Any] = {}
+    for row in sent["dropped"]:
+        inside = found if row.get("segment") is None else found.setdefault(row["segment"], {})
+        inside[label_of(row["label"])] = row["plays"]
+    return found

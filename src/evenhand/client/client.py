@@ -6,20 +6,22 @@ Everything is written in `async_client.py`, for programs that run on asyncio; `c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from json import loads
 from time import sleep
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from evenhand.client import calls, reads
-from evenhand.client.calls import Call, Label, Told
+from evenhand.client import calls
+from evenhand.client.answers import Decision, decision_of, error_of, label_of
+from evenhand.client.calls import Call, Label, Role, Told
 from evenhand.client.connection import Connection, import_httpx, read
-from evenhand.client.decision import Decision
-from evenhand.errors import EvenhandError, ServiceError
+from evenhand.errors import ArgumentError, EvenhandError, ServiceError, wanted
 
 if TYPE_CHECKING:
     import httpx
 
-T = TypeVar("T")
+CREATION = 120.0
+"""Seconds that the creation of a study may take: a new service compiles the policy first."""
 
 
 class Client:
@@ -65,13 +67,15 @@ class Client:
 
     def studies(self) -> list[dict[str, Any]]:
         """Return the outline of every study of the service."""
-        return self._send(reads.studies())
+        return self._send(calls.get("/studies", lambda content: loads(content)["studies"]))
 
     def create(self, name: str, policy: Mapping[str, Any], *, expire_after: float | str | None = None) -> RemoteStudy:
         """Create a study: `policy` names one beside its arguments, as {"policy": "quotas/fair-ucb", "shares": ...}."""
-        return self.study(self._send(calls.create(name, policy, expire_after)))
+        body = {"name": calls.checked_name(name), "policy": policy, "expire_after": expire_after}
+        call = calls.post("/studies", "decide", body, lambda state: state["name"], repeatable=False, timeout=CREATION)
+        return self.study(self._send(call))
 
-    def _send(self, call: Call[T]) -> T:
+    def _send(self, call: Call) -> Any:
         """Send a request until it is answered, and return what its method returns."""
         if self._http.is_closed:
             raise ServiceError("the client is closed; make a new one")
@@ -125,8 +129,11 @@ class RemoteStudy:
         With `sticky` the key alone decides: asking again returns its first decision, whatever else is given then.
         `subject` says whom the contexts are about: the service encrypts them, and can erase them.
         """
-        shown = calls.shown(contexts, groups, available, segment, annotator, subject)
-        return self._client._send(calls.ask(self.name, shown, key, sticky=sticky))
+        if calls.checked_sticky(sticky) and key is None:
+            raise ArgumentError(wanted("sticky", "a key beside it", "none"))
+        shown = {"contexts": contexts, "groups": groups, "available": available, "segment": segment}
+        body = calls.round_of({**shown, "annotator": annotator, "subject": subject, "sticky": sticky or None})
+        return self._client._send(calls.ask(self.name, body, decision_of, key))
 
     def ask_many(
         self, rounds: int | Sequence[Mapping[str, Any]], *, key: str | None = None
@@ -135,7 +142,7 @@ class RemoteStudy:
 
         A round that is refused is an error in the list; the others are decided.
         """
-        return self._client._send(calls.ask_many(self.name, rounds, key))
+        return self._client._send(calls.ask(self.name, calls.rounds_of(rounds), _decisions, key))
 
     def tell(
         self,
@@ -150,12 +157,15 @@ class RemoteStudy:
         samples: Mapping[str, Any] | None = None,
     ) -> Told:
         """Tell what happened after a decision. The same report again is "already told", another one is refused."""
-        call = calls.tell(self.name, ticket, reward, violations, acceptable, auditor, X, y, samples)
-        return self._client._send(call)
+        y = y.tolist() if hasattr(y, "tolist") else y  # by position, as the rows of X, which is an array
+        audited = {"violations": violations, "acceptable": acceptable, "auditor": auditor}
+        told = calls.given({"reward": reward, **audited, "X": X, "y": y, "samples": samples})
+        return self._post("tell", "report", {"ticket": calls.ticket_of(ticket), **told}, _status)
 
     def label(self, ticket: Decision | str, label: Label | None, *, annotator: str | None = None) -> Told:
         """Tell the label of an item, or None to reject the item."""
-        return self._client._send(calls.label(self.name, ticket, label, annotator))
+        told = {"label": label, **calls.given({"annotator": annotator})}
+        return self._post("tell", "report", {"ticket": calls.ticket_of(ticket), **told}, _status)
 
     def tell_many(
         self, reports: Iterable[tuple[Decision | str, Any] | Mapping[str, Any]]
@@ -164,19 +174,20 @@ class RemoteStudy:
 
         A report that is refused is an error in the list; the others are told.
         """
-        return self._client._send(calls.tell_many(self.name, reports))
+        return self._post("tell", "report", {"batch": list(map(calls.report_of, reports))}, _statuses)
 
     def forget(self, ticket: Decision | str) -> Literal["forgotten", "already forgotten"]:
         """Close a ticket whose outcome will never be known."""
-        return self._client._send(calls.forget(self.name, ticket))
+        return self._post("forget", "report", {"ticket": calls.ticket_of(ticket)}, _status)
 
     def add(self, arm: Label, share: float | str = 0) -> int:
         """Put an arm on offer; return after how many rounds its promise begins."""
-        return self._client._send(calls.add(self.name, arm, share))
+        body = {"arm": arm, "share": share}
+        return self._post("add", "decide", body, lambda sent: sent["begins_after"], repeatable=False)
 
     def retire(self, arm: Label) -> None:
         """Take an arm off offer."""
-        self._client._send(calls.retire(self.name, arm))
+        self._post("retire", "decide", {"arm": arm}, _status, repeatable=False)
 
     def change(
         self, shares: Mapping[str, Any] | Sequence[Any] | None = None, *, promise: Mapping[str, Any] | None = None
@@ -194,15 +205,16 @@ class RemoteStudy:
             By how many plays each arm, or each set of arms as a tuple, was behind that is not carried over; of a study
             with segments, that by segment.
         """
-        return self._client._send(calls.change(self.name, shares, promise))
+        body = calls.given({"shares": shares, "promise": promise})
+        return self._post("change", "decide", body, _dropped, repeatable=False)
 
     def state(self) -> dict[str, Any]:
         """Return the present state: arms with their shares, the promise, rewards."""
-        return self._client._send(reads.state(self.name))
+        return self._get("")
 
     def shares(self) -> dict[Any, float]:
         """Return the share of the decisions that each arm has had."""
-        return self._client._send(reads.shares(self.name))
+        return self._get("", _shares)
 
     def decisions(
         self,
@@ -214,19 +226,21 @@ class RemoteStudy:
         open: bool | None = None,
     ) -> dict[str, Any]:
         """Return `decisions`, newest first, and in `next` the `before` of the next page."""
-        return self._client._send(reads.decisions(self.name, before, limit, arm, reason, open))
+        return self._get("/decisions", before=before, limit=limit, arm=arm, reason=reason, open=open)
 
     def record(self, id: int) -> dict[str, Any]:
         """Return everything on record about one decision."""
-        return self._client._send(reads.record(self.name, id))
+        if not isinstance(id, int):
+            raise ArgumentError(wanted("id", "the number of a decision", id))
+        return self._get(f"/decisions/{id}")
 
     def series(self, points: int = 400) -> dict[str, Any]:
         """Return shares, shortfalls and rewards over time, at about so many rounds."""
-        return self._client._send(reads.series(self.name, points))
+        return self._get("/series", points=points)
 
     def history(self, *, form: Literal["log", "bandit"] = "log", timeout: float = 600.0) -> list[dict[str, Any]]:
         """Return a row for each decision; `form="bandit"` has propensities for off-policy estimators."""
-        return self._client._send(reads.history(self.name, form, timeout))
+        return self._get("/history", timeout=timeout, format="json", form=form)
 
     def download(
         self,
@@ -236,11 +250,44 @@ class RemoteStudy:
         timeout: float = 600.0,
     ) -> bytes:
         """Return all decisions as the content of a file."""
-        return self._client._send(reads.download(self.name, format, form, timeout))
+        return self._get("/history", bytes, timeout, format=format, form=form)
 
     def verify(self, *, timeout: float = 600.0) -> dict[str, Any]:
         """Have the service replay the whole log and check the promise at every round; `ok` says whether it held."""
-        return self._client._send(reads.verify(self.name, timeout))
+        return self._get("/audit", timeout=timeout)
+
+    def _get(self, place: str, read: Callable[[bytes], Any] = loads, timeout: float | None = None, **query: Any) -> Any:
+        return self._client._send(calls.get(f"/studies/{self.name}{place}", read, timeout, **query))
+
+    def _post(
+        self, what: str, role: Role, body: Mapping[str, Any], read: Callable[[Any], Any], *, repeatable: bool = True
+    ) -> Any:
+        path = f"/studies/{self.name}/{what}"
+        return self._client._send(calls.post(path, role, body, read, repeatable=repeatable))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r} of {self._client!r})"
+
+
+def _shares(content: bytes) -> dict[Any, float]:
+    return {label_of(arm["label"]): arm["share"] or 0.0 for arm in loads(content)["arms"]}
+
+
+def _decisions(sent: Any) -> list[Decision | EvenhandError]:
+    return [error_of(row["error"]) if "error" in row else decision_of(row) for row in sent["decisions"]]
+
+
+def _statuses(sent: Any) -> list[Told | EvenhandError]:
+    return [error_of(row["error"]) if "error" in row else row["status"] for row in sent["results"]]
+
+
+def _status(sent: Any) -> Any:
+    return sent["status"]
+
+
+def _dropped(sent: Any) -> dict[Any, Any]:
+    found: dict[Any, Any] = {}
+    for row in sent["dropped"]:
+        inside = found if row.get("segment") is None else found.setdefault(row["segment"], {})
+        inside[label_of(row["label"])] = row["plays"]
+    return found

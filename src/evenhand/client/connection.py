@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from evenhand.client.calls import Call
-from evenhand.client.failures import refusal_of, unreadable
-from evenhand.client.keys import Keys
+from evenhand.client.answers import refusal_of, unreadable
+from evenhand.client.calls import Call, Role
 from evenhand.errors import ArgumentError, ServiceError, wanted
 from evenhand.extras import optional
 
 if TYPE_CHECKING:
     import httpx
 
-T = TypeVar("T")
+ALSO: Mapping[Role, tuple[str, ...]] = {"decide": ("both",), "report": ("both",), "read": ()}
+"""The roles of keys that may do what a key of the role may, and more."""
 FIRST, LONGEST = 0.1, 5.0
 """Seconds of the longest pause before the first repetition, doubled for each further one; and of any."""
 PATIENCE = 30.0
@@ -32,6 +33,36 @@ AGAIN = (429, 502, 503, 504)
 def import_httpx() -> Any:
     """Return httpx; refuse by the line that installs it where it is missing."""
     return optional("httpx", "evenhand.client", extra="client")
+
+
+class Keys:
+    """One key, or several of different roles; their texts are shown nowhere.
+
+    >>> Keys("eh_decide_17_abc eh_report_18_def").of("report")
+    'eh_report_18_def'
+
+    Raises
+    ------
+    ArgumentError
+        If there is no key, or one that no header can hold.
+    """
+
+    def __init__(self, keys: str | Sequence[str]) -> None:
+        texts = re.split(r"[\s,]+", keys.strip()) if isinstance(keys, str) else list(keys)
+        if not texts or not all(isinstance(text, str) and re.fullmatch("[!-~]+", text) for text in texts):
+            raise ArgumentError(
+                "key: wanted the text of a key, or of several; pass key= or set EVENHAND_KEY "
+                "(`evenhand keys STORE add --role both` makes one)"
+            )
+        self._texts: list[str] = texts
+
+    def of(self, role: Role) -> str:
+        """Return the key for a request that needs a role: the first that has it, else the first of all."""
+        for known in (role, *ALSO[role]):
+            for text in self._texts:
+                if text.startswith(f"eh_{known}_"):
+                    return text
+        return self._texts[0]
 
 
 class Connection:
@@ -63,7 +94,7 @@ class Connection:
         self.timeout, self._retries = timeout, retries
         self._random = random.Random(seed)
 
-    def request(self, call: Call[Any]) -> dict[str, Any]:
+    def request(self, call: Call) -> dict[str, Any]:
         """Return the arguments of httpx's `request`."""
         headers = {"Authorization": f"Bearer {self._keys.of(call.role)}"}
         if call.content is not None:
@@ -79,7 +110,7 @@ class Connection:
             "timeout": call.timeout or self.timeout,
         }
 
-    def pause_after_error(self, call: Call[Any], attempt: int, error: httpx.RequestError) -> float:
+    def pause_after_error(self, call: Call, attempt: int, error: httpx.RequestError) -> float:
         """Return the seconds to wait before a request is repeated whose response did not come.
 
         Raises
@@ -99,7 +130,7 @@ class Connection:
             call,
         ) from error
 
-    def pause_after_refusal(self, call: Call[Any], attempt: int, response: httpx.Response) -> float:
+    def pause_after_refusal(self, call: Call, attempt: int, response: httpx.Response) -> float:
         """Return the seconds to wait before a request is repeated that the service did not serve.
 
         Raises
@@ -118,7 +149,7 @@ class Connection:
         return self._random.uniform(0, min(LONGEST, FIRST * 2 ** (attempt - 1)))
 
 
-def read(call: Call[T], content: bytes) -> T:
+def read(call: Call, content: bytes) -> Any:
     """Return what a method returns, of the body of a good response."""
     try:
         return call.read(content)
@@ -126,7 +157,7 @@ def read(call: Call[T], content: bytes) -> T:
         raise unreadable(content) from error
 
 
-def _noted(error: Any, call: Call[Any]) -> Any:
+def _noted(error: Any, call: Call) -> Any:
     """Say under which key a decision can be asked for again, if it may have been taken."""
     if call.key is not None and getattr(error, "status", 503) in (None, *AGAIN):
         error.add_note(f"The decision may have been taken. Ask again with key={call.key!r} to get the same one.")

@@ -22,9 +22,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from evenhand.client.answers import Decision
 from evenhand.client.calls import checked_sticky
 from evenhand.client.client import Client, RemoteStudy
-from evenhand.client.decision import Decision
 from evenhand.errors import ArgumentError, EvenhandError, MissingExtraError, TicketError, UnknownStudyError, wanted
 
 try:
@@ -217,30 +217,22 @@ class EvenhandProvider(AbstractProvider):
     ) -> FlagResolutionDetails[Any]:
         return self._resolve(flag_key, evaluation_context, lambda decision: dict(decision.fields))
 
-    async def resolve_string_details_async(
-        self, flag_key: str, default_value: str, evaluation_context: EvaluationContext | None = None
-    ) -> FlagResolutionDetails[str]:
-        return await asyncio.to_thread(self.resolve_string_details, flag_key, default_value, evaluation_context)
+    # The SDK's own call the methods above in the event loop, which would wait for the service.
 
-    async def resolve_boolean_details_async(
-        self, flag_key: str, default_value: bool, evaluation_context: EvaluationContext | None = None
-    ) -> FlagResolutionDetails[bool]:
-        return await asyncio.to_thread(self.resolve_boolean_details, flag_key, default_value, evaluation_context)
+    async def resolve_string_details_async(self, *given: Any, **named: Any) -> FlagResolutionDetails[str]:
+        return await asyncio.to_thread(self.resolve_string_details, *given, **named)
 
-    async def resolve_integer_details_async(
-        self, flag_key: str, default_value: int, evaluation_context: EvaluationContext | None = None
-    ) -> FlagResolutionDetails[int]:
-        return await asyncio.to_thread(self.resolve_integer_details, flag_key, default_value, evaluation_context)
+    async def resolve_boolean_details_async(self, *given: Any, **named: Any) -> FlagResolutionDetails[bool]:
+        return await asyncio.to_thread(self.resolve_boolean_details, *given, **named)
 
-    async def resolve_float_details_async(
-        self, flag_key: str, default_value: float, evaluation_context: EvaluationContext | None = None
-    ) -> FlagResolutionDetails[float]:
-        return await asyncio.to_thread(self.resolve_float_details, flag_key, default_value, evaluation_context)
+    async def resolve_integer_details_async(self, *given: Any, **named: Any) -> FlagResolutionDetails[int]:
+        return await asyncio.to_thread(self.resolve_integer_details, *given, **named)
 
-    async def resolve_object_details_async(
-        self, flag_key: str, default_value: Any, evaluation_context: EvaluationContext | None = None
-    ) -> FlagResolutionDetails[Any]:
-        return await asyncio.to_thread(self.resolve_object_details, flag_key, default_value, evaluation_context)
+    async def resolve_float_details_async(self, *given: Any, **named: Any) -> FlagResolutionDetails[float]:
+        return await asyncio.to_thread(self.resolve_float_details, *given, **named)
+
+    async def resolve_object_details_async(self, *given: Any, **named: Any) -> FlagResolutionDetails[Any]:
+        return await asyncio.to_thread(self.resolve_object_details, *given, **named)
 
 
 def _number(kind: Callable[[str], T], arm: Any) -> T | None:

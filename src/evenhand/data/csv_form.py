@@ -51,7 +51,8 @@ def detected(file: Path, sep: str | None = None, encoding: str | None = None) ->
     Raises
     ------
     TableError
-        If the line above the header may be a comment, or the header, or blanks seem to separate the cells.
+        If the line above the header may be a comment, or the header, or blanks seem to separate the cells; if the first
+        line has fewer cells than all others.
     """
     with opened(file) as stream:
         head = stream.read(BYTES)
@@ -63,7 +64,7 @@ def detected(file: Path, sep: str | None = None, encoding: str | None = None) ->
     assert above is not None
     lines, text = re.findall(rf"[^\r\n]*{LINE}", above[0]), text[above.end() :]
     given = sep or above[1]
-    sep, doubts = (given, ()) if given else _separator(text)
+    sep, doubts = (given, ()) if given else _separator(text, f"{file}: line {len(lines) + 1}")
     header = _first(text, sep)
     if not given and len(header) == 1 and _in_words(text):
         mend = "pass --sep ' ', or --sep , if it is one column; elsewhere save it with commas"
@@ -84,7 +85,7 @@ def detected(file: Path, sep: str | None = None, encoding: str | None = None) ->
     return CsvForm(sep, encoding, skip, spaced, doubts)
 
 
-def _separator(text: str) -> tuple[str, tuple[str, ...]]:
+def _separator(text: str, where: str) -> tuple[str, tuple[str, ...]]:
     """Return what separates the cells, and the doubt where another sign would do as well.
 
     A sign separates if every row has as many cells as the header, and the header two or more; else if every row has
@@ -103,6 +104,11 @@ def _separator(text: str) -> tuple[str, tuple[str, ...]]:
     bare = not any(mark in header for mark in MARKS)
     if bare and any("," in row for row in rows) and all(ONE_NUMBER.fullmatch(row) for row in rows if "," in row):
         return ";", ("one column of numbers is assumed; pass --sep , if each comma begins another column",)
+    wide, mark = max((_width(text.partition("\n")[2], mark, 0), mark) for mark in MARKS)
+    if wide > len(_first(text, mark)) + 1:
+        mend = "remove it, and pass --header a,b,c if no line names the columns"
+        below = f"each line below it has {wide} cells, separated by {named(mark)}"
+        raise TableError(f"{where} is no header, {below}; {mend}")
     return next((mark for mark in MARKS if len(_first(text, mark)) > 1), ","), ()
 
 

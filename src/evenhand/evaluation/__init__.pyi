@@ -1,3 +1,3 @@
 from .evaluate import evaluate as evaluate
 from .findings import Comparison as Comparison, Evaluation as Evaluation
-from .floors import under_shares as under_shares
+from .promise_cost import under_shares as under_shares

@@ -149,11 +149,9 @@ def _notes(
             f"Only {sure} rounds are sure to be reached; all {settings.replays} replays reached {rounds}, but if some "
             "would not, the value is biased towards those that do."
         )
-    elif settings.rounds is None:
-        notes.append(
-            f"No more rounds are sure to be reached: {why}. These replays had at least {reached}: with rounds= you may "
-            f"ask for more than {rounds}, and at most for {most}."
-        )
+    elif settings.rounds is None and most > rounds:
+        more = f"these replays had at least {reached}, and more rounds, up to {most}, may be asked for"
+        notes.insert(0, f"Only {rounds} rounds are sure to be reached, as {why}; {more}: the interval gets narrower.")
     return tuple(notes)
 
 

@@ -1,10 +1,10 @@
 from .csr import CSR as CSR
 from .model import CausalModel as CausalModel
-from .one_shot import OneShot as OneShot
+from .baselines import OneShot as OneShot
 from .problem import Problem as Problem
 from .program import Rows as Rows
 from .report import Recommendation as Recommendation
-from .allocation import Allocation as Allocation
-from .sris import SRIS as SRIS
-from .two_stage import TwoStageCSR as TwoStageCSR
+from .trials import Allocation as Allocation
+from .baselines import SRIS as SRIS
+from .baselines import TwoStageCSR as TwoStageCSR
 from .worlds import SimulatedTrial as SimulatedTrial

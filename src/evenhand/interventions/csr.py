@@ -26,21 +26,24 @@ import numpy as np
 
 from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
-from evenhand.interventions.bets import Bets
-from evenhand.interventions.cells import Evidence
-from evenhand.interventions.counts import Counts
-from evenhand.interventions.ends import ends_of, shown_ends
+from evenhand.interventions.bets import Bets, Delivery
+from evenhand.interventions.cells import Counts, Evidence
 from evenhand.interventions.estimators import Estimates
-from evenhand.interventions.judgement import fair, low, unfair
-from evenhand.interventions.meaning import of_tests, supposed
-from evenhand.interventions.phases import Phase, looks, schedule
 from evenhand.interventions.problem import Problem
-from evenhand.interventions.program import Rows
-from evenhand.interventions.report import Ends, Status
+from evenhand.interventions.program import Phase, Rows, looks, schedule
+from evenhand.interventions.radius_rules import fair, low, unfair
+from evenhand.interventions.report import Ends, Status, of_tests, supposed
 from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, OUTCOME_NEAR, Search
-from evenhand.interventions.shown import Delivery
 from evenhand.interventions.structure import through_v_alone
-from evenhand.interventions.verdicts import estimated, growth, shown_fair, shown_unfair, shown_worse
+from evenhand.interventions.verdicts import (
+    ends_of,
+    estimated,
+    growth,
+    shown_ends,
+    shown_fair,
+    shown_unfair,
+    shown_worse,
+)
 from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.policy.conversation import locked
 from evenhand.registry import register

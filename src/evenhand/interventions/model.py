@@ -9,15 +9,44 @@ from typing import Any, Self
 import numpy as np
 
 from evenhand.arguments import as_floats, whole
+from evenhand.data.probabilities import scaled_note, summed
 from evenhand.errors import ArgumentError, nearest, wanted, wanted_one_of
 from evenhand.interventions.bif import read_bif
 from evenhand.interventions.edges import read_latent
 from evenhand.interventions.fitting import fitted
 from evenhand.interventions.inference import eliminate
-from evenhand.interventions.tables import checked_table, rounded_tables
 from evenhand.kernels.arrays import Floats, Ints
+from evenhand.labels import in_order
 from evenhand.protocol import as_label, find_label, writing
 from evenhand.rng import Seed, draw_seed, generator
+
+
+def checked_table(name: str, table: Any, axes: Sequence[Sequence[str | int]]) -> tuple[Floats, float]:
+    """Return a conditional table as an array with the states of each axis in order, whose last axis is scaled to sum to
+    one, and by how much it missed that."""
+    shape = tuple(map(len, axes))
+    array = as_floats(in_order(table, axes, name))
+    if array is None:
+        raise ArgumentError(wanted(name, f"numbers of shape {shape}", table))
+    if array.shape != shape:
+        mend = "one axis a parent, in order, and the node's own axis last"
+        raise ArgumentError(wanted(name, f"a table of shape {shape}", array.shape, mend))
+    if not np.isfinite(array).all() or (array < 0).any():
+        raise ArgumentError(wanted(name, "probabilities >= 0", table))
+    read = summed(array.reshape(-1, shape[-1]))
+    if (row := read.wrong) is not None:
+        at = tuple(int(i) for i in np.unravel_index(row, shape[:-1])) if shape[:-1] else ()
+        got, mend = round(float(read.sums[row]), 6), (f"mend the row at {at}: " if at else "") + read.mend(row)
+        raise ArgumentError(wanted(name, "rows that sum to one", got, mend))
+    return read.rows.reshape(shape), read.missed
+
+
+def rounded_tables(whose: str, missed: Mapping[Any, float]) -> tuple[str, ...]:
+    """Return what is to be known of tables, by how much the rows of each missed a sum of one."""
+    rounded = [name for name, by in missed.items() if scaled_note("", by)]
+    names = ", ".join(map(repr, rounded[:3])) + (", ..." if len(rounded) > 3 else "")
+    return scaled_note(f"The tables of {whose} ({names})", max(missed.values(), default=0.0))
+
 
 State = str | int
 MOST_ROWS = 10**9
@@ -156,6 +185,11 @@ class CausalModel:
         return cls(
             fit.states, fit.parents, tables=fit.tables, latent=fit.latent, counts=fit.counts, smoothing=fit.smoothing
         )
+
+    def config(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        names = ("states", "parents", "tables", "latent", "counts", "smoothing")
+        return {name: vars(self)[name] for name in names}
 
     @property
     def complete(self) -> bool:

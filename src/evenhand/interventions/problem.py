@@ -13,27 +13,24 @@ import numpy as np
 from evenhand.arguments import as_float, real
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.cells import Cells, merged
-from evenhand.interventions.divergences import gap_divergence, outcome_divergence
-from evenhand.interventions.estimators import Clipped, Estimator, Mixture, inverse
-from evenhand.interventions.identification import checked_identified
-from evenhand.interventions.meaning import EXACT
+from evenhand.interventions.estimators import Clipped, Estimator, Mixture, gap_divergence, inverse, outcome_divergence
 from evenhand.interventions.model import CausalModel
-from evenhand.interventions.observations import coded_log
 from evenhand.interventions.posterior import Posterior, drawn_posterior
 from evenhand.interventions.program import AllocationProgram, Plan, Rows
-from evenhand.interventions.question import Question
-from evenhand.interventions.report import Recommendation, report
-from evenhand.interventions.saved_problem import problem_snapshot, restored_parts
+from evenhand.interventions.question import Question, problem_snapshot, restored_parts
+from evenhand.interventions.report import EXACT, Recommendation, report
 from evenhand.interventions.sensitivity import Sensitivity
 from evenhand.interventions.structure import (
     cell_base,
     cell_density,
     checked_candidates,
+    checked_identified,
     checked_scores,
     checked_structure,
     own_tables,
     through_v_alone,
 )
+from evenhand.interventions.trials import coded_log
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import by_label
 from evenhand.protocol import Label
@@ -297,6 +294,29 @@ class Problem(Question):
         if array.shape != (len(self.candidates),) or not np.isfinite(array).all() or (array < 0).any():
             raise ArgumentError(wanted("costs", f"{len(self.candidates)} finite numbers >= 0", costs))
         return array
+
+    def check_support(self, *, gaps: bool, pooled: bool) -> None:
+        """Refuse rules of whose gaps no planned trial can speak.
+
+        Trials of a candidate say nothing about one that gives values which it never gives; they are left out there, and
+        the allocation program counts them for nothing. A gap, though, may be out of reach of all trials: those of a
+        rule that gives different values for different S, where no other candidate gives both.
+
+        Raises
+        ------
+        ArgumentError
+            If there is one; it is named.
+        """
+        for a, b in self.pairs if any(self.ruled) and gaps else ():
+            reached = np.isfinite(self.gap_divergence[a, b]).any(1)
+            if pooled:
+                reached |= np.isfinite(self.gap_divergence[b, a]).any(1)
+            if not reached.all():
+                label = self.candidates[int(np.flatnonzero(~reached)[0])]
+                what = f"a candidate whose trials can show its gap between {a!r} and {b!r}, its own or another's"
+                mend = "add a candidate that gives every value now and then"
+                got = "values that depend on it with certainty"
+                raise ArgumentError(wanted(f"candidates[{label!r}]", what, got, mend))
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs."""

@@ -6,8 +6,15 @@ from itertools import permutations
 from typing import Any
 
 from evenhand.errors import ArgumentError, wanted_one_of
+from evenhand.interventions.cells import Cells
 from evenhand.interventions.model import CausalModel
-from evenhand.interventions.structure import Candidates, Structure
+from evenhand.interventions.structure import (
+    Candidates,
+    Structure,
+    checked_candidates,
+    checked_scores,
+    checked_structure,
+)
 from evenhand.kernels.arrays import Floats
 from evenhand.protocol import Label, find_label
 
@@ -49,3 +56,30 @@ class Question:
         if position is None:
             raise ArgumentError(wanted_one_of("candidate", self.candidates, label))
         return position
+
+
+def problem_snapshot(question: Question, exact: bool, cells: Cells) -> dict[str, Any]:
+    """Return everything that `restored_parts` needs."""
+    model, structure = question.model, question.structure
+    return {
+        "model": model.config(),
+        "nodes": [structure.intervene, list(structure.sensitive), structure.outcome],
+        "candidates": dict(zip(question.candidates, question.tables, strict=True)),
+        "kinds": [list(question.ruled), list(question.own)],
+        "notes": list(question.notes),
+        "values": (question.low + question.scale * question.scores).tolist(),
+        "exact": exact,
+        "prior": cells.prior,
+        "base": cells.cell_base,
+    }
+
+
+def restored_parts(snapshot: dict[str, Any]) -> tuple[tuple[Any, ...], bool, Floats, Floats]:
+    """Return the arguments of a `Question`, whether it is exact, the law of S, and what no candidate changes."""
+    model = CausalModel(**snapshot["model"])
+    structure = checked_structure(model, *snapshot["nodes"])
+    candidates = checked_candidates(model, structure.intervene, snapshot["candidates"], snapshot["kinds"])
+    values = dict(zip(model.states[structure.outcome], snapshot["values"], strict=True))
+    question = model, structure, candidates._replace(notes=tuple(snapshot["notes"]))
+    scores = checked_scores(model, structure.outcome, values)
+    return (*question, scores), snapshot["exact"], snapshot["prior"], snapshot["base"]

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import ArgumentError, wanted, wanted_one_of
-from evenhand.interventions.model import CausalModel
-from evenhand.interventions.tables import checked_table
+from evenhand.interventions.model import CausalModel, checked_table
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import by_label
 from evenhand.protocol import find_label, label_of, value_of

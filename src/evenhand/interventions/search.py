@@ -16,21 +16,16 @@ from evenhand.arguments import real, whole, yes_or_no
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, TableError, UnknownTicketError, wanted
 from evenhand.frames import frame_or_value
-from evenhand.interventions.allocation import Allocation, counts_of
 from evenhand.interventions.cells import Evidence
-from evenhand.interventions.ends import estimated_ends
 from evenhand.interventions.estimators import Estimates
-from evenhand.interventions.frames import checked_size, evidence_of, plan_frame
-from evenhand.interventions.judgement import highest, worst_gap
-from evenhand.interventions.meaning import of_more
-from evenhand.interventions.observations import checked_ticket
-from evenhand.interventions.phases import Phase, rounded
 from evenhand.interventions.problem import Problem
-from evenhand.interventions.report import Ends, Recommendation, Status, report
-from evenhand.interventions.support import checked_support
+from evenhand.interventions.program import Phase, rounded
+from evenhand.interventions.radius_rules import highest, worst_gap
+from evenhand.interventions.report import Ends, Recommendation, Status, of_more, report
+from evenhand.interventions.trials import Allocation, checked_size, checked_ticket, counts_of, evidence_of, plan_frame
+from evenhand.interventions.verdicts import estimated_ends
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.policy.conversation import Conversation, locked
-from evenhand.saving.saved import fill
 
 OUTCOME_LOW = "outcome below the best fair one"
 OUTCOME_NEAR = "outcome at most the slack above the one that is certified"
@@ -78,7 +73,7 @@ class Search(Conversation):
         usual = 1.0 / math.sqrt(self.budget) if papers else float(self._costs.mean())
         self._allowance = usual if mean_cost is None else mean_cost
         self._phases = self.phases()
-        checked_support(problem, gaps=self.constrained, pooled=self.pooled)
+        problem.check_support(gaps=self.constrained, pooled=self.pooled)
         if min(phase.size for phase in self._phases) < 1:
             mend = "raise it until each phase has a trial"
             raise ArgumentError(wanted("budget", f"trials for {len(self._phases)} phases", budget, mend))
@@ -392,10 +387,9 @@ class Search(Conversation):
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
         names = ("phase", "handed_out", "remaining", "certified", "over", "cost", "trials", "_owed")
-        config = self.config()
         return {
-            "config": {**config, "problem": self.problem.snapshot()},
-            "state": {name: getattr(self, name) for name in names},
+            "config": {**self.config(), "problem": self.problem.snapshot()},
+            "state": {name: vars(self)[name] for name in names},
             "tickets": self._saved_tickets(),
             "dropped": [[number, *why] for number, why in self.dropped.items()],
             "evidence": [list(evidence) for evidence in (self._all, self._recent, self._used)],
@@ -406,11 +400,7 @@ class Search(Conversation):
         """Return the search that `snapshot` was taken of."""
         config = snapshot["config"]
         search = cls(**{**config, "problem": Problem.restored(config["problem"])})
-        for name, value in snapshot["state"].items():
-            if isinstance(value, np.ndarray):
-                fill(getattr(search, name), value, name)
-            else:
-                setattr(search, name, value)
+        vars(search).update(snapshot["state"])
         search._resume(snapshot["tickets"])
         search.dropped = {number: (phase, why) for number, phase, why in snapshot["dropped"]}
         search._all, search._recent, search._used = (Evidence(*parts) for parts in snapshot["evidence"])

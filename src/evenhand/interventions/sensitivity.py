@@ -12,8 +12,7 @@ import numpy as np
 
 from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
-from evenhand.interventions.confounding import Terms, bounds, confounded_groups, confounded_values
-from evenhand.interventions.latent_laws import MOST_VALUES, Means
+from evenhand.interventions.confounding import MOST_VALUES, Means, Terms, bounds, confounded_groups, confounded_values
 from evenhand.interventions.question import Question
 from evenhand.interventions.report import report
 from evenhand.kernels.arrays import Bools, Floats

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import ArgumentError, wanted
-from evenhand.interventions.frames import drawn
 from evenhand.interventions.model import CausalModel
-from evenhand.interventions.observations import TICKET
 from evenhand.interventions.problem import Problem
+from evenhand.interventions.trials import TICKET, drawn
 from evenhand.registry import register
 from evenhand.rng import generator
 

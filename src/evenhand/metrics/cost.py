@@ -47,13 +47,18 @@ class Cost(NamedTuple):
 def cost_of(history: xr.Dataset, kept: str, free: str) -> Cost:
     """Return what the promise costs that the policy `kept` keeps and the policy `free` does not: of expected reward
     where the world knows it, and of the rewards that were drawn elsewhere."""
-    from scipy.stats import t
-
     last, runs = history.isel(round=-1), history.sizes["replication"]
     with_it, without = last.sel(policy=kept), last.sel(policy=free)
     apart = with_it.regret - without.regret if "regret" in last else without.reward - with_it.reward
-    cost, error = float(apart.mean()), float(apart.std(ddof=1)) / runs**0.5 if runs > 1 else math.nan
-    wide, rounds = float(t.ppf(0.975, runs - 1)) * error, int(last["round"])
+    cost, wide, rounds = float(apart.mean()), half_width(apart), int(last["round"])
     broken = None if without.violations.isnull().any() else int((without.violations > 0).sum())
     bounds = (cost - wide) / rounds, (cost + wide) / rounds
     return Cost(cost / rounds, *bounds, float(without.reward.mean()) / rounds, broken, runs)
+
+
+def half_width(each: xr.DataArray) -> float:
+    """Return half the width of the 95 % interval of a mean over replications, NaN for one replication."""
+    from scipy.stats import t
+
+    runs = each.size
+    return float(t.ppf(0.975, runs - 1) * each.std(ddof=1)) / runs**0.5 if runs > 1 else math.nan

@@ -1,19 +1,22 @@
-"""Where a picture is drawn: into the axes that are given, otherwise into the current ones of pyplot.
+"""Where a picture is drawn: into the axes that are given, otherwise into the current ones of pyplot; what it is drawn
+of, checked before anything is drawn; and names beside the ends of lines, which tell lines apart that a legend cannot.
 
 A figure that evenhand opens in pyplot holds one picture: the next picture opens a figure of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evenhand.errors import ArgumentError, wanted, wanted_one_of
+from evenhand.frames import as_pandas, is_frame
 from evenhand.plots.style import HEIGHT, WIDTH, style
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -93,3 +96,96 @@ def _opened(width: float = WIDTH, height: float = HEIGHT, columns: int = 1) -> A
     figure = plt.figure(figsize=(width, height), dpi=110, layout="constrained", FigureClass=Picture)
     with style():  # not around plt.figure, which sets up a notebook's display: leaving the style would undo that
         return figure.subplots(1, columns)
+
+
+DIMENSIONS = ("policy", "replication", "round")
+
+
+def check_history(history: Any, *variables: str) -> None:
+    """Refuse what is no history of `eh.simulate` with these variables.
+
+    Raises
+    ------
+    ArgumentError
+        If it is something else, lacks a variable, or a policy or replication was picked so that its dimension is gone.
+    """
+    import xarray as xr
+
+    if not isinstance(history, xr.Dataset):
+        raise ArgumentError(wanted("history", "what eh.simulate returns", history))
+    for name in DIMENSIONS:
+        if name not in history.dims:
+            mend = "pick with a list, such as history.sel(policy=['a']); the picture takes the mean over replications"
+            raise ArgumentError(wanted("history", f"the dimension {name!r}", list(history.dims), mend))
+    for name in variables:
+        if name not in history:
+            raise ArgumentError(wanted("history", f"a simulation that records {name!r}", list(history.data_vars)))
+
+
+def check_finding(name: str, given: Any, attribute: str, what: str) -> None:
+    """Refuse an object without what the picture shows; `what` says which call returns one.
+
+    Raises
+    ------
+    ArgumentError
+        If it lacks the attribute.
+    """
+    if not hasattr(given, attribute) or is_frame(given):
+        raise ArgumentError(wanted(name, what, given))
+
+
+def checked_table(name: str, frame: Any, columns: Sequence[str], what: str) -> pd.DataFrame:
+    """Return a table that has the columns of the picture.
+
+    Raises
+    ------
+    ArgumentError
+        If it is none, or lacks a column.
+    """
+    table = as_pandas(frame, name) if is_frame(frame) else None
+    if table is None or not set(columns) <= set(table.columns):
+        raise ArgumentError(wanted(name, what, frame if table is None else list(table.columns)))
+    return table
+
+
+GAP = 0.06
+"""Between two texts, in heights of the picture."""
+
+
+def name_ends(axes: Axes, texts: Mapping[Any, str], ends: Mapping[Any, float], colors: Mapping[Any, str]) -> None:
+    """Write each text to the right of the axes at the height where its line ends, none over another.
+
+    Set the scale and the limits of the axes first.
+    """
+    points = axes.transData.transform([(1.0, float(ends[name])) for name in texts])
+    heights = np.clip(axes.transAxes.inverted().transform(points)[:, 1], 0.0, 1.0)
+    places = dict(zip(texts, heights.tolist(), strict=True))
+    at = -1.0
+    for left, name in zip(range(len(places), 0, -1), sorted(places, key=lambda name: places[name]), strict=True):
+        at = max(at + GAP, min(places[name], 1.0 - GAP * (left - 1)))
+        axes.annotate(
+            texts[name],
+            (1.0, places[name]),
+            xytext=(1.04, at),
+            xycoords="axes fraction",
+            va="center",
+            fontsize=8.5,
+            color=colors[name],
+            arrowprops={
+                "arrowstyle": "-",
+                "relpos": (0.0, 0.5),
+                "shrinkA": 1,
+                "shrinkB": 1,
+                "color": colors[name],
+                "linewidth": 0.6,
+            },
+        )
+
+
+def short(value: float) -> str:
+    """Return a number as it is read in a picture.
+
+    >>> short(121345.6), short(0.013579), short(-2.5)
+    ('121,346', '0.0136', '-2.5')
+    """
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenhand.plots.axes import axes_of
-from evenhand.plots.inputs import check_finding
+from evenhand.plots.axes import axes_of, check_finding
 from evenhand.plots.style import DASHED, bars, finish, log_counts, looks, name_arms, style
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenhand.labels import label_texts
-from evenhand.plots.axes import axes_of
-from evenhand.plots.inputs import check_history, checked_table
+from evenhand.plots.axes import axes_of, check_history, checked_table
 from evenhand.plots.style import DASHED, SHADES, bars, curve, finish, looks, name_arms, plain, style
 
 if TYPE_CHECKING:

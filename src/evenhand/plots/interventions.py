@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.arguments import real
-from evenhand.plots.axes import axes_of, panels_of
-from evenhand.plots.inputs import check_finding
+from evenhand.plots.axes import axes_of, check_finding, panels_of
 from evenhand.plots.style import DASHED, SHADES, finish, looks, place_legend, style
 
 if TYPE_CHECKING:

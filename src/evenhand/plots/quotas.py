@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.plots.axes import axes_of, one_of
-from evenhand.plots.ends import short
-from evenhand.plots.inputs import check_finding, check_history
+from evenhand.plots.axes import axes_of, check_finding, check_history, one_of, short
 from evenhand.plots.style import (
     DASHED,
     HATCHES,

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.labels import label_texts
-from evenhand.plots.axes import axes_of, panels_of
-from evenhand.plots.inputs import checked_table
+from evenhand.plots.axes import axes_of, checked_table, panels_of
 from evenhand.plots.style import DASHED, HATCHES, curve, finish, looks, plain, style
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from evenhand.plots.axes import one_of, panels_of
-from evenhand.plots.ends import name_ends, short
+from evenhand.plots.axes import name_ends, one_of, panels_of, short
 from evenhand.plots.style import HEIGHT, WIDTH, curve, finish, looks, over_replications, style
 
 if TYPE_CHECKING:

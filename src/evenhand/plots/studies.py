@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evenhand.plots.axes import axes_of
-from evenhand.plots.ends import name_ends
+from evenhand.plots.axes import axes_of, name_ends
 from evenhand.plots.style import DASHED, finish, looks, plain, style
 
 if TYPE_CHECKING:

@@ -53,7 +53,9 @@ class Clause(NamedTuple):
             plays, rounds = self.rate
             often = {1: "once", 2: "twice"}.get(plays, f"{plays} times")
             return "in every round" if rounds == 1 else f"at least {often} in any {rounds:,} rounds"
-        slack = f" ({'behind' if self.kind == 'floor' else 'ahead'} by at most {self.slack})" if self.slack else ""
+        slack = (
+            f" ({'behind' if self.kind == 'floor' else 'ahead'} by less than {self.slack + 1})" if self.slack else ""
+        )
         return f"at {'least' if self.kind == 'floor' else 'most'} {self.rate} of the rounds{slack}"
 
     def missed(self, by: int) -> str:

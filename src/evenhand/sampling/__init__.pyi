@@ -1,10 +1,10 @@
-from .bounds import (
+from .schemes import (
     mann_kendall as mann_kendall,
     rademacher_deviation as rademacher_deviation,
     vc_deviation as vc_deviation,
 )
 from .certification import Certification as Certification
-from .epsilon_greedy import EpsilonGreedySampler as EpsilonGreedySampler, GreedySampler as GreedySampler
+from .schemes import EpsilonGreedySampler as EpsilonGreedySampler, GreedySampler as GreedySampler
 from .final import Collected as Collected
 from .labelling.collection import collect as collect, group_errors as group_errors
 from .labelling.label_queue import LabelQueue as LabelQueue
@@ -12,11 +12,11 @@ from .labelling.label_task import Task as Task
 from .measures import confidence_sequence as confidence_sequence, fairness_report as fairness_report
 from .models.estimators import EstimatorModel as EstimatorModel
 from .models.logistic import LogisticModel as LogisticModel
-from .optimistic import OptimisticSampler as OptimisticSampler
+from .schemes import OptimisticSampler as OptimisticSampler
 from .pools.pools import ArrayPool as ArrayPool, label_pairs as label_pairs
 from .pools.table_pool import TablePool as TablePool
 from .problem import Draw as Draw
 from .reweighting import Reweighted as Reweighted, minimax_reweighting as minimax_reweighting
 from .sampler import Sampler as Sampler
-from .uniform import ProportionalSampler as ProportionalSampler, UniformSampler as UniformSampler
+from .schemes import ProportionalSampler as ProportionalSampler, UniformSampler as UniformSampler
 from .worlds import SyntheticModel1 as SyntheticModel1, SyntheticModel2 as SyntheticModel2

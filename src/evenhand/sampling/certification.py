@@ -33,11 +33,10 @@ from evenhand.labels import in_columns
 from evenhand.policy.conversation import locked
 from evenhand.protocol import Label, arm_labels, find_label, places
 from evenhand.registry import name_of, register
-from evenhand.sampling.drawing import Drawing
 from evenhand.sampling.measures import confidence_sequence
 from evenhand.sampling.models.losses import BOUNDED
 from evenhand.sampling.pools.labels import checked_labels
-from evenhand.sampling.problem import MOST, Draw, Groups, checked_rows
+from evenhand.sampling.problem import MOST, Draw, Drawing, Groups, checked_rows
 from evenhand.sampling.worlds import SyntheticModel1
 from evenhand.saving.saved import fill
 

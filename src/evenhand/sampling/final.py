@@ -14,10 +14,9 @@ from evenhand.sampling.certification import Certification
 from evenhand.sampling.models.classifier import Classifier
 from evenhand.sampling.models.logistic import LogisticModel
 from evenhand.sampling.models.losses import BOUNDED, Loss
-from evenhand.sampling.models.models import raise_named
-from evenhand.sampling.models.trainer import Trainer
-from evenhand.sampling.pools.examples import Told
+from evenhand.sampling.models.trainer import Trainer, raise_named
 from evenhand.sampling.pools.pools import ArrayPool
+from evenhand.sampling.pools.rows import Told
 from evenhand.sampling.reweighting import minimax_reweighting
 
 STREAM = 2

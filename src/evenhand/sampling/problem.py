@@ -22,6 +22,7 @@ from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted
 from evenhand.frames import frame_or_value
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import by_label
+from evenhand.policy.conversation import Conversation
 from evenhand.protocol import Label, find_label
 
 Groups = int | Sequence[Label]
@@ -152,3 +153,32 @@ def checked_rows(X: Any, shape: tuple[int, ...] | None, count: int, *, keep: boo
 
 def _is_numeric(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "ui" or (dtype.kind == "f" and dtype.itemsize <= 8)
+
+
+class Drawing(Conversation):
+    """A conversation that hands out draws and remembers of each what it says."""
+
+    hands_out = Draw
+    feedback = "rows"
+    groups: tuple[Label, ...]
+
+    def _draw(self, round: int, index: int, count: int, why: str) -> Draw:
+        said = (round, self.groups[index], index, count)
+        draw = Draw(self._hand_out((said,)), *said, why)
+        draw.token = self._token
+        self._last = draw.group, why
+        return draw
+
+    def _said(self, ticket: Draw) -> tuple[Any, ...]:
+        return ticket[1:5]
+
+    def _kept(self, remembered: Any) -> tuple[int, int, int]:
+        ((round, _, index, count),) = remembered
+        return round, index, count
+
+    def _logged(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[int, int, int]:
+        return decided["round"], decided["index"], decided["count"]
+
+    def _remembered(self, *kept: Any) -> tuple[Any, ...]:
+        round, index, count = kept
+        return ((round, self.groups[index], index, count),)

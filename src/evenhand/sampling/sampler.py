@@ -26,14 +26,12 @@ from evenhand.policy.conversation import locked
 from evenhand.protocol import Label, arm_labels, find_label
 from evenhand.rng import Seed, child, draw_seed, stream
 from evenhand.sampling.certification import Certification
-from evenhand.sampling.drawing import Drawing
 from evenhand.sampling.final import Collected, final_classifier, named_columns
 from evenhand.sampling.measures import risk_table
 from evenhand.sampling.models.losses import Loss
-from evenhand.sampling.models.models import raise_named
-from evenhand.sampling.models.trainer import Trainer
+from evenhand.sampling.models.trainer import Trainer, raise_named
 from evenhand.sampling.pools.rows import Rows
-from evenhand.sampling.problem import MOST, Draw, Groups, per_group
+from evenhand.sampling.problem import MOST, Draw, Drawing, Groups, per_group
 from evenhand.saving.saved import fill
 
 Costs = Mapping[Label, float] | Sequence[float] | None
@@ -240,7 +238,7 @@ class Sampler(Drawing):
 
     def checked_labels(self, labels: list[Any]) -> list[Label]:
         """Return labels as the model keeps them, if all of them together fit its classes; see `checked_label`."""
-        return self._trainer.examples.classes.checked(labels, len(labels))
+        return self._trainer.examples.classes.checked(labels, len(labels), "label")
 
     @locked
     def relabel(self, part: str, row: int, label: Label) -> None:

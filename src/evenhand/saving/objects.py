@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from evenhand import registry
-from evenhand.errors import ArgumentError, StateFileError
+from evenhand.errors import ArgumentError, StateFileError, is_broken
 from evenhand.saving.buffers import can_hold
 
 PLAIN = (type(None), bool, int, float, str, bytes)
@@ -87,9 +87,9 @@ def rebuilt(data: Any, libraries: tuple[str, ...] = ()) -> Any:
     """
     try:
         return _Reader(libraries, data["nodes"]).read(data["root"])
-    except StateFileError:
-        raise
     except Exception as error:
+        if isinstance(error, StateFileError) or is_broken(error):
+            raise
         raise StateFileError(f"saved object: {type(error).__name__}: {error}") from error
 
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from evenhand import registry
-from evenhand.errors import ArgumentError, EvenhandError, StateFileError, wanted
+from evenhand.errors import ArgumentError, EvenhandError, StateFileError, is_broken, wanted
 from evenhand.saving.buffers import can_hold, pack, unpack
 
 FORMAT = 1
@@ -158,6 +158,8 @@ def from_bytes(data: bytes, source: str = "state") -> Any:
     except EvenhandError:
         raise
     except Exception as error:
+        if is_broken(error):
+            raise
         raise StateFileError(f"{source}: truncated, damaged or not a state file of evenhand ({error})") from error
 
 

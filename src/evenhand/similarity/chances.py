@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MOST_DIFFERENT = 2_000
 """The most people who differ: the program looks at each pair of them again and again, which takes minutes then."""
+ROUND = "round the features before pairs are judged, such as money to thousands, so that more people are alike"
 PLAIN = "No two people's chances differ by more than the smallest distance that the answers leave possible."
 SUPPOSES = {
     "certified": "This supposes that no answer is wrong, and that one weighing of the features lies behind them all.",
@@ -70,7 +71,7 @@ def fair_chances(metric: DistanceLearner, people: Floats, rewards: Floats, place
     alike, first, group, sizes = np.unique(people, axis=0, return_index=True, return_inverse=True, return_counts=True)
     group, k = group.ravel(), len(alike)
     if k > MOST_DIFFERENT:
-        raise ArgumentError(wanted("people", f"at most {MOST_DIFFERENT} who differ from one another", k))
+        raise ArgumentError(wanted("people", f"at most {MOST_DIFFERENT:,} who differ from one another", k, ROUND))
     low, high = _distances(metric, alike)
     means = np.bincount(group, rewards) / sizes
     worth = means - means.min() + (np.ptp(means) or 1.0)  # every place is taken, whatever the sign of rewards

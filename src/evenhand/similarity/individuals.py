@@ -16,7 +16,6 @@ from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import entry, kernel
 from evenhand.protocol import Decision
 from evenhand.rng import stream
-from evenhand.similarity.conversation import Lipschitz
 from evenhand.similarity.environment import (
     ADVERSARIAL,
     CANDIDATES,
@@ -29,8 +28,9 @@ from evenhand.similarity.environment import (
     play,
     show,
 )
+from evenhand.similarity.exact_learners import KnownDistance
 from evenhand.similarity.gradual import gradual
-from evenhand.similarity.known import KnownDistance
+from evenhand.similarity.lipschitz_ucb import LipschitzUCB
 from evenhand.similarity.metric import learn_kernel
 from evenhand.similarity.metric_state import TEACHING, pack_metric
 from evenhand.similarity.oracles import Auditor, MahalanobisOracle
@@ -209,7 +209,7 @@ class Individuals:
         world = copy.deepcopy(self)
         world.reset(world_seed)
         trace = np.zeros((len(checkpoints), len(SCORES)))
-        whole = isinstance(policy, Lipschitz) and policy.on_contradiction == "refuse" and not policy.metric.stepped
+        whole = isinstance(policy, LipschitzUCB) and policy.on_contradiction == "refuse" and not policy.metric.stepped
         whole = whole and policy.scale is None
         if compiled and whole and world.oracle is world.truth:
             world._play(policy, trace, checkpoints, stop)
@@ -217,14 +217,14 @@ class Individuals:
             world._step(policy, trace, checkpoints, stop)
         return {name: (("round",), trace[:, n]) for n, name in enumerate(SCORES)}
 
-    def _play(self, policy: Lipschitz, trace: Floats, checkpoints: Ints, stop: Callable[[int], None]) -> None:
+    def _play(self, policy: LipschitzUCB, trace: Floats, checkpoints: Ints, stop: Callable[[int], None]) -> None:
         policy.prepare(*self._environment.contexts.shape)
         decide, learn_verdicts = rule_kernels(learn_kernel(policy.metric.cut))
         function = entry(play, decide=decide, learn_verdicts=learn_verdicts)
         done, row, final = 0, 0, int(checkpoints[-1])
         while done < final:
             policy.metric.make_room(4 * self.individuals**2)
-            state = policy._params, policy._state, policy.metric.state, self._environment, self.truth.truth
+            state = policy.params, policy._state, policy.metric.state, self._environment, self.truth.truth
             done, row = function(*state, trace, checkpoints, done + 1, min(final, done + ROUNDS_A_CALL), row)
             stop(done)
         policy.metric.warn_if_grown(0)
@@ -236,13 +236,13 @@ class Individuals:
             (contexts,) = self.observe()
             decision = policy.ask(contexts)
             reward, violations = self.respond(decision)
-            if isinstance(policy, Lipschitz):
+            if isinstance(policy, LipschitzUCB):
                 totals[VERDICTS] += len(set(violations) | policy.undecided(decision))
             policy.tell(decision, reward, violations)
             if round == checkpoints[row]:
                 learner = getattr(policy, "metric", None)
                 totals[METRIC_UPDATES] = np.nan if learner is None else learner.state.tally[TEACHING]
-                totals[CERTIFICATE] = policy.certificate if isinstance(policy, Lipschitz) else np.nan
+                totals[CERTIFICATE] = policy.certificate if isinstance(policy, LipschitzUCB) else np.nan
                 trace[row] = totals
                 row += 1
             if round % 1000 == 0:

@@ -18,14 +18,22 @@ from evenhand.kernels.flatten import flat
 from evenhand.policy.conversation import Configured, locked
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.similarity import metric
-from evenhand.similarity.auditors import Suspect, checked_auditor, suspects
 from evenhand.similarity.contradictions import clashing, disputed
 from evenhand.similarity.gradual import DistanceKernels, distance_kernels
 from evenhand.similarity.metric import CONTRADICTED, EQUAL
-from evenhand.similarity.metric_state import MetricState, empty_state, grown, restored_state, saved_arrays
+from evenhand.similarity.metric_state import (
+    MetricState,
+    Structure,
+    checked_structure,
+    coordinates,
+    count,
+    empty_state,
+    grown,
+    restored_state,
+    saved_arrays,
+)
 from evenhand.similarity.reading import LARGEST_FEATURE
-from evenhand.similarity.structure import Structure, checked_structure, coordinates, count
-from evenhand.similarity.verdicts import Verdict, VerdictLog, growth, refusal
+from evenhand.similarity.verdicts import Suspect, Verdict, VerdictLog, checked_auditor, growth, refusal, suspects
 
 DOUBLINGS = 12
 """How often a radius that was not given may double before verdicts count as contradictory: a factor of 4096."""

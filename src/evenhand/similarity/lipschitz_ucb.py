@@ -10,18 +10,54 @@ Algorithms 1 (L_known) and 2 (L_full), Theorems 1, 3 and 4. `margin` is ours.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, Self
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from evenhand.arguments import one_of, real, whole, yes_or_no
+from evenhand.data.rows import in_step
+from evenhand.errors import ArgumentError, ContextError, VerdictError, wanted
+from evenhand.frames import frame_or_value
+from evenhand.kernels.arrays import Floats
+from evenhand.kernels.flatten import flat
+from evenhand.labels import in_columns, in_order
+from evenhand.parameters import untaught
+from evenhand.policy.conversation import Conversation, locked
+from evenhand.protocol import Decision
 from evenhand.registry import register
-from evenhand.similarity.conversation import Lipschitz
-from evenhand.similarity.ellipsoid import EllipsoidDistance
+from evenhand.rng import Seed, draw_seed, stream
+from evenhand.similarity.exact_learners import EllipsoidDistance
+from evenhand.similarity.gradual import RoundKernels, round_kernels
+from evenhand.similarity.learner import DistanceLearner
+from evenhand.similarity.metric import EQUAL
+from evenhand.similarity.moments import MomentDistance
 from evenhand.similarity.oracles import MahalanobisOracle
-from evenhand.similarity.worlds import LinearContexts
+from evenhand.similarity.program import Select, checked_select
+from evenhand.similarity.reading import (
+    MOST_INDIVIDUALS,
+    Pairs,
+    Ticket,
+    read_contexts,
+    read_rewards,
+    read_theta,
+    read_verdicts,
+)  # fmt: skip
+from evenhand.similarity.rule import ALL, EXPLICIT, FIRST, RuleParams, new_state, resized
+from evenhand.similarity.scale import Scale, checked_scale
+from evenhand.similarity.verdict_learning import ANNOUNCEMENT, go_over, learn_verdicts, yields
+from evenhand.similarity.verdicts import Suspect, checked_auditor
+
+DRAWN, NOBODY = "drawn from the round's fair distribution", "nobody: the fair distribution leaves probability unused"
+OnContradiction = Literal["robust", "refuse"]
+Silence = Literal["acceptable", "acceptable unless another is named", "nothing"]
+SILENCES = {"nothing": EXPLICIT, "acceptable": ALL, "acceptable unless another is named": FIRST}
 
 
 @register("similarity/lipschitz-ucb")
-class LipschitzUCB(Lipschitz):
+class LipschitzUCB(Conversation):
     """Choose with fair probabilities while learning rewards from experience and the metric from an auditor.
 
     Parameters
@@ -49,6 +85,10 @@ class LipschitzUCB(Lipschitz):
         learns how many are wrong. That is said once, in a warning; intervals are then measured, not certified.
     seed : of the draws.
 
+    Attributes
+    ----------
+    notes : plain data for the program that keeps the policy: it is saved and loaded, and never read here.
+
     Raises
     ------
     ArgumentError
@@ -66,8 +106,391 @@ class LipschitzUCB(Lipschitz):
     / delta)). With a shared learner the k^2 of the first two terms is not needed.
     """
 
+    apart = True
+    audited = True
+    known_rewards = False
+    """Whether the weights of the rewards must be given."""
+    work = "pairs"
+
+    def __init__(
+        self,
+        dimension: int | None = None,
+        *,
+        theta: ArrayLike | None = None,
+        precision: float = 0.02,
+        metric: DistanceLearner | None = None,
+        select: Select = "one",
+        margin: bool = True,
+        delta: float = 0.05,
+        ridge: float = 1.0,
+        noise_scale: float = 1.0,
+        individuals: int | None = None,
+        silence: Silence = "acceptable",
+        scale: Scale | None = None,
+        on_contradiction: OnContradiction = "refuse",
+        seed: Seed = None,
+    ) -> None:
+        super().__init__()
+        one = checked_select(select)
+        self.theta = None if theta is None and not self.known_rewards else read_theta(theta)
+        if self.theta is not None and dimension not in (None, self.theta.size):
+            what = f"{self.theta.size}, one for each weight in theta"
+            raise ArgumentError(wanted("dimension", what, dimension, "leave it out"))
+        self.dimension = whole("dimension", dimension, low=1) if self.theta is None else self.theta.size
+        self.select = select
+        self.margin, self.precision = yes_or_no("margin", margin), real("precision", precision, above=0, below=1)
+        self.delta, self.ridge = real("delta", delta, above=0, below=1), real("ridge", ridge, above=0)
+        self.noise_scale = real("noise_scale", noise_scale, above=0)
+        self.silence = one_of("silence", silence, SILENCES)
+        self.scale = checked_scale(scale, self.dimension)
+        self.on_contradiction = one_of("on_contradiction", on_contradiction, ("robust", "refuse"))
+        if individuals is not None:
+            individuals = whole("individuals", individuals, low=1, high=MOST_INDIVIDUALS)
+        if metric is not None and not isinstance(metric, DistanceLearner):
+            raise ArgumentError(wanted("metric", "a metric learner such as MomentDistance(), or None", metric))
+        self.seed = draw_seed(seed)
+        if metric is None:
+            learner: DistanceLearner = MomentDistance(precision=precision)
+        else:
+            mend = "pass metric.fresh(), or tell the verdicts to the policy's own `metric`"
+            learner = untaught("metric", metric, mend).fresh()
+        if not learner.shared and individuals is None:
+            what = "how many there are a round, where each pair has a learner"
+            raise ArgumentError(wanted("individuals", what, individuals))
+        self.individuals = individuals
+        k = 2 if individuals is None else individuals
+        learner.begin(self.dimension, k * (k - 1) // 2)
+        self.params = RuleParams(
+            one,
+            self.margin,
+            self.precision,
+            self.delta,
+            self.ridge,
+            self.noise_scale,
+            learner.shared,
+            SILENCES[silence],
+            np.zeros(0) if self.theta is None else self.theta,
+        )
+        self._state = new_state(self.dimension, k, self.ridge, stream(self.seed))
+        self.round = 0
+        self.notes: dict[str, Any] = {}
+        self._columns = None if self.scale is None else self.scale.features
+        """The columns of the contexts in their order, where these came as data frames."""
+        self.exact: DistanceLearner | None = None
+        """The learner that the policy began with, once it has gone over to a robust belief."""
+        self.adopt(learner)
+
+    # ------------------------------------------------------------------ the conversation
+
+    @locked
+    def ask(self, contexts: ArrayLike) -> Decision:
+        """Decide about the individuals of a round, contexts (k, d) with norms of at most 1 on the policy's scale.
+
+        The decision's `index` is the position of whoever was drawn, -1 for nobody; its `arm` is the same, or with
+        `select="many"` the tuple of all positions drawn.
+
+        Raises
+        ------
+        ContextError
+            If contexts have another shape, are not finite, or have a norm above 1 on the scale, or there are more
+            pairs than the metric learner takes in a round.
+        """
+        shown, columns = self._read(contexts)
+        k = len(shown)
+        self.prepare(k, self.dimension)
+        self.metric.make_room(2 * k * k)
+        state, metric = flat(self._state), self.metric.arrays
+        first = int(self.kernels.ask(shown, self.round + 1, self.params, state, metric))
+        self.round += 1
+        self._columns = columns
+        ticket = Ticket(shown, self._state.p.copy(), self._state.chosen.copy(), np.triu(self._state.undecided & 1))
+        for i, j, pair in self.pairs(k):
+            for _ in range(self._state.undecided[j, i]):
+                self.metric.log.record_fact(shown[i], shown[j], pair)
+        said = (self.round, *ticket.drawn(self.select))
+        number = self._hand_out((said, ticket))
+        why = (DRAWN, "drawn") if first >= 0 else (NOBODY, "other")
+        if caveat := self.metric.caveat():
+            why = f"{why[0]}; {caveat}", why[1]
+        decision = Decision(number, *said, ticket.probabilities.copy(), *why)
+        decision.token = self._token
+        self._last = decision.arm, why[0]
+        return decision
+
+    @locked
+    def tell(
+        self,
+        decision: Decision | int,
+        reward: float | Sequence[float] | None = None,
+        violations: Pairs | bool = (),
+        *,
+        acceptable: Pairs = (),
+        auditor: str | None = None,
+    ) -> None:
+        """Record the reward, and the pairs that the auditor calls treated too differently.
+
+        Parameters
+        ----------
+        decision : the ticket, or its id; late and out of order is fine.
+        reward : of whoever was drawn; with `select="many"` one number for each; None for nobody.
+        violations : pairs (i, j) of positions. The parameter `silence` of the policy says what it means that a pair is
+            not among them. True, "something was unfair", is answered with a VerdictError that asks which pair.
+        acceptable : pairs that the auditor looked at and found acceptable.
+        auditor : the name of who says so, where several people audit.
+
+        Raises
+        ------
+        RewardError
+            If there is not one finite number for each individual drawn.
+        VerdictError
+            If a pair does not exist, was treated equally, stands on both sides, or contradicts all metrics where
+            `on_contradiction` is "refuse". Nothing has changed.
+        UnknownTicketError, ClosedTicketError, ForeignTicketError
+            If the ticket was never handed out, was told or forgotten before, or is another policy's.
+        """
+        number, (_, ticket) = self._ticket(decision)
+        doublings = self.metric.doublings
+        rewards = read_rewards(reward, ticket)
+        said = read_verdicts(ticket, self._named(number, violations), acceptable)
+        before = self.exact
+        learn_verdicts(self, ticket, said, checked_auditor(auditor))
+        for i, value in zip(np.flatnonzero(ticket.chosen), rewards, strict=True):
+            self.kernels.learn_reward(ticket.contexts[i], value, flat(self._state))
+        del self._open[number]
+        if self.exact is not before:
+            warnings.warn(ANNOUNCEMENT, stacklevel=3)
+        else:
+            self.metric.warn_if_grown(doublings)
+
+    @locked
+    def verdict(self, x: ArrayLike, y: ArrayLike, gap: float, unfair: bool, *, auditor: str | None = None) -> int:
+        """Take a verdict outside any decision: that treating x and y differently by `gap` was unfair, or acceptable.
+
+        Returns the verdict's id, for `withdraw`. With `on_contradiction="robust"` a verdict that no metric agrees with
+        makes the policy go over to a belief that allows for wrong ones, and it says so once, in a warning.
+
+        Raises
+        ------
+        ArgumentError, VerdictError
+            As `verdict` of the metric learner does.
+        """
+        number, gone_over = self.judge(x, y, gap, unfair, auditor=auditor)
+        if gone_over:
+            warnings.warn(ANNOUNCEMENT, stacklevel=3)
+        return number
+
+    @locked
+    def judge(
+        self, x: ArrayLike, y: ArrayLike, gap: float, unfair: bool, *, auditor: str | None = None
+    ) -> tuple[int, bool]:
+        """Do what `verdict` does, and say beside the id whether the policy went over, instead of a warning."""
+        x, y = in_step(("x", x), ("y", y))
+        if self._columns is not None:
+            x, y = (in_order(person, [self._columns], name) for name, person in (("x", x), ("y", y)))
+        if self.scale is not None:
+            x, y = self.scale([np.asarray(x), np.asarray(y)])
+        try:
+            return self.metric.verdict(x, y, gap, unfair, auditor=auditor), False
+        except VerdictError:
+            if not yields(self) or (unfair and gap <= EQUAL) or np.array_equal(x, y):
+                raise
+        go_over(self)
+        return self.metric.verdict(x, y, gap, unfair, auditor=auditor), True
+
+    @locked
+    def withdraw(self, verdict: int) -> None:
+        """Take a verdict back: the policy believes what it would if the verdict had never been given.
+
+        Raises
+        ------
+        VerdictError
+            If there is no such verdict.
+        """
+        self.metric.withdraw(verdict)
+
+    @locked
+    def suspects(self) -> list[Suspect]:
+        """Return each verdict with the probability that it is wrong, the likeliest first; [] where all are trusted."""
+        return self.metric.suspects()
+
+    @locked
+    def forget(self, decision: Decision | int) -> None:
+        """Close a ticket about which nothing will ever be told."""
+        del self._open[self._ticket(decision)[0]]
+
+    @property
+    @locked
+    def certificate(self) -> float:
+        """The sum over all rounds of epsilon times the prices of all pairs.
+
+        In a round where every pair was allowed its distance minus epsilon, that round's part bounds, by duality,
+        what not knowing the metric cost: regret is at most the part plus what optimism added to the rewards of
+        whoever may be drawn, which is nothing where rewards are known.
+        """
+        return float(self._state.certificate[0])
+
+    @locked
+    def distances(self, contexts: ArrayLike) -> Floats:
+        """Return what the policy believes of the distances between individuals: (low, guess, high), each (k, k)."""
+        shown, _ = self._read(contexts)
+        table = np.zeros((3, len(shown), len(shown)))
+        for i, j, number in self.pairs(len(shown)):
+            table[:, i, j] = table[:, j, i] = self.metric.bounds(shown[i], shown[j], pair=number)
+        return table
+
+    @locked
+    def questions(self, decision: Decision | int) -> list[tuple[int, int]]:
+        """Return the pairs of an open decision that a verdict would teach about, the most informative first.
+
+        Either verdict leaves of a pair's interval the part on one side of the gap; pairs are sorted by how much both
+        surely take away. Pairs played 1 to 0 are among them, those treated equally are not.
+        """
+        ticket = self._ticket(decision)[1][1]
+        x, gaps, value = ticket.contexts, ticket.gaps, {}
+        for i, j, number in self.pairs(len(x)):
+            worth = self.metric.value_of_asking(x[i], x[j], min(float(gaps[i, j]), 1.0), pair=number)
+            if worth >= 0.0:
+                value[i, j] = worth
+        return sorted(value, key=lambda pair: -value[pair])
+
+    @locked
+    def undecided(self, decision: Decision | int) -> set[tuple[int, int]]:
+        """Return the pairs of an open decision whose distance was not yet known to the precision when it was
+        taken."""
+        ticket = self._ticket(decision)[1][1]
+        return {(int(i), int(j)) for i, j in np.argwhere(ticket.undecided)}
+
+    @locked
+    def prepare(self, k: int, dimension: int) -> None:
+        """Make ready for k individuals a round.
+
+        Raises
+        ------
+        ArgumentError
+            If the policy is for another number of individuals, or of features, or its metric for fewer pairs.
+        """
+        if dimension != self.dimension or self.individuals not in (None, k):
+            want = (
+                f"a world that shows {self.individuals or 'any number of'} individuals with {self.dimension} features"
+            )
+            raise ArgumentError(wanted("world", want, f"{k} with {dimension}"))
+        most, pairs = self.metric.most_pairs, k * (k - 1) // 2
+        if most is not None and pairs > most:
+            mend = "a verdict takes a random walk; show fewer, use MomentDistance(), or pass most_pairs=None and wait"
+            what = f"individuals with at most {most} pairs for {type(self.metric).__name__}"
+            raise ContextError(wanted("contexts", what, f"{k} with {pairs} pairs", mend))
+        if k != self._state.p.size:
+            self._state = resized(self._state, k)
+
+    def _facts(self) -> dict[str, Any]:
+        caveat = self.metric.caveat()
+        facts = {"metric": self.metric, "rounds": self.round, "verdicts of auditors": len(self.metric.verdicts)}
+        scale = {} if self.scale is None else {"scale": str(self.scale)}
+        return facts | scale | ({"caveat": caveat} if caveat else {})
+
+    # ------------------------------------------------------------------ copies and files
+
+    def fresh(self, *, arms: Any = None, seed: Seed = None) -> Self:
+        """Return a policy of the same configuration that remembers nothing; `arms` is there for simulations and
+        unused."""
+        return self._made_again(seed=self.seed if seed is None else seed)
+
+    @property
+    def taught(self) -> bool:
+        """Whether it has decided or learned anything since it was made."""
+        return super().taught or self.metric.taught
+
+    def config(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        return {**super().config(), "metric": (self.exact or self.metric).fresh()}
+
+    @locked
+    def snapshot(self) -> dict[str, Any]:
+        """Return everything that `restored` needs to continue exactly here."""
+        return {
+            "config": {**self.config(), "metric": None}, "metric": self.metric, "exact": self.exact,
+            "columns": self._columns, "round": self.round, "tickets": self._saved_tickets(),
+            "size": self._state.p.size, "mind": list(flat(self._state)), "notes": self.notes,
+        }  # fmt: skip
+
     @classmethod
-    def examples(cls) -> Iterator[tuple[LipschitzUCB, Any]]:
+    def restored(cls, snapshot: dict[str, Any]) -> Self:
+        """Return the policy that `snapshot` was taken of."""
+        learner, exact = snapshot["metric"], snapshot["exact"]
+        policy = cls(**{**snapshot["config"], "metric": (exact or learner).fresh()})
+        policy.adopt(learner)
+        policy.exact, policy.notes, policy._columns = exact, snapshot["notes"], snapshot["columns"]
+        policy.round = snapshot["round"]
+        policy._resume(snapshot["tickets"])
+        policy._state = new_state(policy.dimension, snapshot["size"], 1.0, stream(0))
+        for own, kept in zip(flat(policy._state), snapshot["mind"], strict=True):
+            own[...] = kept
+        return policy
+
+    # ------------------------------------------------------------------ inside
+
+    @property
+    def kernels(self) -> RoundKernels:
+        """What is called in a round, for the metric learner that it has."""
+        return round_kernels(self.metric.cut, self.metric.plain_work)
+
+    def adopt(self, learner: DistanceLearner) -> None:
+        """Make a metric learner this policy's own: they have one lock, as users may ask and teach it meanwhile."""
+        self.metric, learner.taken_at = learner, self.precision
+        self._lock = learner._lock
+
+    def _kept(self, remembered: Any) -> tuple[Any, ...]:
+        (round, _, _), ticket = remembered
+        return round, *ticket
+
+    def noted(self, number: int) -> dict[str, Any]:
+        """Return which pairs were undecided when an open decision was taken: a log must say it beside the decision."""
+        return {"undecided": np.argwhere(self._open[number][1].undecided).tolist()}
+
+    def _logged(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
+        contexts, self._columns = self._read(shown["contexts"])
+        k, drawn = len(contexts), decided["arm"] if self.select == "many" else [decided["index"]]
+        chosen, undecided = np.zeros(k, np.int64), np.zeros((k, k), np.int64)
+        chosen[[i for i in drawn if i >= 0]] = 1
+        for i, j in decided["undecided"]:
+            undecided[i, j] = 1
+        return decided["round"], contexts, np.array(decided["probabilities"], np.float64), chosen, undecided
+
+    def _remembered(self, *kept: Any) -> tuple[Any, ...]:
+        round, *arrays = kept
+        ticket = Ticket(*arrays)
+        return (round, *ticket.drawn(self.select)), ticket
+
+    def round_shown(self, contexts: ArrayLike) -> Any:
+        """Return what a round shows as the policy reads it, equal for two rounds that show the same."""
+        return self._read(contexts)[0].tolist()
+
+    def _read(self, contexts: Any) -> tuple[Floats, list[str] | None]:
+        """Return contexts (k, d), and the order of their columns: of data frames that of the first one."""
+        table, columns = in_columns(frame_or_value(contexts, "contexts"), self._columns, "contexts")
+        return read_contexts(table, self.dimension, self.individuals, self.scale), columns
+
+    def pairs(self, k: int) -> list[tuple[int, int, int]]:
+        """Return all pairs (i, j) of k individuals, each with the number of its learner."""
+        pairs = [(i, j) for i in range(k) for j in range(i + 1, k)]
+        return [(i, j, 0 if self.metric.shared else number) for number, (i, j) in enumerate(pairs)]
+
+    def _named(self, number: int, violations: Pairs | bool) -> Pairs:
+        if not isinstance(violations, (bool, np.bool_)):
+            return violations
+        if violations:
+            pairs = self.questions(number)
+            told = f"Candidates, most telling first: {pairs}" if pairs else "No pair of this round teaches anything new"
+            raise VerdictError(
+                "violations: that something was unfair teaches too little; which pair was it? "
+                f"{told}; nothing has changed"
+            )
+        return ()
+
+    @classmethod
+    def examples(cls) -> Iterator[tuple[Self, Any]]:
+        from evenhand.similarity.worlds import LinearContexts
+
         world = LinearContexts([0.5, 0.3], MahalanobisOracle([[0.4, 0.1]], seed=3), individuals=3)
         yield cls(2, seed=1), world
         yield cls(2, metric=EllipsoidDistance(shared=False), individuals=3, margin=False, seed=1), world
@@ -96,6 +519,8 @@ class KnownRewardLipschitz(LipschitzUCB):
     known_rewards = True
 
     @classmethod
-    def examples(cls) -> Iterator[tuple[KnownRewardLipschitz, Any]]:
+    def examples(cls) -> Iterator[tuple[Self, Any]]:
+        from evenhand.similarity.worlds import LinearContexts
+
         world = LinearContexts([0.5, -0.3], MahalanobisOracle([[0.4, 0.1]], seed=3), individuals=3, select="many")
         yield cls(theta=[0.5, -0.3], select="many", seed=1), world

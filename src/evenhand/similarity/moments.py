@@ -32,7 +32,7 @@ from evenhand.similarity.metric import (
     squeeze,
     width,
 )
-from evenhand.similarity.structure import Structure
+from evenhand.similarity.metric_state import Structure
 
 FAR = 8.0
 """A verdict that was this many standard deviations from being in doubt teaches nothing."""

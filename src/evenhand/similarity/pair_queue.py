@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,17 +12,61 @@ from numpy.typing import ArrayLike
 from evenhand.arguments import array, real, whole
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ExhaustedError, wanted
-from evenhand.frames import is_frame
+from evenhand.frames import as_pandas, is_frame
+from evenhand.kernels.arrays import Floats
 from evenhand.policy.conversation import Conversation, locked
 from evenhand.registry import register
 from evenhand.rng import Seed, child, draw_seed, generator
-from evenhand.similarity.auditors import checked_auditor
 from evenhand.similarity.chances import Chances, fair_chances
 from evenhand.similarity.lipschitz_ucb import LipschitzUCB
 from evenhand.similarity.moments import MomentDistance
-from evenhand.similarity.pair_task import PairTask, checked_people
 from evenhand.similarity.reading import LARGEST_FEATURE, LARGEST_REWARD
 from evenhand.similarity.scale import Scale, checked_scale
+from evenhand.similarity.verdicts import checked_auditor
+
+
+class _PairTask(NamedTuple):
+    id: int
+    round: int
+    item: str
+    gap: float
+    reason: str
+    people: dict[str, list[str]]
+    choices: tuple[str, ...]
+
+
+class PairTask(_PairTask):
+    """One question for an auditor: were these two people treated too differently?
+
+    Attributes
+    ----------
+    id : the ticket's number, unique within the queue, counted from 1.
+    round : how many questions were handed out before, and this one.
+    item : the two rows, "3-17".
+    gap : how much the probabilities of the two differ.
+    reason : why this pair, in words.
+    people : what is shown of the two, by feature.
+    choices : the answers, "unfair" and "acceptable".
+    token : which queue handed it out; no field of the tuple.
+    """
+
+    token: str | None = None
+
+
+def checked_people(people: Any, features: Floats) -> list[dict[str, str]]:
+    """Return what is shown of each person, as texts."""
+    if people is None:
+        return [{f"feature {a}": f"{value:g}" for a, value in enumerate(row)} for row in features]
+    people = as_pandas(people, "people").to_dict("records") if is_frame(people) else people
+    told = list(people) if isinstance(people, (list, tuple)) else []
+    if len(told) != len(features) or not all(isinstance(one, Mapping) and one for one in told):
+        raise ArgumentError(wanted("people", f"{len(features)} dicts of what is shown, one a person", people))
+    names = [str(name) for name in told[0]]
+    for row, one in enumerate(told):
+        if [str(name) for name in one] != names:
+            raise ArgumentError(wanted(f"people[{row}]", f"the names {', '.join(names)}", list(one)))
+    return [{str(name): str(value) for name, value in one.items()} for one in told]
+
 
 UNFAIR, ACCEPTABLE, WITHDRAW = "unfair", "acceptable", "withdraw"
 ROUNDS = 20

@@ -16,13 +16,12 @@ from evenhand.kernels.compose import routine
 from evenhand.policy.conversation import locked
 from evenhand.registry import register
 from evenhand.rng import Seed, generator
-from evenhand.similarity.auditors import Suspect, ranked
 from evenhand.similarity.learner import DistanceLearner, root
 from evenhand.similarity.line_walk import RATES, Answers, Metrics, log_weights, rate_density, start, walk, wrong_under
 from evenhand.similarity.metric import EQUAL, NOTHING, TAUGHT
+from evenhand.similarity.metric_state import Structure
 from evenhand.similarity.misfit import ALARM, Misfit, misfit
-from evenhand.similarity.structure import Structure
-from evenhand.similarity.verdicts import Verdict
+from evenhand.similarity.verdicts import Suspect, Verdict, ranked
 
 WALKS, STEPS, DRAWS = 2, 300, 500
 """Two walks of so many steps per coordinate; the first quarter is left out, and of the rest so many are kept."""

@@ -23,40 +23,21 @@ MEND = "repeat what the state was begun with, or begin another --state"
 
 
 def audit_pairs(
-    table: Annotated[Path, typer.Argument(help="The individuals, one per row: CSV, Parquet, Arrow or JSON lines.")],
-    features: Annotated[str, typer.Option(help="Columns that describe an individual, separated by commas.")],
-    reward: Annotated[str, typer.Option(help="The column with the reward of each individual.")],
-    individuals: Annotated[
-        int | None, typer.Option(help="How many people compete in a round, whose pairs are shown; 4, or as in --state.")
-    ] = None,
-    questions: Annotated[
-        int | None, typer.Option(help="Stop after so many questions; by default when nothing is left to ask.", min=1)
-    ] = None,
-    errors: Annotated[
-        float | None, typer.Option(help="The share of your answers that may be wrong; 0, or as in --state.")
-    ] = None,
-    state: Annotated[
-        Path | None, typer.Option(help=f"File that keeps every answer at once; {STATE} by default.")
-    ] = None,
-    read: Annotated[
-        Path | None,
-        typer.Option(
-            help="Answers to read: columns one, other (rows of TABLE, from 1) and answer, unfair or acceptable."
-        ),
-    ] = None,
-    gap: Annotated[
-        float | None, typer.Option(help="The difference of chances that the answers in --read are about: 0.2.")
-    ] = None,
-    auditor: Annotated[str | None, typer.Option(help="Your name, where several people audit one --state.")] = None,
-    store: Annotated[
-        str | None,
-        typer.Option(help="Create a study in this store, for people who audit in a browser, and ask nothing."),
-    ] = None,
-    study: Annotated[str, typer.Option(help="The name of that study.")] = "audit",
-    auditors: Annotated[
-        int | None, typer.Option(help="How many people answer each question; 1, or as in --state.", min=1)
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the rows and the draws; 0, or as in --state.")] = None,
+    table: Path,
+    *,
+    features: str,
+    reward: str,
+    individuals: int | None = None,
+    questions: Annotated[int | None, typer.Option(min=1)] = None,
+    errors: float | None = None,
+    state: Path | None = None,
+    read: Path | None = None,
+    gap: float | None = None,
+    auditor: str | None = None,
+    store: str | None = None,
+    study: str = "audit",
+    auditors: Annotated[int | None, typer.Option(min=1)] = None,
+    seed: int | None = None,
     json: JSON = False,
 ) -> None:
     """Show two people whose chances differ, and ask whether that is unfair; the pair that teaches most comes first.
@@ -64,6 +45,23 @@ def audit_pairs(
     "unsure" teaches nothing. Every answer is kept in --state, and the same command goes on there. An answer can be
     withdrawn, and is then as if it had never been given. One person at a time works on a --state; several audit at once
     in a study that --store creates. Then `evenhand choose` turns answers into chances.
+
+    Parameters
+    ----------
+    table : The individuals, one per row: CSV, Parquet, Arrow or JSON lines.
+    features : Columns that describe an individual, separated by commas.
+    reward : The column with the reward of each individual.
+    individuals : How many people compete in a round, whose pairs are shown; 4, or as in --state.
+    questions : Stop after so many questions; by default when nothing is left to ask.
+    errors : The share of your answers that may be wrong; 0, or as in --state.
+    state : File that keeps every answer at once; pairs.evenhand by default.
+    read : Answers to read: columns one, other (rows of TABLE, from 1) and answer, unfair or acceptable.
+    gap : The difference of chances that the answers in --read are about: 0.2.
+    auditor : Your name, where several people audit one --state.
+    store : Create a study in this store, for people who audit in a browser, and ask nothing.
+    study : The name of that study.
+    auditors : How many people answer each question; 1, or as in --state.
+    seed : Seed of the rows and the draws; 0, or as in --state.
     """
     import warnings
 
@@ -74,7 +72,7 @@ def audit_pairs(
     from evenhand.data.tables import numbers
     from evenhand.saving.state import save
     from evenhand.similarity import PairQueue
-    from evenhand.similarity.auditors import checked_auditor
+    from evenhand.similarity.verdicts import checked_auditor
     from evenhand.studies import Store, Study
 
     names, frame = names_of(features), read_table(table)
@@ -147,7 +145,7 @@ def _judged(queue: PairQueue, file: Path, gap: float, auditor: str | None) -> tu
     to be said of them."""
     from evenhand.cli.reading.tables import read_table
     from evenhand.data.tables import column
-    from evenhand.similarity.robust import ANNOUNCEMENT
+    from evenhand.similarity.verdict_learning import ANNOUNCEMENT
 
     frame, trusted = read_table(file, text=["answer"]), queue.policy.metric.error_rate == 0.0
     rows, words = range(1, len(queue.rewards) + 1), {"unfair": True, "acceptable": False}

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-import typer
+from typing import TYPE_CHECKING, Any, Literal
 
 from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.cli.output import answer
@@ -17,12 +15,19 @@ if TYPE_CHECKING:
 
 def add(
     store: STORE,
-    arm: Annotated[str, typer.Argument(help="The label of the arm: a new one, or that of a retired arm.")],
-    share: Annotated[str, typer.Option(help="Its promised share, such as 0.1 or 1/5.")] = "0",
+    arm: str,
+    *,
+    share: str = "0",
     study: STUDY = None,
     json: JSON = False,
 ) -> None:
-    """Put a new arm on offer, or a retired one again; the promises to all other arms go on."""
+    """Put a new arm on offer, or a retired one again; the promises to all other arms go on.
+
+    Parameters
+    ----------
+    arm : The label of the arm: a new one, or that of a retired arm.
+    share : Its promised share, such as 0.1 or 1/5.
+    """
     from evenhand.studies import Study
 
     with Study.open(store, study) as running:
@@ -34,11 +39,17 @@ def add(
 
 def retire(
     store: STORE,
-    arm: Annotated[str, typer.Argument(help="The label of the arm.")],
+    arm: str,
+    *,
     study: STUDY = None,
     json: JSON = False,
 ) -> None:
-    """Take an arm off offer; its open tickets may still be told."""
+    """Take an arm off offer; its open tickets may still be told.
+
+    Parameters
+    ----------
+    arm : The label of the arm.
+    """
     from evenhand.studies import Study
 
     with Study.open(store, study) as running:
@@ -49,17 +60,19 @@ def retire(
 
 def change(
     store: STORE,
-    shares: Annotated[
-        str, typer.Option(help="The share of each arm on offer: a=0.2,b=1/3, or a CSV or JSON file.")
-    ] = "",
-    promise: Annotated[
-        Path | None,
-        typer.Option(help="A file as for `evenhand new --promise`: another promise, which says everything."),
-    ] = None,
+    *,
+    shares: str = "",
+    promise: Path | None = None,
     study: STUDY = None,
     json: JSON = False,
 ) -> None:
-    """Promise other shares, or all else, from now on: rounds and decisions are counted from this change."""
+    """Promise other shares, or all else, from now on: rounds and decisions are counted from this change.
+
+    Parameters
+    ----------
+    shares : The share of each arm on offer: a=0.2,b=1/3, or a CSV or JSON file.
+    promise : A file as for `evenhand new --promise`: another promise, which says everything.
+    """
     from evenhand.cli.reading.inputs import named_shares
     from evenhand.cli.reading.promises import promise_in
     from evenhand.promises.versions import rows_of

@@ -20,38 +20,33 @@ NAMED = 12
 
 def ask(
     store: STORE,
+    *,
     study: STUDY = None,
-    contexts: Annotated[
-        str,
-        typer.Option(
-            help='The contexts, one row per arm: [[1.0, 0.2], ...] or [{"age": 30}, ...], a JSON or CSV file, or -.'
-        ),
-    ] = "",
-    available: Annotated[
-        str, typer.Option(help='The arms on offer in this round, where not all are: a,b, or JSON such as ["a,b", 17].')
-    ] = "",
-    groups: Annotated[
-        str,
-        typer.Option(
-            help="The groups of the arms in this round, where they differ: a=men,b=women, a JSON file, object or list."
-        ),
-    ] = "",
-    segment: Annotated[str | None, typer.Option(help="The segment of this round, such as mobile.")] = None,
-    annotator: Annotated[str | None, typer.Option(help="Who labels, so that nobody gets an item twice.")] = None,
-    count: Annotated[int, typer.Option(help="How many decisions to take in one transaction.", min=1)] = 1,
-    key: Annotated[
-        str | None, typer.Option(help="Your own name for this request; the same key returns the same decisions again.")
-    ] = None,
-    sticky: Annotated[
-        bool, typer.Option("--sticky", help="Return the first decision of --key, whatever else is given now.")
-    ] = False,
-    subject: Annotated[
-        str | None,
-        typer.Option(help="Whom the contexts are about: they are encrypted, and `evenhand erase` can erase them."),
-    ] = None,
-    json: JSON = False,  # each decision is a line of JSON anyway
+    contexts: str = "",
+    available: str = "",
+    groups: str = "",
+    segment: str | None = None,
+    annotator: str | None = None,
+    count: Annotated[int, typer.Option(min=1)] = 1,
+    key: str | None = None,
+    sticky: bool = False,
+    subject: str | None = None,
+    json: JSON = False,
 ) -> None:
-    """Take a decision. It is saved with its reason before it is printed as one line of JSON."""
+    """Take a decision. It is saved with its reason before it is printed as one line of JSON.
+
+    Parameters
+    ----------
+    contexts : The contexts, one row per arm: [[1.0, 0.2], ...] or [{"age": 30}, ...], a JSON or CSV file, or -.
+    available : The arms on offer in this round, where not all are: a,b, or JSON such as ["a,b", 17].
+    groups : The groups of the arms in this round, where they differ: a=men,b=women, a JSON file, object or list.
+    segment : The segment of this round, such as mobile.
+    annotator : Who labels, so that nobody gets an item twice.
+    count : How many decisions to take in one transaction.
+    key : Your own name for this request; the same key returns the same decisions again.
+    sticky : Return the first decision of --key, whatever else is given now.
+    subject : Whom the contexts are about: they are encrypted, and `evenhand erase` can erase them.
+    """
     from evenhand.cli.reading.labels import labels_in
     from evenhand.cli.reading.observations import contexts_of, groups_of
     from evenhand.cli.studies.changes import labels_of
@@ -85,29 +80,35 @@ def ask(
 
 def tell(
     store: STORE,
-    ticket: Annotated[str, typer.Argument(help="The decision's number or its signed ticket.")] = "",
-    reward: Annotated[
-        str, typer.Argument(help="The reward; 1,0 or a=1,b=0 for several, null for none. Or an item's label.")
-    ] = "",
+    ticket: str = "",
+    reward: str = "",
+    *,
     study: STUDY = None,
-    file: Annotated[
-        str, typer.Option(help="Many rewards at once: CSV or Parquet with the columns ticket, reward; or -.")
-    ] = "",
-    violations: Annotated[
-        str,
-        typer.Option(help="Pairs that an auditor finds treated unfairly: 0-1,2-3; true to be told which to look at."),
-    ] = "",
-    acceptable: Annotated[str, typer.Option(help="Pairs that an auditor finds treated fairly.")] = "",
-    rows: Annotated[str, typer.Option(help="For a draw: its labelled rows, CSV or Parquet.")] = "",
-    label: Annotated[str, typer.Option(help="The column of labels in --rows; all others are features.")] = "label",
-    samples: Annotated[
-        str, typer.Option(help="For an allocation: CSV of its trials; logged trials need no ticket.")
-    ] = "",
-    annotator: Annotated[str, typer.Option(help="For an item's label: who labels it.")] = "",
-    auditor: Annotated[str, typer.Option(help="Who says which pairs are fair, where several people audit.")] = "",
+    file: str = "",
+    violations: str = "",
+    acceptable: str = "",
+    rows: str = "",
+    label: str = "label",
+    samples: str = "",
+    annotator: str = "",
+    auditor: str = "",
     json: JSON = False,
 ) -> None:
-    """Record a decision's reward. It is saved before "told" is printed, and counts once even if it is told again."""
+    """Record a decision's reward. It is saved before "told" is printed, and counts once even if it is told again.
+
+    Parameters
+    ----------
+    ticket : The decision's number or its signed ticket.
+    reward : The reward; 1,0 or a=1,b=0 for several, null for none. Or an item's label.
+    file : Many rewards at once: CSV or Parquet with the columns ticket, reward; or -.
+    violations : Pairs that an auditor finds treated unfairly: 0-1,2-3; true to be told which to look at.
+    acceptable : Pairs that an auditor finds treated fairly.
+    rows : For a draw: its labelled rows, CSV or Parquet.
+    label : The column of labels in --rows; all others are features.
+    samples : For an allocation: CSV of its trials; logged trials need no ticket.
+    annotator : For an item's label: who labels it.
+    auditor : Who says which pairs are fair, where several people audit.
+    """
     from evenhand.cli.reading import observations
     from evenhand.cli.reading.tables import read_texts
     from evenhand.policy.traits import traits_of
@@ -140,11 +141,17 @@ def tell(
 
 def forget(
     store: STORE,
-    ticket: Annotated[str, typer.Argument(help="The decision's number or its signed ticket.")],
+    ticket: str,
+    *,
     study: STUDY = None,
     json: JSON = False,
 ) -> None:
-    """Close a ticket whose reward will never be known; the decision still counts as taken."""
+    """Close a ticket whose reward will never be known; the decision still counts as taken.
+
+    Parameters
+    ----------
+    ticket : The decision's number or its signed ticket.
+    """
     from evenhand.cli.reading.observations import ticket_of
     from evenhand.studies import Operation, Study
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.cli.output import answer
@@ -17,14 +14,19 @@ FORMS = ("log", "bandit")
 
 def export(
     store: STORE,
-    out: Annotated[str, typer.Option(help="The file: .csv, .csv.gz or .parquet; - for CSV on standard output.")],
-    form: Annotated[
-        str, typer.Option(help="log: one row per decision; bandit: logged bandit feedback with propensities.")
-    ] = "log",
+    *,
+    out: str,
+    form: str = "log",
     study: STUDY = None,
     json: JSON = False,
 ) -> None:
-    """Write the decisions to a file, one per row."""
+    """Write the decisions to a file, one per row.
+
+    Parameters
+    ----------
+    out : The file: .csv, .csv.gz or .parquet; - for CSV on standard output.
+    form : log: one row per decision; bandit: logged bandit feedback with propensities.
+    """
     from evenhand.data.csv_files import write_csv
     from evenhand.extras import optional
     from evenhand.studies import Study

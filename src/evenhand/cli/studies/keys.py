@@ -16,23 +16,28 @@ ACTIONS = ("list", "add", "revoke")
 
 def keys(
     store: STORE,
-    action: Annotated[str, typer.Argument(help="list, add or revoke.")] = "list",
-    key: Annotated[str, typer.Argument(help="The id of the key to revoke, as shown by list.")] = "",
-    role: Annotated[
-        str,
-        typer.Option(help="The role of a new key: decide, report, read, or both (decide and report)."),
-    ] = "",
-    note: Annotated[str, typer.Option(help="The owner or the purpose of a new key.")] = "",
-    expires: Annotated[
-        str | None, typer.Option(help="The last day of a new key, such as 2030-12-31 (UTC), or a time with its zone.")
-    ] = None,
-    lifetime: Annotated[str | None, typer.Option("--for", help="How long a new key works, such as 90d or 12h.")] = None,
-    study: Annotated[
-        list[str] | None, typer.Option(help="A study that a new key is limited to; give it again for several.")
-    ] = None,
+    action: str = "list",
+    key: str = "",
+    *,
+    role: str = "",
+    note: str = "",
+    expires: str | None = None,
+    lifetime: Annotated[str | None, typer.Option("--for")] = None,
+    study: list[str] | None = None,
     json: JSON = False,
 ) -> None:
-    """Add, list and revoke the keys of the service. A key is shown only once; the store keeps its digest."""
+    """Add, list and revoke the keys of the service. A key is shown only once; the store keeps its digest.
+
+    Parameters
+    ----------
+    action : list, add or revoke.
+    key : The id of the key to revoke, as shown by list.
+    role : The role of a new key: decide, report, read, or both (decide and report).
+    note : The owner or the purpose of a new key.
+    expires : The last day of a new key, such as 2030-12-31 (UTC), or a time with its zone.
+    lifetime : How long a new key works, such as 90d or 12h.
+    study : A study that a new key is limited to; give it again for several.
+    """
     from evenhand.studies import Store
     from evenhand.studies.keys import ALLOWED, add_key, list_keys, revoke_key
 

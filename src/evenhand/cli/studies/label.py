@@ -20,42 +20,49 @@ MEND = "repeat what the state was begun with, or begin another --state"
 
 
 def label(
-    table: Annotated[Path, typer.Argument(help="The items, one per row: CSV, Parquet, Arrow or JSON lines.")],
-    id: Annotated[str, typer.Option("--id", help="The column of ids, each once.")],
-    group: Annotated[str, typer.Option(help="The column of groups, or several: sex,race.")],
-    features: Annotated[str, typer.Option(help="The columns that the model learns from: age,hours.")],
-    labels: Annotated[str, typer.Option(help="All labels: cat,dog.")],
-    show: Annotated[str, typer.Option(help="The columns that people see; by default the id and the features.")] = "",
-    state: Annotated[Path, typer.Option(help="File that keeps the queue.")] = Path("labels.evenhand"),
-    annotator: Annotated[
-        str | None,
-        typer.Option(help="Who gets --tasks, or labelled --read: ann. With ann,bob each gets items of their own."),
-    ] = None,
-    annotator_of: Annotated[
-        str | None, typer.Option(help="With --read: who the users of the labelling tool are: 1=ann,2=bob.")
-    ] = None,
-    annotators: Annotated[
-        int | None, typer.Option(help="How many people label each item; 1, or as in --state.")
-    ] = None,
-    choice: Annotated[
-        str | None,
-        typer.Option(help="Which items train: uncertainty or uniform; uncertainty, or as in --state."),
-    ] = None,
-    items: Annotated[int, typer.Option(help="How many items to write, for each name.", min=1)] = 20,
-    tasks: Annotated[Path | None, typer.Option(help="Write the next items to this .csv, .jsonl or .json file.")] = None,
-    read: Annotated[
-        Path | None,
-        typer.Option(help="Read labels from this table, or from a .jsonl or .json file of a labelling tool."),
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write all labels so far to this CSV file.")] = None,
+    table: Path,
+    *,
+    id: str,
+    group: str,
+    features: str,
+    labels: str,
+    show: str = "",
+    state: Path = Path("labels.evenhand"),
+    annotator: str | None = None,
+    annotator_of: str | None = None,
+    annotators: int | None = None,
+    choice: str | None = None,
+    items: Annotated[int, typer.Option(min=1)] = 20,
+    tasks: Path | None = None,
+    read: Path | None = None,
+    out: Path | None = None,
     empty: EMPTY = "refuse",
-    seed: Annotated[int | None, typer.Option(help="The seed; by default drawn, or as in --state.")] = None,
+    seed: int | None = None,
     json: JSON = False,
 ) -> None:
     """Write items of a pool for a labelling tool, and read its labels; the worst-off group comes first.
 
     Begin and go on with the same command: the queue is kept in --state. To label in a browser, serve the queue as a
     study.
+
+    Parameters
+    ----------
+    table : The items, one per row: CSV, Parquet, Arrow or JSON lines.
+    id : The column of ids, each once.
+    group : The column of groups, or several: sex,race.
+    features : The columns that the model learns from: age,hours.
+    labels : All labels: cat,dog.
+    show : The columns that people see; by default the id and the features.
+    state : File that keeps the queue.
+    annotator : Who gets --tasks, or labelled --read: ann. With ann,bob each gets items of their own.
+    annotator_of : With --read: who the users of the labelling tool are: 1=ann,2=bob.
+    annotators : How many people label each item; 1, or as in --state.
+    choice : Which items train: uncertainty or uniform; uncertainty, or as in --state.
+    items : How many items to write, for each name.
+    tasks : Write the next items to this .csv, .jsonl or .json file.
+    read : Read labels from this table, or from a .jsonl or .json file of a labelling tool.
+    out : Write all labels so far to this CSV file.
+    seed : The seed; by default drawn, or as in --state.
     """
     import pandas as pd
 
@@ -102,7 +109,7 @@ def label(
             encoding = GIVEN.get().encoding
             done = queue.read_labels(given, annotator=users or annotator, name=name, encoding=encoding)
         save(queue, state)
-        words = f"{done['told']} labels read, {done['rejected']} items rejected, {done['left']} left open"
+        words = f"{done['told']} labels read, {done['rejected']} items rejected, {done['left']} rows without a label"
         words += f", {done['repeated']} told before" if "repeated" in done else ""
     if out is not None:
         parts = {"training": queue.training, "validation": queue.validation}
@@ -129,7 +136,7 @@ def _queue(
     from evenhand.data.groupings import Grouping, groups_in
     from evenhand.data.tables import column
     from evenhand.sampling import EstimatorModel, LabelQueue, OptimisticSampler
-    from evenhand.sampling.pools.table_features import TableFeatures
+    from evenhand.sampling.pools.table_pool import TableFeatures
 
     ids, groups = [str(one) for one in column(frame, id)], [str(one) for one in groups_in(frame, group)]
     named, sizes = np.unique(groups, return_counts=True)

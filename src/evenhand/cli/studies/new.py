@@ -26,42 +26,46 @@ BLIND = (
 
 
 def new(
-    store: Annotated[
-        str, typer.Argument(help="A file such as ads.evenhand, or a URL such as postgresql://me@host/db.")
-    ],
-    policy: Annotated[str, typer.Option("--policy", "-p", help="fair-ucb, fair-learn+thompson, ...")] = "",
-    shares: Annotated[
-        str, typer.Option(help="Promised share of each arm: a=0.2,b=1/3, or 0.2 with --arms, or a CSV or JSON file.")
-    ] = "",
-    arms: Annotated[str, typer.Option(help='Labels a,b,c, or the number of arms, or JSON such as ["a,b", 17].')] = "",
-    arms_from: Annotated[Path | None, typer.Option(help="A log whose arms are on offer, those in --arm.")] = None,
-    arm: Annotated[str, typer.Option(help="The column of --arms-from with the arm of each decision.")] = "arm",
-    tolerance: Annotated[float | None, typer.Option(help="By how many plays an arm may be behind its share.")] = None,
-    learner: Annotated[str, typer.Option(help="The learner under a quota rule; by default UCB1.")] = "",
-    groups: Annotated[str, typer.Option(help="Group of each arm: a=men,b=women, or a JSON file or object.")] = "",
-    sensitive: Annotated[str, typer.Option(help="The group that two-group-top-interval lifts.")] = "",
-    seed: Annotated[int | None, typer.Option(help="The seed; by default drawn at random.")] = None,
-    name: Annotated[str | None, typer.Option(help="The study's name; by default the file's name.")] = None,
-    expire_after: Annotated[
-        str | None, typer.Option(help="How long a ticket may stay open: 90s, 12h, 7d; by default for ever.")
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Another argument of the policy, horizon=1000; may be repeated."),
-    ] = None,
-    spec: Annotated[
-        Path | None,
-        typer.Option(help='JSON file with the policy, {"policy": "quotas/fair-ucb", ...}; options override it.'),
-    ] = None,
-    promises: Annotated[
-        Path | None,
-        typer.Option(
-            "--promise", "--promises", help="TOML or JSON file: a table promise; beside it learner, arms, lottery."
-        ),
-    ] = None,
+    store: str,
+    *,
+    policy: Annotated[str, typer.Option("--policy", "-p")] = "",
+    shares: str = "",
+    arms: str = "",
+    arms_from: Path | None = None,
+    arm: str = "arm",
+    tolerance: float | None = None,
+    learner: str = "",
+    groups: str = "",
+    sensitive: str = "",
+    seed: int | None = None,
+    name: str | None = None,
+    expire_after: str | None = None,
+    settings: Annotated[list[str] | None, typer.Option("--set")] = None,
+    spec: Path | None = None,
+    promises: Annotated[Path | None, typer.Option("--promise", "--promises")] = None,
     json: JSON = False,
 ) -> None:
-    """Create a study: a policy in a store, where every decision and reward is saved."""
+    """Create a study: a policy in a store, where every decision and reward is saved.
+
+    Parameters
+    ----------
+    store : A file such as ads.evenhand, or a URL such as postgresql://me@host/db.
+    policy : fair-ucb, fair-learn+thompson, ...
+    shares : Promised share of each arm: a=0.2,b=1/3, or 0.2 with --arms, or a CSV or JSON file.
+    arms : Labels a,b,c, or the number of arms, or JSON such as ["a,b", 17].
+    arms_from : A log whose arms are on offer, those in --arm.
+    arm : The column of --arms-from with the arm of each decision.
+    tolerance : By how many plays an arm may be behind its share.
+    learner : The learner under a quota rule; by default UCB1.
+    groups : Group of each arm: a=men,b=women, or a JSON file or object.
+    sensitive : The group that two-group-top-interval lifts.
+    seed : The seed; by default drawn at random.
+    name : The study's name; by default the file's name.
+    expire_after : How long a ticket may stay open: 90s, 12h, 7d; by default for ever.
+    settings : Another argument of the policy, horizon=1000; may be repeated.
+    spec : JSON file with the policy, {"policy": "quotas/fair-ucb", ...}; options override it.
+    promises : TOML or JSON file: a table promise; beside it learner, arms, lottery.
+    """
     from evenhand.cli.reading.policies import describe, lifted, put
     from evenhand.cli.reading.promises import described_promises
     from evenhand.policy.traits import traits_of

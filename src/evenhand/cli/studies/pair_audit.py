@@ -11,10 +11,11 @@ import typer
 from evenhand import save
 from evenhand.cli.output import say, table
 from evenhand.errors import ArgumentError, ExhaustedError
+from evenhand.similarity.chances import MOST_DIFFERENT, ROUND
 
 if TYPE_CHECKING:
     from evenhand.similarity import PairQueue
-    from evenhand.similarity.pair_task import PairTask
+    from evenhand.similarity.pair_queue import PairTask
 
 CHOICES = "[u]nfair, [a]cceptable, unsure [Enter], [w]ithdraw, [l]ist, [q]uit"
 HELP = (
@@ -58,6 +59,8 @@ class Audit:
         about = ANSWERS_A_NUMBER * d * (d + 1) // 2
         say(TASK)
         say(f"It takes about {about} answers. {self._state} has {kept}; each new one is kept there at once.")
+        if (different := len(set(map(tuple, self._queue.features)))) > MOST_DIFFERENT:
+            say(f"{different:,} of these people differ, and chances are for {MOST_DIFFERENT:,} at most: {ROUND}.")
         save(self._queue, self._state)
         asked, interrupted = 0, False
         while most is None or asked < most:

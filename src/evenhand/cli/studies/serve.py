@@ -14,39 +14,35 @@ DEFAULTS: dict[str, Any] = {"host": "127.0.0.1", "port": 8000, "workers": 1, "op
 
 def serve(
     context: typer.Context,
-    store: Annotated[str | None, typer.Option(help="A file such as ads.evenhand, or a URL.")] = None,
-    settings: Annotated[
-        str | None,
-        typer.Option(help="A TOML file with these options, such as port = 8000; EVENHAND_PORT=8000 comes before it."),
-    ] = None,
-    host: Annotated[
-        str | None,
-        typer.Option(help="The address to listen on; 0.0.0.0 for every interface.", show_default="127.0.0.1"),
-    ] = None,
-    port: Annotated[
-        int | None, typer.Option(help="The port; 0 for any free one.", min=0, max=65535, show_default="8000")
-    ] = None,
-    workers: Annotated[int | None, typer.Option(help="The number of processes.", min=1, show_default="1")] = None,
-    open_metrics: Annotated[
-        bool | None, typer.Option("--open-metrics", help="Let /metrics be read without a key.", show_default="no")
-    ] = None,
-    max_body: Annotated[
-        int | None, typer.Option(help="The largest request, in bytes.", min=1, show_default="8388608")
-    ] = None,
-    log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.", show_default="info")] = None,
-    password_file: Annotated[
-        str | None, typer.Option(help="A file whose first line is the password for the store's server.")
-    ] = None,
-    print_keys: Annotated[
-        bool | None,
-        typer.Option(help="Print the page's address with a key, and keys at the first start.", show_default="yes"),
-    ] = None,
-    create: Annotated[
-        bool | None,
-        typer.Option("--create", help="Create the store if it does not exist.", show_default="no"),
-    ] = None,
+    *,
+    store: str | None = None,
+    settings: str | None = None,
+    host: Annotated[str | None, typer.Option(show_default="127.0.0.1")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65535, show_default="8000")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, show_default="1")] = None,
+    open_metrics: Annotated[bool | None, typer.Option("--open-metrics", show_default="no")] = None,
+    max_body: Annotated[int | None, typer.Option(min=1, show_default="8388608")] = None,
+    log_level: Annotated[str | None, typer.Option(show_default="info")] = None,
+    password_file: str | None = None,
+    print_keys: Annotated[bool | None, typer.Option(show_default="yes")] = None,
+    create: Annotated[bool | None, typer.Option("--create", show_default="no")] = None,
 ) -> None:
-    """Serve a store over HTTP, with a page to watch it, until it is stopped."""
+    """Serve a store over HTTP, with a page to watch it, until it is stopped.
+
+    Parameters
+    ----------
+    store : A file such as ads.evenhand, or a URL.
+    settings : A TOML file with these options, such as port = 8000; EVENHAND_PORT=8000 comes before it.
+    host : The address to listen on; 0.0.0.0 for every interface.
+    port : The port; 0 for any free one.
+    workers : The number of processes.
+    open_metrics : Let /metrics be read without a key.
+    max_body : The largest request, in bytes.
+    log_level : debug, info, warning or error.
+    password_file : A file whose first line is the password for the store's server.
+    print_keys : Print the page's address with a key, and keys at the first start.
+    create : Create the store if it does not exist.
+    """
     from evenhand.service.run import serve as run
     from evenhand.service.settings import read_settings
 

@@ -43,13 +43,21 @@ COLUMNS = {"label": "arm", "owed": "behind", "decisions": "plays"}
 
 def show(
     store: STORE,
+    *,
     study: STUDY = None,
-    decision: Annotated[str, typer.Option(help="Show one decision instead: its number or its signed ticket.")] = "",
-    open_: Annotated[bool, typer.Option("--open", help="List all open tickets.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Folder for arms.csv and the pictures.")] = None,
+    decision: str = "",
+    open_: Annotated[bool, typer.Option("--open")] = False,
+    out: Path | None = None,
     json: JSON = False,
 ) -> None:
-    """Show the state of a study: shares and promises, open tickets, learned bias, the last decisions with reasons."""
+    """Show the state of a study: shares and promises, open tickets, learned bias, the last decisions with reasons.
+
+    Parameters
+    ----------
+    decision : Show one decision instead: its number or its signed ticket.
+    open_ : List all open tickets.
+    out : Folder for arms.csv and the pictures.
+    """
     from evenhand.display.html import notes_of
     from evenhand.studies import Study
     from evenhand.studies.statistics.state import summarize
@@ -174,7 +182,8 @@ def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path]
         table("Candidates", *compact(judged))
     if found["reward"] is not None:
         mean, recent, window = found["reward"].values()
-        say(f"Mean reward {number(mean)}; of the last {window} told {number(recent)}.")
+        recently = f"; of the last {window} told {number(recent)}" if found["told"] > window else ""
+        say(f"Mean reward {number(mean)}{recently}.")
     if "scale" in found:
         say(f"People are compared on one scale: {found['scale']}.")
     if written:

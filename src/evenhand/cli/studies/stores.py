@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.cli.output import answer, as_json, records, say
 
@@ -41,12 +37,19 @@ def snapshot(store: STORE, study: STUDY = None, json: JSON = False) -> None:
 
 def erase(
     store: STORE,
-    subject: Annotated[str | None, typer.Option(help="Whom to erase, as named to `evenhand ask --subject`.")] = None,
-    older_than: Annotated[str | None, typer.Option(help="Erase all contexts older than this, such as 365d.")] = None,
+    *,
+    subject: str | None = None,
+    older_than: str | None = None,
     study: STUDY = None,
     json: JSON = False,
 ) -> None:
-    """Make the encrypted contexts of a subject, or all old ones, unreadable for ever. The log still verifies."""
+    """Make the encrypted contexts of a subject, or all old ones, unreadable for ever. The log still verifies.
+
+    Parameters
+    ----------
+    subject : Whom to erase, as named to `evenhand ask --subject`.
+    older_than : Erase all contexts older than this, such as 365d.
+    """
     from evenhand.studies import Study
 
     with Study.open(store, study) as running:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 def verify(
     store: STORE,
+    *,
     study: STUDY = None,
-    known: Annotated[
-        str | None, typer.Option(help="A digest that an earlier verify printed; the log must still contain its entry.")
-    ] = None,
-    mark: Annotated[
-        Path | None,
-        typer.Option(
-            help="The file that keeps where this verification ends; the next one with the same file continues there. "
-            "Keep it where those who can write to the store cannot change it."
-        ),
-    ] = None,
+    known: str | None = None,
+    mark: Path | None = None,
     json: JSON = False,
 ) -> None:
-    """Replay a study from its start and check the promise at every round; exit code 1 if something is wrong."""
+    """Replay a study from its start and check the promise at every round; exit code 1 if something is wrong.
+
+    Parameters
+    ----------
+    known : A digest that an earlier verify printed; the log must still contain its entry.
+    mark : The file that keeps where this verification ends; the next one with the same file continues there. Keep it
+        where those who can write to the store cannot change it.
+    """
     from evenhand.saving.state import write
     from evenhand.studies import Study
 

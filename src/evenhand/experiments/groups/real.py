@@ -14,8 +14,7 @@ import numpy as np
 
 from evenhand.experiments.claims import Claim, Verdict, certainty
 from evenhand.experiments.framework import Report, Runner, experiment
-from evenhand.experiments.groups.settings import FEW, RealData
-from evenhand.experiments.groups.sweep import BLIND, FAIR, NAIVE, POOLED, panel, rivals, summary
+from evenhand.experiments.groups.sweep import BLIND, FAIR, FEW, NAIVE, POOLED, RealData, panel, rivals, summary
 from evenhand.groups import TableArms
 
 if TYPE_CHECKING:

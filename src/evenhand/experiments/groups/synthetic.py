@@ -9,8 +9,20 @@ import numpy as np
 
 from evenhand.experiments.claims import Claim, Verdict, certainty
 from evenhand.experiments.framework import Report, Runner, experiment
-from evenhand.experiments.groups.settings import QUICK, SWEEPS, Sweep
-from evenhand.experiments.groups.sweep import BLIND, CHAINING, FAIR, NAIVE, NAIVE_SIZE, POOLED, PROMPT, panel, sweep
+from evenhand.experiments.groups.sweep import (
+    BLIND,
+    CHAINING,
+    FAIR,
+    NAIVE,
+    NAIVE_SIZE,
+    POOLED,
+    PROMPT,
+    QUICK,
+    SWEEPS,
+    Sweep,
+    panel,
+    sweep,
+)
 
 if TYPE_CHECKING:
     import pandas as pd

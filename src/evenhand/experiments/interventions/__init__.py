@@ -1,5 +1,5 @@
 """Gao and Feng, "Identifying Best Fair Intervention" (2021): Figures 3, 5 and 6, and Theorem 2."""
 
-from evenhand.experiments.interventions import constraints, divergence, hepar
+from evenhand.experiments.interventions import constraints, hepar
 
-__all__ = ["constraints", "divergence", "hepar"]
+__all__ = ["constraints", "hepar"]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.experiments.claims import Claim, Verdict
 from evenhand.experiments.framework import Report
-from evenhand.experiments.sampling.settings import Images
 from evenhand.experiments.sampling.tables import (
     ADAPTIVE,
     BEATS_UNIFORM,
@@ -18,7 +17,7 @@ from evenhand.experiments.sampling.tables import (
     gain_verdict,
     table_1,
 )
-from evenhand.experiments.sampling.trials import worst
+from evenhand.experiments.sampling.trials import Images, worst
 from evenhand.plots.sampling import plot_shares, plot_worst_risk
 from evenhand.plots.style import figure
 

@@ -23,9 +23,8 @@ from evenhand.datasets.images import scaled
 from evenhand.errors import ArgumentError, wanted
 from evenhand.experiments.framework import Report, Runner, experiment
 from evenhand.experiments.sampling.image_report import image_report
-from evenhand.experiments.sampling.settings import Images
 from evenhand.experiments.sampling.tables import schemes_for
-from evenhand.experiments.sampling.trials import Scheme
+from evenhand.experiments.sampling.trials import Images, Scheme
 from evenhand.extras import optional
 from evenhand.rng import child, generator
 from evenhand.sampling import ArrayPool, EstimatorModel, OptimisticSampler, collect, group_errors, label_pairs

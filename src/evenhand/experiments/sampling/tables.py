@@ -12,8 +12,7 @@ from evenhand.datasets.german import FEATURES as GERMAN_FEATURES
 from evenhand.datasets.german import load_german
 from evenhand.experiments.claims import Claim, Verdict, certainty, critical_value
 from evenhand.experiments.framework import Report, Runner, experiment
-from evenhand.experiments.sampling.settings import Images, Tables
-from evenhand.experiments.sampling.trials import Scheme, run_trials, worst
+from evenhand.experiments.sampling.trials import Images, Scheme, Tables, run_trials, worst
 from evenhand.plots.sampling import plot_worst_risk
 from evenhand.plots.style import figure, log_counts, one_legend
 from evenhand.rng import generator

@@ -1,12 +1,14 @@
-"""Items and labels in files: tables, JSON lines as Doccano has them, Label Studio's JSON."""
+"""Items and labels in files: tables, JSON lines as Doccano has them, Label Studio's JSON; and what one record says:
+of which item, by whom, and which label, whatever the tool calls them.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from evenhand.data.csv_files import EVERY, write_csv
 from evenhand.data.files import Given, format_of, read_table
@@ -14,8 +16,124 @@ from evenhand.data.json_files import rows_of
 from evenhand.data.text_files import checked_encoding, text_of
 from evenhand.errors import ArgumentError, TableError, wanted
 from evenhand.frames import as_pandas, is_frame
-from evenhand.protocol import Label
-from evenhand.sampling.labelling.label_records import LABELS, OWN, Said, labels_of
+from evenhand.protocol import Label, labels_of_texts
+from evenhand.sampling.labelling.label_users import names_of
+
+LEFT_OPEN: Final = object()
+"""What stands for a label where an annotator gave none."""
+OWN = "evenhand_id"
+"""The field of an item's id that no tool writes a number of its own into."""
+LABELS = ("label", "labels")
+CANCELLED = ("was_cancelled", "skipped")
+ANSWERS = (*LABELS, "rejected", *CANCELLED)
+"""The fields of a flat record that say something of its item."""
+MARKS = {"": False, "0": False, "0.0": False, "false": False, "no": False} | dict.fromkeys(
+    ("1", "1.0", "true", "yes"), True
+)
+"""How a field says that nobody can label an item, or that somebody can."""
+
+
+class Said(NamedTuple):
+    """One label, as a file has it.
+
+    Attributes
+    ----------
+    place : the file and the line, row or task.
+    item : the item's id.
+    label : the label; None rejects the item, `LEFT_OPEN` leaves it open.
+    users : the names under which the tool may know who labelled, the most telling first; () where it names nobody.
+    text : what the record shows of the item, None where it shows nothing.
+    own : whether the id is the queue's; else it may be a number that the tool gave.
+    """
+
+    place: str
+    item: Any
+    label: Any
+    users: tuple[str, ...]
+    text: str | None
+    own: bool = True
+
+
+def labels_of(records: Iterable[tuple[str, Any]], name: str) -> list[Said]:
+    """Return what the records of a file called `name` say, each with its place. Labels that are texts are numbers where
+    all of them are written as whole numbers.
+
+    Raises
+    ------
+    TableError
+        If a record has another form, or no record says anything.
+    """
+    said: list[Said] = []
+    flat: list[dict[str, Any]] = []
+    for place, record in records:
+        if not isinstance(record, dict):
+            raise TableError(wanted(place, "a JSON object", record))
+        if "data" in record or "annotations" in record or "completions" in record:
+            said += _of_task(record, place)
+        else:
+            flat.append(record)
+            said.append(_of_record(record, place))
+    if flat and not any(field in record for record in flat for field in ANSWERS):
+        mend = 'name the control of Label Studio that chooses them "label"'
+        raise TableError(wanted(name, "a label in each record", list(flat[0]), mend))
+    texts = [one.label for one in said if isinstance(one.label, str)]
+    read = dict(zip(texts, labels_of_texts(texts), strict=True))
+    return [one._replace(label=read[one.label]) if isinstance(one.label, str) else one for one in said]
+
+
+def _of_task(task: dict[str, Any], place: str) -> Iterator[Said]:
+    """Yield what the annotations of a task of Label Studio say; older versions call them completions."""
+    try:
+        data = task["data"]
+        item, text = data[OWN if OWN in data else "id"], data.get("text")
+        for one in task.get("annotations") or task.get("completions") or ():
+            where = f"{place}, item {item!r}"
+            values = [result.get("value") or {} for result in one.get("result") or ()]  # a relation has none
+            chosen = [value.get("choices") or () for value in values]
+            choices = [choice for some in chosen for choice in ([some] if isinstance(some, str) else some)]
+            cancelled = _marked(one, CANCELLED, where)
+            label = None if cancelled else _one(list(dict.fromkeys(choices)), where, "one choice an annotation")
+            yield Said(place, item, label, names_of(one.get("completed_by"), one.get("created_username")), text)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise TableError(wanted(place, "data with an id, and annotations with choices", task)) from error
+
+
+def _of_record(record: dict[str, Any], place: str) -> Said:
+    """Return what a flat record says: a row of a table, or a line of Doccano or Label Studio's JSON-MIN."""
+    given = OWN if record.get(OWN) not in (None, "") else "id"
+    if given not in record:
+        raise TableError(wanted(place, "an id", record))
+    item, where = record[given], f"{place}, item {record[given]!r}"
+    if record.get("answer", "accept") != "accept":  # of Prodigy, which writes the label of a rejected item as well
+        raise TableError(wanted(where, "a label, or rejected", {"answer": record["answer"]}))
+    rejected = _marked(record, ("rejected", *CANCELLED), where)
+    label = None if rejected else _one(record.get("label", record.get("labels")), where, "one label")
+    users = names_of(record.get("annotator"))
+    return Said(place, item, label, users, record.get("text"), given == OWN or "annotation_id" not in record)
+
+
+def _marked(record: dict[str, Any], fields: Iterable[str], where: str) -> bool:
+    """Return whether one of the fields is true."""
+    found = False
+    for field in fields:
+        given = record.get(field)
+        mark = MARKS.get("" if given is None else str(given).strip().lower())
+        if mark is None:
+            raise TableError(wanted(f"{where}, {field}", "true or false", given))
+        found |= mark
+    return found
+
+
+def _one(given: Any, where: str, what: str) -> Any:
+    """Return the label where a tool has it in a list or an object, as it has where several could be chosen."""
+    chosen = given.get("choices") if isinstance(given, dict) else given
+    if isinstance(chosen, str) and chosen.startswith('{"choices"'):  # of several, in a cell of a CSV
+        raise TableError(wanted(where, what, given))
+    if not isinstance(chosen, (list, tuple)):
+        return LEFT_OPEN if chosen in (None, "") else chosen
+    if len(chosen) > 1 or not all(isinstance(one, (str, int)) for one in chosen):
+        raise TableError(wanted(where, what, given))
+    return chosen[0] if chosen and chosen[0] != "" else LEFT_OPEN
 
 
 class LabelFile(NamedTuple):

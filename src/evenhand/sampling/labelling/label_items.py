@@ -1,9 +1,11 @@
-"""The items of a pool that wait for labels: each group's random order, and which items may train and which validate."""
+"""The items of a pool that wait for labels: each group's random order, which items may train and which validate, and
+the ticket of one of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +17,37 @@ from evenhand.labels import by_label
 from evenhand.protocol import Label, find_label, label_of, places
 from evenhand.rng import generator
 from evenhand.sampling.problem import MOST, checked_rows
+
+
+class _Task(NamedTuple):
+    id: int
+    round: int
+    item: Label
+    group: Label
+    purpose: str
+    reason: str
+    content: str
+    choices: tuple[Label, ...]
+
+
+class Task(_Task):
+    """One item to label, once, by one annotator.
+
+    Attributes
+    ----------
+    id : the ticket's number, unique within the queue, counted from 1.
+    round : how many items were handed out before, and this one.
+    item : the item's id.
+    group : its group.
+    purpose : "training" or "validation".
+    reason : why this group and this item, in words.
+    content : what people see of it.
+    choices : all labels, where the sampler was given its classes; else ().
+    token : which queue handed it out; no field of the tuple.
+    """
+
+    token: str | None = None
+
 
 WAITING, OPEN, LABELLED, REJECTED = range(4)
 PURPOSES = ("training", "validation")

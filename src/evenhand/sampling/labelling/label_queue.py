@@ -25,21 +25,20 @@ from evenhand.policy.conversation import Conversation, locked
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed, child, draw_seed
-from evenhand.sampling.labelling.annotations import Annotations
-from evenhand.sampling.labelling.label_assignment import CHOICES, Assignment, Choice
-from evenhand.sampling.labelling.label_files import LabelFile, write_tasks
-from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED, Items
-from evenhand.sampling.labelling.label_reading import tell_file
-from evenhand.sampling.labelling.label_report import (
+from evenhand.sampling.labelling.annotations import (
+    Annotations,
     annotations_table,
     labelled_table,
     progress_table,
 )  # fmt: skip
-from evenhand.sampling.labelling.label_task import Task
+from evenhand.sampling.labelling.label_assignment import CHOICES, Assignment, Choice
+from evenhand.sampling.labelling.label_files import LabelFile, write_tasks
+from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED, Items, Task
+from evenhand.sampling.labelling.label_reading import tell_file
 from evenhand.sampling.labelling.label_users import Users
-from evenhand.sampling.optimistic import OptimisticSampler
 from evenhand.sampling.problem import MOST
 from evenhand.sampling.sampler import Sampler
+from evenhand.sampling.schemes import OptimisticSampler
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -375,12 +374,13 @@ class LabelQueue(Conversation):
     @property
     @locked
     def notes(self) -> list[str]:
-        """What a careful user should know, as the sampler says it, which groups have too few items, and which have none
-        left to validate."""
+        """What a careful user should know: how far annotators agree, what the sampler says, which groups have too few
+        items, and which have none left to validate."""
         groups = Grouping.of_rows(self.groups, np.bincount(self._items.group))
         few = groups.note("groups", "have too few items to train and to validate")
         dry = [label for z, label in enumerate(self.groups) if not len(self._items.waiting(z, "validation"))]
-        return self.sampler.notes + [*few] + [f"no item of {label!r} is left to validate with" for label in dry]
+        dry_notes = [f"no item of {label!r} is left to validate with" for label in dry]
+        return [*self._annotations.notes(), *self.sampler.notes, *few, *dry_notes]
 
     # ------------------------------------------------------------------ inside: items
 

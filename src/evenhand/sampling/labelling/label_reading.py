@@ -12,13 +12,12 @@ from typing import Any, NamedTuple
 from evenhand.errors import ArgumentError, ContradictionError, UnknownTicketError, wanted
 from evenhand.protocol import Label, find_label, places
 from evenhand.sampling.labelling.label_assignment import Rehearsal
-from evenhand.sampling.labelling.label_files import read_labels
+from evenhand.sampling.labelling.label_files import LEFT_OPEN, Said, read_labels
 from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED
-from evenhand.sampling.labelling.label_records import LEFT_OPEN, Said
 from evenhand.sampling.labelling.label_users import Users, names_of
 
 SHOWN = 12
-"""How many refused labels a refusal names."""
+"""How many reasons a refusal says, and how many labels it names for each."""
 
 
 class Row(NamedTuple):
@@ -59,11 +58,14 @@ def tell_file(queue: Any, path: Any, annotator: str | Mapping[Any, str] | None, 
             _tell(trial, row)
         except ArgumentError as refusal:
             words = str(refusal).removeprefix(f"id {row.item!r}: ").replace("; nothing has changed", "")
-            refusals.append(type(refusal)(f"{row.place}, item {row.item!r}: {words}"))
+            refusals.append((f"{row.place}, item {row.item!r}", type(refusal)(words)))
     if refusals:
-        listed = "; ".join(map(str, refusals[:SHOWN]))
-        more = f"; and {len(refusals) - SHOWN} more" if len(refusals) > SHOWN else ""
-        raise type(refusals[0])(f"{listed}{more}; nothing was told: mend them, or leave them out of the file")
+        where: dict[str, list[str]] = {}
+        for place, error in refusals:
+            where.setdefault(str(error), []).append(place)
+        reasons = [f"{_first(found, ', ')}: {words}" for words, found in where.items()]
+        mend = "nothing was told: mend them, or leave them out of the file"
+        raise type(refusals[0][1])(f"{_first(reasons, '; ')}; {mend}")
     outcomes.update(_tell(queue, row) for row in rows)
     for user, who in {(row.user, row.who) for row in rows}:
         if user is not None and who is not None:
@@ -74,16 +76,20 @@ def tell_file(queue: Any, path: Any, annotator: str | Mapping[Any, str] | None, 
     return counts | ({"repeated": outcomes["repeated"]} if outcomes["repeated"] else {})
 
 
+def _first(texts: Sequence[str], joint: str) -> str:
+    return joint.join(texts[:SHOWN]) + (f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else "")
+
+
 def _rows_of(
     queue: Any, said: Sequence[Said], annotator: str | Mapping[Any, str] | None, users: Users
-) -> tuple[list[Row], list[ArgumentError]]:
-    """Return the labels by the queue's own ids and names, then the items to reject; and what refuses the others. What
-    they say of users is added to these."""
+) -> tuple[list[Row], list[tuple[str, ArgumentError]]]:
+    """Return the labels by the queue's own ids and names, then the items to reject; and where the others are, and what
+    refuses them. What they say of users is added to these."""
     ids, texts = places(queue.ids), _texts(queue)
     default, given = (None, annotator) if isinstance(annotator, Mapping) else (annotator, {})
     whose = _annotators(queue, said, given, users)
     rows: list[Row] = []
-    refusals: list[ArgumentError] = []
+    refusals: list[tuple[str, ArgumentError]] = []
     unnamed: set[Label] = set()
     classes: list[Label] = []
     for one in said:
@@ -99,7 +105,7 @@ def _rows_of(
             if one.label is not None and one.label not in classes:
                 classes.append(queue.sampler.checked_labels([*classes, one.label])[-1])
         except ArgumentError as refusal:
-            refusals.append(type(refusal)(f"{one.place}, item {one.item!r}: {refusal}"))
+            refusals.append((f"{one.place}, item {one.item!r}", refusal))
             continue
         unnamed |= {item} if who is None else set()
         rows.append(Row(one.place, item, one.label, who, user))
@@ -124,7 +130,7 @@ def _tell(queue: Any, row: Row) -> str:
         if label in again[-1:]:
             return "repeated"
         if again and row.who is not None:
-            mend = "name the users, 1=ann,2=bob, if these are two people; `correct` changes a label"
+            mend = "name the users, 1=ann,2=bob, if these are two people; correct() changes a label"
             raise ContradictionError(f"{row.who} labelled it {again[-1]!r} before, not {label!r}; {mend}")
     holders = queue._holders(position)
     if state in (OPEN, LABELLED) and row.who is not None and not {row.who, None}.intersection(holders):

@@ -1,5 +1,5 @@
 """Models that a sampler trains: logistic regression, scikit-learn's, and networks by skorch."""
 
-from evenhand.sampling.models.models import Model
+from evenhand.sampling.models.trainer import Model
 
 __all__ = ["Model"]

@@ -32,7 +32,7 @@ class Classes:
                 raise ArgumentError(wanted("classes", "labels of one type, all text or all whole numbers", given))
             self.known = tuple(sorted(labels))
 
-    def checked(self, y: Any, rows: int) -> list[Label]:
+    def checked(self, y: Any, rows: int, name: str = "y") -> list[Label]:
         """Return the labels as a list.
 
         Raises
@@ -40,7 +40,7 @@ class Classes:
         ArgumentError
             If their number is not that of the rows, or one is missing, of another type, or outside the classes.
         """
-        labels = checked_labels(y, known=TRUTH if set(TRUTH).issuperset(self.known) else self.known)
+        labels = checked_labels(y, name, TRUTH if set(TRUTH).issuperset(self.known) else self.known)
         if len(labels) != rows:
             raise ArgumentError(wanted("y", f"{rows} labels, one for each row of X", len(labels)))
         allowed, own = set(self.known), places(self.known)
@@ -50,10 +50,11 @@ class Classes:
                 labels[row] = label = self.known[position]
             if label not in allowed:
                 if self.closed or len(allowed) == 2:
-                    among, mend = sorted(allowed, key=str), "name every label in classes= when the sampler is made"
-                    raise ArgumentError(wanted_one_of("y", among, label, what="labels among", mend=mend))
+                    among = sorted(allowed, key=str)
+                    mend = "" if self.closed else "name every label in classes= when the sampler is made"
+                    raise ArgumentError(wanted_one_of(name, among, label, what="labels among", mend=mend))
                 if allowed and type(label) is not type(next(iter(allowed))):
-                    raise ArgumentError(wanted("y", f"labels of one type, as {next(iter(allowed))!r}", label))
+                    raise ArgumentError(wanted(name, f"labels of one type, as {next(iter(allowed))!r}", label))
                 allowed.add(label)
         return labels
 

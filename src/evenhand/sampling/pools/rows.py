@@ -1,11 +1,22 @@
-"""A table of labelled rows that grows: features, class codes and groups, in arrays that double when they are full."""
+"""A table of labelled rows that grows, in arrays that double when they are full; and the examples of a collection:
+the first half of each draw trains, the second half validates its group.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from evenhand.data.rows import in_step
+from evenhand.errors import ContextError, wanted
+from evenhand.frames import frame_or_value
+from evenhand.kernels.arrays import Ints
+from evenhand.protocol import Label
+from evenhand.sampling.pools.labels import Classes
+from evenhand.sampling.problem import checked_rows
 
 
 class Rows:
@@ -77,3 +88,99 @@ class Rows:
         rows.count = len(rows.y)
         rows.by_group = np.bincount(rows.group, minlength=snapshot["groups"]).astype(np.int64)
         return rows
+
+
+class Told(NamedTuple):
+    """Checked rows of one draw: features (n, ...), labels, a data frame's columns, and how many of them train: the
+    first ones. The others validate.
+    """
+
+    X: NDArray[Any]
+    labels: list[Label]
+    columns: list[str]
+    trains: int
+
+
+class Examples:
+    """Training and validation rows with their class codes; the classes are `classes`, or the labels told first."""
+
+    def __init__(self, groups: int, classes: Sequence[Label] | None) -> None:
+        self.training, self.validation = Rows(groups), Rows(groups)
+        self.classes = Classes(classes)
+        self.columns: list[str] = []
+
+    def checked(self, X: Any, y: Any, count: int, *, keep: bool = False) -> Told:
+        """Return up to `count` rows, of the shape of those before; a data frame's columns in the first one's order;
+        `keep` as in `checked_rows`.
+
+        Raises
+        ------
+        ContextError, ArgumentError
+            If they are anything else.
+        """
+        X, y = in_step(("X", frame_or_value(X, "X")), ("y", y))
+        names = [str(name) for name in X.columns] if hasattr(X, "columns") else []
+        columns = self.columns or names
+        if names:
+            if len(set(names)) < len(names) or set(names) != set(columns):
+                raise ContextError(wanted("X", f"the columns {columns}, each once", names))
+            X = X.iloc[:, [names.index(name) for name in columns]]
+        table = checked_rows(X, self.training.X.shape[1:] if self.training.count else None, count, keep=keep)
+        return Told(table, self.classes.checked(y, len(table)), columns, (len(table) + 1) // 2)
+
+    def add(self, told: Told, group: int) -> None:
+        """Add rows of one group."""
+        X, labels, columns, trained = told
+        if len(X):
+            self.columns = self.columns or columns
+        self.admit(labels)
+        codes = [self.classes.known.index(label) for label in labels]
+        if trained:
+            self.training.append(X[:trained], codes[:trained], group)
+        if len(X) > trained:
+            self.validation.append(X[trained:], codes[trained:], group)
+
+    def admit(self, labels: list[Label]) -> None:
+        """Take checked labels among the classes."""
+        self._name(self.classes.with_labels(labels))
+
+    def checkpoint(self) -> Callable[[], None]:
+        """Return a function that takes back all rows and classes added since."""
+        known, columns = self.classes.known, self.columns
+        counts = self.training.count, self.validation.count
+
+        def undo() -> None:
+            self.columns = columns
+            self.training.truncate(counts[0])
+            self.validation.truncate(counts[1])
+            self._name(known)
+
+        return undo
+
+    def by_group(self) -> Ints:
+        """Return the number of rows (m,) of each group, training and validation."""
+        return self.training.by_group + self.validation.by_group
+
+    def _name(self, known: tuple[Label, ...]) -> None:
+        """Take over the classes; a second one may move the code of the only one so far."""
+        before, self.classes.known = self.classes.known, known
+        if known != before:
+            only = [known.index(label) for label in before if label in known]
+            for rows in (self.training, self.validation):
+                rows.y[: rows.count] = only[0] if only else 0
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the rows and the classes as plain data."""
+        return {
+            "known": list(self.classes.known),
+            "columns": self.columns,
+            "training": self.training.snapshot(),
+            "validation": self.validation.snapshot(),
+        }
+
+    def restore(self, snapshot: dict[str, Any]) -> Self:
+        """Take over the rows and the classes of a snapshot."""
+        self.classes.known = tuple(snapshot["known"])
+        self.columns = list(snapshot["columns"])
+        self.training, self.validation = (Rows.restored(snapshot[name]) for name in ("training", "validation"))
+        return self

@@ -291,7 +291,7 @@ def decision_from(decided: dict[str, Any]) -> Any:
 
         return Task(**{**fields, "choices": tuple(fields["choices"])})
     if decided["type"] == "PairTask":
-        from evenhand.similarity.pair_task import PairTask
+        from evenhand.similarity.pair_queue import PairTask
 
         return PairTask(**{**fields, "choices": tuple(fields["choices"])})
     if decided["type"] == "Allocation":

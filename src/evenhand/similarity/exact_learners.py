@@ -1,4 +1,19 @@
-"""The set of all metrics that agree with the verdicts, guessed at the centroid of a cylinder around it.
+"""Metric learners that trust every verdict: an ellipsoid, the set of all metrics itself, and one that knows.
+
+`EllipsoidDistance` keeps an ellipsoid around all metrics that agree with the verdicts, cut through its middle and
+wrapped anew.
+
+With depth alpha = sign (<c, u> - value) / ||L'u|| the half-space sign <G, u> <= sign value leaves a part of {c + L z
+: |z| <= 1} whose smallest enclosing ellipsoid has the centre c - sign tau L w and the axes sqrt(delta) (L - (1 -
+sqrt(1 - sigma)) L w w'), w = L'u / ||L'u||, tau = (1 + m alpha)/(m + 1), sigma = 2 (1 + m alpha)/((m + 1)(1 +
+alpha)), delta = m^2 (1 - alpha^2)/(m^2 - 1). Its volume shrinks when alpha > -1/m.
+
+Source: M. C. Cohen, I. Lobel, R. Paes Leme, "Feature-based Dynamic Pricing" (EC 2016): O(m^2 log(m/epsilon))
+mistakes above epsilon; M. Grötschel, L. Lovász, A. Schrijver, "Geometric Algorithms and Combinatorial Optimization"
+(1988), (3.1.16): the formulas.
+
+`ProjectedVolumeDistance` keeps the set of all metrics that agree with the verdicts, and guesses at the centroid of a
+cylinder around it.
 
 K is the box cut by all half-spaces. S holds orthonormal directions in which K has become thinner than delta, L is
 their complement, and Cyl(K, S) is the projection of K on L times the interval of K along each s in S. A guess at the
@@ -18,16 +33,104 @@ Section 4: at most O(m log(m/epsilon)) mistakes above epsilon, delta = epsilon^2
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from evenhand.arguments import real, whole
+from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.halfspaces import walk
 from evenhand.registry import register
 from evenhand.rng import Seed
 from evenhand.similarity.learner import DistanceLearner
-from evenhand.similarity.metric import CONTRADICTED, NOTHING, TAUGHT, append, dull, farthest, opened, width
-from evenhand.similarity.structure import Structure
+from evenhand.similarity.metric import (
+    CONTRADICTED,
+    NOTHING,
+    TAUGHT,
+    append,
+    dull,
+    farthest,
+    opened,
+    project,
+    squeeze,
+    width,
+)
+from evenhand.similarity.metric_state import Structure
+from evenhand.similarity.oracles import checked_matrix
+
+DEEPEST = 0.9
+"""Cuts deeper than this are taken at this depth, which keeps more, so that no axis collapses in floating point."""
+
+
+@routine
+def cut_ellipsoid(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
+    m = state.u.size
+    mid, half = project(state, copy)
+    depth = sign * (mid - value)
+    if depth > half * (1.0 + 1e-9) + 1e-12:
+        return CONTRADICTED
+    length = state.length[0]
+    if depth * m <= -half or width((mid - half) * length, (mid + half) * length) <= precision:
+        return NOTHING
+    if state.logs:
+        append(state, copy, value, sign)
+    depth = min(depth / half, DEEPEST)
+    stride = sign * (1.0 + m * depth) / ((m + 1.0) * half)
+    for i in range(m):
+        along = 0.0
+        for j in range(m):
+            along += state.factor[copy, i, j] * state.image[j]
+        state.centre[copy, i] -= stride * along
+    if m == 1:
+        state.factor[copy, 0, 0] *= 0.5 * (1.0 - depth)
+        return TAUGHT
+    squeeze(state, copy, half, 2.0 * (1.0 + m * depth) / ((m + 1.0) * (1.0 + depth)))
+    stretch = math.sqrt(m * m * (1.0 - depth * depth) / (m * m - 1.0))
+    for i in range(m):
+        for j in range(m):
+            state.factor[copy, i, j] *= stretch
+    return TAUGHT
+
+
+@register("similarity/ellipsoid-distance", kind="part")
+class EllipsoidDistance(DistanceLearner):
+    """Learn a distance by cutting an ellipsoid of metrics through its centre.
+
+    Parameters
+    ----------
+    radius : at least the Frobenius norm of A'A; None begins at 2d and doubles when the verdicts contradict every
+        metric. Too large costs its logarithm, too small fails almost silently.
+    shared : one learner for all pairs; False keeps one for each pair of places, as in the paper.
+    structure : which entries of A'A are learned, see `coordinates`.
+    tolerance : how far the true d^2 may be from any Mahalanobis distance; every verdict is believed only that far.
+    precision : an interval of d narrower than this is not cut any more.
+    seed : unused by this learner, kept so that learners are interchangeable.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> learner = EllipsoidDistance(radius=2.0)
+    >>> x, y = [1.0, 0.0], [0.0, 0.0]
+    >>> first = learner.verdict(x, y, 0.6, unfair=True)
+    >>> second = learner.verdict(x, y, 0.2, unfair=False)
+    >>> low, guess, high = learner.bounds(x, y)
+    >>> low < guess < high < 0.9
+    True
+
+    Source: Cohen, Lobel, Paes Leme (2016), Theorem 5.1.
+    """
+
+    cut = cut_ellipsoid
+
+    def reach(self, m: int) -> tuple[float, float]:
+        return 1.0, 1.0
+
 
 BURN, KEEP = 20, 60
 """Steps of the walk per coordinate: before the first point counts, and those that count."""
@@ -40,7 +143,7 @@ FLATTEST = 1e-12
 
 
 @routine
-def cut(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
+def cut_volume(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
     if dull(state, copy, value, sign):
         return NOTHING
     low, high = opened(state, copy)
@@ -240,7 +343,7 @@ class ProjectedVolumeDistance(DistanceLearner):
     Source: Lobel, Paes Leme, Vladu (2017), Section 4; Gillen, Jung, Kearns, Roth (2018), Section 3.
     """
 
-    cut = cut
+    cut = cut_volume
     programs = True
     plain_work = 1000
 
@@ -263,3 +366,49 @@ class ProjectedVolumeDistance(DistanceLearner):
 
     def reach(self, m: int) -> tuple[float, float]:
         return math.sqrt(m + 2.0), 1.0 / math.sqrt(m + 2.0)
+
+
+@kernel
+def cut_nothing(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
+    return NOTHING
+
+
+@register("similarity/known-distance", kind="part")
+class KnownDistance(DistanceLearner):
+    """The distance ||A(x - y)||_2, known from the start; verdicts change nothing.
+
+    `A = 0` treats everybody alike; a large `A` leaves everybody unconstrained.
+
+    Parameters
+    ----------
+    A : the matrix (r, d).
+
+    Raises
+    ------
+    ArgumentError
+        If A is not a finite matrix.
+
+    Examples
+    --------
+    >>> KnownDistance([[0.3, 0.0]]).bounds([1.0, 0.0], [0.0, 1.0])[1]
+    0.3
+    """
+
+    cut = cut_nothing
+
+    def __init__(self, A: ArrayLike) -> None:
+        self.A = checked_matrix(A)
+        super().__init__(radius=1.0, structure="full", precision=0.0)
+
+    @classmethod
+    def examples(cls) -> Iterator[KnownDistance]:
+        yield cls([[0.3, 0.0]])
+
+    def reach(self, m: int) -> tuple[float, float]:
+        return 0.0, 0.0
+
+    def _allocate(self, dimension: int, copies: int) -> None:
+        if dimension != self.A.shape[1]:
+            raise ArgumentError(wanted("dimension", f"{self.A.shape[1]}, the columns of A", dimension))
+        super()._allocate(dimension, copies)
+        self.state.centre[0] = (self.A.T @ self.A).ravel()

@@ -1,0 +1,165 @@
+"""Searches to compare CSR with: all trials at once, two stages, and the best outcome whatever the gaps.
+
+Source: T. Gao and Y. Feng, "Identifying Best Fair Intervention" (2021), the two-stage form of CSR; R. Sen, K.
+Shanmugam, A. G. Dimakis, S. Shakkottai, "Identifying Best Interventions through Online Importance Sampling" (ICML
+2017), algorithm SRIS (`reuse`: version 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from evenhand.interventions.estimators import Estimates
+from evenhand.interventions.problem import Problem
+from evenhand.interventions.program import Phase, Rows, phase_count, schedule
+from evenhand.interventions.radius_rules import fair, low, unfair, worst_gap
+from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, Search
+from evenhand.interventions.worlds import SimulatedTrial
+from evenhand.registry import register
+
+
+@register("interventions/one-shot")
+class OneShot(Search):
+    """Spend the budget on one allocation, then name the highest outcome among estimated gaps below the tolerance.
+
+    Parameters
+    ----------
+    problem, tolerance, budget, costs, mean_cost : as for `CSR`.
+    pooled : mixture weights and pooled fairness rows instead of the paper's estimators.
+
+    Raises
+    ------
+    ArgumentError
+        If the tolerance, the budget or a cost is not as wanted.
+
+    Examples
+    --------
+    >>> search, world = next(OneShot.examples())
+    >>> world.reset(seed=1)
+    >>> allocation = search.ask()
+    >>> search.tell(allocation, *world.respond(allocation))
+    >>> search.finished, search.recommend().candidate
+    (True, 'even')
+
+    Source: ours, on the estimators of Gao and Feng (2021).
+    """
+
+    def __init__(
+        self, problem: Problem, *, tolerance: float, budget: int,
+        costs: Sequence[float] | Mapping[Any, float] | None = None, mean_cost: float | None = None,
+        pooled: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(problem, tolerance=tolerance, budget=budget, costs=costs, mean_cost=mean_cost, pooled=pooled)
+
+    def phases(self) -> list[Phase]:
+        return [Phase(self.budget, phase_count(self.budget), Rows(pooled=self.pooled))]
+
+    def judge(self, estimates: Estimates, radius: float) -> None:
+        self.certified = fair(estimates, self.limit, radius)
+        self.drop(~(worst_gap(estimates) < self.limit), GAP_HIGH)
+        self.drop(low(estimates, self.remaining, 0.0), OUTCOME_LOW)
+
+    @classmethod
+    def examples(cls) -> Iterator[tuple[OneShot, Any]]:
+        """Yield pairs (search, world) for the checks."""
+        for world in SimulatedTrial.examples():
+            yield cls(world.problem, tolerance=0.1, budget=4000, pooled=True), world
+
+
+@register("interventions/two-stage-csr")
+class TwoStageCSR(Search):
+    """Spend T/2 trials under do(S) on dropping unfair candidates, and T/2 with S as it comes on dropping low ones.
+
+    It ends with "no_fair_candidate" where the first stage drops all. What is left was not shown to be unfair; its
+    status is "certified" only where the last phase that showed any candidate to be fair showed this one to be.
+
+    Parameters
+    ----------
+    problem, tolerance, budget, costs, mean_cost, reuse, pooled : as for `CSR`.
+
+    Raises
+    ------
+    ArgumentError
+        If the tolerance or a cost is not as wanted, or the budget has phases without a trial.
+
+    Examples
+    --------
+    >>> search, world = next(TwoStageCSR.examples())
+    >>> allocation = search.ask()
+    >>> bool(allocation.frame["do(sex)"].isna().any())
+    False
+
+    Source: Gao and Feng (2021), the two-stage form of CSR.
+    """
+
+    def phases(self) -> list[Phase]:
+        first, second = self.budget // 2, self.budget - self.budget // 2
+        stages = []
+        for trials, rows in ((first, Rows(False, True, self.pooled)), (second, Rows(True, False, self.pooled))):
+            stages += schedule(trials, rows)
+        return stages
+
+    def judge(self, estimates: Estimates, radius: float) -> None:
+        stage = self._phases[self.phase - 1].rows
+        if stage.gap:
+            shown = self.remaining & fair(estimates, self.limit, radius)
+            self.certified = shown if shown.any() else self.certified
+            self.drop(unfair(estimates, self.limit, radius), GAP_HIGH)
+        else:
+            self.drop(low(estimates, self.remaining, radius), OUTCOME_LOW)
+        between = self.phase < len(self._phases) and self._phases[self.phase].rows.gap
+        self.over = not self.remaining.any() or (int(self.remaining.sum()) == 1 and not between)
+
+    @classmethod
+    def examples(cls) -> Iterator[tuple[TwoStageCSR, Any]]:
+        """Yield pairs (search, world) for the checks."""
+        for world in SimulatedTrial.examples():
+            yield cls(world.problem, tolerance=0.1, budget=1000, reuse=False), world
+
+
+@register("interventions/sris")
+class SRIS(Search):
+    """Find the candidate of best outcome; nothing is promised about gaps, and its status is "uncertified".
+
+    Parameters
+    ----------
+    problem, budget, costs, mean_cost, reuse : as for `CSR`.
+    pooled : mixture weights instead of clipped ones.
+
+    Raises
+    ------
+    ArgumentError
+        If a cost is not as wanted, or the budget has phases without a trial.
+
+    Examples
+    --------
+    >>> search, world = next(SRIS.examples())
+    >>> search.ask().frame["do(sex)"].isna().all()
+    np.True_
+
+    Source: Sen et al. (2017), algorithm SRIS.
+    """
+
+    constrained = False
+
+    def __init__(
+        self, problem: Problem, *, budget: int, costs: Sequence[float] | Mapping[Any, float] | None = None,
+        mean_cost: float | None = None, reuse: bool = True, pooled: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            problem, tolerance=None, budget=budget, costs=costs, mean_cost=mean_cost, reuse=reuse, pooled=pooled
+        )
+
+    def phases(self) -> list[Phase]:
+        return schedule(self.budget, Rows(True, False, self.pooled))
+
+    def judge(self, estimates: Estimates, radius: float) -> None:
+        self.drop(low(estimates, self.remaining, radius), OUTCOME_LOW)
+        self.over = int(self.remaining.sum()) == 1
+
+    @classmethod
+    def examples(cls) -> Iterator[tuple[SRIS, Any]]:
+        """Yield pairs (search, world) for the checks."""
+        for world in SimulatedTrial.examples():
+            yield cls(world.problem, budget=500), world

@@ -1,0 +1,287 @@
+"""Trials at the edge: what a search asks for, as a ticket and a data frame that people can carry out, and what was
+observed, read back and checked: codes of values, and how often each row was seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.data.tables import numbers
+from evenhand.errors import TableError, wanted, wanted_one_of
+from evenhand.frames import frame_or_value
+from evenhand.interventions.cells import Evidence
+from evenhand.interventions.model import CausalModel
+from evenhand.interventions.structure import Structure, cell_density
+from evenhand.kernels.arrays import Floats, Ints
+from evenhand.protocol import find_label, label_of, places
+
+if TYPE_CHECKING:
+    from evenhand.interventions.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Allocation:
+    """What to try next: a ticket to be told.
+
+    Attributes
+    ----------
+    id : the ticket's number, counted from 1.
+    phase : the phase, counted from 1.
+    frame : data frame with the columns ticket (the id, to be copied into what was observed), candidate, do(S) for each
+        sensitive attribute (empty: leave it as it comes), count, cost.
+    plan : the counts as an array (1 + S, K): S as it comes in row 0, do(S = s) in row 1 + s.
+    token : which search planned it, so that no other takes it for its own; None where it was made of plain data.
+    reason : why these trials, in words.
+    reason_code : the kind of the reason, for programs: "explored", or "other" where nothing is left to try.
+    """
+
+    id: int
+    phase: int
+    frame: Any
+    plan: Ints
+    token: str | None = field(default=None, repr=False)
+    reason: str = ""
+    reason_code: str = "other"
+
+
+def counts_of(plan: Any) -> tuple[Any, ...]:
+    """Return a plan as a tuple that says its shape and its counts, to be compared."""
+    counts = np.asarray(plan)
+    return counts.shape, *counts.ravel().tolist()
+
+
+COUNT = "count"
+"""A column of samples may say how often a row was seen."""
+TICKET = "ticket"
+"""A column of plans and samples says to which allocation a row belongs."""
+
+
+def held(attribute: str) -> str:
+    """Return the column that says at which value a sensitive attribute was held; empty where it came as it was."""
+    return f"do({attribute})"
+
+
+def coded_log(model: CausalModel, structure: Structure, log: Any, candidates: tuple[Any, ...]) -> tuple[Floats, Floats]:
+    """Return how many trials of each candidate and value of S stand in a log (K, S), and how often each cell was seen.
+
+    Without a column `candidate` all are of the deployed one.
+    """
+    log = frame_or_value(log, "log")
+    s, cell, times = observed(model, structure, log)
+    if not times.sum() > 0:
+        raise TableError(wanted("log", "at least one trial", f"{len(s)} rows"))
+    named = "candidate" in log and "candidate" not in structure.nodes
+    candidate = coded(log, "candidate", candidates) if named else np.zeros(len(s), np.int64)
+    trials = np.zeros((len(candidates), len(structure.groups)))
+    counts = np.zeros(int(np.prod([len(model.states[node]) for node in structure.nodes])))
+    np.add.at(trials, (candidate, s), times)
+    np.add.at(counts, cell, times)
+    return trials, counts
+
+
+def observed(model: CausalModel, structure: Structure, samples: Any) -> tuple[Ints, Ints, Floats]:
+    """Return the values of S, the cells, and how often each row was seen."""
+    if not hasattr(samples, "columns"):
+        raise TableError(wanted("samples", "a data frame of what was observed", type(samples).__name__))
+    twice = sorted({str(name) for name in samples.columns[samples.columns.duplicated()]})
+    if twice:
+        raise TableError(wanted("samples", "each column once", f"{twice} more often"))
+    wished = [*structure.sensitive, *structure.nodes]
+    missing = [node for node in wished if node not in samples]
+    if missing:
+        raise TableError(
+            wanted("samples", f"the columns {wished}", f"none for {missing}", "every one of them enters a weight")
+        )
+    if not len(samples):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    s = _flat(model, samples, structure.sensitive)
+    return s, _flat(model, samples, structure.nodes), _times(samples)
+
+
+def _flat(model: CausalModel, samples: Any, nodes: tuple[str, ...]) -> Ints:
+    number: Ints = np.zeros(len(samples), np.int64)
+    for node in nodes:
+        number = number * len(model.states[node]) + coded(samples, node, model.states[node])
+    return number
+
+
+def coded(samples: Any, name: str, states: tuple[Any, ...]) -> Ints:
+    """Return the positions among `states` of the values in a column, whose labels they are."""
+    if name not in samples:
+        raise TableError(wanted("samples", f"a column {name!r}", list(samples.columns)))
+    codes = _found(samples[name], states)
+    bad = np.flatnonzero(codes < 0)
+    if bad.size:
+        every = "no row has one of them; name the states in the log as in the model"
+        mend = every if bad.size == len(codes) else "leave such rows out"
+        raise TableError(wanted_one_of(_cell(bad[0], name), states, samples[name].iloc[bad[0]], mend=mend))
+    return codes
+
+
+def _found(values: Any, states: tuple[Any, ...]) -> Ints:
+    """Return the position of each value among these states, -1 where it is none of them."""
+    known = places(states)
+    if values.dtype == object:  # in which True would be taken for 1
+        values = values.map(_plain)
+    codes, met = values.factorize()
+    found = [find_label(value, known) for value in [*met, ""]]  # a gap is written as no text
+    return np.array([-1 if place is None else place for place in found], np.int64)[codes]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as its label; of what is none and no number its type, which is no state."""
+    label = label_of(value)
+    if label is None:
+        return value if value is None or isinstance(value, float) else type(value)
+    return label
+
+
+def forced(model: CausalModel, structure: Structure, samples: Any, s: Ints) -> Ints:
+    """Return 1 where S was held, 0 where it came as it was."""
+    columns = [held(attribute) for attribute in structure.sensitive]
+    if not any(column in samples for column in columns):
+        return np.zeros(len(s), np.int64)
+    absent = [column for column in columns if column not in samples]
+    if absent:
+        raise TableError(wanted("samples", f"the columns {columns}, or none of them", f"none for {absent}"))
+    empty = samples[columns].isna() | (samples[columns].astype(object) == "")
+    for attribute, column in zip(structure.sensitive, columns, strict=True):
+        here, states = ~empty[columns].all(axis=1).to_numpy(), model.states[attribute]
+        differs = np.flatnonzero(here & (_found(samples[column], states) != _found(samples[attribute], states)))
+        if differs.size:
+            at = int(differs[0])
+            what = f"the value it was held at, {samples[column].iloc[at]!r}"
+            raise TableError(wanted(_cell(at, attribute), what, samples[attribute].iloc[at]))
+    return np.asarray(~empty.all(axis=1), np.int64)
+
+
+def checked_ticket(structure: Structure, samples: Any, number: int) -> None:
+    """Refuse samples whose column `ticket` names another allocation than this one.
+
+    Raises
+    ------
+    TableError
+        If one does; the message names the row.
+    """
+    if TICKET not in getattr(samples, "columns", ()) or TICKET in (*structure.sensitive, *structure.nodes):
+        return
+    other = np.flatnonzero(_found(samples[TICKET], (number,)) < 0)
+    if other.size:
+        got, mend = samples[TICKET].iloc[other[0]], "tell each allocation its own rows, once"
+        raise TableError(wanted(_cell(other[0], TICKET), f"{number}, the allocation told", got, mend))
+
+
+def _times(samples: Any) -> Floats:
+    if COUNT not in samples:
+        return np.ones(len(samples))
+    times = numbers(samples, COUNT, low=0.0)
+    bad = np.flatnonzero(times != np.floor(times))
+    if bad.size:
+        raise TableError(wanted(_cell(bad[0], COUNT), "a whole number >= 0", float(times[bad[0]])))
+    return times
+
+
+def _cell(at: int, column: str) -> str:
+    return f"column {column!r}, row {at + 1}"
+
+
+def plan_frame(problem: Problem, ticket: int, plan: Ints, costs: Floats) -> Any:
+    """Return the data frame of a plan (1 + S, K): ticket, candidate, do(S), count, cost; rows without trials left
+    out."""
+    import pandas as pd
+
+    attributes = problem.structure.sensitive
+    cells = sorted(np.argwhere(plan > 0).tolist(), key=lambda cell: (cell[1], cell[0]))
+    groups = [(None,) * len(attributes), *(_values(group, len(attributes)) for group in problem.groups)]
+    columns: dict[str, Any] = {TICKET: [ticket] * len(cells), "candidate": [problem.candidates[k] for _, k in cells]}
+    for n, attribute in enumerate(attributes):
+        columns[held(attribute)] = pd.Series([groups[row][n] for row, _ in cells], dtype=object)
+    columns[COUNT] = [int(plan[row, k]) for row, k in cells]
+    columns["cost"] = [float(plan[row, k] * costs[k]) for row, k in cells]
+    return pd.DataFrame(columns)
+
+
+def evidence_of(problem: Problem, samples: Any, deployed: bool = False) -> Evidence:
+    """Read a data frame of trials; with `deployed` all are of the deployed candidate, S as it came.
+
+    Raises
+    ------
+    TableError
+        If a column is missing, a value was never heard of, or S differs from what it was held at; the message names
+        row and column.
+    """
+    model, structure, cells = problem.model, problem.structure, problem.cells
+    samples = frame_or_value(samples, "samples")
+    s, cell, times = observed(model, structure, samples)
+    if not s.size:
+        return cells.nothing()
+    kind, candidate = np.zeros(len(s), np.int64), np.zeros(len(s), np.int64)
+    if not deployed:
+        candidate = coded(samples, "candidate", problem.candidates)
+        kind = forced(model, structure, samples, s)
+    elif "candidate" in samples and not (coded(samples, "candidate", problem.candidates) == 0).all():
+        raise TableError(
+            wanted("candidate", f"logged trials of the deployed {problem.candidates[0]!r} alone", "others")
+        )
+    profile = cells.profile[cell]
+    if (profile < 0).any():
+        at = int(np.flatnonzero(profile < 0)[0])
+        raise TableError(f"row {at + 1}: the model says that these values of {list(problem.nodes)} never meet")
+    evidence = cells.nothing()
+    level = cells.level[cell]
+    score = cells.scores[level]
+    np.add.at(evidence.trials, (kind, candidate, s), times)
+    np.add.at(evidence.first, (kind, candidate, s, profile), times * score)
+    np.add.at(evidence.second, (kind, candidate, s, profile), times * score**2)
+    np.add.at(evidence.seen, (profile, level), times)
+    np.add.at(evidence.rows, (kind, candidate, s, cells.place[cell], level), times)
+    return evidence
+
+
+def checked_size(problem: Problem, told: Evidence, plan: Ints) -> None:
+    """Refuse more trials than a plan (1 + S, K) asked for.
+
+    Raises
+    ------
+    TableError
+        If there are; the message names the candidate and the kind of trial.
+    """
+    seen = np.concatenate([told.trials[:1].sum(2), told.trials[1].T])
+    for row, k in np.argwhere(seen > plan)[:1]:
+        how = "S as it comes" if row == 0 else f"S held at {problem.groups[row - 1]!r}"
+        what = f"at most {plan[row, k]:,} trials of {problem.candidates[k]!r} with {how}, as the allocation asks"
+        raise TableError(wanted("samples", what, f"{seen[row, k]:,.0f}", "tell each trial once"))
+
+
+def drawn(problem: Problem, plan: Ints, random: np.random.Generator) -> Any:
+    """Draw the trials of a plan (1 + S, K) from the exact law; one row a combination that was seen, with its count."""
+    import pandas as pd
+
+    model, structure, cells = problem.model, problem.structure, problem.cells
+    law = cell_density(model, structure, problem.tables) * cells.cell_base if plan.any() else np.ones((1, 1, 1))
+    law /= law.sum(2, keepdims=True)
+    rows = []
+    for row, k in np.argwhere(plan > 0):
+        share = (
+            law[k] * cells.prior[:, None] if row == 0 else law[k] * (np.arange(len(cells.prior)) == row - 1)[:, None]
+        )
+        counts = random.multinomial(plan[row, k], share.reshape(-1)).reshape(share.shape)
+        s, cell = np.nonzero(counts)
+        rows.append(np.stack([np.full(s.size, row), np.full(s.size, k), s, cell, counts[s, cell]]))
+    row, k, s, cell, times = np.concatenate([np.zeros((5, 0), np.int64), *rows], axis=1).astype(np.int64)
+    frame: dict[str, Any] = {"candidate": [problem.candidates[i] for i in k]}
+    groups = [_values(group, len(structure.sensitive)) for group in problem.groups]
+    for n, attribute in enumerate(structure.sensitive):
+        frame[held(attribute)] = pd.Series([groups[i - 1][n] if i else None for i in row], dtype=object)
+    for n, attribute in enumerate(structure.sensitive):
+        frame[attribute] = [groups[i][n] for i in s]
+    for node, codes in zip(problem.nodes, np.unravel_index(cell, cells.shape), strict=True):
+        frame[node] = [model.states[node][i] for i in codes]
+    return pd.DataFrame({**frame, COUNT: times})
+
+
+def _values(group: Any, size: int) -> tuple[Any, ...]:
+    return group if size > 1 else (group,)
