@@ -8,9 +8,10 @@ import numpy as np
 
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
+from evenhand.policy.kernel_set import reason
 from evenhand.policy.policy import KernelPolicy, Kernels
-from evenhand.policy.reasons import reason
-from evenhand.quotas.under_quota import Rule, UnderQuota, promise_over
+from evenhand.quotas.quota_kernels import Rule
+from evenhand.quotas.quota_policy import UnderQuota, promise_over
 
 BEST = reason("highest mean, or so it believes", "greedy")
 

@@ -11,7 +11,7 @@ HOME = Path(eh.__file__).parent
 PLACES = {
     "where is it decided whether a wish is granted?": ("promises/pick.py", "grant"),
     "where is a promise refused that cannot be kept?": ("promises/feasible.py", "check_sums"),
-    "how are plays counted against clauses?": ("promises/counting.py", "play"),
+    "how are plays counted against clauses?": ("promises/round_kernels.py", "play"),
     "how long may a ticket stay open?": ("studies/log/expiry.py", "read_expiry"),
     "how are the entries of a log chained?": ("studies/log/chain.py", "digest_of"),
     "how long does a writer wait for another?": ("studies/store/engine.py", "begin"),

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from evenhand.errors import MissingExtraError, RegistryError, nearest
@@ -82,12 +83,12 @@ def get(name: str, kind: Kind | None = None) -> Entry:
     RegistryError
         If there is none; the message lists the nearest names.
     """
-    home, _, last = name.partition("/")
+    home = name.partition("/")[0]
     if name not in _entries and home in HOMES:
         package = importlib.import_module(f"evenhand.{home}")
-        alone = last.replace("-", "_")
-        if any(module.name == alone for module in pkgutil.iter_modules(package.__path__)):
-            importlib.import_module(f"evenhand.{home}.{alone}")
+        for file in Path(package.__path__[0]).glob("*.py"):  # the module that registers it, and no other
+            if f'@register("{name}"' in file.read_text(encoding="utf-8"):
+                importlib.import_module(f"evenhand.{home}.{file.stem}")
         if name not in _entries:
             _import_home(home)
     if name not in _entries:

@@ -57,12 +57,12 @@ def test_help_fits_one_screen_and_has_every_command():
     assert [words.count(name) for name in COMMANDS] == [1] * len(COMMANDS)
 
 
-OTHERS = {"evenhand.simulation", "evenhand.quotas.deadline_learn", "evenhand.learners.thompson"}
+OTHERS = {"evenhand.simulation", "evenhand.quotas.deadline_learn", "evenhand.learners.random"}
 
 
 def test_ask_imports_no_other_problem_policy_or_command(study):
     modules = imported("ask", study)
-    assert {"evenhand.cli.studies.conversation", "evenhand.quotas.fair_ucb"} <= modules
+    assert {"evenhand.cli.studies.conversation", "evenhand.quotas.paper_rules"} <= modules
     assert not modules & (HEAVY | PROBLEMS | OTHERS | {"rich", "evenhand.cli.simulate", "evenhand.cli.studies.show"})
 
 

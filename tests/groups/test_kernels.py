@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 from evenhand.kernels.compose import entry
-from evenhand.kernels.least_squares import learn, regressions, spread
+from evenhand.kernels.linear import learn, regressions, spread
 from evenhand.kernels.normal import quantile
 from tests.fuzzing import many
 

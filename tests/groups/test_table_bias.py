@@ -11,8 +11,8 @@ import pytest
 from scipy.stats import t
 
 from evenhand.errors import ArgumentError
-from evenhand.groups import TableArms, table_bias
-from evenhand.groups.table_bias import in_words
+from evenhand.groups import TableArms, table_arms
+from evenhand.groups.table_arms import in_words
 from tests.cli.shell import answer
 from tests.fuzzing import many, most
 from tests.naming import spread
@@ -133,7 +133,7 @@ def test_a_group_of_one_row_is_known_of_nothing():
 
 def test_bounded_degrees_of_freedom_widen_the_intervals_a_little(monkeypatch):
     exact = arms_of(people(3, 200)).bias()
-    monkeypatch.setattr(table_bias, "CHEAP", 0)
+    monkeypatch.setattr(table_arms, "CHEAP", 0)
     bounded = arms_of(people(3, 200)).bias()
     ratio = (bounded["high"] - bounded["low"]) / (exact["high"] - exact["low"])
     assert ((ratio >= 1) & (ratio < 1.2)).all()

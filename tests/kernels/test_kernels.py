@@ -9,8 +9,8 @@ from scipy import stats
 
 from evenhand.kernels.compose import OPEN, Gradual, bind, entry, fingerprint, kernel
 from evenhand.kernels.random import below, beta, gamma, normal, uniform
-from evenhand.kernels.ties import untried
 from evenhand.learners import UCB1
+from evenhand.learners.indices import untried
 from evenhand.rng import child, generator, stream
 
 pytestmark = pytest.mark.compiled

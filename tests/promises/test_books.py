@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenhand.promises.books import Books
+from evenhand.promises.books import Books, join
 from evenhand.promises.clause import Clause
-from evenhand.promises.counts import Rounds
-from evenhand.promises.stretches import join
+from evenhand.promises.round_kernels import Rounds
 from tests.fuzzing import many
 from tests.reference.books import counted
 

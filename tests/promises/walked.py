@@ -6,7 +6,7 @@ import random
 import numpy as np
 
 from evenhand.kernels.compose import interpreted
-from evenhand.promises.exact import grants_all
+from evenhand.promises.feasible import grants_all
 from evenhand.promises.laminar import look
 from evenhand.promises.pick import AS_RANKED, begin_round, kernels_for
 from evenhand.promises.rule import rule_parameters, rule_state

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand.errors import SharesError
-from evenhand.kernels.due_times import NEVER, advance, pace, position
+from evenhand.kernels.deadlines import NEVER, advance, pace, position
 from evenhand.quotas import DeadlineLearn, FairLearn, HorizonFairUCB, Promise
 from tests.fuzzing import many
 from tests.quotas.board import Board, every_conversation, quietly

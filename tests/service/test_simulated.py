@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import bindparam, select
 
 from evenhand.errors import EvenhandError, StoreError
-from evenhand.kernels.flatten import flat
+from evenhand.kernels.compose import flat
 from evenhand.service import auth, sessions, writer
 from evenhand.service.auth import Guard
 from evenhand.service.routes import read_routes

@@ -15,7 +15,7 @@ import evenhand as eh
 from evenhand import registry
 from evenhand.checks import examples
 from evenhand.errors import ArgumentError, ClosedTicketError, ContextError, ContradictionError, ReplayError
-from evenhand.kernels.flatten import flat
+from evenhand.kernels.compose import flat
 from evenhand.studies import Operation, Study
 from evenhand.studies.log.chain import Entry, digest_of
 from evenhand.studies.log.codec import as_decided, decision_from, from_text, plain, revive, to_text

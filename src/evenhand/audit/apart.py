@@ -21,10 +21,9 @@ from evenhand.data.tables import in_natural_order
 from evenhand.display.html import Card, Shown, Table
 from evenhand.kernels.arrays import Bools, Ints
 from evenhand.promises.clause import Clause
-from evenhand.promises.counting import position_of
-from evenhand.promises.counts import Rounds
 from evenhand.promises.feasible import check_kinds
 from evenhand.promises.promise import Promise
+from evenhand.promises.round_kernels import Rounds, position_of
 from evenhand.protocol import Label, distinct, find_label, places
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from evenhand.audit.decision_log import Numbered, moments_of
 from evenhand.data.tables import cells, column, in_natural_order, named_alike, twin_of
 from evenhand.errors import SharesError, TableError, nearest, of_one_type, wanted, wanted_one_of
 from evenhand.kernels.arrays import Ints
-from evenhand.kernels.due_times import NEVER
+from evenhand.kernels.deadlines import NEVER
 from evenhand.labels import by_label
 from evenhand.promises.clause import Clause
 from evenhand.promises.promise import Promise, read_promise

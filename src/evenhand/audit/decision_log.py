@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from evenhand.data.tables import cells, column, in_natural_order, levels_of, named_alike, places_in
 from evenhand.errors import TableError, UnknownArmError, wanted, wanted_label, wanted_one_of
 from evenhand.kernels.arrays import Bools, Ints
-from evenhand.promises.counts import Rounds
+from evenhand.promises.round_kernels import Rounds
 from evenhand.protocol import Label, find_label, label_of, places, writing
 
 if TYPE_CHECKING:

@@ -35,9 +35,9 @@ from evenhand.audit.verdicts import Entered, finding, looks_at, open_books
 from evenhand.data.tables import in_natural_order
 from evenhand.errors import EvenhandError, UnknownArmError, wanted_label
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.promises.counts import Counts, Rounds
+from evenhand.promises.books import Standing, join
 from evenhand.promises.promise import Promise
-from evenhand.promises.stretches import Standing, join
+from evenhand.promises.round_kernels import Counts, Rounds
 from evenhand.protocol import Label, find_label, first_named, places
 
 Part = tuple[Rounds, tuple[Label, ...]]

@@ -1,7 +1,7 @@
 """Audit any log of decisions, whoever made them, against every promise that a policy can make.
 
 Round t is the t-th row, or what the log calls a round. Every promise is checked after every round, in exact integers;
-how is said at the head of `evenhand.promises.counting`.
+how is said at the head of `evenhand.promises.round_kernels`.
 """
 
 from __future__ import annotations

@@ -12,8 +12,7 @@ from evenhand.data.groupings import Grouping
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.promises.books import Books
 from evenhand.promises.clause import AT_MOST, Clause
-from evenhand.promises.counting import position_of
-from evenhand.promises.counts import Counts
+from evenhand.promises.round_kernels import Counts, position_of
 from evenhand.protocol import Label
 
 LOOKS = 1000

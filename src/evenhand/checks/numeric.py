@@ -11,7 +11,7 @@ import numpy as np
 from evenhand.checks.play import SEED, Skip, converse, first_difference
 from evenhand.errors import ArgumentError
 from evenhand.kernels.arrays import Ints
-from evenhand.kernels.flatten import flat
+from evenhand.kernels.compose import flat
 from evenhand.policy.policy import KernelPolicy
 from evenhand.policy.traits import traits_of
 from evenhand.promises.plain import arguments_of

@@ -75,7 +75,7 @@ def learned_bias(world: Any, rounds: int, seed: int) -> pd.DataFrame:
 
 def say_bias(found: pd.DataFrame, notes: tuple[str, ...], reward: str) -> None:
     """Say what a table shows of the bias for the average person, and what this supposes."""
-    from evenhand.groups.table_bias import in_words
+    from evenhand.groups.table_arms import in_words
 
     for sentence in (*in_words(found, reward), *notes):
         say(sentence)

@@ -23,7 +23,7 @@ import numpy as np
 from evenhand.errors import ArgumentError, ContextError, UnknownArmError, none_for, wanted
 from evenhand.evaluation.logged import Logged
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.flatten import flat
+from evenhand.kernels.compose import flat
 from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Label, find_label, places
 from evenhand.rng import generator, stream

@@ -18,7 +18,7 @@ import numpy as np
 from evenhand.errors import ArgumentError, wanted
 from evenhand.groups.problem import Groups
 from evenhand.kernels.arrays import Floats
-from evenhand.kernels.least_squares import Regressions
+from evenhand.kernels.linear import Regressions
 from evenhand.policy.conversation import COPIED
 from evenhand.protocol import Label
 

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from evenhand.arguments import one_of, real
 from evenhand.errors import ArgumentError, wanted
 from evenhand.groups.bias import INTERCEPT, Balance, estimate, freedom_of, named
-from evenhand.groups.interval_policy import ColdStart, IntervalPolicy, Preset
+from evenhand.groups.interval_policies import ColdStart, IntervalPolicy, Preset
+from evenhand.groups.intervals import CHAIN_WITHIN, TOP
 from evenhand.groups.problem import Membership, one_of_two
-from evenhand.groups.selection import CHAIN_WITHIN, TOP
 from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.policy.conversation import locked
 from evenhand.protocol import Label

@@ -12,6 +12,10 @@ instead, p = 1/3 in the paper.
 
 Source: Schumann, Lang, Mattei, Dickerson (2022), Algorithm 1. Printed there is the Gram matrix in b_P where its
 inverse is meant.
+
+Who is pulled by their intervals: the top one, or one of a chain that starts there.
+
+Source: Schumann, Lang, Mattei, Dickerson (2022), Algorithm 1; Joseph, Kearns, Morgenstern, Roth (2016) for the chain.
 """
 
 from __future__ import annotations
@@ -20,9 +24,11 @@ import math
 from typing import Any, NamedTuple
 
 from evenhand.kernels.arrays import Bools, Floats, Ints, Words
-from evenhand.kernels.compose import kernel
-from evenhand.kernels.least_squares import Regressions, intercept, product, spread
+from evenhand.kernels.compose import OPEN, bind, kernel
+from evenhand.kernels.linear import Regressions, intercept, learn, product, spread
 from evenhand.kernels.normal import quantile
+from evenhand.kernels.random import below, uniform
+from evenhand.policy.kernel_set import Kernels, reason, unknown
 
 SAFE = 1.0 + 1e-9
 """By which factor a bound on a width is raised, far above its rounding."""
@@ -142,3 +148,163 @@ def half_at_most(params: IntervalParams, state: IntervalState, contexts: Floats,
         if params.target >= 0:
             total += width_at_most(params, state, arms + params.target, params.target, length)
     return total
+
+
+EXPLORED = reason("explored at random", "explored")
+HIGHEST = reason("highest upper end of its interval", "optimistic")
+UNKNOWN = reason("no interval yet", "untried")
+CHAINED = reason("drawn from intervals that overlap in a chain", "drawn")
+TOP, CHAIN, CHAIN_WITHIN, TWO_SWEEPS = 0, 1, 2, 3
+"""Who is pulled: the top interval; one of its chain; one of its chain inside its group; one of the authors' program's
+two sweeps."""
+
+
+choose_eligible = OPEN
+
+
+@kernel
+def rank_again(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, scores: Floats) -> int:
+    """Rank the arms by choosing again and again, each time among those that were not chosen yet."""
+    why = 0
+    for place in range(scores.size):
+        arm, reason_of_arm = choose_eligible(params, state, contexts, round, waiting)
+        why = reason_of_arm if place == 0 else why
+        scores[arm], state.eligible[arm] = -place, False
+    state.eligible[:] = True
+    return why
+
+
+@kernel
+def any_of(stream: Words, wanted: Bools) -> int:
+    """Return one of the arms that are wanted, each equally likely."""
+    count = 0
+    for arm in range(wanted.size):
+        if wanted[arm]:
+            count += 1
+    left = below(stream, count)
+    for arm in range(wanted.size):
+        if wanted[arm]:
+            if left == 0:
+                return arm
+            left -= 1
+    return 0
+
+
+@kernel
+def ahead(params: IntervalParams, state: IntervalState, waiting: Ints, arm: int, best: int) -> bool:
+    """Say whether the arm's upper end is above that of the best so far; among infinite ends the fewest samples win."""
+    if best < 0:
+        return True
+    if state.halves[arm] == math.inf and state.halves[best] == math.inf:
+        mine, theirs = waiting[arm], waiting[best]
+        if params.fewest:
+            mine += state.fit.samples[arm]
+            theirs += state.fit.samples[best]
+        return mine < theirs
+    return state.middles[arm] + state.halves[arm] > state.middles[best] + state.halves[best]
+
+
+@kernel
+def highest_of_all(params: IntervalParams, state: IntervalState, contexts: Floats, waiting: Ints) -> int:
+    """Set the intervals of all eligible arms and return the arm with the largest upper end."""
+    best = -1
+    for arm in range(state.middles.size):
+        if state.eligible[arm]:
+            state.middles[arm] = middle(params, state, contexts, arm)
+            state.halves[arm] = half(params, state, contexts, arm)
+            if ahead(params, state, waiting, arm, best):
+                best = arm
+    return best
+
+
+@kernel
+def highest(params: IntervalParams, state: IntervalState, contexts: Floats, waiting: Ints) -> int:
+    """Return the arm with the largest upper end, finding widths only of arms that a quick bound leaves in the race."""
+    leader = -1
+    for arm in range(state.middles.size):
+        if state.eligible[arm]:
+            state.middles[arm] = middle(params, state, contexts, arm)
+            state.halves[arm] = half_at_most(params, state, contexts, arm)
+            if leader < 0 or state.middles[arm] > state.middles[leader]:
+                leader = arm
+    state.halves[leader] = half(params, state, contexts, leader)
+    best, reach = leader, state.middles[leader] + state.halves[leader]
+    for arm in range(state.middles.size):
+        if state.eligible[arm] and arm != leader and state.middles[arm] + state.halves[arm] >= reach:
+            state.halves[arm] = half(params, state, contexts, arm)
+            if ahead(params, state, waiting, arm, best) or (
+                arm < best and not ahead(params, state, waiting, best, arm)
+            ):
+                best = arm
+                reach = state.middles[best] + state.halves[best]
+    return best
+
+
+@kernel
+def chain(params: IntervalParams, state: IntervalState, contexts: Floats, top: int) -> None:
+    """Mark the arms whose intervals overlap with that of `top`, or with one that is marked: the transitive closure."""
+    low = state.middles[top] - state.halves[top]
+    group = group_of(params, contexts, top)
+    for arm in range(state.middles.size):
+        state.chained[arm] = arm == top
+    grown = True
+    while grown:
+        grown = False
+        for arm in range(state.middles.size):
+            joins = state.eligible[arm] and not state.chained[arm] and state.middles[arm] + state.halves[arm] >= low
+            if joins and (params.pick == CHAIN or group_of(params, contexts, arm) == group):
+                state.chained[arm] = grown = True
+                low = min(low, state.middles[arm] - state.halves[arm])
+
+
+@kernel
+def two_sweeps(state: IntervalState, top: int) -> None:
+    """Mark what the authors' program marks: two sweeps, and a lower end that moves to an upper one."""
+    low, high = state.middles[top] - state.halves[top], state.middles[top] + state.halves[top]
+    for arm in range(state.middles.size):
+        state.chained[arm] = arm == top
+    for _ in range(2):
+        for arm in range(state.middles.size):
+            lower, upper = state.middles[arm] - state.halves[arm], state.middles[arm] + state.halves[arm]
+            if state.eligible[arm]:
+                if low <= lower <= high:
+                    high = max(high, upper)
+                    state.chained[arm] = True
+                elif low <= upper <= high:
+                    low = upper
+                    state.chained[arm] = True
+                elif upper >= high and lower <= low:
+                    low, high = lower, upper
+                    state.chained[arm] = True
+
+
+@kernel
+def choose(
+    params: IntervalParams, state: IntervalState, contexts: Floats, round: int, waiting: Ints
+) -> tuple[int, int]:
+    if uniform(state.stream) < round**-params.exploration:
+        return any_of(state.stream, state.eligible), EXPLORED
+    set_levels(params, state, round)
+    if params.pick == TOP:
+        top = highest(params, state, contexts, waiting)
+        return top, HIGHEST if state.halves[top] < math.inf else UNKNOWN
+    top = highest_of_all(params, state, contexts, waiting)
+    if params.pick == TWO_SWEEPS:
+        two_sweeps(state, top)
+    else:
+        chain(params, state, contexts, top)
+    return any_of(state.stream, state.chained), CHAINED
+
+
+@kernel
+def update(params: IntervalParams, state: IntervalState, contexts: Floats, index: int, reward: float) -> None:
+    x, fit = contexts[index], state.fit
+    learn(fit, index, x, reward)
+    arms, groups = state.middles.size, params.corrected.size
+    if fit.ranks.size > arms:
+        learn(fit, arms + group_of(params, contexts, index), x, reward)
+    if fit.ranks.size > arms + groups:
+        learn(fit, arms + groups, x, reward)
+
+
+INTERVALS = Kernels(choose, update, unknown, bind(rank_again, choose_eligible=choose))

@@ -12,17 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import real, whole, yes_or_no
+from evenhand.groups.intervals import rank_again
 from evenhand.groups.problem import Grouped, Groups, Membership
-from evenhand.groups.selection import rank_again
 from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.compose import bind, kernel
 from evenhand.kernels.largest import largest_normal
-from evenhand.kernels.least_squares import Regressions, intercept, learn, product, regressions
+from evenhand.kernels.linear import Regressions, intercept, learn, product, regressions
 from evenhand.kernels.random import draw, normal
-from evenhand.policy.chances import Chances
-from evenhand.policy.kernel_set import Kernels, drawn, unknown
-from evenhand.policy.reasons import reason
+from evenhand.policy.kernel_set import Chances, Kernels, drawn, reason, unknown
 from evenhand.registry import register
 from evenhand.rng import Seed
 

@@ -17,11 +17,10 @@ import numpy as np
 
 from evenhand.arguments import one_of, yes_or_no
 from evenhand.errors import ArgumentError, wanted
-from evenhand.groups.intervals import group_of
+from evenhand.groups.interval_policies import TopInterval
+from evenhand.groups.intervals import any_of, group_of
 from evenhand.groups.linear_thompson import LinearThompson
 from evenhand.groups.problem import Grouped, Groups, Membership
-from evenhand.groups.selection import any_of
-from evenhand.groups.top_interval import TopInterval
 from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, bind, kernel

@@ -16,7 +16,7 @@ from evenhand.arguments import real, whole
 from evenhand.groups.problem import Groups, Membership
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import entry, kernel
-from evenhand.kernels.least_squares import dot
+from evenhand.kernels.linear import dot
 from evenhand.kernels.random import normal, uniform
 from evenhand.protocol import Label
 from evenhand.registry import register

@@ -27,10 +27,10 @@ import numpy as np
 from evenhand.arguments import real, whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.cholesky import factorize, solve
 from evenhand.kernels.compose import kernel
-from evenhand.learners.discounted_ucb import LONGEST
-from evenhand.learners.optimism import HIGHEST
+from evenhand.kernels.linear import factorize, solve
+from evenhand.learners.changing import LONGEST
+from evenhand.learners.indices import HIGHEST
 from evenhand.policy.kernel_set import Kernels
 from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Label

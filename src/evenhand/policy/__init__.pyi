@@ -1,3 +1,9 @@
-from .kernel_set import Kernels as Kernels, certain as certain, drawn as drawn, unknown as unknown
+from .kernel_set import (
+    Kernels as Kernels,
+    certain as certain,
+    drawn as drawn,
+    unknown as unknown,
+    FORCED as FORCED,
+    reason as reason,
+)
 from .policy import KernelPolicy as KernelPolicy
-from .reasons import FORCED as FORCED, reason as reason

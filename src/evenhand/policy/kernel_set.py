@@ -1,13 +1,140 @@
-"""The numeric core of a policy: the kernels that its author writes, and what they may know of a decision."""
+"""Why a policy decided as it did: numbers that kernels report, the words for people, and the code for programs.
+
+The probabilities of a drawn decision: kept as what they follow from, and computed when they are read.
+
+The numeric core of a policy: the kernels that its author writes, and what they may know of a decision.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, Self
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal, NamedTuple, Self, get_args
 
+import numpy as np
+
+from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import OPEN, bind, kernel
-from evenhand.policy.chances import Chances
+
+REASONS: dict[int, str] = {}
+"""What the reason numbers of `choose` mean; filled by `reason` when a policy's module is imported."""
+
+ReasonCode = Literal["other", "forced", "untried", "explored", "greedy", "optimistic", "sampled", "drawn", "learner"]
+CODES: tuple[ReasonCode, ...] = get_args(ReasonCode)
+CODE_BITS = 32
+"""A reason's number is the position of its code in `CODES`, above this many bits of its words."""
+
+
+def reason(text: str, code: ReasonCode = "other") -> int:
+    """Return the number under which kernels report this reason, the same number for the same words in any process.
+
+    Parameters
+    ----------
+    text : the reason in words, for whoever reads it.
+    code : the kind of the reason, for programs: "forced" by a promise, "untried", "explored" at random, "greedy" (the
+        best so far), "optimistic" (the highest bound), "sampled" (the best of a posterior sample), "drawn" from a
+        distribution, or the "learner"'s own.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such code, or the words have the number of others.
+    """
+    if code not in CODES:
+        raise ArgumentError(wanted("code", f"one of {', '.join(CODES)}", code))
+    number = CODES.index(code) << CODE_BITS | zlib.crc32(text.encode())
+    if REASONS.setdefault(number, text) != text:
+        raise ArgumentError(f"reason: {text!r} has the number of {REASONS[number]!r}; word it otherwise")
+    return number
+
+
+FORCED_CODE = CODES.index("forced")
+FORCED = reason("owed its share", "forced")
+
+
+@kernel
+def is_forced(why: int) -> bool:
+    """Say whether a decision was forced by a promise."""
+    return why >> CODE_BITS == FORCED_CODE
+
+
+WAITING, NO_ONE_WAITS = "waiting", np.zeros(0, np.int64)
+
+
+class Chances(NamedTuple):
+    """How the probabilities of a policy that draws its arms are computed.
+
+    Attributes
+    ----------
+    of : `of(params, state, contexts, round, waiting)`, a function at the top of a module, which returns the probability
+        (n_arms,) with which `choose` would pick each arm, nan where nobody knows; it may overwrite the state.
+    kept : the names of the state's fields that it reads, as `flatten.names` returns them, or "*" for all but an inner
+        learner's, "learner.*" for all of these; the others are zero.
+    waiting : whether it reads `waiting`.
+    among : whether it takes, last, `open` (n_arms,), 1 for each arm among which `rank` chooses, and then returns the
+        probability with which the first of these in a ranking is each arm.
+    """
+
+    of: Callable[..., Floats]
+    kept: tuple[str, ...]
+    waiting: bool = False
+    among: bool = False
+
+    def read(self, fields: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+        """Yield those of a state's fields, each with its name, that are read."""
+        for name, field in fields:
+            inner, dot, _ = name.rpartition(".")
+            if name in self.kept or f"{inner}{dot}*" in self.kept:
+                yield name, field
+
+
+class Deferred:
+    """Probabilities that are computed when they are first read; copies and pickles hold the result.
+
+    Parameters
+    ----------
+    given : what `Chances.of` takes, after the function itself: (of, params, state, contexts, round, kept). `state` only
+        says which fields there are; `kept` holds those that were read, by name, as they were before the decision.
+    """
+
+    __slots__ = ("_found", "_given")
+
+    def __init__(self, given: tuple[Any, ...]) -> None:
+        self._given: tuple[Any, ...] | None = given
+
+    def __call__(self) -> Floats:
+        """Return the probabilities (n_arms,)."""
+        given = self._given
+        if given is not None:
+            of, params, state, contexts, round, kept = given
+            before = with_fields(state, kept)
+            found = of(params, before, contexts, round, kept.get(WAITING, NO_ONE_WAITS))
+            self._found: Floats = np.minimum(found, 1.0)  # sums are rounded, and nobody takes a chance above 1
+            self._given = None
+        return self._found
+
+    def __getstate__(self) -> Any:
+        return None, {"_found": self(), "_given": None}
+
+
+def copied(state: Any) -> Any:
+    """Return a copy of a NamedTuple of arrays, those of an inner one included."""
+    return type(state)(*(copied(field) if hasattr(field, "_fields") else np.copy(field) for field in state))
+
+
+def with_fields(state: Any, fields: dict[str, Any]) -> Any:
+    """Return a NamedTuple of arrays like `state`, with these fields, named as `flatten.names` does, and zeros
+    elsewhere."""
+    *own, last = state._fields
+    inner = hasattr(state[-1], "_fields")
+    found = [fields.get(name, np.zeros_like(array)) for name, array in zip(own, state, strict=False)]
+    if not inner:
+        return type(state)(*found, fields.get(last, np.zeros_like(state[-1])))
+    prefix = f"{last}."
+    own_fields = {name.removeprefix(prefix): array for name, array in fields.items() if name.startswith(prefix)}
+    return type(state)(*found, with_fields(state[-1], own_fields))
 
 
 class Ticket(NamedTuple):

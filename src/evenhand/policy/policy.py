@@ -31,15 +31,23 @@ from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ContextError, RewardError, wanted
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats, Ints, Words
-from evenhand.kernels.compose import OPEN, Gradual, entry, interpreted, kernel
-from evenhand.kernels.flatten import flat, names, packer
+from evenhand.kernels.compose import OPEN, Gradual, entry, flat, interpreted, kernel, names, packer
 from evenhand.labels import by_label, listed
-from evenhand.policy.arms_table import arms_table
-from evenhand.policy.chances import WAITING, Deferred, copied
 from evenhand.policy.conversation import COPIED, Conversation, locked
-from evenhand.policy.kernel_set import Kernels, Ticket, certain, unknown, without_ticket
-from evenhand.policy.reasons import CODE_BITS, CODES, REASONS
-from evenhand.policy.traits import traits_of
+from evenhand.policy.kernel_set import (
+    CODE_BITS,
+    CODES,
+    REASONS,
+    WAITING,
+    Deferred,
+    Kernels,
+    Ticket,
+    certain,
+    copied,
+    unknown,
+    without_ticket,
+)
+from evenhand.policy.traits import arms_table, traits_of
 from evenhand.policy.warm_start import columns_of, rows_of
 from evenhand.protocol import Decision, Label, arm_labels, find_label, label_of, places, writing
 from evenhand.rng import Seed, draw_seed, stream

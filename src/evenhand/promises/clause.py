@@ -11,13 +11,12 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from evenhand.promises.reading import Members
+from evenhand.promises.reading import Members, Window
 from evenhand.protocol import Label
 
 Kind = Literal["floor", "cap", "window"]
 AT_MOST: tuple[Kind, ...] = ("cap",)
 """The kinds that limit plays; the others owe some."""
-Window = tuple[int, int]
 
 
 class Clause(NamedTuple):

@@ -40,7 +40,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.kernels.compose import kernel, routine
-from evenhand.kernels.due_times import NEVER
+from evenhand.kernels.deadlines import NEVER
 from evenhand.kernels.random import below, uniform
 from evenhand.promises.laminar import look, relieve, take
 from evenhand.promises.pick import (

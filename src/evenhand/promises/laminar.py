@@ -4,7 +4,7 @@ nested sets, caps, windows, several plays a round, and arms that come and go.
 Letters. S is what is on offer in the round after `now`, C the slate that is played, m the plays of a round. A set Q of
 arms has a clock A_Q, the rounds in which one of its arms was on offer, and N_Q plays of its arms together. Sets are
 nested or disjoint; they and the arms, call them owners, form a forest. Time is absolute: a play that an owner owes has
-a deadline as in `evenhand.kernels.due_times`, which a round without any of its arms on offer moves by one.
+a deadline as in `evenhand.kernels.deadlines`, which a round without any of its arms on offer moves by one.
 
     dem_Q(s)  = floor(r_Q (A_Q + s)) - a - N_Q
     need_Q(s) = max(dem_Q(s), sum of need over the children of Q, 0)
@@ -58,8 +58,7 @@ from typing import Any
 
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel, routine
-from evenhand.kernels.deadlines import deadline
-from evenhand.kernels.due_times import NEVER, advance, fall_due, round_up
+from evenhand.kernels.deadlines import NEVER, advance, deadline, fall_due, round_up
 from evenhand.promises.windows import in_list, is_listed, soonest
 
 EVER = 3 * NEVER

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.kernels.compose import OPEN, bind, kernel, routine
-from evenhand.kernels.deadlines import deadline
-from evenhand.kernels.due_times import NEVER
+from evenhand.kernels.deadlines import NEVER, deadline
 from evenhand.promises import windows
 from evenhand.promises.feasible import spaced_alone
 from evenhand.promises.laminar import (

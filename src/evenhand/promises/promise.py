@@ -29,14 +29,13 @@ from evenhand.arguments import is_whole
 from evenhand.display.html import Card, Shown, Table
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels.arrays import Floats
-from evenhand.kernels.due_times import Pace, Position, pace, position
+from evenhand.kernels.deadlines import Pace, Position, pace, position
 from evenhand.labels import by_label
-from evenhand.promises.clause import Clause, Window, in_words, listed
-from evenhand.promises.counting import position_of
+from evenhand.promises.clause import Clause, in_words, listed
 from evenhand.promises.feasible import check_sums, settle_offers
-from evenhand.promises.parts import read_parts
 from evenhand.promises.plain import ARGUMENTS, TABLES, arguments_of, as_data, as_given
-from evenhand.promises.reading import Members
+from evenhand.promises.reading import Members, Window, read_parts
+from evenhand.promises.round_kernels import position_of
 from evenhand.promises.split import split
 from evenhand.protocol import Label
 from evenhand.registry import register

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.kernels.arrays import Bools, Floats, Ints, Words
-from evenhand.kernels.due_times import NEVER, Pace, pace, position
+from evenhand.kernels.deadlines import NEVER, Pace, pace, position
 from evenhand.promises.feasible import forest_of, spaced_alone, tokens_of
 from evenhand.promises.laminar import FARTHEST, ONCE
 from evenhand.promises.promise import Promise

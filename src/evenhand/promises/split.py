@@ -42,10 +42,9 @@ from typing import Any
 
 from evenhand.arguments import whole
 from evenhand.errors import SharesError, wanted
-from evenhand.promises.clause import Window
 from evenhand.promises.feasible import check_kinds
 from evenhand.promises.plain import arguments_of
-from evenhand.promises.reading import LONGEST
+from evenhand.promises.reading import LONGEST, Window
 
 Windows = dict[Any, Window]
 LONGER = 8

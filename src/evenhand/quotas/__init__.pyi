@@ -1,10 +1,12 @@
-from .changing_worlds import ChangingArms as ChangingArms, DriftingArms as DriftingArms
+from .worlds import (
+    ChangingArms as ChangingArms,
+    DriftingArms as DriftingArms,
+    BernoulliArms as BernoulliArms,
+    LoggedArms as LoggedArms,
+)
 from .deadline_learn import DeadlineLearn as DeadlineLearn
-from .fair_learn import FairLearn as FairLearn
-from .fair_ucb import FairUCB as FairUCB
-from .horizon_fair_ucb import HorizonFairUCB as HorizonFairUCB
+from .paper_rules import FairLearn as FairLearn, FairUCB as FairUCB, HorizonFairUCB as HorizonFairUCB
 from .lfg import LFG as LFG
 from .lottery_learn import LotteryLearn as LotteryLearn
 from .promise import ApartAudit as ApartAudit, Audit as Audit, Promise as Promise, audit as audit
 from .window_learn import WindowLearn as WindowLearn
-from .worlds import BernoulliArms as BernoulliArms, LoggedArms as LoggedArms

@@ -6,15 +6,11 @@ from functools import partial
 from typing import Any
 
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.compose import OPEN, bind, kernel
-from evenhand.kernels.flatten import flat
-from evenhand.policy.chances import Chances
-from evenhand.policy.kernel_set import Kernels, certain, drawn, unknown
-from evenhand.policy.reasons import FORCED
+from evenhand.kernels.compose import OPEN, bind, flat, kernel
+from evenhand.policy.kernel_set import FORCED, Chances, Kernels, certain, drawn, unknown
 from evenhand.promises.draw import TRIES, draw_slate, finish_one, lot, prepare_one, spread
 from evenhand.promises.pick import BY_DEADLINE, BY_LOT, best_open, cause
-from evenhand.quotas.composed_chances import gradual, packers
-from evenhand.quotas.under_quota import LOT, explain_cause
+from evenhand.quotas.quota_kernels import LOT, explain_cause, gradual, packers
 
 READ = ("pulls", "whole", "rest", "cap_whole", "cap_rest", "left", "offered", "spare")
 """The fields of the rule's state on which what may be played depends."""
@@ -31,7 +27,7 @@ def _ranked_wish(params: Any, state: Any, contexts: Floats, round: int, waiting:
 
 
 @kernel
-def _best_allowed(state: Any, now: int, urgent: int) -> tuple[int, int]:
+def _best_allowed(state: Any, now: int, urgent: int, wish: int, why: int) -> tuple[int, int]:
     """Return the best ranked arm that may be played, the most urgent where none is ranked, and why it is that one."""
     wish = best_open(state)
     state.chosen[0] = urgent if wish < 0 else wish
@@ -40,7 +36,7 @@ def _best_allowed(state: Any, now: int, urgent: int) -> tuple[int, int]:
 
 @kernel
 def _allowed(state: Any, now: int, urgent: int, wish: int, why: int) -> tuple[int, int]:
-    wish, kind = _best_allowed(state, now, urgent)
+    wish, kind = _best_allowed(state, now, urgent, wish, why)
     return wish, explain_cause(kind, why)
 
 
@@ -50,7 +46,7 @@ def _ranked_anew(
 ) -> tuple[int, int]:
     """Rank again, and wish the best arm that may be played; `wish` is the most urgent."""
     said = learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
-    arm, kind = _best_allowed(state, round - 1, wish)
+    arm, kind = _best_allowed(state, round - 1, wish, wish, said)
     return arm, explain_cause(kind, said)
 
 
@@ -142,28 +138,24 @@ def _chance(params: Any, state: Any, index: int) -> float:
     return state.chances[index]
 
 
+draw_wish = bind(
+    _choose,
+    first_wish=_no_wish,
+    allowed=_best_allowed,
+    next_wish=_same_wish,
+    tell_chances=_chances_of_wish,
+    FORCED=BY_DEADLINE,
+    LOT=BY_LOT,
+)
+
+
 @kernel
 def draw_ranked(round: int, *arrays: Any) -> int:
-    """Choose by the ranking in `scores`, for a learner that is called from Python."""
+    """Choose by the ranking in `scores`, for a learner that is called from Python; return why, see `promises.pick`."""
     params, state = pack_params(*arrays[:split]), pack_state(*arrays[split:])
     if state.chosen.size > 1:
         return BY_DEADLINE if draw_slate(params, state, round - 1) else BY_LOT
-    urgent, left = prepare_one(params, state, round - 1)
-    wish, said = _best_allowed(state, round - 1, urgent)
-    arm, overruled, why = -1, False, said
-    for _ in range(TRIES):
-        drawn_arm, why = lot(state), BY_LOT
-        if drawn_arm < 0:
-            drawn_arm, why = wish, said
-        if state.open[drawn_arm] == 1:
-            arm = drawn_arm
-            break
-        overruled = overruled or state.offered[drawn_arm] == 1
-    if arm < 0:
-        arm, overruled = urgent, True
-    _chances_of_wish(state, wish, left, urgent)
-    finish_one(params, state, arm)
-    return BY_DEADLINE if overruled else why
+    return draw_wish(params, state, state.scores, round, state.chosen)[1]
 
 
 def draw_for(learner: Kernels, update: Any, plays: int, rank_wish: Any) -> Kernels:

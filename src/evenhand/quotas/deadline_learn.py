@@ -32,15 +32,13 @@ from typing import Any, Self
 from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.compose import bind, entry
-from evenhand.kernels.due_times import NEVER
-from evenhand.kernels.flatten import packer
-from evenhand.learners.thompson import Thompson
-from evenhand.learners.ucb1 import UCB1
+from evenhand.kernels.compose import bind, entry, packer
+from evenhand.kernels.deadlines import NEVER
+from evenhand.learners.indices import UCB1
+from evenhand.learners.random import Thompson
 from evenhand.policy.conversation import locked
 from evenhand.policy.kernel_set import Kernels, unknown
-from evenhand.promises.exact import grants_all
-from evenhand.promises.feasible import settle_offers
+from evenhand.promises.feasible import grants_all, settle_offers
 from evenhand.promises.pick import kernels_for
 from evenhand.promises.plain import ARGUMENTS
 from evenhand.promises.promise import Promise
@@ -48,7 +46,6 @@ from evenhand.promises.reading import key_of
 from evenhand.promises.rule import look_work as composed_work
 from evenhand.promises.rule import rule_parameters, rule_state
 from evenhand.protocol import Label
-from evenhand.quotas.changes import Changes
 from evenhand.quotas.composed import draw_for, draw_ranked
 from evenhand.quotas.deadlines import (
     DEADLINE_RULE,
@@ -60,8 +57,10 @@ from evenhand.quotas.deadlines import (
     warn_of_idle_arms,
 )
 from evenhand.quotas.held import always, has_room, holding
+from evenhand.quotas.quota_kernels import Ranking, Rule, rank_wish, update_learner
+from evenhand.quotas.quota_policy import SILENT, Shares, UnderQuota, read_owed
 from evenhand.quotas.segments import Segment, Segments, Stacked, enter_stacked, read_segment
-from evenhand.quotas.under_quota import SILENT, Ranking, Rule, Shares, UnderQuota, rank_wish, read_owed, update_learner
+from evenhand.quotas.versions import Changes
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed

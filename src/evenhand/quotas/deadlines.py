@@ -14,12 +14,11 @@ import numpy as np
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
-from evenhand.kernels.deadlines import EARLIEST, PATIENCE, deadline, may_play, only_one, outlook, played
-from evenhand.kernels.due_times import NEVER
+from evenhand.kernels.deadlines import EARLIEST, NEVER, PATIENCE, deadline, may_play, only_one, outlook, played
 from evenhand.promises.clause import Clause
 from evenhand.promises.feasible import need_of
 from evenhand.promises.promise import Promise
-from evenhand.quotas.under_quota import Rule
+from evenhand.quotas.quota_kernels import Rule
 
 LEAST = Fraction(1, 1 << 200)
 """Less than any room that shares leave."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats
-from evenhand.kernels.flatten import flat
+from evenhand.kernels.compose import flat
 from evenhand.learners.adapter import asks_among, wishes_of
 from evenhand.promises.pick import BY_DEADLINE
 

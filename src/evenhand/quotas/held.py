@@ -26,6 +26,7 @@ import numpy as np
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, kernel
 from evenhand.policy.kernel_set import Kernels, Ticket, certain, drawn
+from evenhand.quotas.quota_kernels import rank_wish
 
 learner_choose = learner_update = learner_probability = rule_choose = may_come = OPEN
 
@@ -119,14 +120,6 @@ def _wish(params: Any, held: Held, contexts: Floats, round: int, waiting: Ints) 
 
 
 @kernel
-def _wish_alone(params: Any, held: Held, contexts: Floats, round: int, waiting: Ints, scores: Floats) -> int:
-    for arm in range(scores.size):
-        scores[arm] = -math.inf
-    scores[held.wish[1]] = 2.0
-    return held.why[1]
-
-
-@kernel
 def _wish_first(params: Any, held: Held, contexts: Floats, round: int, waiting: Ints, scores: Floats) -> int:
     """Rank the wish first, and then what the learner is the most likely to wish."""
     for arm in range(scores.size):
@@ -153,7 +146,7 @@ def holding(learner: Kernels, under_rule: Callable[[Kernels], Kernels], may_come
     under_rule : returns the kernels of a learner under the rule.
     may_come : `has_room` where the rule's state says which arms are on offer and how far their caps go, else `always`.
     """
-    ranks = _wish_first if learner.probability is drawn else _wish_alone
+    ranks = _wish_first if learner.probability is drawn else bind(rank_wish, learner_choose=_wish)
     rule = under_rule(Kernels(_wish, _update, certain, rank=ranks))
     callees = {"learner_choose": learner.choose, "learner_probability": learner.probability}
     choose = bind(_choose, rule_choose=rule.choose, recall=bind(recall, may_come=may_come), **callees)

@@ -22,12 +22,11 @@ from evenhand.arguments import as_float, whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
-from evenhand.learners.optimism import learn_mean
-from evenhand.policy.kernel_set import Kernels
+from evenhand.learners.indices import learn_mean
+from evenhand.policy.kernel_set import Kernels, reason
 from evenhand.policy.policy import KernelPolicy
-from evenhand.policy.reasons import reason
 from evenhand.protocol import Label
-from evenhand.quotas.under_quota import Kept, Shares, promise_over
+from evenhand.quotas.quota_policy import Kept, Shares, promise_over
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed

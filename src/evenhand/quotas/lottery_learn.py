@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evenhand.arguments import real
-from evenhand.learners.thompson import Thompson
-from evenhand.learners.ucb1 import UCB1
+from evenhand.learners.indices import UCB1
+from evenhand.learners.random import Thompson
 from evenhand.protocol import Label
 from evenhand.quotas.deadline_learn import DeadlineLearn
-from evenhand.quotas.under_quota import Shares
+from evenhand.quotas.quota_policy import Shares
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed

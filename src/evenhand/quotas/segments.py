@@ -23,7 +23,7 @@ import numpy as np
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
-from evenhand.kernels.due_times import NEVER
+from evenhand.kernels.deadlines import NEVER
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Label, first_named, label_of
 

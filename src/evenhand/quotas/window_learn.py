@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evenhand.errors import SharesError, wanted
-from evenhand.learners.thompson import Thompson
-from evenhand.learners.ucb1 import UCB1
+from evenhand.learners.indices import UCB1
+from evenhand.learners.random import Thompson
 from evenhand.promises.feasible import spaced_alone
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.protocol import Label

@@ -1,16 +1,23 @@
-"""Worlds of arms without contexts: Bernoulli arms, and arms whose rewards are resampled from a log."""
+"""Worlds of arms without contexts: Bernoulli arms, and arms whose rewards are resampled from a log.
+
+Worlds whose means change: at once, at rounds that nobody announces, or slowly, all the time.
+
+Regret is dynamic: each decision is compared with the arm that is best in its own round, and in a simulation several
+arms with the best slate of their round.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from evenhand.arguments import as_float
+from evenhand.arguments import array, as_float, one_of, real
 from evenhand.data.tables import chances, column, in_natural_order, numbers, places_in
 from evenhand.errors import ArgumentError, wanted
-from evenhand.frames import as_pandas
+from evenhand.frames import as_pandas, is_frame
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import uniform
@@ -190,3 +197,237 @@ class LoggedArms(KernelWorld):
         import pandas as pd
 
         yield cls(pd.DataFrame({"arm": list("aabbb"), "pay": [0.0, 1.0, 0.5, 0.25, 1.0]}), arm="arm", reward="pay")
+
+
+CHUNK = 1 << 16
+"""So many rounds are looked at together."""
+
+
+class MovingState(NamedTuple):
+    means: Floats
+    """Of this round."""
+    best: Floats
+    """(1,): the largest of them."""
+    segment: Ints
+    """(1,)"""
+    stream: Words
+
+
+@kernel
+def toss_now(params: Any, state: MovingState, contexts: Floats, index: int) -> float:
+    return 1.0 if uniform(state.stream) < state.means[index] else 0.0
+
+
+@kernel
+def lose_now(params: Any, state: MovingState, contexts: Floats, index: int, reward: float, totals: Floats) -> None:
+    totals[0] += state.best[0] - state.means[index]
+
+
+@kernel
+def note_best(state: MovingState) -> None:
+    best = state.means[0]
+    for arm in range(1, state.means.size):
+        best = max(best, state.means[arm])
+    state.best[0] = best
+
+
+class ChangingParams(NamedTuple):
+    means: Floats
+    changes: Ints
+
+
+@kernel
+def change(params: ChangingParams, state: MovingState, contexts: Floats, round: int) -> None:
+    segment = state.segment[0]
+    while segment < params.changes.size and round >= params.changes[segment]:
+        segment += 1
+    if segment > state.segment[0] or round == 1:
+        state.segment[0] = segment
+        for arm in range(state.means.size):
+            state.means[arm] = params.means[segment, arm]
+        note_best(state)
+
+
+class MovingArms(KernelWorld):
+    """What both worlds have in common: arms that pay 1 with the probability of this round and 0 otherwise."""
+
+    reward_range = (0.0, 1.0)
+
+    def means_at(self, rounds: Ints) -> Floats:
+        """Return the means of all arms in each of these rounds (n_rounds, n_arms)."""
+        raise NotImplementedError
+
+    def best_slate(self, rounds: Ints, plays: int) -> Floats:
+        """Return what the best `plays` arms of every round lose against the best arm in each place, summed up to each
+        of these rising rounds."""
+        total, done, found = 0.0, 0, []
+        for round in rounds.tolist():
+            for start in range(done, round, CHUNK):
+                means = self.means_at(np.arange(start + 1, min(start + CHUNK, round) + 1))
+                best = np.partition(means, -plays, axis=1)[:, -plays:]
+                total += float((best.max(axis=1, keepdims=True) - best).sum())
+            done = round
+            found.append(total)
+        return np.array(found)
+
+    def memory(self, stream: Words) -> MovingState:
+        return MovingState(np.zeros(len(self.arms)), np.zeros(1), np.zeros(1, np.int64), stream)
+
+
+@register("quotas/changing-arms", "world")
+class ChangingArms(MovingArms):
+    """Arms that pay 1 with a probability that stays for a while, then changes at once.
+
+    Parameters
+    ----------
+    means : of each arm its probabilities, one for each stretch of rounds: a table with a row a stretch and a column an
+        arm, whose names are the arms' if it is a data frame, or a dict arm -> list.
+    changes : the first round of each stretch but the first, in order, from 2 on.
+
+    Raises
+    ------
+    ArgumentError
+        If a probability is not in [0, 1], there are fewer than two arms, or the changes are not rising rounds from 2
+        on, one fewer than the stretches.
+
+    Examples
+    --------
+    >>> world = ChangingArms({"a": [0.7, 0.2], "b": [0.5, 0.5]}, changes=[1001])
+    >>> world.arms, world.means.tolist()
+    (('a', 'b'), [[0.7, 0.5], [0.2, 0.5]])
+    """
+
+    kernels = WorldKernels(change, toss_now, lose_now)
+
+    def __init__(self, means: Any, changes: Any) -> None:
+        what = "a row of probabilities for each stretch of rounds, or a dict arm -> its probabilities"
+        means = as_pandas(means, "means").to_dict("list") if is_frame(means) else means
+        columns = isinstance(means, Mapping)
+        given = list(means.values()) if isinstance(means, Mapping) else means
+        table = array("means", given, what, dimensions=2)
+        table = np.ascontiguousarray(table.T) if columns else table
+        super().__init__(list(means) if isinstance(means, Mapping) else table.shape[1])
+        bad = np.argwhere((table < 0) | (table > 1))
+        if bad.size:
+            stretch, arm = bad[0]
+            where = f"means of {self.arms[arm]!r} in stretch {stretch + 1}"
+            raise ArgumentError(wanted(where, "a probability in [0, 1]", float(table[stretch, arm])))
+        self.means, self.changes = table, _rising(changes, len(table) - 1)
+
+    def means_at(self, rounds: Ints) -> Floats:
+        stretches: Floats = self.means[np.searchsorted(self.changes, rounds, side="right")]
+        return stretches
+
+    def parameters(self) -> ChangingParams:
+        return ChangingParams(self.means, self.changes)
+
+    @classmethod
+    def examples(cls) -> Iterator[ChangingArms]:
+        yield cls([[0.7, 0.5, 0.4], [0.1, 0.5, 0.9]], [50])
+        yield cls({"a": [0.0, 1.0, 0.5], "b": [1.0, 0.0, 0.5]}, [2, 100])
+
+
+def _rising(changes: Any, count: int) -> Ints:
+    what = f"{count} rising rounds from 2 on, one for each stretch but the first"
+    try:
+        given = np.asarray(changes)
+    except ValueError:
+        raise ArgumentError(wanted("changes", what, changes)) from None
+    if given.shape != (count,) or (count and given.dtype.kind not in "iu"):
+        raise ArgumentError(wanted("changes", what, changes))
+    if count and (given[0] < 2 or (given[1:] <= given[:-1]).any() or given[-1] > 2**62):
+        raise ArgumentError(wanted("changes", what, changes))
+    return given.astype(np.int64)
+
+
+class DriftingParams(NamedTuple):
+    means: Floats
+    amplitudes: Floats
+    phases: Floats
+    period: float
+    linear: bool
+
+
+@kernel
+def drift(params: DriftingParams, state: MovingState, contexts: Floats, round: int) -> None:
+    for arm in range(state.means.size):
+        place = (round - 1) / params.period + params.phases[arm]
+        if params.linear:
+            place += 0.25
+            wave = 1.0 - 4.0 * abs(place - math.floor(place) - 0.5)
+        else:
+            wave = math.sin(2.0 * math.pi * (place - math.floor(place)))
+        state.means[arm] = params.means[arm] + params.amplitudes[arm] * wave
+    note_best(state)
+
+
+@register("quotas/drifting-arms", "world")
+class DriftingArms(MovingArms):
+    """Arms that pay 1 with a probability that rises and falls all the time.
+
+    In round t it is mean_i + amplitude_i wave((t - 1) / period + phase_i). The wave has period 1, values from -1 to 1,
+    and begins at 0, rising: a sine, or straight lines up and down.
+
+    Parameters
+    ----------
+    means : around which each arm moves: a list, or a dict arm -> mean.
+    amplitude : how far from it each arm goes: one number, or a list or dict as for the means.
+    period : after how many rounds everything repeats, above 0. A straight trend over T rounds is half a period of 2 T.
+    shape : "sine", or "linear" for straight lines.
+    phases : where in the wave each arm begins, in periods: a list or dict; spread evenly where it is None.
+
+    Raises
+    ------
+    ArgumentError
+        If mean - amplitude or mean + amplitude of an arm is not in [0, 1], there is not one number an arm, the period
+        is not above 0, or there are fewer than two arms.
+
+    Examples
+    --------
+    >>> world = DriftingArms({"day": 0.5, "night": 0.5}, 0.4, period=24)
+    >>> world.phases.tolist()
+    [0.0, 0.5]
+    """
+
+    kernels = WorldKernels(drift, toss_now, lose_now)
+
+    def __init__(
+        self, means: Any, amplitude: Any = 0.2, *, period: float, shape: str = "sine", phases: Any = None
+    ) -> None:
+        given = by_label(means, "means", "a probability for each arm: a list, or a dict arm -> mean")
+        super().__init__(list(given) if isinstance(given, dict) else len(given))
+        self.means = self._numbers("means", given)
+        one = not hasattr(amplitude, "__len__")
+        self.amplitudes = self._numbers("amplitude", [amplitude] * len(self.arms) if one else amplitude)
+        self.period = real("period", period, above=0.0)
+        self.shape = one_of("shape", shape, ("sine", "linear"))
+        even = np.arange(len(self.arms)) / len(self.arms)
+        self.phases = even if phases is None else self._numbers("phases", phases)
+        reach = np.abs(self.amplitudes)
+        for arm, low, high in zip(self.arms, self.means - reach, self.means + reach, strict=True):
+            if low < -1e-12 or high > 1 + 1e-12:
+                what = "mean - amplitude and mean + amplitude in [0, 1]"
+                raise ArgumentError(wanted(f"amplitude of {arm!r}", what, (float(low), float(high))))
+
+    def _numbers(self, name: str, given: Any) -> Floats:
+        what = "a number for each arm: a list, or a dict arm -> number"
+        found = by_label(given, name, what, self.arms)
+        if len(found) != len(self.arms) or (isinstance(found, dict) and set(found) != set(self.arms)):
+            raise ArgumentError(wanted(name, f"one for each of the arms {list(self.arms)}", given))
+        values = [found[arm] for arm in self.arms] if isinstance(found, dict) else list(found)
+        return np.array([real(f"{name}[{arm!r}]", value) for arm, value in zip(self.arms, values, strict=True)])
+
+    def means_at(self, rounds: Ints) -> Floats:
+        place = (rounds[:, None] - 1) / self.period + self.phases + (0.25 if self.shape == "linear" else 0.0)
+        place = place - np.floor(place)
+        wave = 1.0 - 4.0 * np.abs(place - 0.5) if self.shape == "linear" else np.sin(2.0 * np.pi * place)
+        means: Floats = self.means + self.amplitudes * wave
+        return means
+
+    def parameters(self) -> DriftingParams:
+        return DriftingParams(self.means, self.amplitudes, self.phases, self.period, self.shape == "linear")
+
+    @classmethod
+    def examples(cls) -> Iterator[DriftingArms]:
+        yield cls([0.5, 0.5, 0.4], 0.3, period=80)
+        yield cls({"a": 0.5, "b": 0.6}, {"a": 0.5, "b": 0.0}, period=100, shape="linear", phases=[0.0, 0.0])

@@ -8,7 +8,7 @@ from .schemes import EpsilonGreedySampler as EpsilonGreedySampler, GreedySampler
 from .final import Collected as Collected
 from .labelling.collection import collect as collect, group_errors as group_errors
 from .labelling.label_queue import LabelQueue as LabelQueue
-from .labelling.label_task import Task as Task
+from .labelling.label_items import Task as Task
 from .measures import confidence_sequence as confidence_sequence, fairness_report as fairness_report
 from .models.estimators import EstimatorModel as EstimatorModel
 from .models.logistic import LogisticModel as LogisticModel

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.kernels.compose import OPEN, Gradual, Kernel, entry, kernel
-from evenhand.kernels.flatten import packer
+from evenhand.kernels.compose import OPEN, Gradual, Kernel, entry, kernel, packer
 from evenhand.rng import stream
 from evenhand.similarity import rule
 from evenhand.similarity.metric import direct, ends, learn_kernel

@@ -14,7 +14,7 @@ from evenhand.arguments import array, is_whole, real, whole, yes_or_no
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, VerdictError, wanted
 from evenhand.kernels.arrays import Floats
-from evenhand.kernels.flatten import flat
+from evenhand.kernels.compose import flat
 from evenhand.policy.conversation import Configured, locked
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.similarity import metric

@@ -22,7 +22,7 @@ from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ContextError, VerdictError, wanted
 from evenhand.frames import frame_or_value
 from evenhand.kernels.arrays import Floats
-from evenhand.kernels.flatten import flat
+from evenhand.kernels.compose import flat
 from evenhand.labels import in_columns, in_order
 from evenhand.parameters import untaught
 from evenhand.policy.conversation import Conversation, locked

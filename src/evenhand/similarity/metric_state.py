@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
-from evenhand.kernels.flatten import flat, names, packer
+from evenhand.kernels.compose import flat, names, packer
 from evenhand.kernels.halfspaces import Simplex, simplex
 from evenhand.rng import stream
 from evenhand.saving.saved import fill

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenhand.kernels.arrays import Ints
-from evenhand.kernels.flatten import flat
+from evenhand.kernels.compose import flat
 from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.metric import CONTRADICTED, EQUAL, MOVED, TAUGHT
 from evenhand.similarity.posterior import PosteriorDistance

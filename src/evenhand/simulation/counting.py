@@ -16,9 +16,7 @@ from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.kernels.compose import OPEN, kernel
 from evenhand.promises.books import Books
 from evenhand.promises.clause import Clause
-from evenhand.promises.counting import FLOOR
-from evenhand.promises.counts import Counts, Rates
-from evenhand.promises.entering import pause
+from evenhand.promises.round_kernels import FLOOR, Counts, Rates, pause
 from evenhand.simulation.given import Course
 
 

@@ -14,14 +14,12 @@ from evenhand.errors import ContractError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, entry, interpreted, kernel
 from evenhand.learners.adapter import said_by
-from evenhand.policy.kernel_set import Ticket
+from evenhand.policy.kernel_set import Ticket, is_forced
 from evenhand.policy.policy import KernelPolicy
-from evenhand.policy.reasons import is_forced
 from evenhand.policy.traits import traits_of
 from evenhand.promises.books import Books
-from evenhand.promises.counting import play as play_clause
-from evenhand.promises.counts import Counts, Rates
-from evenhand.promises.entering import play_all, settle
+from evenhand.promises.round_kernels import Counts, Rates, play_all, settle
+from evenhand.promises.round_kernels import play as play_clause
 from evenhand.protocol import Decision
 from evenhand.rng import child
 from evenhand.simulation.counting import (

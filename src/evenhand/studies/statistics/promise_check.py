@@ -16,12 +16,11 @@ import numpy as np
 from evenhand.errors import ReplayError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.policy.traits import traits_of
-from evenhand.promises.books import Books
+from evenhand.promises.books import Books, Standing
 from evenhand.promises.clause import Clause
-from evenhand.promises.counts import Rounds
 from evenhand.promises.promise import promise_of
 from evenhand.promises.reading import read_share
-from evenhand.promises.stretches import Standing
+from evenhand.promises.round_kernels import Rounds
 from evenhand.promises.versions import changed, joined, without
 from evenhand.protocol import Label, as_label, find_label, first_named, label_of, places
 

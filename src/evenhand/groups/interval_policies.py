@@ -4,6 +4,18 @@ Two readings of the paper are offered. `preset="paper"`: N(0, v) has variance v,
 level is delta / (2 n t); a regression counts from d samples on, before that its width is infinite. `preset="authors"`,
 the program published with the paper: a width is z v; every level has the horizon T; a regression counts from its first
 sample on, by the least squares solution of smallest norm; ties go to the first arm.
+
+IntervalChaining: nobody is passed over whose interval overlaps, through others, with the best one.
+
+Source: M. Joseph, M. Kearns, J. Morgenstern, A. Roth, "Fairness in Learning: Classic and Contextual Bandits", NeurIPS
+2016; as compared with in C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson, "Group Fairness in Bandits with Biased
+Feedback", AAMAS 2022.
+
+TopInterval: the arm whose confidence interval ends highest, blind to groups.
+
+Source: C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson, "Group Fairness in Bandits with Biased Feedback", AAMAS 2022,
+after M. Joseph, M. Kearns, J. Morgenstern, S. Neel, A. Roth, "Fair Algorithms for Infinite and Contextual
+Bandits" (2018).
 """
 
 from __future__ import annotations
@@ -16,11 +28,11 @@ import numpy as np
 
 from evenhand.arguments import one_of, real, whole, yes_or_no
 from evenhand.errors import ArgumentError, wanted
-from evenhand.groups.intervals import IntervalParams, IntervalState
+from evenhand.groups.intervals import CHAIN, INTERVALS, TOP, TWO_SWEEPS, IntervalParams, IntervalState
 from evenhand.groups.problem import Grouped, Groups, Membership
-from evenhand.groups.selection import INTERVALS, TOP
 from evenhand.groups.worlds import BiasedLinearArms
-from evenhand.kernels.least_squares import regressions
+from evenhand.kernels.linear import regressions
+from evenhand.registry import register
 from evenhand.rng import Seed
 
 Preset = Literal["paper", "authors"]
@@ -66,7 +78,7 @@ class IntervalPolicy(Grouped):
 
     @property
     def pick(self) -> int:
-        """Who is pulled by their intervals, see `evenhand.groups.selection`."""
+        """Who is pulled by their intervals, see `evenhand.groups.intervals`."""
         return TOP
 
     @property
@@ -120,3 +132,72 @@ class IntervalPolicy(Grouped):
         world = BiasedLinearArms(arms=4, sensitive=2)
         yield cls(world.groups), world
         yield cls(world.groups, 0.3, horizon=10_000, preset="authors"), world
+
+
+@register("groups/interval-chaining")
+class IntervalChaining(IntervalPolicy):
+    """Pull a random arm of the chain: the top interval, all that overlap it, all that overlap those, and so on.
+
+    The chain is the transitive closure of overlapping. `preset="authors"` makes two sweeps instead, and moves the
+    lower end to an upper one, as the program published with the paper does.
+
+    Parameters
+    ----------
+    groups, delta, noise_scale, horizon, preset, exploration, cold_start, intercept : as for `TopInterval`.
+    seed : seed of the exploration and of the draw from the chain.
+
+    Raises
+    ------
+    ArgumentError
+        If a setting cannot be, or there are fewer than two arms.
+
+    Examples
+    --------
+    >>> policy = IntervalChaining(["F", "M", "M"], seed=1)
+    >>> decision = policy.ask([[1.0], [0.2], [0.5]])
+    >>> policy.tell(decision, 3.5)
+
+    Source: Joseph, Kearns, Morgenstern, Roth (2016), section 3; Schumann, Lang, Mattei, Dickerson (2022), as a
+    baseline.
+    """
+
+    @property
+    def pick(self) -> int:
+        return CHAIN if self.preset == "paper" else TWO_SWEEPS
+
+
+@register("groups/top-interval")
+class TopInterval(IntervalPolicy):
+    """Pull the arm with the largest beta_i'x + w_i, each arm's beta_i by its own least squares.
+
+    w_i = |Phi^{-1}(delta / (2 n t))| sigma sqrt(x (X_i'X_i)^+ x'). Where a design is singular, the solution of
+    smallest norm and the pseudo-inverse stand in. Groups do not enter the decision; a bias in the rewards is learned
+    as if it were worth.
+
+    Parameters
+    ----------
+    groups : the group of each arm: a list, or a dict arm -> group; several attributes form one, ("F", "under 25").
+    delta : 1 - delta is the level at which all intervals hold, in (0, 1).
+    noise_scale : sigma, the standard deviation of the reward's noise.
+    horizon : T; only the authors' program needs it.
+    preset : "paper" or "authors": two readings, see `evenhand.groups.interval_policies`.
+    exploration : p; with probability t^(-p) a random arm is pulled. `math.inf` for never after round 1.
+    cold_start : "infinite": an arm with fewer than d samples goes first; "minimum_norm": its first sample counts
+        already. None for the preset's.
+    intercept : whether rewards have a constant part: every regression gets a coefficient that multiplies 1. Contexts
+        stay as they are.
+    seed : seed of the exploration.
+
+    Raises
+    ------
+    ArgumentError
+        If a setting cannot be, or there are fewer than two arms.
+
+    Examples
+    --------
+    >>> policy = TopInterval({"ann": "F", "bob": "M"}, seed=1)
+    >>> decision = policy.ask([[1.0, 0.5], [0.2, 0.9]])
+    >>> policy.tell(decision, 31.5)
+
+    Source: Schumann, Lang, Mattei, Dickerson (2022), the algorithm that GroupFairTopInterval is compared with.
+    """

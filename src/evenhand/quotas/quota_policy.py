@@ -1,20 +1,4 @@
-"""A learner under a quota rule: the part that FairLearn and DeadlineLearn share.
-
-A rule is three kernels over the quota's own arrays:
-
-    forced(params, state, round) -> the arm that must be played now, or -1
-    settled(params, state, round, wish) -> the arm that is played when the learner wishes `wish`
-    served(params, state, round, arm) -> None, keeps the books
-
-A rule that chooses among rankings, for several arms a round or arms that are not always on offer, is two kernels:
-
-    pick(params, state, now) -> why the arms in `state.chosen`, which it fills, are not simply the first of those in
-        `state.scores`: 0 (or False) if they are, 1 (or True) if a deadline forces an arm, and see `promises.pick`
-    grant(params, state, now, wish) -> whether `wish` is played, where that is quickly seen; the same, of one arm
-
-Around them stands any learner: ours inside the same compiled function, a foreign one called from Python between the
-kernels.
-"""
+"""What FairLearn, DeadlineLearn and their kin have in common: a promise, a learner, and the rule between them."""
 
 from __future__ import annotations
 
@@ -23,29 +7,41 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from evenhand.errors import ArgumentError, SharesError, wanted
-from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.compose import OPEN, bind, entry, interpreted, kernel
-from evenhand.kernels.flatten import flat, packer
+from evenhand.kernels.arrays import Floats
+from evenhand.kernels.compose import bind, entry, flat, interpreted, packer
 from evenhand.labels import same_labels
 from evenhand.learners.adapter import Adapter, asks_among, reward_range_of
 from evenhand.parameters import untaught
 from evenhand.policy.conversation import locked
-from evenhand.policy.kernel_set import Kernels, Ticket, certain, drawn, unknown
+from evenhand.policy.kernel_set import FORCED, Kernels, certain, unknown
 from evenhand.policy.policy import KernelPolicy
-from evenhand.policy.reasons import FORCED, reason
-from evenhand.promises.pick import BY_CAP, BY_DEADLINE, BY_LOT, BY_NO_RANK
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set
 from evenhand.promises.versions import named_as
 from evenhand.protocol import Label, arm_labels
-from evenhand.quotas.composed_chances import under_rule
 from evenhand.quotas.foreign import asked, go_down, wishes
 from evenhand.quotas.held import CALLED_FROM_PYTHON, always, no_wish, propose, recall, settle
+from evenhand.quotas.quota_kernels import (
+    NOT_KNOWN,
+    WISH,
+    NoLearner,
+    Ranking,
+    Rule,
+    choose_first,
+    choose_ranked,
+    compose,
+    explain_cause,
+    forced_alone,
+    pick_alone,
+    rank_wish,
+    settle_alone,
+    update_learner,
+)
 from evenhand.rng import Seed, child
 
 Shares = Sequence[Any] | Mapping[Label, Any]
@@ -54,173 +50,6 @@ Kept = Literal["at every round", "at the horizon", "in the long run"]
 
 SILENT = {"tolerance": 0.0, "plays": 1, "cap_tolerance": 0.0}
 """What arguments of a promise are that say nothing; the others are None."""
-WISH = reason("the learner's wish", "learner")
-CAPPED = reason("an arm ranked higher has reached its cap", "forced")
-UNRANKED = reason("the learner ranked no other arm on offer")
-LOT = reason("drawn by lottery", "drawn")
-
-
-class Rule(NamedTuple):
-    """The kernels of a quota rule, see the head of this module.
-
-    `kept` names the fields of its state on which `forced` and `settled` depend, where the others only save time while
-    they are zero; "*" for all.
-    """
-
-    forced: Any
-    settled: Any
-    served: Any
-    kept: tuple[str, ...] = ("*",)
-
-
-class Ranking(NamedTuple):
-    """The kernels of a rule that chooses among rankings, see the head of this module."""
-
-    pick: Any
-    grant: Any
-
-
-forced = settled = served = redistributed = settle_each = learner_choose = learner_update = pack_params = pack_state = (
-    OPEN
-)
-pick = grant = learner_rank = OPEN
-split = 0
-
-
-class NoLearner(NamedTuple):
-    """Stands where the arrays of a compiled learner would be."""
-
-    nothing: Floats
-
-
-@kernel
-def explain_cause(cause: int, why: int) -> int:
-    """Return the reason of a decision: the learner's own, `why`, where nothing else is the cause."""
-    if cause == BY_DEADLINE:
-        why = FORCED
-    elif cause == BY_CAP:
-        why = CAPPED
-    elif cause == BY_NO_RANK:
-        why = UNRANKED
-    elif cause == BY_LOT:
-        why = LOT
-    return why
-
-
-@kernel
-def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
-    must = forced(params, state, round)
-    arm, why = must, FORCED
-    if must < 0:
-        wish, why = learner_choose(params.learner, state.learner, contexts, round, waiting)
-        arm = settled(params, state, round, wish)
-        if arm != wish:
-            why = FORCED
-    redistributed(params, state, round, must)
-    served(params, state, round, arm)
-    return arm, why
-
-
-@kernel
-def _choose_ranked(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
-    why = learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
-    why = explain_cause(pick(params, state, round - 1), why)
-    return state.chosen[0], why
-
-
-@kernel
-def _choose_first(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
-    """Do what `_choose_ranked` does, but ask the learner for the best arm first and for a ranking only if need be."""
-    wish, why = learner_choose(params.learner, state.learner, contexts, round, waiting)
-    if grant(params, state, round - 1, wish):
-        return wish, why
-    learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
-    why = explain_cause(pick(params, state, round - 1), why)
-    return state.chosen[0], why
-
-
-@kernel
-def rank_wish(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, scores: Floats) -> int:
-    """Stand for the `rank` of a learner that only knows the best arm."""
-    wish, why = learner_choose(params, state, contexts, round, waiting)
-    for arm in range(scores.size):
-        scores[arm] = -math.inf
-    scores[wish] = 0.0
-    return why
-
-
-@kernel
-def update_learner(params: Any, state: Any, contexts: Floats, index: int, reward: float, ticket: Ticket) -> None:
-    """Tell the learner inside."""
-    learner_update(params.learner, state.learner, contexts, index, reward, ticket)
-
-
-@kernel
-def _nothing_known(params: Any, state: Any, round: int, must: int) -> None:
-    """Stand for `_settle_all` where the learner's distribution is not known, or trivial."""
-
-
-@kernel
-def _settle_all(params: Any, state: Any, round: int, must: int) -> None:
-    settle_each(params, state, round, must, state.learner.probabilities)
-
-
-@kernel
-def _settle_each(params: Any, state: Any, round: int, must: int, probabilities: Floats) -> None:
-    """Turn the distribution of the learner's wishes into that of the arms that are played, in place."""
-    for wish in range(probabilities.size):
-        if probabilities[wish] > 0.0:
-            arm = must if must >= 0 else settled(params, state, round, wish)
-            if arm != wish:
-                chance = probabilities[wish]
-                probabilities[wish] = 0.0
-                probabilities[arm] += chance
-
-
-@kernel
-def _drawn_inside(params: Any, state: Any, index: int) -> float:
-    return state.learner.probabilities[index]
-
-
-@kernel
-def as_wished(params: Any, state: Any, round: int, wish: int) -> int:
-    """The `settled` of a rule that never overrules a learner once it has asked it."""
-    return wish
-
-
-@kernel
-def _forced(round: int, *arrays: Any) -> int:
-    return forced(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round)
-
-
-@kernel
-def _settle(round: int, wish: int, *arrays: Any) -> int:
-    params, state = pack_params(*arrays[:split]), pack_state(*arrays[split:])
-    arm = settled(params, state, round, wish)
-    served(params, state, round, arm)
-    return arm
-
-
-@kernel
-def _pick(round: int, *arrays: Any) -> int:
-    return pick(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round - 1)
-
-
-def compose(learner: Kernels, rule: Rule) -> Kernels:
-    """Return the kernels of a learner under a rule."""
-    known, each = learner.probability is drawn, bind(_settle_each, settled=rule.settled)
-    redistribute = bind(_settle_all, settle_each=each) if known else _nothing_known
-    callees = {"forced": rule.forced, "settled": rule.settled, "served": rule.served, "redistributed": redistribute}
-    return Kernels(
-        bind(_choose, learner_choose=learner.choose, **callees),
-        bind(update_learner, learner_update=learner.update),
-        _drawn_inside if known else learner.probability,
-        chances=None if known or learner.chances is None else under_rule(rule, each, learner.chances),
-    )
-
-
-NOT_KNOWN = Kernels(as_wished, update_learner, unknown)
-"""Of a learner from elsewhere, which is called between the rule's kernels."""
 
 
 def read_owed(learner: Any, shares: Any, said: Mapping[str, Any], arms: int | Sequence[Label] | None) -> Promise:
@@ -337,9 +166,9 @@ class UnderQuota(KernelPolicy):
         if isinstance(self.rule, Ranking):
             rank = learner.rank or bind(rank_wish, learner_choose=learner.choose)
             callees = {"learner_rank": rank, "pick": self.rule.pick}
-            choose = bind(_choose_ranked, **callees)
+            choose = bind(choose_ranked, **callees)
             if self.plays == 1 and learner.rank is not None and learner.probability is certain:
-                choose = bind(_choose_first, learner_choose=learner.choose, grant=self.rule.grant, **callees)
+                choose = bind(choose_first, learner_choose=learner.choose, grant=self.rule.grant, **callees)
             return Kernels(choose, update, certain if learner.probability is certain else unknown)
         return compose(learner, self.rule)
 
@@ -507,5 +336,5 @@ class UnderQuota(KernelPolicy):
             **{name: kernel for name, kernel in self.rule._asdict().items() if name != "kept"},
         }
         self._arrays = (*flat(params), *flat(state))
-        self._ask_kernel = entry(_pick if isinstance(self.rule, Ranking) else _forced, **names)
-        self._tell_kernel = entry(_settle, **names)
+        self._ask_kernel = entry(pick_alone if isinstance(self.rule, Ranking) else forced_alone, **names)
+        self._tell_kernel = entry(settle_alone, **names)
