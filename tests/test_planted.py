@@ -36,6 +36,7 @@ def test_a_policy_may_say_that_it_does_not_learn(scratch_registry):
     assert not checks["numbers"]
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_the_contract_finds_a_promise_that_breaks_late(scratch_registry):
     scratch_registry(planted.BreaksItsPromiseLate)
