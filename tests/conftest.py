@@ -63,8 +63,8 @@ def pytest_collection_finish():
 
 LINES = [line.split() for line in Path(__file__).with_name("long.txt").read_text().splitlines() if line[0] != "#"]
 LONG = {name: float(seconds) for seconds, name in LINES}
-USUAL = 0.05
-"""Seconds that a case of any other test takes."""
+QUICK, SLOW = 0.05, 0.5
+"""Seconds that a case of any other test takes, and one of those that are marked slow where they stand."""
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -83,7 +83,10 @@ def pytest_collection_modifyitems(config, items):
     if config.getoption("shuffle") is None:
         taken = collections.Counter()
         for (path, function), cases in collections.Counter((item.path, function_of(item)) for item in items).items():
-            taken[path] += LONG.get(function, USUAL * cases)
+            taken[path] += LONG.get(function, QUICK * cases)
+        for item in items:
+            if function_of(item) not in LONG and item.get_closest_marker("slow"):
+                taken[item.path] += SLOW
         items.sort(key=lambda item: -taken[item.path])
 
 

@@ -36,10 +36,12 @@ def test_a_policy_may_say_that_it_does_not_learn(scratch_registry):
     assert not checks["numbers"]
 
 
+@pytest.mark.slow
+@pytest.mark.compiled
 def test_the_contract_finds_a_promise_that_breaks_late(scratch_registry):
     scratch_registry(planted.BreaksItsPromiseLate)
     policy = planted.BreaksItsPromiseLate(UCB1(), [0.0101, 0.0203])
-    with pytest.raises(ContractError, match=r"promise: within \d+,000 rounds a clause was broken (\d+,)?\d+ times"):
+    with pytest.raises(ContractError, match=r"promise: within 100,000 rounds a clause was broken \d+,\d+ times"):
         eh.check_policy(policy)
 
 

@@ -6,6 +6,7 @@ from tests.docs.test_pages import DOCS, NOTEBOOKS
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.parametrize("page", NOTEBOOKS, ids=lambda page: page.relative_to(DOCS).as_posix())
 def test_a_notebook_runs(page):
     import nbclient

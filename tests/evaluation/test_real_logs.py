@@ -43,6 +43,7 @@ def test_thompson_sampling_is_evaluated_from_the_random_log(logs):
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 def test_what_two_per_cent_for_every_item_cost_agrees_with_the_same_policy_run_live(logs):
     policies = {
         "free": Thompson(arms=range(34), seed=0),

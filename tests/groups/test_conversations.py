@@ -19,7 +19,6 @@ from evenhand.groups import (
 )
 from evenhand.quotas import DeadlineLearn, FairLearn
 from evenhand.saving.state import from_bytes, to_bytes
-from tests.fuzzing import many
 
 pytestmark = pytest.mark.slow
 
@@ -70,6 +69,7 @@ def test_many_open_tickets_do_not_stay_with_one_cold_arm():
     assert sorted(asked.count(arm) for arm in range(3)) == [2, 2, 3]
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("rule", [FairLearn, DeadlineLearn])
 def test_quotas_compose_and_both_promises_hold(rule):
     """Every arm has its share at every round, and the bias is seen through: true regret far below the blind one's."""
@@ -81,7 +81,7 @@ def test_quotas_compose_and_both_promises_hold(rule):
         "quota alone": rule(TopInterval(world.groups), shares),
     }
     assert all(policy.kernels is not None and getattr(policy, "compiled", True) for policy in policies.values())
-    history = eh.simulate(policies, world, rounds=4000, replications=many(20), seed=3, jobs=1)
+    history = eh.simulate(policies, world, rounds=4000, replications=20, seed=3, jobs=1)
     assert float(history.violations.sel(policy=["both", "quota alone"]).max()) == 0
     assert float(history.worst_shortfall.sel(policy="both").max()) < 1
     assert float(history.violations.sel(policy="fair alone").max()) > 0
