@@ -67,6 +67,7 @@ __all__ = [
     "UnknownTicketError",
     "UnreachableError",
     "VerdictError",
+    "file_said",
     "wanted",
 ]
 
@@ -363,3 +364,8 @@ def why_unreadable(error: BaseException) -> str:
     if python := re.match("None|True|False", getattr(error, "doc", "")[getattr(error, "pos", 0) :]):
         words += f"; JSON writes {PYTHON_IN_JSON[python[0]]} for {python[0]}"
     return words.removeprefix("Error tokenizing data. ").removeprefix("C error: ")
+
+
+def file_said(path: object) -> str:
+    """Return what messages call a file that was named, where `-` is standard input."""
+    return "standard input" if str(path) == "-" else str(path)

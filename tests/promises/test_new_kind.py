@@ -36,7 +36,7 @@ EDITS = {
         ('        "windows": windows,\n', '        "windows": windows,\n        "starts": dict(promise.starts),\n'),
         ('"windows": {}, "plays": 1}', '"windows": {}, "starts": {}, "plays": 1}'),
     ],
-    "parts.py": [
+    "reading.py": [
         ("    audited: bool,\n) -> dict", "    audited: bool,\n    starts: Any = None,\n) -> dict"),
         (
             '        "windows": _read_windows(windows, labels),\n',
@@ -55,7 +55,7 @@ EDITS = {
         ("audited: bool = False,\n) -> Promise:", "audited: bool = False,\n    starts: Any = None,\n) -> Promise:"),
         ("arms=arms, audited=audited)", "arms=arms, audited=audited, starts=starts)"),
     ],
-    "counting.py": [
+    "round_kernels.py": [
         ("FLOOR, CAP, WINDOW = range(3)", "FLOOR, CAP, WINDOW, START = range(4)"),
         ('"window": WINDOW}', '"window": WINDOW, "start": START}'),
         (

@@ -268,7 +268,7 @@ def test_something_was_unfair_asks_which_pair():
 def test_a_contradiction_in_tell_changes_nothing():
     policy = LipschitzUCB(2, metric=MomentDistance(radius=0.3), seed=2, silence="nothing")
     x = [[1.0, 0.0], [0.0, 0.0]]
-    policy._params = policy._params._replace(margin=False)
+    policy.params = policy.params._replace(margin=False)
     policy.metric.verdict(*x, 0.2, unfair=False)
     decision = next(d for d in (policy.ask(x) for _ in range(20)) if abs(np.subtract(*d.probabilities)) > 0)
     gap = abs(np.subtract(*decision.probabilities))

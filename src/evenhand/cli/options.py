@@ -16,6 +16,8 @@ from typing import Annotated, Any
 
 import typer
 
+from evenhand.errors import file_said
+
 STORE = Annotated[str, typer.Argument(help="The store: a file such as ads.evenhand, or a URL.")]
 STUDY = Annotated[str | None, typer.Option(help="The study's name, if the store has several.")]
 JSON = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON.")]
@@ -56,11 +58,6 @@ def with_options_of(call: Callable[..., None], *functions: Any, without: str = "
     call.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined]
     call.__annotations__ = {name: one.annotation for name, one in own.items()}
     return call
-
-
-def file_said(path: object) -> str:
-    """Return what messages call a file that was named."""
-    return "standard input" if str(path) == "-" else str(path)
 
 
 def with_table_options(command: str, function: Callable[..., None]) -> Callable[..., None]:

@@ -8,8 +8,8 @@ from ast import literal_eval
 from contextlib import suppress
 from typing import Any
 
-from evenhand.cli.options import TABLE_COMMANDS, file_said
-from evenhand.errors import EvenhandError
+from evenhand.cli.options import TABLE_COMMANDS
+from evenhand.errors import EvenhandError, file_said
 
 NO_COLUMN = re.compile(r"^column: wanted one of (.*), got '(.*?)'(?=$|;)")
 BRACKET = re.compile(r"(?<![\w'])(?:\{|(?<!\bin )\[|[\[(](?![-+\d.e]+, ))(?!\"[^\"']*\")")

@@ -28,8 +28,8 @@ def compared(sampler: Sampler, finished: Collected, pool: TablePool, *, reweight
     model, drawn = uniform_draw(sampler, pool, finished.cost, reweighted=reweighted)
     fresh = fresh_risks(finished.model, pool, pool.chosen, sampler.loss)
     uniform = fresh_risks(model, pool, drawn, sampler.loss)
-    beside = uniform[["risk", "low", "high"]].set_axis(["uniform", "uniform_low", "uniform_high"], axis=1)
-    table = fresh.join(beside).assign(share=finished.mixture).rename(columns={"rows": "fresh_rows"})
+    table = fresh.join(uniform["risk"].rename("uniform")).assign(share=finished.mixture)
+    table = table.rename(columns={"rows": "fresh_rows"})
     return {
         "fresh": table.reset_index().to_dict("records"), "risk": MEASURES.get(str(sampler.loss), "error rate"),
         "worst_off": worst_of(fresh), "uniform": {"rows": len(drawn), "worst_off": worst_of(uniform)},

@@ -39,7 +39,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.errors import EvenhandError
-from evenhand.interventions.inference import CANDIDATE, eliminate, factors_below
+from evenhand.interventions.group_means import CANDIDATE, factors_below
+from evenhand.interventions.inference import eliminate
 from evenhand.interventions.question import Question
 from evenhand.kernels.arrays import Floats
 

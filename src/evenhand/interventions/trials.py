@@ -19,7 +19,7 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import find_label, label_of, places
 
 if TYPE_CHECKING:
-    from evenhand.interventions.problem import Problem
+    from evenhand.interventions import Problem
 
 
 @dataclass(frozen=True, eq=False)

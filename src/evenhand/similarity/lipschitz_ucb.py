@@ -489,7 +489,7 @@ class LipschitzUCB(Conversation):
 
     @classmethod
     def examples(cls) -> Iterator[tuple[Self, Any]]:
-        from evenhand.similarity.worlds import LinearContexts
+        from evenhand.similarity import LinearContexts
 
         world = LinearContexts([0.5, 0.3], MahalanobisOracle([[0.4, 0.1]], seed=3), individuals=3)
         yield cls(2, seed=1), world
@@ -520,7 +520,7 @@ class KnownRewardLipschitz(LipschitzUCB):
 
     @classmethod
     def examples(cls) -> Iterator[tuple[Self, Any]]:
-        from evenhand.similarity.worlds import LinearContexts
+        from evenhand.similarity import LinearContexts
 
         world = LinearContexts([0.5, -0.3], MahalanobisOracle([[0.4, 0.1]], seed=3), individuals=3, select="many")
         yield cls(theta=[0.5, -0.3], select="many", seed=1), world

@@ -17,7 +17,7 @@ from evenhand.similarity.reading import Ticket
 from evenhand.similarity.verdicts import Verdict
 
 if TYPE_CHECKING:
-    from evenhand.similarity.lipschitz_ucb import LipschitzUCB
+    from evenhand.similarity import LipschitzUCB
 
 ANNOUNCEMENT = (
     "verdict: no metric agrees with all verdicts, so some are wrong; from now on the policy learns from all verdicts "

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from evenhand.cli.options import file_said
 from evenhand.data import files
 from evenhand.data.csv_files import EVERY
 from evenhand.data.csv_form import CsvForm, detected
 from evenhand.data.files import FORMATS, FOUND_OUT, Given
 from evenhand.data.json_files import first_signs, rows_of
 from evenhand.data.text_files import opened, text_of
-from evenhand.errors import ArgumentError, TableError, wanted
+from evenhand.errors import ArgumentError, TableError, file_said, wanted
 from evenhand.protocol import label_of
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.cli.options import JSON, STORE, STUDY, file_said
+from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.cli.output import answer, as_json, line, say
-from evenhand.errors import ArgumentError, EvenhandError, StoreError, wanted
+from evenhand.errors import ArgumentError, EvenhandError, StoreError, file_said, wanted
 
 if TYPE_CHECKING:
     from evenhand.studies import Operation, Study
