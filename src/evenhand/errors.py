@@ -67,7 +67,6 @@ __all__ = [
     "UnknownTicketError",
     "UnreachableError",
     "VerdictError",
-    "file_said",
     "wanted",
 ]
 
