@@ -24,8 +24,8 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind, kernel
 from evenhand.learners.indices import by_index, choose_highest, rank_by_index
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import Kernels, reason
-from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
