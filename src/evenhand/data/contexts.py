@@ -34,8 +34,9 @@ def read_shown(
     """
     shape = f"numbers of shape ({len(arms)}, {'d' if dimension is None else dimension}), a row an arm"
     table = row_frame(contexts) if _is_row(contexts) else frame_or_value(contexts, "contexts")
-    one = len(arms) > 1 and hasattr(table, "columns") and len(table) == 1
-    if hasattr(table, "columns") and encoder is not None:
+    named = hasattr(table, "columns")
+    one = len(arms) > 1 and named and len(table) == 1
+    if named and encoder is not None:
         table = table if one else in_order(table, [arms, None], "contexts", refusal=ContextError)
         table = encoder.transform(table)
     else:
@@ -43,7 +44,7 @@ def read_shown(
         table = table if one else in_order(table, [arms, None], "contexts", refusal=ContextError)
     shown = as_floats(table)
     if shown is None:
-        hint = encode_hint(table) if hasattr(table, "columns") else ""
+        hint = encode_hint(table) if named else ""
         mend = f"encode text: policy.encode_with({hint})" if hint else ""
         raise ContextError(wanted("contexts", shape, "text in a table" if hint else contexts, mend))
     if shown.ndim == 1 and shown.size and dimension in (None, shown.size):

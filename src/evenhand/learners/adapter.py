@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import Any, Self
 
+import numpy as np
+
 from evenhand.arguments import is_whole, whole, yes_or_no
 from evenhand.errors import ArgumentError, EvenhandError, ModelError, StateFileError, wanted
 from evenhand.learners.functions import find, know, path_of
@@ -278,7 +280,7 @@ def asks_among(learner: Any) -> bool:
 
 def _listed(given: Any) -> list[Any]:
     """Return a ranking as a list; one wish alone is a ranking too."""
-    ranks = hasattr(given, "__iter__") and getattr(given, "ndim", 1) == 1 and not isinstance(given, (Mapping, Set))
+    ranks = np.iterable(given) and getattr(given, "ndim", 1) == 1 and not isinstance(given, (Mapping, Set))
     return list(given) if ranks else [given]
 
 
