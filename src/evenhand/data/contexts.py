@@ -11,7 +11,7 @@ from evenhand.arguments import as_floats
 from evenhand.data.encoding import encode_hint
 from evenhand.data.tables import numbers
 from evenhand.errors import ContextError, TableError, wanted
-from evenhand.frames import frame_or_value, row_frame
+from evenhand.frames import frame_or_value, is_row, row_frame
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import in_columns, in_order
 from evenhand.protocol import Label
@@ -89,5 +89,4 @@ def _is_row(contexts: Any) -> bool:
     """Say whether a value is one row by names: a dict, or a Series of pandas with an index of texts."""
     if isinstance(contexts, Mapping):
         return True
-    named = type(contexts).__name__ == "Series" and hasattr(contexts, "to_dict")
-    return named and all(isinstance(name, str) for name in contexts.index)
+    return is_row(contexts) and all(isinstance(name, str) for name in contexts.index)

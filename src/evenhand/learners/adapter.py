@@ -94,10 +94,8 @@ class Adapter(Parameters):
         }  # fmt: skip
         for name, function in functions.items():
             if not callable(function) and (function is not None or name in ("choose", "update")):
-                what = (
-                    "a function of what dump returned" if name == "load" else "a function that takes the learner first"
-                )
-                raise ArgumentError(wanted(name, what, function))
+                given = "of what dump returned" if name == "load" else "that takes the learner first"
+                raise ArgumentError(wanted(name, f"a function {given}", function))
         if (dump is None) != (load is None):
             given, missing = ("dump", "load") if load is None else ("load", "dump")
             raise ArgumentError(wanted(missing, f"a function beside {given}", None, "a learner is saved with both"))
@@ -166,9 +164,7 @@ class Adapter(Parameters):
     def _said(self) -> dict[str, Any]:
         """The arguments that are plain data."""
         arms = self.known_arms if self.arms is None else list(self.arms)
-        own = {"arms": arms, "among": self.among, "own_choices": self.own_choices}
-        seen = {"contextual": self.contextual, "features": self.features}
-        return seen | {"reward_range": self.reward_range} | own
+        return {name: vars(self)[name] for name in PLAIN} | {"arms": arms}
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
