@@ -21,8 +21,8 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.largest import largest_beta
 from evenhand.learners import UCB1, EpsilonGreedy, Thompson
+from evenhand.policy.kernel_policy import KernelPolicy, Kernels
 from evenhand.policy.kernel_set import reason
-from evenhand.policy.policy import KernelPolicy, Kernels
 from evenhand.quotas import BernoulliArms, DeadlineLearn, LotteryLearn
 
 MEANS = [0.8, 0.78, 0.77, 0.76, 0.75, 0.74, 0.73, 0.72, 0.71, 0.70]

@@ -7,7 +7,7 @@ import pytest
 from evenhand.errors import ArgumentError, ClosedTicketError, ContextError, RewardError, TableError
 from evenhand.groups import TopInterval
 from evenhand.learners import KLUCB, UCB1, Adapter, Exp3, LinUCB, Thompson
-from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.quotas import DeadlineLearn, FairUCB
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Study

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any, Self
 
@@ -30,6 +30,9 @@ def untaught(name: str, thing: Any, mend: str) -> Any:
 
 class Parameters:
     """What its constructor's arguments make it, each kept under its own name."""
+
+    _lock: AbstractContextManager[Any] = nullcontext()
+    """What keeps other threads out; nothing, but for what several use."""
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
@@ -72,7 +75,7 @@ class Parameters:
         >>> policy.set_params(tolerance=2, learner__epsilon=0.3).get_params()["learner__epsilon"]
         0.3
         """
-        with getattr(self, "_lock", nullcontext()):
+        with self._lock:
             untaught(type(self).__name__, self, "set the parameters of sklearn.base.clone(...) of it")
             made = type(self)(**self._changed(params))
             state = vars(made) | {name: value for name, value in vars(self).items() if name == "_lock"}

@@ -61,7 +61,7 @@ class Decision(_Decision):
     slate_propensity : played arm -> the probability with which it was among those that were played.
     reason : why this arm, in words.
     reason_code : the kind of the reason, for programs: "forced" by a promise, "untried", "explored", "greedy", ...; see
-        `evenhand.policy.policy.reason`. It is no field of the tuple, which has six as ever, but stands in `_asdict()`.
+        `evenhand.policy.reason`. It is no field of the tuple, which has six as ever, but stands in `_asdict()`.
     arms, indexes : all arms of the round and their positions, the best first; one of each but where several arms are
         played in a round, or where each individual is drawn independently: any number then, both are positions.
     token : which policy decided it, so that no other takes it for its own; None where the decision was made of plain

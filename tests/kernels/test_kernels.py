@@ -176,11 +176,11 @@ def test_an_entry_runs_as_plain_python_at_first_and_gives_the_same_numbers_compi
 
 def test_a_policy_compiles_when_it_has_decided_often_enough_and_when_it_is_told_to(monkeypatch):
     policies = {"late": UCB1(arms=3), "early": UCB1(arms=3), "told": UCB1(arms=3)}
-    monkeypatch.setattr("evenhand.policy.policy.PLAIN_WORK", 10**9)
+    monkeypatch.setattr("evenhand.policy.compiled.PLAIN_WORK", 10**9)
     policies["late"].ask()
     policies["told"].ask()
     policies["told"].compile()
-    monkeypatch.setattr("evenhand.policy.policy.PLAIN_WORK", 1000)
+    monkeypatch.setattr("evenhand.policy.compiled.PLAIN_WORK", 1000)
     policies["early"].ask()
     for t in range(40):
         decisions = [policy.ask() for policy in policies.values()]

@@ -9,8 +9,8 @@ import numpy as np
 
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import draw
+from evenhand.policy.kernel_policy import KernelPolicy, Kernels
 from evenhand.policy.kernel_set import drawn, reason
-from evenhand.policy.policy import KernelPolicy, Kernels
 
 DRAWN = reason("drawn by Tsallis-INF", "drawn")
 

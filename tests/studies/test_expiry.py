@@ -8,7 +8,7 @@ import evenhand as eh
 from evenhand import registry
 from evenhand.checks import examples
 from evenhand.errors import ArgumentError, ClosedTicketError, EvenhandError
-from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.studies import Operation, Store, Study
 from evenhand.studies.log.expiry import read_expiry
 from evenhand.studies.store.schema import SNAPSHOTS

@@ -12,7 +12,7 @@ from evenhand.checks.play import SEED, Skip, converse, first_difference
 from evenhand.errors import ArgumentError
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import flat
-from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
 from evenhand.promises.plain import arguments_of
 from evenhand.promises.promise import Promise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,8 @@ def plain(value: Any) -> Any:
         return str(value.to_dict())
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
-    if hasattr(value, "__dataclass_fields__"):
-        return [plain(getattr(value, name)) for name in value.__dataclass_fields__]
+    if is_dataclass(value):
+        return [plain(getattr(value, field.name)) for field in fields(value)]
     return value
 
 

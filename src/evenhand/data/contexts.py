@@ -11,7 +11,7 @@ from evenhand.arguments import as_floats
 from evenhand.data.encoding import encode_hint
 from evenhand.data.tables import numbers
 from evenhand.errors import ContextError, TableError, wanted
-from evenhand.frames import frame_or_value, row_frame
+from evenhand.frames import frame_or_value, is_row, row_frame
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import in_columns, in_order
 from evenhand.protocol import Label
@@ -34,8 +34,9 @@ def read_shown(
     """
     shape = f"numbers of shape ({len(arms)}, {'d' if dimension is None else dimension}), a row an arm"
     table = row_frame(contexts) if _is_row(contexts) else frame_or_value(contexts, "contexts")
-    one = len(arms) > 1 and hasattr(table, "columns") and len(table) == 1
-    if hasattr(table, "columns") and encoder is not None:
+    named = hasattr(table, "columns")
+    one = len(arms) > 1 and named and len(table) == 1
+    if named and encoder is not None:
         table = table if one else in_order(table, [arms, None], "contexts", refusal=ContextError)
         table = encoder.transform(table)
     else:
@@ -43,7 +44,7 @@ def read_shown(
         table = table if one else in_order(table, [arms, None], "contexts", refusal=ContextError)
     shown = as_floats(table)
     if shown is None:
-        hint = encode_hint(table) if hasattr(table, "columns") else ""
+        hint = encode_hint(table) if named else ""
         mend = f"encode text: policy.encode_with({hint})" if hint else ""
         raise ContextError(wanted("contexts", shape, "text in a table" if hint else contexts, mend))
     if shown.ndim == 1 and shown.size and dimension in (None, shown.size):
@@ -88,5 +89,4 @@ def _is_row(contexts: Any) -> bool:
     """Say whether a value is one row by names: a dict, or a Series of pandas with an index of texts."""
     if isinstance(contexts, Mapping):
         return True
-    named = type(contexts).__name__ == "Series" and hasattr(contexts, "to_dict")
-    return named and all(isinstance(name, str) for name in contexts.index)
+    return is_row(contexts) and all(isinstance(name, str) for name in contexts.index)

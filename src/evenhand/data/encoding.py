@@ -272,7 +272,7 @@ def encode_hint(frame: Any) -> str:
 def _categories(name: str, given: Any) -> tuple[Label, ...] | None:
     if given is None:
         return None
-    listed = [] if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__") else list(given)
+    listed = [] if isinstance(given, (str, bytes)) or not np.iterable(given) else list(given)
     kinds = tuple(kind for kind in map(label_of, listed) if kind is not None)
     if not 0 < len(listed) == len(distinct(kinds)) <= MANY:
         what = f"1 to {MANY} different categories, texts or whole numbers, or None for numbers"

@@ -24,7 +24,7 @@ from evenhand.errors import ArgumentError, ContextError, UnknownArmError, none_f
 from evenhand.evaluation.logged import Logged
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import flat
-from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.protocol import Label, find_label, places
 from evenhand.rng import generator, stream
 

@@ -22,7 +22,7 @@ import numpy as np
 from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted, wanted_one_of
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import as_given, combined_label, combined_labels
-from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.protocol import Decision, Label, arm_labels, as_label, find_label, places
 
 MOST_MEMORY = 2**33

@@ -232,6 +232,7 @@ def _compiled(uncompiled: Kernel, cached: bool = False) -> Any:
         options |= {"forceinline": uncompiled.inline, "no_cpython_wrapper": True, "pipeline_class": _part_compiler()}
     compiled = njit(**options)(_clone(source, called))
     if cached:
+        # Only entries are cached: a part's key would hold the addresses of the functions that it calls, and never hit.
         with suppress(RuntimeError):  # a kernel typed into a shell has no file
             compiled.enable_caching()
     return compiled
@@ -307,16 +308,21 @@ def _pack_nested(*arrays: Any) -> Any:
     return Type(*(arrays[:own] + (pack_inner(*arrays[own:]),)))  # noqa: RUF005, numba knows no other
 
 
+def is_nested(value: Any) -> bool:
+    """Return whether the last field of a NamedTuple is a NamedTuple."""
+    return hasattr(value[-1], "_fields")
+
+
 def packer(value: Any) -> Any:
     """Return the kernel that builds NamedTuples like `value` from flat arrays: calls with those are fast."""
-    if hasattr(value[-1], "_fields"):
+    if is_nested(value):
         return bind(_pack_nested, Type=type(value), own=len(value) - 1, pack_inner=packer(value[-1]))
     return bind(_pack, Type=type(value))
 
 
 def flat(value: Any) -> tuple[Any, ...]:
     """Return the fields of a NamedTuple, those of an inner one in its last field in its place."""
-    if hasattr(value[-1], "_fields"):
+    if is_nested(value):
         return (*value[:-1], *flat(value[-1]))
     return tuple(value)
 
@@ -329,6 +335,6 @@ def names(value: Any) -> list[str]:
     >>> names(Outer([], Inner([])))
     ['pulls', 'learner.sums']
     """
-    if hasattr(value[-1], "_fields"):
+    if is_nested(value):
         return [*value._fields[:-1], *(f"{value._fields[-1]}.{name}" for name in names(value[-1]))]
     return list(value._fields)

@@ -166,6 +166,7 @@ def conclude(params: Any, state: Any, s: int, left: int) -> None:
                 if part >= params.denominator:
                     part -= params.denominator
                     fractions += 1
+    # Both are integers: an equality that floats take for `>` would clear all rounds to come and break the promise.
     if left > fractions:
         memo[CLEAR], memo[LEAST] = BEYOND, min(memo[LEAST], left - fractions)
     elif gap > 0:
@@ -262,6 +263,7 @@ def played(params: Any, state: Any, arm: int) -> None:
     due = deadline(state.whole, state.rest, arm)
     if memo[CLEAR] == BEYOND or due > deadline(state.whole, state.rest, memo[EARLIEST]):
         memo[LEAST] -= 1
+    # The play may have used up the last spare round on the way: what the walk found is then no longer true.
     if memo[LEAST] <= 0 or due > memo[CLEAR]:
         memo[CLEAR] = 0
     advance(params.numerators, params.steps, params.remainders, state.whole, state.rest, arm)

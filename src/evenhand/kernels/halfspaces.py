@@ -64,6 +64,71 @@ def compare(cuts: Any, limits: Any, count: Any, x: Any, excess: Any) -> Any:
             excess[r] += cuts[j, r] * x[j]
 
 
+@kernel
+def locate(work: Any) -> Any:
+    """Set the point of the basis."""
+    m = work.point.size
+    for j in range(m):
+        work.point[j] = 0.0
+    for i in range(m):
+        for j in range(m):
+            work.point[j] += work.costs[i] * work.inverse[i, j]
+
+
+@kernel
+def most_broken(cuts: Any, limits: Any, count: Any, low: Any, high: Any, x: Any, excess: Any) -> Any:
+    """Return the constraint that x breaks most, numbered as `basis` does, count where none is broken."""
+    m = x.size
+    # A basis is exact only up to rounding: without the margin a constraint in the basis would enter again and again.
+    entering, worst = count, VIOLATION
+    for j in range(m):
+        if x[j] - high[j] > worst:
+            entering, worst = -1 - j, x[j] - high[j]
+        if low[j] - x[j] > worst:
+            entering, worst = -1 - j - m, low[j] - x[j]
+    compare(cuts, limits, count, x, excess)
+    for r in range(count):
+        if excess[r] > worst:
+            entering, worst = r, excess[r]
+    return entering
+
+
+@kernel
+def express(cuts: Any, entering: Any, work: Any) -> Any:
+    """Write a constraint in terms of the basis into `work.column`."""
+    m = work.point.size
+    for i in range(m):
+        if entering >= 0:
+            entry = 0.0
+            for j in range(m):
+                entry += work.inverse[i, j] * cuts[j, entering]
+        elif entering >= -m:
+            entry = work.inverse[i, -1 - entering]
+        else:
+            entry = -work.inverse[i, -1 - entering - m]
+        work.column[i] = entry
+
+
+@kernel
+def exchange(limits: Any, low: Any, high: Any, leaving: Any, entering: Any, work: Any) -> Any:
+    """Put the constraint that `express` has written into the place of a member of the basis."""
+    m = work.point.size
+    pivot = 1.0 / work.column[leaving]
+    for j in range(m):
+        work.inverse[leaving, j] *= pivot
+    for i in range(m):
+        if i != leaving:
+            for j in range(m):
+                work.inverse[i, j] -= work.column[i] * work.inverse[leaving, j]
+    work.basis[leaving] = entering
+    if entering >= 0:
+        work.costs[leaving] = limits[entering]
+    elif entering >= -m:
+        work.costs[leaving] = high[-1 - entering]
+    else:
+        work.costs[leaving] = -low[-1 - entering - m]
+
+
 @routine
 def support(cuts: Any, limits: Any, count: Any, low: Any, high: Any, u: Any, excess: Any, work: Any) -> Any:
     """Return an upper bound of u.x over the set, attained unless the step cap was passed; EMPTY if the set is.
@@ -82,52 +147,23 @@ def support(cuts: Any, limits: Any, count: Any, low: Any, high: Any, u: Any, exc
         work.costs[i] = high[i] if sign > 0.0 else -low[i]
         work.basis[i] = -1 - i if sign > 0.0 else -1 - i - m
     for _ in range(20 * m + 20):
-        for j in range(m):
-            work.point[j] = 0.0
-        for i in range(m):
-            for j in range(m):
-                work.point[j] += work.costs[i] * work.inverse[i, j]
-        entering, side, worst = -1, 0, VIOLATION
-        for j in range(m):
-            if work.point[j] - high[j] > worst:
-                entering, side, worst = j, 1, work.point[j] - high[j]
-            if low[j] - work.point[j] > worst:
-                entering, side, worst = j, -1, low[j] - work.point[j]
-        compare(cuts, limits, count, work.point, excess)
-        for r in range(count):
-            if excess[r] > worst:
-                entering, side, worst = r, 0, excess[r]
-        if entering < 0:
+        locate(work)
+        entering = most_broken(cuts, limits, count, low, high, work.point, excess)
+        if entering == count:
             work.exact[0] = 1
             break
+        express(cuts, entering, work)
         leaving, ratio = -1, np.inf
         for i in range(m):
-            if side == 0:
-                entry = 0.0
-                for j in range(m):
-                    entry += work.inverse[i, j] * cuts[j, entering]
-            else:
-                entry = side * work.inverse[i, entering]
-            work.column[i] = entry
-            if entry > 1e-12 and work.duals[i] < ratio * entry:
-                leaving, ratio = i, work.duals[i] / entry
+            if work.column[i] > 1e-12 and work.duals[i] < ratio * work.column[i]:
+                leaving, ratio = i, work.duals[i] / work.column[i]
         if leaving < 0:
             return EMPTY
-        pivot = 1.0 / work.column[leaving]
-        for j in range(m):
-            work.inverse[leaving, j] *= pivot
         for i in range(m):
-            if i != leaving:
-                work.duals[i] = max(work.duals[i] - ratio * work.column[i], 0.0)
-                for j in range(m):
-                    work.inverse[i, j] -= work.column[i] * work.inverse[leaving, j]
+            # Every y >= 0 proves a bound; one of -1e-17 by rounding would prove a wrong one.
+            work.duals[i] = max(work.duals[i] - ratio * work.column[i], 0.0)
         work.duals[leaving] = ratio
-        if side == 0:
-            work.costs[leaving], work.basis[leaving] = limits[entering], entering
-        elif side > 0:
-            work.costs[leaving], work.basis[leaving] = high[entering], -1 - entering
-        else:
-            work.costs[leaving], work.basis[leaving] = -low[entering], -1 - entering - m
+        exchange(limits, low, high, leaving, entering, work)
     bound = 0.0
     for i in range(m):
         bound += work.costs[i] * work.duals[i]

@@ -121,7 +121,7 @@ def walk(
         for i in range(arms):
             width = min(width, max(rows[i, REACH], top - rows[i, HIGH]))
         low = top - width
-        if not low < top:
+        if not low < top:  # the width is lost in rounding; the walk would never end
             break
         for i in range(arms):
             row = rows[i]
@@ -134,6 +134,7 @@ def walk(
                     beyond = row[ABOVE]
                     for r in range(GAUSS):
                         beyond += above[q, r] * row[NODES + r]
+                    # Far out 1 - beyond rounds below 0, and a product of two such values would count as a chance.
                     row[NODES + GAUSS + q] = min(1.0, max(0.0, 1.0 - beyond))
                 row[ABOVE] += mass
         for q in range(GAUSS):

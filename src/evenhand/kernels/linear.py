@@ -159,7 +159,7 @@ def outside(basis: Floats, rank: int, x: Floats, part: Floats, features: int) ->
     for j in range(part.size):
         part[j] = x[j] if j < features else 1.0
         whole += part[j] * part[j]
-    for _ in range(2):
+    for _ in range(2):  # Gram-Schmidt once leaves rounding that looks like a new direction and would raise the rank
         for i in range(rank):
             along = dot(basis[i], part)
             for j in range(part.size):
@@ -179,6 +179,7 @@ def factorize(matrix: Floats, factor: Floats) -> None:
         pivot = matrix[j, j]
         for k in range(j):
             pivot -= factor[j, k] * factor[j, k]
+        # Of a nearly singular matrix a pivot may come out negative, and its root would make everything after it nan.
         pivot = math.sqrt(max(pivot, LEAST * matrix[j, j]))
         factor[j, j] = pivot
         for i in range(j + 1, matrix.shape[0]):

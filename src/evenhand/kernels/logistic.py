@@ -244,6 +244,8 @@ def refit(
             if largest * math.sqrt(after / before) <= tolerance or largest <= tolerance:
                 move(coef, step, 1.0, coef)
                 return steps + 1
+            # The factor belongs to an older point: slow progress shows that it no longer fits, and only then is
+            # O(n d^2) for a new one cheaper than more steps.
             if after * patience > before:
                 rebuild(X, y, weight, rows, C, coef, factor)
                 after, largest = newton_step(factor, gradient, step)

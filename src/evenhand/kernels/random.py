@@ -44,7 +44,7 @@ def draw(stream: Words, probabilities: Floats) -> int:
     """Return the index of an entry of a distribution, drawn by it; never one of probability 0."""
     left, index = uniform(stream), -1
     for i in range(probabilities.size):
-        if probabilities[i] > 0.0:
+        if probabilities[i] > 0.0:  # else rounding in the sum could end the walk at an arm that must not be played
             index = i
             left -= probabilities[i]
             if left < 0.0:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.kernels.compose import kernel, routine
+from evenhand.kernels.halfspaces import compare, exchange, express, locate
 
 UNREACHED = np.inf
 """What `ascend` returns when it cannot say: no vertex is kept, or none of the edges it tried led to the optimum."""
@@ -107,11 +108,7 @@ def ascend(
     if nearest < 0 or not begin(cuts, limits, low, high, bases[nearest], work):
         return UNREACHED
     locate(work)
-    for r in range(count):
-        excess[r] = -limits[r]
-    for j in range(m):
-        for r in range(count):
-            excess[r] += cuts[j, r] * work.point[j]
+    compare(cuts, limits, count, work.point, excess)
     for step in range(10 * m + 10):
         leaving = steepest(u, work)
         if leaving < 0:
@@ -134,22 +131,13 @@ def settle(cuts: Any, limits: Any, low: Any, high: Any, u: Any, work: Any) -> An
             work.basis[place] = work.basis[place - 1]
             place -= 1
         work.basis[place] = member
+    # Rounding depends on the edges walked: without a fresh inverse two ways to one vertex differ in the last bit, and
+    # in time in a decision.
     if not begin(cuts, limits, low, high, work.basis, work):
         return UNREACHED
     steepest(u, work)
     locate(work)
     return proven(cuts, low, high, work)
-
-
-@kernel
-def locate(work: Any) -> Any:
-    """Set the point of the basis."""
-    m = work.point.size
-    for j in range(m):
-        work.point[j] = 0.0
-    for i in range(m):
-        for j in range(m):
-            work.point[j] += work.costs[i] * work.inverse[i, j]
 
 
 @kernel
@@ -192,35 +180,14 @@ def follow(
             entering, move = -1 - j - m, (low[j] - work.point[j]) / ahead
     if entering == -2 * m - 1:
         return False
+    # At a degenerate vertex the way is 0 but for rounding; a step backwards would leave the set.
     move = max(move, 0.0)
     for j in range(m):
         work.point[j] -= move * work.inverse[leaving, j]
     for r in range(count):
         excess[r] += move * slopes[r]
-    for i in range(m):
-        if entering >= 0:
-            entry = 0.0
-            for j in range(m):
-                entry += work.inverse[i, j] * cuts[j, entering]
-        elif entering >= -m:
-            entry = work.inverse[i, -1 - entering]
-        else:
-            entry = -work.inverse[i, -1 - entering - m]
-        work.column[i] = entry
-    pivot = 1.0 / work.column[leaving]
-    for j in range(m):
-        work.inverse[leaving, j] *= pivot
-    for i in range(m):
-        if i != leaving:
-            for j in range(m):
-                work.inverse[i, j] -= work.column[i] * work.inverse[leaving, j]
-    work.basis[leaving] = entering
-    if entering >= 0:
-        work.costs[leaving] = limits[entering]
-    elif entering >= -m:
-        work.costs[leaving] = high[-1 - entering]
-    else:
-        work.costs[leaving] = -low[-1 - entering - m]
+    express(cuts, entering, work)
+    exchange(limits, low, high, leaving, entering, work)
     return True
 
 

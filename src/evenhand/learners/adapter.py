@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import Any, Self
 
+import numpy as np
+
 from evenhand.arguments import is_whole, whole, yes_or_no
 from evenhand.errors import ArgumentError, EvenhandError, ModelError, StateFileError, wanted
 from evenhand.learners.functions import find, know, path_of
@@ -92,10 +94,8 @@ class Adapter(Parameters):
         }  # fmt: skip
         for name, function in functions.items():
             if not callable(function) and (function is not None or name in ("choose", "update")):
-                what = (
-                    "a function of what dump returned" if name == "load" else "a function that takes the learner first"
-                )
-                raise ArgumentError(wanted(name, what, function))
+                given = "of what dump returned" if name == "load" else "that takes the learner first"
+                raise ArgumentError(wanted(name, f"a function {given}", function))
         if (dump is None) != (load is None):
             given, missing = ("dump", "load") if load is None else ("load", "dump")
             raise ArgumentError(wanted(missing, f"a function beside {given}", None, "a learner is saved with both"))
@@ -164,9 +164,7 @@ class Adapter(Parameters):
     def _said(self) -> dict[str, Any]:
         """The arguments that are plain data."""
         arms = self.known_arms if self.arms is None else list(self.arms)
-        own = {"arms": arms, "among": self.among, "own_choices": self.own_choices}
-        seen = {"contextual": self.contextual, "features": self.features}
-        return seen | {"reward_range": self.reward_range} | own
+        return {name: vars(self)[name] for name in PLAIN} | {"arms": arms}
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
@@ -278,7 +276,7 @@ def asks_among(learner: Any) -> bool:
 
 def _listed(given: Any) -> list[Any]:
     """Return a ranking as a list; one wish alone is a ranking too."""
-    ranks = hasattr(given, "__iter__") and getattr(given, "ndim", 1) == 1 and not isinstance(given, (Mapping, Set))
+    ranks = np.iterable(given) and getattr(given, "ndim", 1) == 1 and not isinstance(given, (Mapping, Set))
     return list(given) if ranks else [given]
 
 

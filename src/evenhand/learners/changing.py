@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,8 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind, kernel
 from evenhand.learners.indices import by_index, choose_highest, rank_by_index
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import Kernels, reason
-from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -35,6 +35,15 @@ LONGEST = 10**9
 """The longest horizon that sets a discount; beyond it 1 - gamma would be lost in rounding."""
 FORGOTTEN = 1e-300
 """A discounted count below this is as good as none."""
+
+
+def read_changes(name: str, own: Any, horizon: int | None, changes: int) -> tuple[int | None, int]:
+    """Return the horizon and how many times the means change within it; a horizon decides `own`, which `name` names."""
+    read = None if horizon is None else whole("horizon", horizon, low=1, high=LONGEST)
+    times = whole("changes", changes, low=1, high=read)
+    if own is not None and read is not None:
+        raise ArgumentError(wanted(name, "None beside horizon=, which decides it", own))
+    return read, times
 
 
 class DiscountedParams(NamedTuple):
@@ -120,10 +129,7 @@ class DiscountedUCB(KernelPolicy):
         seed: Seed = None,
     ) -> None:
         self.discount = None if discount is None else real("discount", discount, above=0.0, high=1.0)
-        self.horizon = None if horizon is None else whole("horizon", horizon, low=1, high=LONGEST)
-        self.changes = whole("changes", changes, low=1, high=self.horizon)
-        if discount is not None and horizon is not None:
-            raise ArgumentError(wanted("discount", "None beside horizon=, which decides it", discount))
+        self.horizon, self.changes = read_changes("discount", discount, horizon, changes)
         self.xi = real("xi", xi, above=0.0)
         super().__init__(arms, seed)
 
@@ -229,10 +235,7 @@ class SlidingWindowUCB(KernelPolicy):
     ) -> None:  # fmt: skip
         self.window = None if window is None else whole("window", window, low=1, high=WIDEST)
         self.xi = real("xi", xi, above=0.0)
-        self.horizon = None if horizon is None else whole("horizon", horizon, low=1, high=LONGEST)
-        self.changes = whole("changes", changes, low=1, high=self.horizon)
-        if window is not None and horizon is not None:
-            raise ArgumentError(wanted("window", "None beside horizon=, which decides it", window))
+        self.horizon, self.changes = read_changes("window", window, horizon, changes)
         super().__init__(arms, seed)
 
     def parameters(self) -> WindowParams:

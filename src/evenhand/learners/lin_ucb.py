@@ -31,8 +31,8 @@ from evenhand.kernels.compose import kernel
 from evenhand.kernels.linear import factorize, solve
 from evenhand.learners.changing import LONGEST
 from evenhand.learners.indices import HIGHEST
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import Kernels
-from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed

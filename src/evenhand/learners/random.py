@@ -33,8 +33,9 @@ from evenhand.kernels.compose import bind, kernel
 from evenhand.kernels.largest import largest_beta
 from evenhand.kernels.random import below, beta, draw, uniform
 from evenhand.learners.indices import UNSEEN, UNTRIED, choose_highest, learn_mean, rank_by_index, untried
+from evenhand.policy.compiled import NO_CONTEXTS
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import Chances, Kernels, Ticket, drawn, reason, unknown
-from evenhand.policy.policy import NO_CONTEXTS, KernelPolicy
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed

@@ -92,8 +92,9 @@ def from_sklearn(
     what, mend = "an untrained classifier or regressor of scikit-learn", ""
     if isinstance(estimator, type):
         raise ArgumentError(wanted("estimator", what, estimator, f"write {estimator.__name__}()"))
-    classifies = hasattr(estimator, "fit") and is_classifier(estimator)
-    if not classifies and not (hasattr(estimator, "fit") and is_regressor(estimator)):
+    fits = hasattr(estimator, "fit")
+    classifies = fits and is_classifier(estimator)
+    if not classifies and not (fits and is_regressor(estimator)):
         raise ArgumentError(wanted("estimator", what, estimator))
     if classifies and not hasattr(estimator, "predict_proba"):
         mend = "such as SGDClassifier(loss='log_loss')"

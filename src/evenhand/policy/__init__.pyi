@@ -1,3 +1,4 @@
+from .kernel_policy import KernelPolicy as KernelPolicy
 from .kernel_set import (
     Kernels as Kernels,
     certain as certain,
@@ -6,4 +7,3 @@ from .kernel_set import (
     FORCED as FORCED,
     reason as reason,
 )
-from .policy import KernelPolicy as KernelPolicy

@@ -21,7 +21,7 @@ from evenhand.arguments import is_whole
 from evenhand.display.html import Card, Table, noted, said, shortened
 from evenhand.errors import ClosedTicketError, ForeignTicketError, UnknownTicketError, wanted
 from evenhand.parameters import Parameters
-from evenhand.protocol import Decision
+from evenhand.protocol import Decision, Label
 from evenhand.saving.saved import packed, unpacked
 
 COPIED = "it works on a copy of this policy"
@@ -86,6 +86,14 @@ class Conversation(Configured):
     """What another conversation is called in refusals."""
     apart: ClassVar[bool] = False
     """Whether a study may keep the open tickets in its log, and the policy without them: no decision looks at them."""
+    compiled: bool = True
+    """Whether all of it runs in kernels, where it has kernels."""
+    plays: int = 1
+    """How many arms are played in a round, none twice."""
+    horizon: int | None = None
+    """The round up to which it decides, or keeps its promise."""
+    retired: tuple[Label, ...] = ()
+    """The arms that are no longer on offer."""
     seed: int
     _last: tuple[Any, str] | None = None
     """What was decided last, and why."""

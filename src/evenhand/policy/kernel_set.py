@@ -16,7 +16,7 @@ import numpy as np
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats
-from evenhand.kernels.compose import OPEN, bind, kernel
+from evenhand.kernels.compose import OPEN, bind, is_nested, kernel
 
 REASONS: dict[int, str] = {}
 """What the reason numbers of `choose` mean; filled by `reason` when a policy's module is imported."""
@@ -128,9 +128,8 @@ def with_fields(state: Any, fields: dict[str, Any]) -> Any:
     """Return a NamedTuple of arrays like `state`, with these fields, named as `flatten.names` does, and zeros
     elsewhere."""
     *own, last = state._fields
-    inner = hasattr(state[-1], "_fields")
     found = [fields.get(name, np.zeros_like(array)) for name, array in zip(own, state, strict=False)]
-    if not inner:
+    if not is_nested(state):
         return type(state)(*found, fields.get(last, np.zeros_like(state[-1])))
     prefix = f"{last}."
     own_fields = {name.removeprefix(prefix): array for name, array in fields.items() if name.startswith(prefix)}

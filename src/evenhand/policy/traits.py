@@ -72,6 +72,7 @@ class Traits:
     hands_out: type[Any] = Decision
 
 
+UNSAID = object()
 STATED = tuple(name for name in Traits.__dataclass_fields__ if name != "labels")
 
 
@@ -83,7 +84,7 @@ def traits_of(policy: Any) -> Traits:
     >>> traits.labels, traits.kept, traits.feedback
     (('ads', 'news'), 'at every round', 'reward')
     """
-    stated = {name: getattr(policy, name) for name in STATED if hasattr(policy, name)}
+    stated = {name: said for name in STATED if (said := getattr(policy, name, UNSAID)) is not UNSAID}
     learner = stated.get("learner")
     for name in ("membership", "bias"):
         stated.setdefault(name, getattr(learner, name, None))

@@ -1,4 +1,4 @@
-"""The rows of a log that a policy learns from before it decides: arms, rewards and contexts, checked at the door."""
+"""Learn from a log before the first decision: its rows are checked first, then all of them are learned."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenhand.data.contexts import LARGEST, feature_columns
 from evenhand.data.tables import column, numbers
 from evenhand.errors import ContextError, TableError, wanted, wanted_one_of
+from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats
 from evenhand.protocol import Label, find_label, places
 
@@ -16,7 +18,25 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def columns_of(names: Any, contextual: bool, dimension: int | None, known: list[str] | None) -> list[str]:
+def learn(
+    policy: Any, log: Any, arm: str, reward: str, contexts: Sequence[str] | None, probability: str | None
+) -> None:
+    """Have a policy learn from every row of a log, or from none where one is refused; see `KernelPolicy.learn`."""
+    encoder, frame = policy.encoder, as_pandas(log)
+    dimension, known = (policy._numbers, policy._columns) if encoder is None else (None, None)
+    columns = _columns_of(contexts, policy.contextual, dimension, known)
+    arms = policy._labels if policy.arms is None else policy.arms
+    seen = feature_columns(frame, columns, -LARGEST, LARGEST) if encoder is None else encoder.transform(frame)
+    rows = _rows_of(frame, arms, seen, arm, reward, probability, policy.reward_range)
+    if columns:
+        policy.begin(seen.shape[1])
+        policy._name_columns(policy._columns or (columns if encoder is None else None))
+    policy._told = True
+    for index, paid, chance, shown in rows:
+        policy._update(shown, index, paid, (policy.round, chance))
+
+
+def _columns_of(names: Any, contextual: bool, dimension: int | None, known: list[str] | None) -> list[str]:
     """Return the names of the columns with contexts, in the order that is known; none for a policy that sees none.
 
     Raises
@@ -39,16 +59,14 @@ def columns_of(names: Any, contextual: bool, dimension: int | None, known: list[
     return known
 
 
-def rows_of(
+def _rows_of(
     log: pd.DataFrame,
     arms: Sequence[Label],
     seen: Floats,
     arm: str,
     reward: str,
     probability: str | None,
-    *,
     pays: tuple[float, float],
-    largest: float,
 ) -> Iterator[tuple[int, float, float, Floats]]:
     """Return the rows of a log, all of them checked: the arm's index, the reward, the probability, the contexts of all
     arms, zero but for the arm's own, which are `seen` (n_rows, d).
@@ -57,7 +75,7 @@ def rows_of(
     ------
     TableError
         If a column is missing or a cell is none of an arm, a reward within `pays`, a probability, or a number of at
-        most `largest`; its row is named.
+        most `LARGEST`; its row is named.
     """
     known = places(arms)
     labels = column(log, arm).tolist()
@@ -66,7 +84,7 @@ def rows_of(
         if indexes[label] is None:
             where = f"column {arm!r}, row {row + 1}"
             raise TableError(wanted_one_of(where, arms, label, what="one of the arms"))
-    rewards = numbers(log, reward, low=max(pays[0], -largest), high=min(pays[1], largest))
+    rewards = numbers(log, reward, low=max(pays[0], -LARGEST), high=min(pays[1], LARGEST))
     even = np.full(len(labels), 1.0 / len(arms))
     chances = even if probability is None else numbers(log, probability, low=1e-12, high=1.0)
 

@@ -23,8 +23,8 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 from evenhand.learners.indices import learn_mean
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import Kernels, reason
-from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import Label
 from evenhand.quotas.quota_policy import Kept, Shares, promise_over
 from evenhand.quotas.worlds import BernoulliArms

@@ -18,8 +18,8 @@ from evenhand.labels import same_labels
 from evenhand.learners.adapter import Adapter, asks_among, reward_range_of
 from evenhand.parameters import untaught
 from evenhand.policy.conversation import locked
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import FORCED, Kernels, certain, unknown
-from evenhand.policy.policy import KernelPolicy
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set
 from evenhand.promises.versions import named_as

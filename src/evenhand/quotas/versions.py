@@ -35,7 +35,7 @@ from evenhand.errors import ArgumentError, SharesError, UnknownArmError, figure,
 from evenhand.kernels.compose import entry, interpreted
 from evenhand.kernels.deadlines import NEVER
 from evenhand.policy.conversation import locked
-from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.promises.feasible import forest_of, settle_offers, tokens_of
 from evenhand.promises.laminar import look
 from evenhand.promises.promise import Promise

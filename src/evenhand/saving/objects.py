@@ -154,7 +154,7 @@ class _Writer:
         make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
         if make is copyreg.__newobj__:  # type: ignore[attr-defined]
             how, make, arguments = "new", arguments[0], arguments[1:]
-        elif isinstance(make, type) or str(getattr(make, "__name__", "")).startswith(MAKERS):
+        elif _makes(make):
             how = "call"
         else:
             self._refuse(value)
@@ -267,8 +267,8 @@ class _Reader:
             return self._find(body, PARTS)
         if kind == "registered":
             return registry.get(body).cls
-        if kind == "ufunc" and isinstance(getattr(np, body, None), np.ufunc):
-            return getattr(np, body)
+        if kind == "ufunc" and isinstance(made := getattr(np, body, None), np.ufunc):
+            return made
         if kind == "method":
             return getattr(self.read(node["of"]), body)
         if kind == "array":
@@ -303,11 +303,15 @@ class _Reader:
         module, _, name = str(path).partition(":")
         if _is_allowed(module, name, self.libraries) or module.startswith(beside):
             found = attrgetter(name)(importlib.import_module(module))
-            made = isinstance(found, type) or str(getattr(found, "__name__", "")).startswith(MAKERS)
-            own = made and (found.__module__, found.__qualname__) == (module, name)
+            own = _makes(found) and (found.__module__, found.__qualname__) == (module, name)
             if own and (beside != ESTIMATORS or _is_estimator(found)):
                 return found
         raise StateFileError(f"saved object: {path!r} is no class of {' or '.join((*self.libraries, *beside))}")
+
+
+def _makes(found: Any) -> bool:
+    """Return whether this is a class, or a function of a compiled class that makes an empty object."""
+    return isinstance(found, type) or str(getattr(found, "__name__", "")).startswith(MAKERS)
 
 
 def _is_allowed(module: str, name: str, libraries: tuple[str, ...]) -> bool:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from evenhand.errors import EvenhandError, UnknownStudyError
-from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
 from evenhand.service.errors import Refusal
 from evenhand.service.index import Index

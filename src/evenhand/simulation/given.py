@@ -21,7 +21,7 @@ from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ContractError, wanted
 from evenhand.frames import as_pandas, is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
-from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.protocol import Label, find_label, first_named, label_of, places
 from evenhand.rng import generator
 

@@ -14,8 +14,8 @@ from evenhand.errors import ContractError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, entry, interpreted, kernel
 from evenhand.learners.adapter import said_by
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import Ticket, is_forced
-from evenhand.policy.policy import KernelPolicy
 from evenhand.policy.traits import traits_of
 from evenhand.promises.books import Books
 from evenhand.promises.round_kernels import Counts, Rates, play_all, settle

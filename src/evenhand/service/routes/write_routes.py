@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from evenhand.errors import ArgumentError, ContextError, EvenhandError, SharesError, wanted
 from evenhand.labels import by_label
-from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.promises.versions import rows_of
 from evenhand.protocol import Decision
 from evenhand.service.errors import Refusal, envelope, refusal_of

@@ -22,7 +22,7 @@ from evenhand.arguments import as_float
 from evenhand.errors import ArgumentError, ErasedError, StoreError, wanted
 from evenhand.frames import as_pandas, is_frame
 from evenhand.labels import listed
-from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Decision, writing
 

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from evenhand.errors import ErasedError, EvenhandError
-from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.studies.log.codec import now
 from evenhand.studies.log.log import Log
 from evenhand.studies.log.operations import Arguments, Operation

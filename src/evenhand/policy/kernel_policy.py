@@ -16,75 +16,29 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from evenhand.arguments import as_float, is_whole
+from evenhand.arguments import is_whole
 from evenhand.arguments import whole as whole_number
-from evenhand.data.contexts import LARGEST, feature_columns, read_shown
-from evenhand.data.encoding import Encoder, Transformer, as_encoder
-from evenhand.data.rows import in_step
+from evenhand.data.encoding import Encoder, Transformer
 from evenhand.display.html import Table
-from evenhand.errors import ArgumentError, ContextError, RewardError, wanted
-from evenhand.frames import as_pandas
+from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
-from evenhand.kernels.compose import OPEN, Gradual, entry, flat, interpreted, kernel, names, packer
-from evenhand.labels import by_label, listed
-from evenhand.policy.conversation import COPIED, Conversation, locked
-from evenhand.policy.kernel_set import (
-    CODE_BITS,
-    CODES,
-    REASONS,
-    WAITING,
-    Deferred,
-    Kernels,
-    Ticket,
-    certain,
-    copied,
-    unknown,
-    without_ticket,
-)
+from evenhand.kernels.compose import Gradual, flat, interpreted
+from evenhand.policy import saving, validation, warm_start
+from evenhand.policy.compiled import NO_CONTEXTS, PLAIN_CALL, compile_policy, later, probabilities_of, twin_of
+from evenhand.policy.conversation import Conversation, locked
+from evenhand.policy.kernel_set import CODE_BITS, CODES, REASONS, Deferred, Kernels, certain, unknown, without_ticket
 from evenhand.policy.traits import arms_table, traits_of
-from evenhand.policy.warm_start import columns_of, rows_of
-from evenhand.protocol import Decision, Label, arm_labels, find_label, label_of, places, writing
+from evenhand.protocol import Decision, Label, arm_labels
 from evenhand.rng import Seed, draw_seed, stream
-from evenhand.saving.saved import fill
 
 if TYPE_CHECKING:
     import pandas as pd
-
-NO_CONTEXTS: Floats = np.zeros((0, 0))
-NO_LABELS = {bool, np.bool_}
-"""Types of what says which arms are on offer by their order, and names none."""
-PLAIN_WORK, PLAIN_CALL = 1_000_000, 100
-"""A policy's kernels are compiled when they have touched so many array entries as plain Python, a fraction of a second;
-a call counts as so many by itself."""
-
-
-class _Later:
-    """An attribute that a policy has once it knows its arms and its contexts' dimension, or needs its kernels."""
-
-    def __set_name__(self, owner: Any, name: str) -> None:
-        self.name = name
-
-    def __get__(self, policy: Any, owner: Any) -> Any:
-        if policy is None:
-            return self
-        if policy._begun and self.name in policy.transient:
-            policy._compile()
-            return policy.__dict__[self.name]
-        lacks = "arms yet; give it arms=10 or arms=[labels], or pass it to FairLearn or simulate"
-        if policy.arms is not None:
-            first = "ask(contexts) first, or call begin(dimension)"
-            lacks = f"contexts' dimension yet; {first}; if a study decides, read study.policy: {COPIED}"
-        raise ArgumentError(f"{type(policy).__name__} does not know its {lacks}")
-
-
-def _later() -> Any:
-    return _Later()
 
 
 class KernelPolicy(Conversation):
@@ -100,12 +54,8 @@ class KernelPolicy(Conversation):
     transient = ("_ask_kernel", "_tell_kernel", "_arrays", "_read")
     reward_range: tuple[float, float] = (0.0, 1.0)
     contextual: bool = False
-    plays: int = 1
-    """How many arms are played in a round, none twice."""
     arms: tuple[Label, ...] | None
     dimension: int | None
-    retired: tuple[Label, ...] = ()
-    """The arms that are no longer on offer."""
     _counts: list[int]
     """How often each arm was decided for since the policy was made or loaded."""
     _table: tuple[Any, dict[Any, int], bool] | None = None
@@ -118,18 +68,20 @@ class KernelPolicy(Conversation):
     """The names of the contexts' columns in their order, where a learner from elsewhere says them."""
     encoder: Encoder | Transformer | None = None
     """What turns tables and dicts of contexts into numbers; `encode_with` sets it."""
+    own_choices = False
+    """Whether it must learn from its own choices alone."""
     holds = False
     """Whether it is told 0 as the probability of a decision that its learner did not wish, and must not learn from."""
-    round: int = _later()
-    _labels: tuple[Label, ...] = _later()
-    _params: Any = _later()
-    _state: Any = _later()
-    _waiting: Ints = _later()
-    _arrays: Any = _later()
-    _read: Any = _later()
+    round: int = later()
+    _labels: tuple[Label, ...] = later()
+    _params: Any = later()
+    _state: Any = later()
+    _waiting: Ints = later()
+    _arrays: Any = later()
+    _read: Any = later()
     """The arrays of the state that the probabilities follow from, by name."""
-    _ask_kernel: Any = _later()
-    _tell_kernel: Any = _later()
+    _ask_kernel: Any = later()
+    _tell_kernel: Any = later()
 
     def __init__(self, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
         super().__init__()
@@ -181,7 +133,8 @@ class KernelPolicy(Conversation):
         with self._lock:
             shown = self._checked_contexts(contexts) if self.contextual or contexts is not None else NO_CONTEXTS
             if available is not None or segment is not None:
-                self._set_round(None if available is None else self._positions(available), segment)
+                self._set_round(None if available is None else validation.positions(self, available), segment)
+            # Before the choice: its kernel may change the very arrays that the probabilities follow from.
             kept = None if self.kernels.chances is None else self._keep()
             probability: float | Deferred
             index, why, probability = self._choose(shown)
@@ -242,7 +195,7 @@ class KernelPolicy(Conversation):
         >>> policy.probabilities()
         {'a': 0.1, 'b': 0.9}
         """
-        return self._probabilities_of(contexts, available=available, segment=segment)
+        return probabilities_of(self, contexts, available=available, segment=segment)
 
     def round_shown(self, contexts: Any = None, *, available: Any = None, segment: Label | None = None) -> Any:
         """Return what a round shows as the policy reads it, equal for two rounds that show the same. Nothing changes.
@@ -256,35 +209,11 @@ class KernelPolicy(Conversation):
         EvenhandError
             As `ask` does.
         """
-        arms, shown = self.arms or (), None
-        if contexts is not None:
-            read = read_shown(contexts, arms, columns=self._columns, dimension=self.dimension, encoder=self.encoder)
-            shown = read[0].tolist()
-        offer = self._positions([arm for arm in arms if arm not in self.retired] if available is None else available)
-        return shown, set(offer), None if segment is None else writing(label_of(segment))
-
-    def _probabilities_of(self, contexts: Any, **offer: Any) -> dict[Label, float]:
-        if getattr(self, "compiled", True):
-            decision = self._twin().ask(contexts, **offer)
-            chances = decision.probabilities
-            if chances is not None:
-                return dict(zip(self.arms or (), chances.tolist(), strict=True))
-            if decision.propensity is not None:
-                return {arm: float(arm in decision.arms) for arm in self.arms or ()}
-        what = "one that says with which probabilities it draws"
-        mend = "DeadlineLearn over Thompson or EpsilonGreedy does"
-        if self.holds:
-            mend = "its learner's wish is held until it is granted; lottery= draws by known ones"
-        raise ArgumentError(wanted("policy", what, type(self).__name__, mend))
+        return validation.round_shown(self, contexts, available, segment)
 
     def _twin(self) -> Self:
         """Return a policy in the same state that may be asked without a trace, and shares the machine code."""
-        twin = object.__new__(type(self))
-        vars(twin).update(vars(self) | {"_open": {}})
-        if self._begun:
-            twin._state, twin._waiting, twin._counts = copied(self._state), self._waiting.copy(), [*self._counts]
-            if "_arrays" in vars(self):
-                twin._bind_arrays()
+        twin: Self = twin_of(self)
         return twin
 
     def _keep(self) -> dict[str, Any] | None:
@@ -323,26 +252,15 @@ class KernelPolicy(Conversation):
         with self._lock:
             number, ((round, _, index), shown, probability, *slate) = self._ticket(decision)
             if slate:
-                for index, one in self._slate_rewards(slate[0], reward):
+                for index, one in validation.slate_rewards(self, slate[0], reward):
                     self._update(shown, index, one, (round or 0, probability))
                     self._waiting[index] -= 1
             else:
-                reward = self._checked_reward(reward)
+                reward = validation.checked_reward(reward, *self.reward_range)
                 chance = probability if type(probability) is float else self._chance(probability, index)
                 self._update(shown, index, reward, (round or 0, chance))
                 self._waiting[index] -= 1
             del self._open[number]
-
-    def _slate_rewards(self, indexes: tuple[int, ...], reward: Any) -> list[tuple[int, float]]:
-        """Return the reward of each arm of a round, or refuse them all."""
-        labels = [self._labels[index] for index in indexes]
-        what = "a list in the order of decision.arms, or a dict arm -> reward"
-        given = by_label(reward, "reward", what, self._labels, refusal=RewardError)
-        unnamed = isinstance(given, dict) and set(given) != set(labels)
-        if len(given) != len(labels) or unnamed:
-            raise RewardError(wanted("reward", f"one for each of the arms {labels}", reward))
-        ordered = [given[label] for label in labels] if isinstance(given, dict) else list(given)
-        return [(index, self._checked_reward(one)) for index, one in zip(indexes, ordered, strict=True)]
 
     @locked
     def tell_all(self, decisions: Sequence[Decision | int], rewards: Sequence[Any]) -> None:
@@ -356,19 +274,8 @@ class KernelPolicy(Conversation):
         RewardError, UnknownTicketError, ClosedTicketError, ForeignTicketError
             As `tell` does.
         """
-        told = _listed("decisions", decisions)
-        tickets = dict(map(self._ticket, told))
-        if len(tickets) < len(told):
-            raise ArgumentError(wanted("decisions", "each ticket once", f"{len(told)} of {len(tickets)} tickets"))
-        _, rewards = in_step(("decisions", decisions), ("rewards", rewards), labels=list(tickets))
-        paid = _listed("rewards", rewards)
-        if len(told) != len(paid):
-            raise ArgumentError(wanted("rewards", f"{len(told)}, one for each decision", len(paid)))
-        for (_, _, _, *slate), reward in zip(tickets.values(), paid, strict=True):
-            if slate:
-                self._slate_rewards(slate[0], reward)
-            else:
-                self._checked_reward(reward)
+        # All are checked before the first is told, as nothing told can be taken back.
+        told, paid = validation.told_rewards(self, decisions, rewards)
         for decision, reward in zip(told, paid, strict=True):
             self.tell(decision, reward)
 
@@ -412,18 +319,7 @@ class KernelPolicy(Conversation):
         >>> policy.ask().arm
         'b'
         """
-        encoder, frame = self.encoder, as_pandas(log)
-        numbers, known = (self._numbers, self._columns) if encoder is None else (None, None)
-        columns = columns_of(contexts, self.contextual, numbers, known)
-        arms = self._labels if self.arms is None else self.arms
-        seen = feature_columns(frame, columns, -LARGEST, LARGEST) if encoder is None else encoder.transform(frame)
-        rows = rows_of(frame, arms, seen, arm, reward, probability, pays=self.reward_range, largest=LARGEST)
-        if columns:
-            self.begin(seen.shape[1])
-            self._name_columns(self._columns or (columns if encoder is None else None))
-        self._told = True
-        for index, paid, chance, shown in rows:
-            self._update(shown, index, paid, (self.round, chance))
+        warm_start.learn(self, log, arm, reward, contexts, probability)
 
     @property
     def context_columns(self) -> list[str] | None:
@@ -458,15 +354,7 @@ class KernelPolicy(Conversation):
         >>> policy.ask({"day": "Sunday"}).arm
         'tea'
         """
-        name = type(self).__name__
-        if not self.contextual:
-            raise ArgumentError(wanted("encoder", f"none: {name} sees no contexts", encoder))
-        if self._begun:
-            raise ArgumentError(wanted("encoder", f"a {name} that has seen no contexts yet", "one that has"))
-        read, learned = as_encoder(encoder), self._columns
-        if learned is not None and getattr(read, "names", None) != learned:
-            raise ArgumentError(wanted("encoder", f"an Encoder of the learner's features {learned}", encoder))
-        self.encoder = read
+        self.encoder = validation.checked_encoder(self, encoder)
         return self
 
     @locked
@@ -509,7 +397,7 @@ class KernelPolicy(Conversation):
         shown = self._checked_contexts(*contexts)
         if not is_whole(index) or not 0 <= index < len(self._labels):
             raise ArgumentError(wanted("index", f"an arm's index below {len(self._labels)}", index))
-        reward = self._checked_reward(reward)
+        reward = validation.checked_reward(reward, *self.reward_range)
         self._told = True
         self._update(shown, int(index), reward, (self.round, self._probability(int(index))))
 
@@ -589,43 +477,24 @@ class KernelPolicy(Conversation):
     @locked
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
-        body: dict[str, Any] = {"config": self.config(), "dimension": self.dimension if self._begun else None}
-        if self._begun:
-            body |= {"round": self.round, "tickets": self._saved_tickets(), "state": flat(self._state)}
-            body["columns"] = self._columns
-            body["waiting"] = self._waiting
-        if self.encoder is not None:
-            body["encoder"] = self.encoder
-        return body
+        return saving.snapshot_of(self)
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the policy that `snapshot` was taken of."""
         policy = cls(**snapshot["config"])
-        policy.encoder = snapshot.get("encoder")
-        if snapshot["dimension"] is None:
-            return policy
-        policy.begin(snapshot["dimension"])
-        policy._take_form(snapshot)
-        policy.round = snapshot["round"]
-        for name, own, saved in zip(names(policy._state), flat(policy._state), snapshot["state"], strict=True):
-            fill(own, saved, f"state.{name}")
-        policy._name_columns(snapshot["columns"])
-        policy._resume(snapshot["tickets"])
-        fill(policy._waiting, snapshot["waiting"], "waiting")
+        saving.restore(policy, snapshot)
         return policy
 
     def _kept(self, remembered: Any) -> tuple[Any, ...]:
-        (round, _, index), shown, probability, *slate = remembered
-        if isinstance(probability, Deferred):
-            probability = float(probability()[index])
-        return round or 0, np.array(slate[0]) if slate else index, shown, probability
+        return saving.kept_ticket(remembered)
 
     def _remembered(self, *kept: Any) -> tuple[Any, ...]:
-        round, index, shown, probability = (*kept, self._told_probability())[:4]
-        slate = index.tolist() if isinstance(index, np.ndarray) and self.plays > 1 else [index]
-        said = (round or None, self._labels[slate[0]], slate[0]), shown, probability
-        return said if self.plays == 1 else (*said, tuple(slate))
+        return saving.remembered_ticket(self, *kept)
+
+    def _logged(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
+        contexts = self._checked_contexts(shown.get("contexts")) if self.contextual else NO_CONTEXTS
+        return saving.logged_ticket(self, decided, contexts)
 
     @cached_property
     def sees_ticket(self) -> bool:
@@ -637,51 +506,7 @@ class KernelPolicy(Conversation):
         """Return the probability of a decision, nan where nothing looks at it, which saves computing it."""
         return float(probability()[index]) if self.sees_ticket else math.nan
 
-    def _told_probability(self) -> float:
-        """Return the probability of decisions of which it was not written down."""
-        return 1.0 if self.kernels.probability is certain else math.nan
-
-    def _logged(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
-        contexts = self._checked_contexts(shown.get("contexts")) if self.contextual else NO_CONTEXTS
-        chance, probabilities = self._told_probability(), decided.get("probabilities")
-        if decided.get("propensity") is not None:
-            chance = float(decided["propensity"])
-        elif probabilities is not None and self.kernels.probability is not certain:
-            chance = float(probabilities[decided["index"]])
-        index = decided["index"] if self.plays == 1 else np.array(decided["indexes"], np.int64)
-        return decided["round"], index, contexts, chance
-
     # ------------------------------------------------------------------ inside
-
-    def _positions(self, available: Any) -> list[int]:
-        """Return the positions of the arms that are on offer."""
-        if isinstance(available, Mapping):
-            mend = "keep those that are: [arm for arm, here in available.items() if here]"
-            raise ArgumentError(wanted("available", "a list of the arms on offer", available, mend))
-        try:
-            found = self._places_of(listed(available))
-        except TypeError:
-            found = None
-        if found is None:
-            raise ArgumentError(wanted("available", f"labels of the arms {list(self.arms or ())}", available))
-        if not found:
-            raise ArgumentError(wanted("available", "at least one arm", available))
-        return list(dict.fromkeys(found))
-
-    def _places_of(self, labels: list[Any]) -> list[int] | None:
-        """Return the position of each label, None where one is no arm's; the table of labels is made once."""
-        if self._table is None or self._table[0] is not self.arms:
-            self._table = self.arms, places(self.arms or ()), not any(isinstance(arm, int) for arm in self.arms or ())
-        _, known, texts = self._table
-        if texts or NO_LABELS.isdisjoint(map(type, labels)):
-            try:
-                return list(map(known.__getitem__, labels))
-            except KeyError:  # the same label may be written otherwise
-                pass
-        if not NO_LABELS.isdisjoint(map(type, labels)):
-            return None
-        found = [find_label(label, known) for label in labels]
-        return None if None in found else found  # type: ignore[return-value]
 
     def _set_round(self, available: list[int] | None, segment: Any) -> None:
         """Have the next decision taken among these arms alone, and inside a segment."""
@@ -738,45 +563,10 @@ class KernelPolicy(Conversation):
         return float(interpreted(self.kernels.probability)(self._params, self._state, index))
 
     def _compile(self) -> None:
-        packers = {
-            "split": len(flat(self._params)),
-            "pack_params": packer(self._params),
-            "pack_state": packer(self._state),
-        }
-        self._bind_arrays()
-        ask = entry(_ask, choose=self.kernels.choose, probability=self.kernels.probability, **packers)
-        tell = entry(_tell, update=self.kernels.update, **packers)
-        calls = PLAIN_WORK // (
-            self.call_work() + sum(array.size for array in self._arrays if isinstance(array, np.ndarray))
-        )
-        seen = NO_CONTEXTS, self._waiting, self._arrays
-        self._ask_kernel = Gradual(ask, (1, *seen), calls, partial(setattr, self, "_ask_kernel"))
-        self._tell_kernel = Gradual(
-            tell, (0, 0.0, 0, 1.0, NO_CONTEXTS, self._arrays), calls, partial(setattr, self, "_tell_kernel")
-        )
-
-    def _bind_arrays(self) -> None:
-        """Name the arrays that the machine code works on, and those that the probabilities follow from."""
-        self._arrays = (*flat(self._params), *flat(self._state))
-        chances = self.kernels.chances
-        if chances is not None:
-            self._read = [*chances.read(zip(names(self._state), flat(self._state), strict=True))]
-            if chances.waiting:
-                self._read.append((WAITING, self._waiting))
+        compile_policy(self)
 
     def _checked_contexts(self, contexts: Any = None) -> Floats:
-        if not self.contextual:
-            if contexts is None:
-                return NO_CONTEXTS
-            raise ContextError(wanted("contexts", "none: this policy sees no contexts", contexts, "call ask()"))
-        shown, columns = read_shown(
-            contexts, self.arms or (), columns=self._columns, dimension=self._numbers, encoder=self.encoder
-        )
-        if self.dimension is None:
-            self.begin(shown.shape[1])
-        if columns is not self._columns:
-            self._name_columns(columns)
-        return shown
+        return validation.checked_contexts(self, contexts)
 
     def _name_columns(self, columns: list[str] | None) -> None:
         self._columns = columns
@@ -785,44 +575,3 @@ class KernelPolicy(Conversation):
     def _numbers(self) -> int | None:
         """How many numbers describe an arm, None where nothing says so yet."""
         return self.dimension if self.dimension is not None or self.features is None else len(self.features)
-
-    def _checked_reward(self, reward: float) -> float:
-        low, high = self.reward_range
-        if type(reward) is not float:
-            if isinstance(reward, bool) or getattr(reward, "dtype", None) == np.bool_:
-                raise RewardError(wanted("reward", "a number", reward, "write 1.0 for yes and 0.0 for no"))
-            given, reward = reward, as_float(reward)
-            if not math.isfinite(reward) and not isinstance(given, (float, np.floating)):
-                one = "one number" if math.isinf(reward) or getattr(given, "shape", ()) else "a number"
-                raise RewardError(wanted("reward", one, given))
-        if not (low <= reward <= high and abs(reward) <= LARGEST):
-            inside = (
-                f"a finite number, of at most {LARGEST:g}" if math.isinf(high) else f"a number in [{low:g}, {high:g}]"
-            )
-            raise RewardError(
-                wanted("reward", inside, reward, "" if math.isinf(high) else "scale rewards to that range")
-            )
-        return reward
-
-
-def _listed(name: str, given: Any) -> list[Any]:
-    if isinstance(given, (str, bytes, Mapping)) or not hasattr(given, "__iter__") or getattr(given, "ndim", 1) == 0:
-        raise ArgumentError(wanted(name, "a list, one for each decision", given))
-    return list(given)
-
-
-choose = update = probability = pack_params = pack_state = OPEN
-split = 0
-
-
-@kernel
-def _ask(round: int, contexts: Floats, waiting: Ints, arrays: Any) -> tuple[int, int, float]:
-    params, state = pack_params(*arrays[:split]), pack_state(*arrays[split:])
-    index, why = choose(params, state, contexts, round, waiting)
-    return index, why, probability(params, state, index)
-
-
-@kernel
-def _tell(index: int, reward: float, round: int, chance: float, contexts: Floats, arrays: Any) -> None:
-    params, state = pack_params(*arrays[:split]), pack_state(*arrays[split:])
-    update(params, state, contexts, index, reward, Ticket(round, chance))
