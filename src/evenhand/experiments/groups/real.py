@@ -44,7 +44,7 @@ NEARER = Claim(
 def world_of(data: str, noise: float = 1.0) -> TableArms:
     """Return the arms of "compas" or "family_income" as the paper cuts them."""
     if data == "compas":
-        from evenhand.datasets.compas import COMPAS_FEATURES, load_compas
+        from evenhand.datasets.tables import COMPAS_FEATURES, load_compas
 
         return TableArms(
             _numbered(load_compas(), COMPAS_FEATURES),
@@ -55,7 +55,7 @@ def world_of(data: str, noise: float = 1.0) -> TableArms:
             sensitive="African-American",
             noise=noise,
         )
-    from evenhand.datasets.family_income import load_family_income
+    from evenhand.datasets.tables import load_family_income
 
     households = load_family_income().drop(columns="Household Head Age")
     arm = ["age_band", "Household Head Sex"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evenhand.datasets.hepar2 import fetch_hepar2
+from evenhand.datasets.tables import fetch_hepar2
 from evenhand.experiments.claims import Claim
 from evenhand.experiments.framework import Report, Runner, experiment
 from evenhand.experiments.interventions.constraints import NEEDS, shown

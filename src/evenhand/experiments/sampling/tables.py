@@ -6,10 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.datasets.adult import FEATURES as ADULT_FEATURES
-from evenhand.datasets.adult import load_adult
-from evenhand.datasets.german import FEATURES as GERMAN_FEATURES
-from evenhand.datasets.german import load_german
+from evenhand.datasets.tables import ADULT_FEATURES, GERMAN_FEATURES, load_adult, load_german
 from evenhand.experiments.claims import Claim, Verdict, certainty, critical_value
 from evenhand.experiments.framework import Report, Runner, experiment
 from evenhand.experiments.sampling.trials import Images, Scheme, Tables, run_trials, worst
