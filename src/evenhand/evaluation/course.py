@@ -51,6 +51,7 @@ def weigh_learning(rows: Rows, past: Means, weights: Floats, steps: Floats, tops
         weight = rows.probabilities[mine, arm] / rows.chances[t]
         weights[t], tops[t] = weight, top
         steps[t] = expected + weight * (rows.rewards[t] - (past.sums[arm] + drawn) * past.inverses[arm])
+        # Only after the step: with a row's own reward in m the step is biased, and the interval no longer holds.
         past.sums[arm] += rows.rewards[t]
         past.inverses[arm] = past.inverses[arm] / (1.0 + past.inverses[arm])
         past.total[0] += rows.rewards[t]
@@ -279,6 +280,7 @@ class Course:
 
     def _levels(self, tops: Floats) -> Floats:
         """Return the least power of 2 that is not below any m so far, at most 1 (n_rows,)."""
+        # A bet must bound the step before it sees it; powers of 2 keep the bound near m and change only a few times.
         with np.errstate(divide="ignore"):
             powers = np.exp2(np.ceil(np.log2(tops)))
         levels = np.minimum(np.maximum.accumulate(np.concatenate([[self._top], powers]))[1:], 1.0)

@@ -225,6 +225,7 @@ def _trained(model: Any, logged: Logged, past_alone: bool) -> Estimates:
                 found[block, arm] = _predicted(fitted, np.column_stack([asked, only]))
         except Exception as error:
             raise ModelError(f"model: {type(model).__name__} failed: {error}") from error
+        # The interval needs a bound on m that is known before the block: what the model said of its own training rows.
         largest[block] = np.clip(seen.max(), 0.0, 1.0)
         found[block] = np.clip(found[block], 0.0, largest[block[0]])
     return Estimates(found, np.arange(rows), largest)

@@ -95,6 +95,7 @@ def play(
     leaves out what Python's indices from the end would need at every array.
     """
     for round in range(first, last + 1):
+        # The world draws here whatever is played later; a draw that hung on the arm would end common random numbers.
         observe(world, world_state, contexts, round)
         key = enter_segment(stage, state, round)
         counts.tick[key] += 1
@@ -115,6 +116,7 @@ def play(
                 played += 1
         if played == 0:
             return NO_SUCH_ARM
+        # Clauses are judged once a round, after all its plays: between two of them a slate would look broken.
         settle(rates, counts, key, paused, round)
         if is_forced(why):
             running.forced[0] += 1

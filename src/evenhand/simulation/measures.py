@@ -44,6 +44,7 @@ def fair_regret(pulls: NDArray[Any], gaps: Floats, promise: Any, rounds: Ints, p
 
     Source: Patil, Ghalme, Nair, Narahari (2021), Definition 4.
     """
+    # Whole numbers: as floats 0.29 * 100 is below 29, and a play that is owed would be lost to rounding.
     owed = np.array(
         [
             [max(0.0, s.numerator * t // s.denominator - promise.tolerance) for s in promise.shares]
