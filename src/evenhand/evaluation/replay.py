@@ -206,7 +206,7 @@ def least_chance(logged: Logged) -> float:
 def _retract(policy: Any, decision: Any, round: int, before: list[Any]) -> None:
     """Undo a decision, but for the random numbers that it has used: the next one draws others."""
     policy.forget(decision)
-    # Random numbers stay used: put back, they would make the next decision the very one that was just refused.
+    # Random numbers stay used: drawn again, the next decision would depend on this refusal, and taken rows be biased.
     for now, then in zip(flat(policy._state), before, strict=True):
         if now.dtype != np.uint64:
             now[...] = then

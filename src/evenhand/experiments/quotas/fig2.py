@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.experiments.claims import Claim, Verdict
-from evenhand.experiments.framework import Report, Runner, experiment
+from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
 from evenhand.learners import UCB1
 from evenhand.quotas import BernoulliArms, FairUCB
 

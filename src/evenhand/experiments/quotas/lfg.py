@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.experiments.claims import Claim, Verdict
-from evenhand.experiments.framework import Report, Runner, experiment
+from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
 from evenhand.experiments.quotas.fig2 import INSTANCE_1, SHARES_1
 from evenhand.learners import UCB1, Thompson
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB

@@ -22,8 +22,7 @@ import numpy as np
 from evenhand.datasets.images import Images as Pictures
 from evenhand.datasets.images import scaled
 from evenhand.errors import ArgumentError, wanted
-from evenhand.experiments.claims import Claim, Verdict
-from evenhand.experiments.framework import Report, Runner, experiment
+from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
 from evenhand.experiments.sampling.tables import (
     ADAPTIVE,
     BEATS_UNIFORM,

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.datasets.tables import ADULT_FEATURES, GERMAN_FEATURES, load_adult, load_german
-from evenhand.experiments.claims import Claim, Verdict, certainty, critical_value
-from evenhand.experiments.framework import Report, Runner, experiment
+from evenhand.experiments.framework import Claim, Report, Runner, Verdict, certainty, critical_value, experiment
 from evenhand.experiments.sampling.trials import Images, Scheme, Tables, run_trials, worst
 from evenhand.plots.sampling import plot_worst_risk
 from evenhand.plots.style import figure, log_counts, one_legend
