@@ -22,10 +22,9 @@ import pandas as pd
 
 import evenhand as eh
 from benchmarks.timing import Measure, report
-from evenhand.evaluation.candidates import read_candidate
 from evenhand.evaluation.course import Course
+from evenhand.evaluation.estimators import read_candidate, read_estimates
 from evenhand.evaluation.logged import Logged, read_logged
-from evenhand.evaluation.models import read_estimates
 
 ARMS = 34
 LEAST = 20.0

@@ -139,7 +139,7 @@ def programs(repetitions: int) -> list[Measure]:
 
 def hepar2(repetitions: int) -> list[Measure]:
     """HEPAR II: 50 runs at five budgets of four searches."""
-    from evenhand.datasets.hepar2 import fetch_hepar2
+    from evenhand.datasets.tables import fetch_hepar2
 
     try:
         model = CausalModel.from_bif(fetch_hepar2())

@@ -60,9 +60,9 @@ def against_lbfgs(name: str, world: Any, rounds: int, goal: int) -> None:
 
 def adult_pool() -> TablePool:
     """Return the training split of Adult as a pool."""
-    from evenhand.datasets.adult import FEATURES, load_adult
+    from evenhand.datasets.tables import ADULT_FEATURES, load_adult
 
-    return TablePool(load_adult().train, group="group", label="income", features=list(FEATURES))
+    return TablePool(load_adult().train, group="group", label="income", features=list(ADULT_FEATURES))
 
 
 def growth(make: Callable[[], Any], world: Any, sizes: list[int], name: str) -> None:

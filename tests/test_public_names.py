@@ -81,7 +81,7 @@ def test_signatures_are_as_documented(function):
 
 
 def modules():
-    parts = ("learners", "quotas", "simulation", "metrics", "kernels", "plots", "cli", "experiments", "datasets")
+    parts = ("learners", "quotas", "simulation", "kernels", "plots", "cli", "experiments", "datasets")
     for info in pkgutil.walk_packages(eh.__path__, "evenhand."):
         part = info.name.split(".")[1]
         top = not info.ispkg and info.name.count(".") == 1 and part != "__main__"

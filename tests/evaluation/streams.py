@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from evenhand.audit.sequences import Books, refutes
-from evenhand.evaluation.candidates import Candidate
 from evenhand.evaluation.comparison import Pair
 from evenhand.evaluation.course import Course, look_rounds
 from evenhand.evaluation.diagnosis import known_weight
+from evenhand.evaluation.estimators import Candidate
 from evenhand.evaluation.logged import Logged
 from evenhand.kernels.arrays import Bools, Floats, Ints
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from evenhand.audit.sequences import ODDS, Book, Books, lower_bound, refutes
-from evenhand.evaluation.change import change_in, split_rows
 from evenhand.evaluation.course import Course
+from evenhand.evaluation.findings import change_in, split_rows
 from tests.evaluation import streams
 
 

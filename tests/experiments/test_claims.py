@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 
 from evenhand.cli import app
 from evenhand.experiments import framework
-from evenhand.experiments.claims import CLEAR, Claim, Verdict, certainty
-from evenhand.experiments.framework import Report, catalogue, experiment, find
+from evenhand.experiments.framework import CLEAR, Claim, Report, Verdict, catalogue, certainty, experiment, find
 from tests.naming import named
 
 EXACT = Claim("it is exact", "Theorem 0", "equal")

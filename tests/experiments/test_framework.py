@@ -7,8 +7,7 @@ import pytest
 
 from evenhand.errors import ArgumentError, RegistryError
 from evenhand.experiments import framework
-from evenhand.experiments.claims import Claim
-from evenhand.experiments.framework import Report, Runner, catalogue, experiment, find
+from evenhand.experiments.framework import Claim, Report, Runner, catalogue, experiment, find
 from evenhand.plots.style import figure
 
 CLAIM = Claim("it rises | falls", "Figure 0", "the slope is above 0")

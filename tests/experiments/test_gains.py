@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand.experiments.claims import critical_value
-from evenhand.experiments.sampling.image_report import AHEAD, LEVEL, image_report
+from evenhand.experiments.framework import critical_value
+from evenhand.experiments.sampling.images import AHEAD, LEVEL, image_report
 from evenhand.experiments.sampling.tables import gain_verdict
 from evenhand.experiments.sampling.trials import Images
 

@@ -18,7 +18,7 @@ from evenhand.groups import (
     TopInterval,
     round_regrets,
 )
-from evenhand.metrics.groups import arm_share, group_share, selection_rate_ratio
+from evenhand.simulation.measures import arm_share, group_share, selection_rate_ratio
 
 
 def test_draws_of_the_linear_world():
@@ -216,7 +216,7 @@ def test_real_data_run_end_to_end(data, arms, d, data_folder, monkeypatch):
 
 
 def test_an_absent_file_says_where_to_get_it(tmp_path, monkeypatch):
-    from evenhand.datasets.family_income import load_family_income
+    from evenhand.datasets.tables import load_family_income
 
     monkeypatch.setenv("EVENHAND_DATA", str(tmp_path))
     with pytest.raises(DatasetError, match="Kaggle"):

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand.datasets.hepar2 import fetch_hepar2
+from evenhand.datasets.tables import fetch_hepar2
 from evenhand.errors import ArgumentError
 from evenhand.experiments.framework import Runner, find
 from evenhand.experiments.interventions import constraints

@@ -37,8 +37,7 @@ def test_the_number_of_workers_changes_nothing():
 
 @pytest.mark.data
 def test_tables(data):
-    from evenhand.datasets.adult import load_adult
-    from evenhand.datasets.german import load_german
+    from evenhand.datasets.tables import load_adult, load_german
 
     census = load_adult()
     assert (len(census.train), len(census.test), census.train["income"].sum()) == (32561, 16281, 7841)
@@ -52,10 +51,7 @@ def test_tables(data):
 
 @pytest.mark.data
 def test_pictures(data):
-    from evenhand.datasets.cifar10 import load_cifar10
-    from evenhand.datasets.fashion_mnist import load_fashion_mnist
-    from evenhand.datasets.images import scaled
-    from evenhand.datasets.utkface import load_utkface
+    from evenhand.datasets.images import load_cifar10, load_fashion_mnist, load_utkface, scaled
 
     clothes, things, faces = load_fashion_mnist(), load_cifar10(), load_utkface()
     assert clothes.train.shape == (60000, 1, 28, 28)
@@ -67,8 +63,7 @@ def test_pictures(data):
 
 
 def test_absent_files_are_named(tmp_path, monkeypatch):
-    from evenhand.datasets.cifar10 import load_cifar10
-    from evenhand.datasets.utkface import load_utkface
+    from evenhand.datasets.images import load_cifar10, load_utkface
     from evenhand.errors import DatasetError
 
     monkeypatch.setenv("EVENHAND_DATA", str(tmp_path))

@@ -18,7 +18,8 @@ from evenhand.learners import UCB1, Thompson
 from evenhand.protocol import Decision
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn
 from evenhand.simulation import loop
-from evenhand.simulation.given import check_given, read_given
+from evenhand.simulation.fit import check_given
+from evenhand.simulation.given import read_given
 from evenhand.simulation.store import signature
 from tests.naming import at_night
 

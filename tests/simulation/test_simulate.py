@@ -90,7 +90,7 @@ def test_every_round_is_a_pull_and_the_gaps_make_the_regret(history):
 def test_r_regret_by_hand():
     """Four rounds, pulls (3, 1), shares (1/4, 1/2), alpha 0.5: 0.2 * (1 - max(0, 2 - 0.5)) = -0.1."""
     policy = eh.quotas.HorizonFairUCB([0.25, 0.25], horizon=1, tolerance=0.5)
-    from evenhand.metrics.regret import fair_regret, regret
+    from evenhand.simulation.measures import fair_regret, regret
 
     promise = Promise([0.25, 0.5], 0.5)
     gaps, pulls, rounds = np.array([0.0, 0.2]), np.array([[1, 0], [3, 1]]), np.array([1, 4])

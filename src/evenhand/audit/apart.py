@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evenhand.audit.audited_promise import AuditedPromise
-from evenhand.audit.verdicts import row_of
+from evenhand.audit.findings import row_of
 from evenhand.data.tables import in_natural_order
 from evenhand.display.html import Card, Shown, Table
 from evenhand.kernels.arrays import Bools, Ints

@@ -15,7 +15,7 @@ import numpy as np
 from evenhand.audit.apart import ApartAudit, judge_all_orders
 from evenhand.audit.audited_promise import read_audited
 from evenhand.audit.decision_log import Numbered, Plays, read_log, read_plays, read_rounds
-from evenhand.audit.file_audit import audit_files, in_turn
+from evenhand.audit.files import audit_files, in_turn
 from evenhand.audit.findings import Audit
 from evenhand.data.tables import in_natural_order
 from evenhand.errors import ArgumentError, wanted

@@ -39,6 +39,7 @@ def gains_of(values: Floats, odds: Floats, gains: Floats) -> None:
         product, total = 1.0, 0.0
         for value in values:
             product *= 1.0 + odds[j] * value
+            # One factor is far below 1e200, so the product cannot overflow between two looks; a log a row is slow.
             if product > 1e100:
                 total += np.log(product)
                 product = 1.0
@@ -91,6 +92,7 @@ def log_wealth(books: Sequence[Book]) -> Callable[[float], float]:
     least = max((-book.shift / book.rows for book in books if book.rows), default=-math.inf)
 
     def of(mean: float) -> float:
+        # Values are z + k >= 0, so no mean is below -k; clipped to 0 instead, the wealth would be finite there.
         if mean < least:
             return math.inf
         logs = gains - rows * np.log1p(ODDS * np.maximum(mean + shift, 0.0))

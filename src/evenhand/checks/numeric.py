@@ -18,7 +18,8 @@ from evenhand.promises.plain import arguments_of
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Label
 from evenhand.simulation.counting import Trace
-from evenhand.simulation.given import Course, check_given
+from evenhand.simulation.fit import check_given
+from evenhand.simulation.given import Course
 from evenhand.simulation.loop import replicate, runs_compiled
 from evenhand.simulation.world import KernelWorld
 

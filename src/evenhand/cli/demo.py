@@ -51,7 +51,7 @@ def demo(
 def _say(shown: Programme) -> None:
     """Print who got what, why, and what the promise cost."""
     from evenhand.experiments.quotas.programme import GUARANTEE
-    from evenhand.metrics.cost import cost_of
+    from evenhand.simulation.measures import cost_of
 
     places = len(shown.log)
     say(f"Who gets the next of {places} places? 442 patients in six groups; the reward of a")

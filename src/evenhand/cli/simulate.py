@@ -150,8 +150,8 @@ def _report(
 ) -> None:
     from evenhand.cli.groups import show_bias, write_bias
     from evenhand.cli.reading.promises import UNDER
-    from evenhand.metrics.cost import cost_of
     from evenhand.policy.traits import traits_of
+    from evenhand.simulation.measures import cost_of
 
     costs = {name: cost_of(history, name + UNDER, name) for name in policies if name + UNDER in policies}
     every = [traits_of(policy) for policy in policies.values()]
@@ -208,7 +208,7 @@ def _report(
 
 def _summary(history: xr.Dataset, later: set[str]) -> list[dict[str, Any]]:
     from evenhand.labels import label_texts
-    from evenhand.metrics.cost import half_width
+    from evenhand.simulation.measures import half_width
 
     last = history.isel(round=-1)
     rounds = float(last["round"])

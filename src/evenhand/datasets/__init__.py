@@ -1,4 +1,4 @@
-"""Real data, one loader a file: source, licence, checksum, known harms."""
+"""Real data: each loader names source, licence and known harms, and checks the files."""
 
 import lazy_loader
 

@@ -1,9 +1,13 @@
-from .adult import load_adult as load_adult
-from .cifar10 import load_cifar10 as load_cifar10
-from .compas import load_compas as load_compas
-from .diabetes import load_diabetes as load_diabetes
-from .family_income import load_family_income as load_family_income
-from .fashion_mnist import load_fashion_mnist as load_fashion_mnist
-from .german import load_german as load_german
-from .hepar2 import fetch_hepar2 as fetch_hepar2
-from .utkface import load_utkface as load_utkface
+from .images import (
+    load_cifar10 as load_cifar10,
+    load_fashion_mnist as load_fashion_mnist,
+    load_utkface as load_utkface,
+)
+from .tables import (
+    fetch_hepar2 as fetch_hepar2,
+    load_adult as load_adult,
+    load_compas as load_compas,
+    load_diabetes as load_diabetes,
+    load_family_income as load_family_income,
+    load_german as load_german,
+)

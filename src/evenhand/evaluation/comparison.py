@@ -9,10 +9,9 @@ import numpy as np
 
 from evenhand.audit.sequences import Books, Values
 from evenhand.display.progress import ProgressBar
-from evenhand.evaluation.change import Change, change_in, split_rows
 from evenhand.evaluation.course import Course, Interval, look_rounds
 from evenhand.evaluation.diagnosis import check_weights, notes_on, overlap_of, weights_of
-from evenhand.evaluation.findings import Comparison, Evaluation
+from evenhand.evaluation.findings import Change, Comparison, Evaluation, change_in, split_rows
 from evenhand.kernels.arrays import Floats
 
 

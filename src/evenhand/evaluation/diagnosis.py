@@ -8,11 +8,11 @@ import numpy as np
 
 from evenhand.audit.sequences import Book, refutes
 from evenhand.errors import ArgumentError, TableError, wanted
-from evenhand.evaluation.candidates import Candidate
 from evenhand.evaluation.course import UNEVEN, Course
+from evenhand.evaluation.estimators import Candidate
 from evenhand.evaluation.logged import Logged
 from evenhand.kernels.arrays import Bools, Floats
-from evenhand.metrics.drift import REFUTED, shares_change
+from evenhand.simulation.measures import REFUTED, shares_change
 
 if TYPE_CHECKING:
     import pandas as pd

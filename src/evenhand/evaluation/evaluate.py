@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -10,12 +10,11 @@ import numpy as np
 from evenhand.arguments import one_of, real, whole, yes_or_no
 from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError, wanted
-from evenhand.evaluation.candidates import read_candidate
 from evenhand.evaluation.comparison import compared, follow
 from evenhand.evaluation.course import Course, Stationary
 from evenhand.evaluation.diagnosis import check_largest, check_log, known_weight, uncovered
+from evenhand.evaluation.estimators import read_candidate, read_estimates
 from evenhand.evaluation.logged import Logged, check_columns, read_logged
-from evenhand.evaluation.models import read_estimates
 from evenhand.evaluation.replayed import Settings, evaluate_learners, learns
 from evenhand.labels import numbered
 from evenhand.protocol import Label
@@ -193,7 +192,6 @@ def _named(policy: Any, logged: Logged) -> dict[str, Any]:
         return {"policy": policy}
     check_columns("policy", policy, logged)
     several = all(
-        learns(one) or callable(one) or (hasattr(one, "__len__") and not isinstance(one, str))
-        for one in policy.values()
+        learns(one) or callable(one) or (isinstance(one, Sized) and not isinstance(one, str)) for one in policy.values()
     )
     return dict(policy) if several and all(isinstance(name, str) for name in policy) else {"policy": policy}

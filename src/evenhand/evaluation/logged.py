@@ -79,9 +79,9 @@ class Logged:
         if rows.sum() < 2:
             what = "at least two rows in which every arm of the policy had a chance"
             raise TableError(wanted("log", what, int(rows.sum()), "run an experiment that tries them"))
-        parts = {name: getattr(self, name)[rows] for name in ("codes", "at", "rewards", "chances")}
+        codes, at, rewards, chances = self.codes[rows], self.at[rows], self.rewards[rows], self.chances[rows]
         every = None if self.every is None else self.every[rows]
-        return replace(self, **parts, every=every, whole=self)
+        return replace(self, codes=codes, at=at, rewards=rewards, chances=chances, every=every, whole=self)
 
 
 def read_logged(
@@ -285,9 +285,8 @@ def _fixed_chances(
 
 def _context_names(given: Any) -> list[str] | None:
     """Return the names of contexts that are a data frame, or columns of the log; None of an array."""
-    named = getattr(given, "columns", [given] if isinstance(given, str) else given)
-    texts = isinstance(named, Sequence) or hasattr(given, "columns")
-    names = [composed(name) for name in named] if texts else []
+    named = list(given.columns) if is_frame(given) else [given] if isinstance(given, str) else given
+    names = [composed(name) for name in named] if isinstance(named, Sequence) else []
     return names if names and all(isinstance(name, str) for name in names) else None
 
 

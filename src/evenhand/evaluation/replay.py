@@ -25,8 +25,10 @@ from evenhand.evaluation.logged import Logged
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import flat
 from evenhand.policy.kernel_policy import KernelPolicy
+from evenhand.policy.traits import traits_of
 from evenhand.protocol import Label, find_label, places
 from evenhand.rng import generator, stream
+from evenhand.simulation.loop import begins_anew
 
 LONG = 50_000
 """Rows times arms from which a policy is compiled before it is replayed."""
@@ -51,30 +53,27 @@ def read_learner(name: str, policy: Any, logged: Logged) -> Any:
     UnknownArmError
         If its arms are not those of the log.
     """
-    if getattr(policy, "plays", 1) != 1:
-        raise ArgumentError(wanted(name, "a policy that plays one arm in a round", f"plays={policy.plays}"))
-    if getattr(policy, "arms", None) is not None and getattr(policy, "open_tickets", None) is not None:
-        begun = policy.round if getattr(policy, "dimension", 0) is not None else 0
-        if begun:
-            raise ArgumentError(
-                wanted(name, "one that has not decided yet", f"one at round {begun}", "pass policy.fresh()")
-            )
-    looks = bool(getattr(policy, "contextual", False))
-    contextual = logged.contexts is not None
+    traits = traits_of(policy)
+    if traits.plays != 1:
+        raise ArgumentError(wanted(name, "a policy that plays one arm in a round", f"plays={traits.plays}"))
+    if traits.arms is not None and isinstance(policy, KernelPolicy) and traits.dimension is not None and policy.round:
+        got, mend = f"one at round {policy.round}", "pass policy.fresh()"
+        raise ArgumentError(wanted(name, "one that has not decided yet", got, mend))
+    looks, contextual = bool(traits.contextual), logged.contexts is not None
     if looks and not contextual:
         raise ContextError(wanted("contexts", f"columns or an array, as {type(policy).__name__} looks at them", None))
-    if contextual and not (isinstance(policy, KernelPolicy) and getattr(policy, "compiled", True)):
+    if contextual and not (isinstance(policy, KernelPolicy) and traits.compiled):
         mend = "leave the contexts out where it looks at none, or simulate it"
         raise ArgumentError(wanted(name, "a policy over evenhand's own learners, as contexts are named", policy, mend))
     width = None if logged.contexts is None else logged.contexts.shape[-1]
-    if looks and policy.dimension not in (None, width):
-        raise ContextError(wanted("contexts", f"{policy.dimension} numbers a row, as {name} has", width))
-    known = getattr(policy, "context_columns", None)
-    if looks and known is not None and logged.columns not in (None, known):
+    if looks and traits.dimension not in (None, width):
+        raise ContextError(wanted("contexts", f"{traits.dimension} numbers a row, as {name} has", width))
+    known = policy.context_columns if looks else None
+    if known is not None and logged.columns not in (None, known):
         mend = "name them in the order in which it has learned"
         raise ContextError(wanted("contexts", f"the columns {known}, as {name} has", logged.columns, mend))
-    arms = getattr(policy, "arms", None)
-    if arms is None and hasattr(policy, "fresh"):
+    arms = traits.arms
+    if arms is None and begins_anew(policy):
         policy = policy.fresh(arms=list(logged.arms))
         arms = policy.arms
     if arms is not None:
@@ -92,7 +91,7 @@ def read_learner(name: str, policy: Any, logged: Logged) -> Any:
 
 def _codes(policy: Any, logged: Logged) -> dict[Any, int]:
     """Return the code of each arm of a policy in the log, of a policy without arms those of the log."""
-    arms = getattr(policy, "arms", None)
+    arms = traits_of(policy).arms
     if arms is None:
         return places(logged.arms)
     known = places(arms)
@@ -112,8 +111,8 @@ def rounds_of(policy: Any, logged: Logged) -> tuple[int, int]:
     promise of the other arms limits the pulls that one arm can have, and its own uses up its rows."""
     counts = np.bincount(logged.codes, minlength=len(logged.arms))
     least, rows = int(counts.min()), int(counts.sum())
-    promise = getattr(policy, "promise", None)
-    if promise is None or promise.sets or getattr(policy, "kept", "") != "at every round":
+    promise = traits_of(policy).promise
+    if promise is None or promise.sets or traits_of(policy).kept != "at every round":
         return least, rows
     shares = promise.floats()
     known = _codes(policy, logged)
@@ -132,7 +131,7 @@ def replay(policy: Any, logged: Logged, seed: int, number: int) -> Replayed:
     the rewards in the order of the log; every other one has others, and shuffled rewards where the log's chances are
     known never to change."""
     mine = copy.deepcopy(policy)
-    if isinstance(mine, KernelPolicy) and getattr(mine, "compiled", True):
+    if isinstance(mine, KernelPolicy) and traits_of(mine).compiled:
         if mine.contextual and logged.contexts is not None:
             mine.begin(logged.contexts.shape[-1])
         if logged.codes.size * len(logged.arms) >= LONG:
@@ -170,7 +169,7 @@ def _by_queues(policy: Any, logged: Logged, rows: Ints) -> Replayed:
 def _by_rejection(policy: Any, logged: Logged, taken: Ints) -> Replayed:
     """Play a policy on the rows that the coin lets pass. One that looks at no contexts decides once and waits for a row
     of its arm, which comes at the same rate whatever the arm."""
-    looks = bool(getattr(policy, "contextual", False))
+    looks = bool(traits_of(policy).contextual)
     known = _codes(policy, logged)
     arms: list[Label] = []
     rewards: list[float] = []
@@ -207,6 +206,7 @@ def least_chance(logged: Logged) -> float:
 def _retract(policy: Any, decision: Any, round: int, before: list[Any]) -> None:
     """Undo a decision, but for the random numbers that it has used: the next one draws others."""
     policy.forget(decision)
+    # Random numbers stay used: drawn again, the next decision would depend on this refusal, and taken rows be biased.
     for now, then in zip(flat(policy._state), before, strict=True):
         if now.dtype != np.uint64:
             now[...] = then

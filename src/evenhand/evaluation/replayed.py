@@ -19,6 +19,7 @@ from evenhand.evaluation.logged import Logged
 from evenhand.evaluation.replay import Replayed, least_chance, read_learner, replay, rounds_of
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.policy.traits import traits_of
+from evenhand.protocol import Policy
 
 if TYPE_CHECKING:
     from evenhand.quotas import Audit
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 
 def learns(policy: Any) -> bool:
     """Return whether a policy decides by what it was told, so that it has to be replayed."""
-    both = callable(getattr(policy, "ask", None)) and callable(getattr(policy, "tell", None))
-    return both and not isinstance(policy, type)
+    return isinstance(policy, Policy) and not isinstance(policy, type)
 
 
 class Settings(NamedTuple):

@@ -22,8 +22,8 @@ from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_o
 from evenhand.groups.problem import Groups, Membership
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import by_label, in_order
-from evenhand.metrics.groups import arm_share, group_share, selection_rate_ratio
 from evenhand.protocol import Label, find_label
+from evenhand.simulation.measures import arm_share, group_share, selection_rate_ratio
 
 
 def round_regrets(biased: Any, true: Any, index: Any, reward: Any) -> Floats:

@@ -22,9 +22,9 @@ from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import uniform
 from evenhand.labels import by_label
-from evenhand.metrics.drift import shares_change
 from evenhand.protocol import Label
 from evenhand.registry import register
+from evenhand.simulation.measures import shares_change
 from evenhand.simulation.world import KernelWorld, WorldKernels, shows_nothing
 
 if TYPE_CHECKING:

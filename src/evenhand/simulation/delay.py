@@ -128,6 +128,7 @@ def wait(pending: Pending) -> int:
     """Draw a delay."""
     u = uniform(pending.stream)
     if pending.rate > 0.0:
+        # u may be 0 but never 1: the logarithm of u itself would be infinite once in 2**53 draws.
         return int(-math.log(1.0 - u) / pending.rate)
     return pending.logged[int(u * pending.logged.size)]
 
@@ -158,6 +159,7 @@ def learn_later(
         for i in range(contexts.shape[0]):
             for j in range(contexts.shape[1]):
                 pending.contexts[place, i, j] = contexts[i, j]
+        # A delay longer than the ring would come around and be told too early; cut, it falls due after the last round.
         due = (ticket.round + min(wait(pending), places - 1)) % places
         if pending.ends[0, due] < 0:
             pending.ends[0, due] = place

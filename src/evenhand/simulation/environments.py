@@ -16,6 +16,7 @@ from evenhand.learners.adapter import read_range
 from evenhand.protocol import Decision, Label, arm_labels
 from evenhand.rng import Seed, draw_seed
 from evenhand.simulation.fit import check_world
+from evenhand.simulation.world import world_traits
 
 SEEDS = 2**31
 """Some environments take no larger seeds."""
@@ -56,7 +57,7 @@ def to_gymnasium(world: Any, *, rounds: int, seed: Seed = None) -> Any:
     from evenhand.simulation.world_environment import WorldEnvironment
 
     check_world(world)
-    if hasattr(world, "replicate"):
+    if world_traits(world).replicate is not None:
         what = "a world in which a round is one arm and one reward"
         raise ArgumentError(wanted("world", what, f"a {type(world).__name__}, which plays rounds of its own"))
     return WorldEnvironment(world, whole("rounds", rounds, low=1), None if seed is None else draw_seed(seed))

@@ -1,4 +1,4 @@
-"""Whether a policy and a world speak of the same thing: what is shown, what is told, arms, groups, rewards."""
+"""Whether a policy and a world speak of the same thing: what is shown, told and given, arms, groups, rewards."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from evenhand.errors import ArgumentError, wanted
 from evenhand.learners.adapter import Adapter, asks_among
+from evenhand.policy.policy import KernelPolicy
 from evenhand.policy.traits import traits_of
-from evenhand.protocol import Decision
-from evenhand.simulation.loop import foreign_learner
-from evenhand.simulation.world import KernelWorld
+from evenhand.protocol import Decision, Policy
+from evenhand.simulation.given import Course
+from evenhand.simulation.loop import begins_anew, foreign_learner
+from evenhand.simulation.world import KernelWorld, world_traits
 
 REPLICATING = ("arms", "check_policy", "replicate")
 STEPPED = ("arms", "scores", "reset", "observe", "respond")
@@ -27,7 +31,7 @@ def check_world(world: Any) -> None:
     ArgumentError
         If not; the message says what it lacks.
     """
-    needs = REPLICATING if hasattr(world, "replicate") else STEPPED
+    needs = STEPPED if world_traits(world).replicate is None else REPLICATING
     lacks = [name for name in needs if not hasattr(world, name)]
     if lacks or isinstance(world, type):
         what = f"an object with {', '.join(needs[:-1])} and {needs[-1]}"
@@ -37,9 +41,10 @@ def check_world(world: Any) -> None:
     if needs is STEPPED and not isinstance(world, KernelWorld):
         trial = copy.deepcopy(world)
         trial.reset(0)
-        if len(getattr(trial, "totals", ())) != len(world.scores):
+        totals = world_traits(trial).totals
+        if len(() if totals is None else totals) != len(world.scores):
             what = f"one whose totals after reset are {len(world.scores)} numbers, one for each of {list(world.scores)}"
-            raise ArgumentError(wanted("world", what, getattr(trial, "totals", "no totals")))
+            raise ArgumentError(wanted("world", what, "no totals" if totals is None else totals))
 
 
 def check_fit(name: str, policy: Any, world: Any) -> None:
@@ -55,35 +60,95 @@ def check_fit(name: str, policy: Any, world: Any) -> None:
         raise ArgumentError(wanted(name, what, got, mend))
 
     own, place = type(policy).__name__, type(world).__name__
-    traits = traits_of(policy)
+    traits, there = traits_of(policy), world_traits(world)
     if not issubclass(traits.hands_out, Decision):
         mend = "talk to it with ask() and tell(), round by round"
         refuse("a policy that chooses among arms", f"a {own}, which hands out a {traits.hands_out.__name__}", mend)
-    if hasattr(world, "check_policy"):
-        world.check_policy(name, policy)
+    if there.check_policy is not None:
+        there.check_policy(name, policy)
     elif traits.audited:
         refuse(f"a policy for arms, as {place} has", f"a {own}, which is told an auditor's verdicts as well")
-    shown, told = _shown(world), 2 if hasattr(world, "replicate") else 1
+    shown, told = _shown(world), 1 if there.replicate is None else 2
     if shown is None:
         return
     contextual = traits.contextual
     if contextual is not None and bool(contextual) != bool(shown):
-        shows = f"contexts of {world.dimension} numbers an arm" if hasattr(world, "dimension") else "contexts"
+        shows = "contexts" if there.dimension is None else f"contexts of {there.dimension} numbers an arm"
         what = f"a policy that takes {shows}, which {place} shows" if shown else "a policy that needs no contexts"
         refuse(what, f"a {own}, which takes none" if shown else f"a {own}, which needs some; {place} shows none")
     known = traits.dimension
-    if contextual and known is not None and known != getattr(world, "dimension", known):
-        refuse(f"contexts of {world.dimension} numbers an arm, as {place} shows", f"a {own} for {known}")
+    if contextual and known is not None and there.dimension not in (None, known):
+        refuse(f"contexts of {there.dimension} numbers an arm, as {place} shows", f"a {own} for {known}")
     _check_calls(refuse, policy, place, shown, told)
     _check_rewards(refuse, policy, world)
     _check_groups(refuse, policy, world)
+
+
+def check_given(name: str, policy: Any, course: Course) -> list[Any]:
+    """See that a policy takes the rounds of a replication, and return the promises that it makes one after another.
+
+    Raises
+    ------
+    ArgumentError
+        If the policy takes no offers, segments or changes, or not these.
+    """
+    trial: Any = policy.fresh(arms=course.arms) if begins_anew(policy) else policy
+    asked, own = course.arguments(1), f"a {type(policy).__name__}, which takes none"
+    if asked and not _takes(trial, course, asked):
+        what = f"a policy that takes {' and '.join('offers' if key == 'available' else 'segments' for key in asked)}"
+        raise ArgumentError(wanted(name, what, own, "play the learner under DeadlineLearn, with shares of 0 for none"))
+    if course.changes and not callable(getattr(trial, "change", None)):
+        raise ArgumentError(wanted(name, "a policy whose promise can change", own, "DeadlineLearn has change()"))
+    last, promises = 1, [traits_of(trial).promise]
+    if not issubclass(type(trial), KernelPolicy):
+        return promises
+    for round, promise in (*course.changes, (None, None)):
+        _check_offers(name, trial, course, last, round)
+        if round is not None:
+            try:
+                trial.change(promise)
+            except ArgumentError as error:
+                raise type(error)(f"{name}, change before round {round}: {error}") from error
+            last, promises = round, [*promises, trial.promise]
+    return promises
+
+
+def _takes(trial: Any, course: Course, asked: dict[str, Any]) -> bool:
+    if isinstance(trial, KernelPolicy):
+        every = None if course.offers is None else list(range(len(course.arms)))
+        try:
+            trial.fresh()._set_round(every, asked.get("segment"))
+        except ArgumentError:
+            return False
+        return True
+    try:
+        inspect.signature(trial.ask).bind_partial(**asked)
+    except (AttributeError, TypeError, ValueError):
+        return False
+    return True
+
+
+def _check_offers(name: str, trial: Any, course: Course, first: int, end: int | None) -> None:
+    """Have a policy refuse what may not be on offer in the rounds from `first` on to the one before `end`."""
+    if course.offers is None:
+        return
+    rows = course.offers[first - 1 : None if end is None else end - 1]
+    packed = np.packbits(rows, axis=1)
+    words = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8))).view(np.uint64)
+    alike = words[:, 0] if words.shape[1] == 1 else words
+    for at in sorted(np.unique(alike, axis=0, return_index=True)[1].tolist()):
+        segment = course.arguments(first + at).get("segment")
+        try:
+            trial._set_round(np.flatnonzero(rows[at]).tolist(), segment)
+        except ArgumentError as error:
+            raise ArgumentError(f"{name}, offers of round {first + at}: {error}") from error
 
 
 def _shown(world: Any) -> int | None:
     """Return how many things a world shows in a round; None where it does not say."""
     if isinstance(world, KernelWorld):
         return int(world.dimension > 0)
-    if hasattr(world, "replicate"):
+    if world_traits(world).replicate is not None:
         return 1
     try:
         trial = copy.deepcopy(world)
@@ -94,7 +159,7 @@ def _shown(world: Any) -> int | None:
 
 
 def _check_calls(refuse: Callable[..., None], policy: Any, place: str, shown: int, told: int) -> None:
-    calls = {policy.ask: shown, policy.tell: 1 + told} if hasattr(policy, "ask") else {}
+    calls = {policy.ask: shown, policy.tell: 1 + told} if isinstance(policy, Policy) else {}
     learner = foreign_learner(policy)
     if learner is not None and (learner is not policy or not calls):
         seen = shown if learner is policy else int(bool(traits_of(policy).contextual))
@@ -114,7 +179,7 @@ def _check_calls(refuse: Callable[..., None], policy: Any, place: str, shown: in
 
 
 def _check_rewards(refuse: Callable[..., None], policy: Any, world: Any) -> None:
-    pays, takes = getattr(world, "reward_range", None), traits_of(policy).reward_range
+    pays, takes = world_traits(world).reward_range, traits_of(policy).reward_range
     if pays is not None and takes is not None and not (takes[0] <= pays[0] and pays[1] <= takes[1]):
         got = f"a {type(policy).__name__}, which takes rewards from {takes[0]:g} to {takes[1]:g}"
         mend = "scale the rewards, or take another policy"
@@ -123,7 +188,7 @@ def _check_rewards(refuse: Callable[..., None], policy: Any, world: Any) -> None
 
 def _check_groups(refuse: Callable[..., None], policy: Any, world: Any) -> None:
     """Groups may have other names, and either side may tell apart what the other does not."""
-    mine, theirs = traits_of(policy).groups, getattr(world, "groups", None)
+    mine, theirs = traits_of(policy).groups, world_traits(world).groups
     if not isinstance(mine, Mapping) or not isinstance(theirs, Mapping) or set(mine) != set(theirs):
         return
     pairs = {(mine[arm], theirs[arm]) for arm in mine}

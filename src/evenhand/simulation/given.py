@@ -6,10 +6,9 @@ replication are given the same rounds.
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -21,9 +20,9 @@ from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ContractError, wanted
 from evenhand.frames import as_pandas, is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
-from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.protocol import Label, find_label, first_named, label_of, places
 from evenhand.rng import generator
+from evenhand.simulation.world import world_traits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,16 +73,17 @@ class Course:
         """Return what the best arms on offer lose against the best of all, up to each of these rising rounds; None
         where the world does not say what arms are worth."""
         assert self.offers is not None
-        gaps, least = getattr(world, "gaps", None), np.zeros(int(rounds[-1]))
-        if gaps is None and not hasattr(world, "means_at"):
+        traits, least = world_traits(world), np.zeros(int(rounds[-1]))
+        gaps, means_at = traits.gaps, traits.means_at
+        if gaps is None and means_at is None:
             return None
         for start in range(0, len(least), CHUNK):
             here = self.offers[start : min(start + CHUNK, len(least))]
-            if gaps is None:
-                means = world.means_at(np.arange(start + 1, start + len(here) + 1))
+            if means_at is not None and gaps is None:
+                means = means_at(np.arange(start + 1, start + len(here) + 1))
                 lost = means.max(axis=1, keepdims=True) - means
             else:
-                lost = np.broadcast_to(gaps, here.shape)
+                lost = np.broadcast_to(np.asarray(gaps), here.shape)
             best = np.sort(np.where(here, lost, np.inf), axis=1)[:, :plays]
             least[start : start + len(here)] = np.where(np.isfinite(best), best, 0.0).sum(axis=1)
         total: Floats = np.cumsum(least)[rounds - 1]
@@ -169,7 +169,7 @@ def _read_offers(given: Any, rounds: int, replications: int, arms: tuple[Label, 
 
 
 def _listed(name: str, what: str, given: Any, rounds: int) -> list[Any]:
-    if isinstance(given, (str, bytes, Mapping)) or not hasattr(given, "__iter__"):
+    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
         raise ArgumentError(wanted(name, what, given))
     listed = given.tolist() if hasattr(given, "tolist") else list(given)
     if len(listed) < rounds:
@@ -216,7 +216,7 @@ def _row(
     read = given
     if isinstance(given, str):
         read = _parsed(given) if given.startswith("[") else [part.strip() for part in given.split(",")]
-    listed = list(read) if hasattr(read, "__iter__") and not isinstance(read, Mapping) else []
+    listed = list(read) if isinstance(read, Iterable) and not isinstance(read, Mapping) else []
     here = np.zeros(len(arms), np.bool_)
     mask = bool(listed) and all(isinstance(one, (bool, np.bool_)) for one in listed)
     if mask and TRUTH.isdisjoint(arms):  # no arm is called so
@@ -255,66 +255,6 @@ def _read_changes(given: Any, rounds: int) -> tuple[tuple[int, Any], ...]:
     if not all(2 <= round <= rounds for round, _ in found) or len({round for round, _ in found}) < len(found):
         raise ArgumentError(wanted("changes", f"rounds from 2 to {rounds}, each once", [round for round, _ in found]))
     return tuple(found)
-
-
-def check_given(name: str, policy: Any, course: Course) -> list[Any]:
-    """See that a policy takes the rounds of a replication, and return the promises that it makes one after another.
-
-    Raises
-    ------
-    ArgumentError
-        If the policy takes no offers, segments or changes, or not these.
-    """
-    trial: Any = policy.fresh(arms=course.arms) if hasattr(policy, "fresh") else policy
-    asked, own = course.arguments(1), f"a {type(policy).__name__}, which takes none"
-    if asked and not _takes(trial, course, asked):
-        what = f"a policy that takes {' and '.join('offers' if key == 'available' else 'segments' for key in asked)}"
-        raise ArgumentError(wanted(name, what, own, "play the learner under DeadlineLearn, with shares of 0 for none"))
-    if course.changes and not callable(getattr(trial, "change", None)):
-        raise ArgumentError(wanted(name, "a policy whose promise can change", own, "DeadlineLearn has change()"))
-    last, promises = 1, [getattr(trial, "promise", None)]
-    if not issubclass(type(trial), KernelPolicy):
-        return promises
-    for round, promise in (*course.changes, (None, None)):
-        _check_offers(name, trial, course, last, round)
-        if round is not None:
-            try:
-                trial.change(promise)
-            except ArgumentError as error:
-                raise type(error)(f"{name}, change before round {round}: {error}") from error
-            last, promises = round, [*promises, trial.promise]
-    return promises
-
-
-def _takes(trial: Any, course: Course, asked: dict[str, Any]) -> bool:
-    if isinstance(trial, KernelPolicy):
-        every = None if course.offers is None else list(range(len(course.arms)))
-        try:
-            trial.fresh()._set_round(every, asked.get("segment"))
-        except ArgumentError:
-            return False
-        return True
-    try:
-        inspect.signature(trial.ask).bind_partial(**asked)
-    except (AttributeError, TypeError, ValueError):
-        return False
-    return True
-
-
-def _check_offers(name: str, trial: Any, course: Course, first: int, end: int | None) -> None:
-    """Have a policy refuse what may not be on offer in the rounds from `first` on to the one before `end`."""
-    if course.offers is None:
-        return
-    rows = course.offers[first - 1 : None if end is None else end - 1]
-    packed = np.packbits(rows, axis=1)
-    words = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8))).view(np.uint64)
-    alike = words[:, 0] if words.shape[1] == 1 else words
-    for at in sorted(np.unique(alike, axis=0, return_index=True)[1].tolist()):
-        segment = course.arguments(first + at).get("segment")
-        try:
-            trial._set_round(np.flatnonzero(rows[at]).tolist(), segment)
-        except ArgumentError as error:
-            raise ArgumentError(f"{name}, offers of round {first + at}: {error}") from error
 
 
 def over_time(promises: list[Any], measured: Any, given: Given) -> Any:

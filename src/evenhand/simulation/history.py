@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.kernels.arrays import Ints
-from evenhand.metrics.groups import arm_share, group_names, group_share
-from evenhand.metrics.regret import fair_regret
 from evenhand.simulation.counting import Trace
 from evenhand.simulation.given import Course
+from evenhand.simulation.measures import arm_share, fair_regret, group_names, group_share
+from evenhand.simulation.world import world_traits
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -52,7 +52,8 @@ def variables(
     found["shortfall"] = (("round",), np.where(np.isfinite(trace.behind), trace.behind, np.nan))
     found["worst_shortfall"] = (("round",), np.where(np.isfinite(trace.worst), trace.worst, np.nan))
     found["violations"] = (("round",), nothing if promise is None else trace.violations)
-    groups = getattr(world, "groups", None)
+    traits = world_traits(world)
+    groups, gaps = traits.groups, traits.gaps
     if isinstance(groups, Mapping):
         found["group_share"] = (("round", "group"), group_share(trace.pulls, groups))
     if course is not None and course.offers is not None:
@@ -61,16 +62,16 @@ def variables(
         if "regret" in found and least is not None:
             found["regret"] = (("round",), found["regret"][1] - least)
         return found
-    if plays > 1 and "regret" in found and hasattr(world, "best_slate"):
-        found["regret"] = (("round",), found["regret"][1] - world.best_slate(rounds, plays))
-    if getattr(world, "gaps", None) is not None:
+    if plays > 1 and "regret" in found and traits.best_slate is not None:
+        found["regret"] = (("round",), found["regret"][1] - traits.best_slate(rounds, plays))
+    if gaps is not None:
         if plays > 1 and "regret" in found:
-            best = np.sort(world.gaps)[:plays].sum() * rounds
+            best = np.sort(gaps)[:plays].sum() * rounds
             found["regret"] = (("round",), found["regret"][1] - best)
         if course is not None:
             return found
         owed = promise is not None and promise.owes
-        fair = fair_regret(trace.pulls, world.gaps, promise, rounds, plays) if owed else nothing
+        fair = fair_regret(trace.pulls, gaps, promise, rounds, plays) if owed else nothing
         found["r_regret"] = (("round",), fair)
     return found
 
@@ -93,15 +94,16 @@ def assemble(
     """Return the dataset of all results; replications that an interruption left out are left out for every policy."""
     import xarray as xr
 
+    traits = world_traits(world)
     whole = [r for r in range(replications) if all((name, r) in results for name in names)]
     data: dict[str, Any] = {}
     if whole:
         for variable, (dims, _) in results[names[0], whole[0]].items():
             values = np.stack([np.stack([results[name, r][variable][1] for r in whole]) for name in names])
-            note = UNITS.get(variable, getattr(world, "units", {}).get(variable, ""))
+            note = UNITS.get(variable, traits.units.get(variable, ""))
             data[variable] = (("policy", "replication", *dims), values, {"long_name": note})
     coords: dict[str, Any] = {"policy": names, "replication": whole, "round": rounds, "arm": _labels(world.arms)}
-    coords |= getattr(world, "coordinates", {})
+    coords |= traits.coordinates
     if "group_share" in data:
         coords |= {"group": _labels(group_names(world.groups)), "arm_share": ("group", arm_share(world.groups))}
     dataset = xr.Dataset(data, coords=coords, attrs=attributes)

@@ -20,7 +20,7 @@ from evenhand.policy.traits import traits_of
 from evenhand.promises.books import Books
 from evenhand.promises.round_kernels import Counts, Rates, play_all, settle
 from evenhand.promises.round_kernels import play as play_clause
-from evenhand.protocol import Decision
+from evenhand.protocol import Decision, Policy
 from evenhand.rng import child
 from evenhand.simulation.counting import (
     Running,
@@ -95,6 +95,7 @@ def play(
     leaves out what Python's indices from the end would need at every array.
     """
     for round in range(first, last + 1):
+        # The world draws here whatever is played later; a draw that hung on the arm would end common random numbers.
         observe(world, world_state, contexts, round)
         key = enter_segment(stage, state, round)
         counts.tick[key] += 1
@@ -115,6 +116,7 @@ def play(
                 played += 1
         if played == 0:
             return NO_SUCH_ARM
+        # Clauses are judged once a round, after all its plays: between two of them a slate would look broken.
         settle(rates, counts, key, paused, round)
         if is_forced(why):
             running.forced[0] += 1
@@ -160,10 +162,9 @@ def replicate(
 
     `compiled=False` runs the very same kernels as plain Python, for checks.
     """
-    policy = policy.fresh(arms=world.arms, seed=policy_seed) if hasattr(policy, "fresh") else copy.deepcopy(policy)
-    foreign = foreign_learner(policy)
-    if getattr(foreign, "reseed", None) is not None:
-        foreign.reseed(child(policy_seed, 1))
+    policy = policy.fresh(arms=world.arms, seed=policy_seed) if begins_anew(policy) else copy.deepcopy(policy)
+    if (reseed := reseeding(policy)) is not None:
+        reseed(child(policy_seed, 1))
     world = copy.copy(world) if isinstance(world, KernelWorld) else copy.deepcopy(world)
     world.reset(world_seed)
     arms, scores, rows = len(world.arms), len(world.scores), len(checkpoints)
@@ -201,16 +202,27 @@ def replicate(
 
 def runs_compiled(policy: Any, world: Any, course: Course | None = None) -> bool:
     """Say whether policy and world both have kernels, and the policy those that rounds with segments need."""
-    if course is not None and course.segments and getattr(policy, "segment_kernel", None) is None:
+    if not (isinstance(policy, KernelPolicy) and isinstance(world, KernelWorld) and traits_of(policy).compiled):
         return False
-    return isinstance(policy, KernelPolicy) and isinstance(world, KernelWorld) and traits_of(policy).compiled
+    return course is None or not course.segments or policy.segment_kernel is not None
+
+
+def begins_anew(policy: Any) -> bool:
+    """Return whether a policy can be made again without memory; others are copied as they are."""
+    return hasattr(policy, "fresh")
 
 
 def foreign_learner(policy: Any) -> Any:
     """Return the learner from elsewhere that the policy is or is built on, or None; such a one is copied as it is."""
-    while hasattr(policy, "fresh"):
+    while begins_anew(policy):
         policy = traits_of(policy).learner
     return policy
+
+
+def reseeding(policy: Any) -> Callable[[int], None] | None:
+    """Return what seeds the learner from elsewhere that the policy is or is built on; None where nothing does."""
+    found: Callable[[int], None] | None = getattr(foreign_learner(policy), "reseed", None)
+    return found
 
 
 def _play(run: _Run, books: Books, kept: Any, first: int, last: int, row: int) -> int:
@@ -249,13 +261,13 @@ def _play(run: _Run, books: Books, kept: Any, first: int, last: int, row: int) -
 def _step(run: _Run, books: Books, first: int, last: int, row: int) -> int:
     policy, world, pending, due, running, course = run.policy, run.world, run.pending, run.due, run.running, run.course
     draw, note_row = entry(wait), entry(note)
-    asks, slate = hasattr(policy, "ask"), None
+    asks, slate, why = isinstance(policy, Policy), None, None
     for round in range(first, last + 1):
         observed = world.observe()
         if asks:
             decision = policy.ask(*observed, **({} if course is None else course.arguments(round)))
-            slate = getattr(decision, "slate", None)
-            given = [getattr(decision, "index", None)] if slate is None else slate[1]
+            index, slate, why = (getattr(decision, name, None) for name in ("index", "slate", "reason_code"))
+            given = [index] if slate is None else slate[1]
             indexes = [_index(policy, decision, index, world.arms) for index in given]
         else:
             chosen = next(iter(said_by(policy, observed, range(len(world.arms)))), None)
@@ -272,7 +284,7 @@ def _step(run: _Run, books: Books, first: int, last: int, row: int) -> int:
         key = 0 if course is None or course.codes is None else int(course.codes[round - 1])
         offers = None if course is None or course.offers is None else np.flatnonzero(course.offers[round - 1]).tolist()
         books.enter(indexes, offers, key)
-        running.forced[0] += getattr(decision, "reason_code", "") == "forced"
+        running.forced[0] += why == "forced"
         running.reward[0] += sum(rewards)
         running.totals[:] = world.totals
         if round == run.checkpoints[row]:
@@ -295,7 +307,8 @@ def _rewards(world: Any, happened: Any, arms: int | None) -> list[float]:
     try:
         (given,) = happened
         rewards = [given] if arms is None else list(given)
-        if any(isinstance(reward, bool) or getattr(reward, "dtype", None) == np.bool_ for reward in rewards):
+        truths = [one for one in rewards if isinstance(one, (bool, np.bool_, np.ndarray))]
+        if any(np.asarray(one).dtype == np.bool_ for one in truths):
             raise TypeError
         if len(rewards) != (arms or 1):
             raise ValueError

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,14 +19,16 @@ from evenhand.kernels.arrays import Ints
 from evenhand.labels import numbered, same_labels
 from evenhand.parameters import untaught
 from evenhand.policy.traits import traits_of
+from evenhand.protocol import Learner, Policy
 from evenhand.rng import Seed, child, draw_seed
-from evenhand.simulation.delay import read_delay
-from evenhand.simulation.fit import check_fit, check_world
-from evenhand.simulation.given import check_given, over_time, read_given
+from evenhand.simulation.delay import Delay, read_delay
+from evenhand.simulation.fit import check_fit, check_given, check_world
+from evenhand.simulation.given import Given, over_time, read_given
 from evenhand.simulation.history import Variables, assemble
-from evenhand.simulation.loop import foreign_learner, runs_compiled
+from evenhand.simulation.loop import begins_anew, foreign_learner, reseeding, runs_compiled
 from evenhand.simulation.store import Store, remembered_seed, signature
 from evenhand.simulation.tasks import IN_PROCESS, Halt, chunks, interruptible, parallel_jobs, run_chunk
+from evenhand.simulation.world import world_traits
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -126,32 +129,21 @@ def simulate(
     _check_arms(named, world)
     for name, policy in named.items():
         check_fit(f"policies[{name!r}]", policy, world)
-    for name, value in (("rounds", rounds), ("replications", replications)):
-        if not is_whole(value) or value < 1:
-            raise ArgumentError(wanted(name, "a whole number >= 1", value))
-        if value > MOST[name]:
-            raise ArgumentError(wanted(name, f"at most {MOST[name]:,}", value))
+    counts = _read_counts(rounds=rounds, replications=replications)
     notes = [*notes_of(world), *(f"{name}: {note}" for name, policy in named.items() for note in notes_of(policy))]
-    late = read_delay(delay)
-    if late is not None and hasattr(world, "replicate"):
+    own, late = world_traits(world).replicate is not None, read_delay(delay)
+    if late is not None and own:
         what = f"None: {type(world).__name__} plays rounds of its own, whose answers come at once"
         raise ArgumentError(wanted("delay", what, delay))
     kept = _checkpoints(checkpoints, spacing, int(rounds))
-    counts = {"rounds": int(rounds), "replications": int(replications)}
     given = read_given(offers, segments, changes, **counts, arms=tuple(world.arms))
-    if given is not None and hasattr(world, "replicate"):
+    if given is not None and own:
         name = "offers" if offers is not None else "segments" if segments is not None else "changes"
         raise ArgumentError(wanted(name, f"None in {type(world).__name__}, which plays rounds of its own", "some"))
-    _warn_of_shared_randomness(named, world, int(replications))
+    if replications > 1 and not own:
+        _warn_of_shared_randomness(named)
     promises = _promises(named, given is not None and bool(given.changes))
-    if backend is None:
-        quick = all(runs_compiled(policy, world) or hasattr(world, "replicate") for policy in named.values())
-        backend = "threading" if quick else "loky"
-    if not isinstance(backend, str):
-        raise ArgumentError(wanted("backend", "the name of a joblib backend", backend))
-    if not is_whole(jobs) or jobs == 0 or abs(jobs) > MOST["jobs"]:
-        raise ArgumentError(wanted("jobs", "a number of processes or threads, or -1 for all cores", jobs))
-    jobs = int(jobs)
+    workers = _read_workers(jobs, backend, own or all(runs_compiled(policy, world) for policy in named.values()))
     number = draw_seed(seed if seed is not None or store is None else remembered_seed(Path(store)))
     keep = None if store is None else Store(Path(store), signature(named, world, number, kept, late, given))
     owed = dict(promises)
@@ -159,78 +151,108 @@ def simulate(
         first = given.course(0, child(number, 0, 0))
         for name, policy in named.items():
             owed[name] = over_time(check_given(f"policies[{name!r}]", policy, first), promises[name], given)
-
-    names = list(named)
+    attributes = _attributes(number, world, int(rounds), late, given, notes)
+    play = partial(run_chunk, world=world, seed=number, checkpoints=kept, delay=late, given=given)
     results: dict[tuple[str, int], Variables] = {}
-    if keep is not None:
-        for name in names:
-            for r in range(replications):
-                if (found := keep.read(name, r)) is not None:
-                    results[name, r] = found
-    missing = {name: [r for r in range(replications) if (name, r) not in results] for name in names}
-    size = max(1, min(ROUNDS_A_TASK // int(rounds), replications // (4 * (jobs if jobs > 0 else os.cpu_count() or 1))))
-    attributes: dict[str, Any] = {
-        "seed": number if number < 1 << 63 else str(number),
-        "world": type(world).__name__,
-        "rounds": int(rounds),
-    }
-    if late is not None:
-        attributes["delay"] = str(late)
-    if given is not None and given.changes:
-        attributes["changes"] = [round for round, _ in given.changes]
-    if notes:
-        attributes["notes"] = notes
 
     def assembled() -> xr.Dataset:
-        return assemble(results, names, replications, kept, world, owed, attributes)
+        return assemble(results, list(named), int(replications), kept, world, owed, attributes)
 
+    try:
+        _play_missing(results, keep, play, named, promises, workers, **counts, shown=progress)
+    except (KeyboardInterrupt, Halt):
+        partly = assembled()
+        done = partly.sizes["replication"]
+        where = "not on disk, no folder was given for it"
+        where = where if keep is None else "on disk, the same call goes on from there"
+        what = f"interrupted after {done} of {replications} replications; what was done is {where}"
+        raise SimulationInterrupted(what, partly) from None
+    return assembled()
+
+
+def _read_counts(**numbers: Any) -> dict[str, int]:
+    for name, value in numbers.items():
+        if not is_whole(value) or value < 1:
+            raise ArgumentError(wanted(name, "a whole number >= 1", value))
+        if value > MOST[name]:
+            raise ArgumentError(wanted(name, f"at most {MOST[name]:,}", value))
+    return {name: int(value) for name, value in numbers.items()}
+
+
+def _read_workers(jobs: int, backend: str | None, quick: bool) -> tuple[int, str]:
+    """Return the number of workers and joblib's backend; threads where no round runs in Python (`quick`)."""
+    if backend is None:
+        backend = "threading" if quick else "loky"
+    if not isinstance(backend, str):
+        raise ArgumentError(wanted("backend", "the name of a joblib backend", backend))
+    if not is_whole(jobs) or jobs == 0 or abs(jobs) > MOST["jobs"]:
+        raise ArgumentError(wanted("jobs", "a number of processes or threads, or -1 for all cores", jobs))
+    return int(jobs), backend
+
+
+def _attributes(
+    seed: int, world: Any, rounds: int, delay: Delay | None, given: Given | None, notes: list[str]
+) -> dict[str, Any]:
+    """Return what the history says of its making."""
+    found: dict[str, Any] = {
+        "seed": seed if seed < 1 << 63 else str(seed),
+        "world": type(world).__name__,
+        "rounds": rounds,
+    }
+    if delay is not None:
+        found["delay"] = str(delay)
+    if given is not None and given.changes:
+        found["changes"] = [round for round, _ in given.changes]
+    return found | ({"notes": notes} if notes else {})
+
+
+def _play_missing(
+    results: dict[tuple[str, int], Variables],
+    keep: Store | None,
+    play: Callable[..., tuple[str, dict[int, Variables]]],
+    named: dict[str, Any],
+    promises: dict[str, Any],
+    workers: tuple[int, str],
+    *,
+    rounds: int,
+    replications: int,
+    shown: bool,
+) -> None:
+    """Add every replication to the results as it is finished: those in the store, and what `play` returns of others."""
+    import joblib
+
+    jobs, backend = workers
+    missing: dict[str, list[int]] = {name: [] for name in named}
+    for name in named:
+        for r in range(replications):
+            if keep is not None and (found := keep.read(name, r)) is not None:
+                results[name, r] = found
+            else:
+                missing[name].append(r)
+    size = max(1, min(ROUNDS_A_TASK // rounds, replications // (4 * (jobs if jobs > 0 else os.cpu_count() or 1))))
+    inside = backend in IN_PROCESS or (backend == "loky" and jobs == 1)
     to_play = rounds * sum(map(len, missing.values()))
-    with interruptible() as halt, ProgressBar("rounds", to_play, shown=progress) as bar:
+    with interruptible() as halt, ProgressBar("rounds", to_play, shown=shown) as bar:
 
         def tick(done: int) -> None:
             if halt.is_set():
                 raise Halt
             bar.advance(done)
 
-        inside = backend in IN_PROCESS or (backend == "loky" and jobs == 1)
-        try:
-            with parallel_jobs(jobs, backend) as parallel:
-                import joblib
-
-                deal = chunks(names, missing, size)
-                for name, found in parallel(
-                    joblib.delayed(run_chunk)(
-                        named[name],
-                        world,
-                        promises[name],
-                        name,
-                        some,
-                        number,
-                        kept,
-                        tick if inside else None,
-                        late,
-                        given,
-                    )
-                    for name, some in deal
-                ):
-                    for r, result in found.items():
-                        results[name, r] = result
-                        if keep is not None:
-                            keep.write(name, r, result)
-                    if not inside:
-                        bar.advance(rounds * len(found))
-        except (KeyboardInterrupt, Halt):
-            partial = assembled()
-            done = partial.sizes["replication"]
-            where = (
-                "on disk, the same call goes on from there"
-                if keep is not None
-                else "not on disk, no folder was given for it"
+        with parallel_jobs(jobs, backend) as parallel:
+            tasks = (
+                joblib.delayed(play)(
+                    named[name], promise=promises[name], name=name, replications=some, tick=tick if inside else None
+                )
+                for name, some in chunks(list(named), missing, size)
             )
-            raise SimulationInterrupted(
-                f"interrupted after {done} of {replications} replications; what was done is {where}", partial
-            ) from None
-    return assembled()
+            for name, finished in parallel(tasks):
+                for r, result in finished.items():
+                    results[name, r] = result
+                    if keep is not None:
+                        keep.write(name, r, result)
+                if not inside:
+                    bar.advance(rounds * len(finished))
 
 
 def _named(policies: Any) -> dict[str, Any]:
@@ -241,12 +263,11 @@ def _named(policies: Any) -> dict[str, Any]:
     for name, policy in policies.items():
         if not isinstance(name, str):
             raise ArgumentError(wanted("policies", "names that are text", name))
-        speaks = any(all(hasattr(policy, verb) for verb in pair) for pair in (("ask", "tell"), ("choose", "update")))
-        if isinstance(policy, type) or not speaks:
+        if isinstance(policy, type) or not isinstance(policy, (Policy, Learner)):
             raise ArgumentError(
                 wanted(f"policies[{name!r}]", "an object with ask and tell, or choose and update", policy)
             )
-        if hasattr(policy, "fresh"):
+        if begins_anew(policy):
             untaught(f"policies[{name!r}]", policy, "pass policy.fresh(): every replication starts without memory")
     return dict(policies)
 
@@ -266,11 +287,9 @@ def _check_arms(named: dict[str, Any], world: Any) -> None:
             raise ArgumentError(wanted(f"policies[{name!r}]", want, got))
 
 
-def _warn_of_shared_randomness(named: dict[str, Any], world: Any, replications: int) -> None:
-    if replications == 1 or hasattr(world, "replicate"):
-        return
-    foreign = {name: foreign_learner(policy) for name, policy in named.items()}
-    shared = [name for name, one in foreign.items() if one is not None and getattr(one, "reseed", None) is None]
+def _warn_of_shared_randomness(named: dict[str, Any]) -> None:
+    foreign = {name: policy for name, policy in named.items() if foreign_learner(policy) is not None}
+    shared = [name for name, policy in foreign.items() if reseeding(policy) is None]
     if shared:
         warnings.warn(
             f"all replications of {', '.join(map(repr, shared))} share the randomness of a learner that evenhand "

@@ -15,9 +15,11 @@ from evenhand.kernels.arrays import Ints
 from evenhand.policy.traits import traits_of
 from evenhand.rng import child
 from evenhand.simulation.delay import Delay
-from evenhand.simulation.given import Given, check_given
+from evenhand.simulation.fit import check_given
+from evenhand.simulation.given import Given
 from evenhand.simulation.history import Variables, variables
 from evenhand.simulation.loop import replicate
+from evenhand.simulation.world import world_traits
 
 IN_PROCESS = ("threading", "sequential")
 
@@ -40,6 +42,7 @@ def run_chunk(
 ) -> tuple[str, dict[int, Variables]]:
     """Run some replications of one policy; the seeds depend on the replication alone, not on who runs it."""
     results: dict[int, Variables] = {}
+    plays_alone = world_traits(world).replicate
     for replication in replications:
         seeds: dict[str, Any] = {"world_seed": child(seed, replication, 0), "policy_seed": child(seed, replication, 1)}
         done = 0
@@ -50,8 +53,8 @@ def run_chunk(
                 tick(rounds - done)
             done = rounds
 
-        if hasattr(world, "replicate"):
-            results[replication] = world.replicate(policy, **seeds, checkpoints=checkpoints, stop=stop)
+        if plays_alone is not None:
+            results[replication] = plays_alone(policy, **seeds, checkpoints=checkpoints, stop=stop)
         else:
             course = None if given is None else given.course(replication, seeds["world_seed"])
             if course is not None and given is not None and (callable(given.offers) or callable(given.segments)):

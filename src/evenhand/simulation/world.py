@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -33,6 +33,42 @@ class WorldKernels(NamedTuple):
 @kernel
 def shows_nothing(params: Any, state: Any, contexts: Floats, round: int) -> None:
     """The `observe` of a world without contexts."""
+
+
+class WorldTraits(NamedTuple):
+    """What a world states about itself beside the round itself, with the default of what it leaves out.
+
+    Attributes
+    ----------
+    totals : the scores so far; None where the world keeps none.
+    dimension : the numbers shown an arm and round; None where the world does not say.
+    reward_range : between which numbers all rewards lie; None where that is not known.
+    groups : the groups of the arms, arm -> group; None where there are none.
+    gaps : the loss in expected reward of each arm against the best (n_arms,); None where it depends on the round.
+    means_at, best_slate : methods of worlds whose arms change: the means in some rounds, the least loss up to each.
+    units, coordinates : of the variables that the world brings to a history.
+    check_policy : its method that refuses policies for other worlds.
+    replicate : its method that runs a replication, where it plays rounds of its own.
+    """
+
+    totals: Sequence[float] | None = None
+    dimension: int | None = None
+    reward_range: tuple[float, float] | None = None
+    groups: Any = None
+    gaps: Floats | None = None
+    means_at: Callable[..., Floats] | None = None
+    best_slate: Callable[..., Floats] | None = None
+    units: Mapping[str, str] = {}
+    coordinates: Mapping[str, Any] = {}
+    check_policy: Callable[..., None] | None = None
+    replicate: Callable[..., Any] | None = None
+
+
+def world_traits(world: Any) -> WorldTraits:
+    """Return what a world states about itself; nobody else asks it for names that it may lack."""
+    defaults = WorldTraits._field_defaults
+    stated: Any = (getattr(world, name, default) for name, default in defaults.items())
+    return WorldTraits(*stated)
 
 
 class KernelWorld:

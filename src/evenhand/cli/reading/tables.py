@@ -91,7 +91,7 @@ def read_log(log: Path, arm: str, texts: Container[str], named: Any = None, *, w
     whole : read a table, however large.
     """
     from evenhand.audit.decision_log import read_plays
-    from evenhand.audit.file_rows import labels_in_files
+    from evenhand.audit.files import labels_in_files
 
     many = glob.has_magic(str(log)) and not log.exists()
     if many and GIVEN.get() != FOUND_OUT:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.experiments.claims import Claim, Verdict, certainty
-from evenhand.experiments.framework import Report, Runner, experiment
+from evenhand.experiments.framework import Claim, Report, Runner, Verdict, certainty, experiment
 from evenhand.experiments.groups.sweep import BLIND, FAIR, FEW, NAIVE, POOLED, RealData, panel, rivals, summary
 from evenhand.groups import TableArms
 
@@ -44,7 +43,7 @@ NEARER = Claim(
 def world_of(data: str, noise: float = 1.0) -> TableArms:
     """Return the arms of "compas" or "family_income" as the paper cuts them."""
     if data == "compas":
-        from evenhand.datasets.compas import COMPAS_FEATURES, load_compas
+        from evenhand.datasets.tables import COMPAS_FEATURES, load_compas
 
         return TableArms(
             _numbered(load_compas(), COMPAS_FEATURES),
@@ -55,7 +54,7 @@ def world_of(data: str, noise: float = 1.0) -> TableArms:
             sensitive="African-American",
             noise=noise,
         )
-    from evenhand.datasets.family_income import load_family_income
+    from evenhand.datasets.tables import load_family_income
 
     households = load_family_income().drop(columns="Household Head Age")
     arm = ["age_band", "Household Head Sex"]

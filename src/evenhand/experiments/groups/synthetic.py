@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.experiments.claims import Claim, Verdict, certainty
-from evenhand.experiments.framework import Report, Runner, experiment
+from evenhand.experiments.framework import Claim, Report, Runner, Verdict, certainty, experiment
 from evenhand.experiments.groups.sweep import (
     BLIND,
     CHAINING,

@@ -8,8 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from evenhand.experiments.claims import Claim, Verdict
-from evenhand.experiments.framework import Report, Runner, experiment
+from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
 from evenhand.experiments.interventions.curves import drawn, error_at, error_curves, standard_error
 from evenhand.experiments.interventions.instances import Conditions, instance
 

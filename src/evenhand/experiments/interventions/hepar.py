@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evenhand.datasets.hepar2 import fetch_hepar2
-from evenhand.experiments.claims import Claim
-from evenhand.experiments.framework import Report, Runner, experiment
+from evenhand.datasets.tables import fetch_hepar2
+from evenhand.experiments.framework import Claim, Report, Runner, experiment
 from evenhand.experiments.interventions.constraints import NEEDS, shown
 from evenhand.experiments.interventions.curves import drawn, error_at, error_curves, standard_error
 from evenhand.interventions import CausalModel, Problem

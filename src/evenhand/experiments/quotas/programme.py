@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from evenhand.datasets.diabetes import load_diabetes
+from evenhand.datasets.tables import load_diabetes
 from evenhand.learners import Thompson
 from evenhand.protocol import Decision
 from evenhand.quotas import Audit, DeadlineLearn, LoggedArms, audit

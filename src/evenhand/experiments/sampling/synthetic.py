@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.experiments.claims import Claim, Verdict
-from evenhand.experiments.framework import Report, Runner, experiment
+from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
 from evenhand.experiments.sampling.trials import Curves, Scheme, Synthetic, run_trials
 from evenhand.plots.sampling import plot_mixture, plot_risk_curves, plot_worst_risk
 from evenhand.plots.style import figure, one_legend

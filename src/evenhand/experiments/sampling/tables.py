@@ -6,12 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.datasets.adult import FEATURES as ADULT_FEATURES
-from evenhand.datasets.adult import load_adult
-from evenhand.datasets.german import FEATURES as GERMAN_FEATURES
-from evenhand.datasets.german import load_german
-from evenhand.experiments.claims import Claim, Verdict, certainty, critical_value
-from evenhand.experiments.framework import Report, Runner, experiment
+from evenhand.datasets.tables import ADULT_FEATURES, GERMAN_FEATURES, load_adult, load_german
+from evenhand.experiments.framework import Claim, Report, Runner, Verdict, certainty, critical_value, experiment
 from evenhand.experiments.sampling.trials import Images, Scheme, Tables, run_trials, worst
 from evenhand.plots.sampling import plot_worst_risk
 from evenhand.plots.style import figure, log_counts, one_legend

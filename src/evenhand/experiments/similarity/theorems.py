@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.experiments.claims import Claim
-from evenhand.experiments.framework import Report, Runner, experiment
+from evenhand.experiments.framework import Claim, Report, Runner, experiment
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.plots.similarity import plot_total, plot_violations
 from evenhand.plots.style import figure

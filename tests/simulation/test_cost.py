@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from evenhand.metrics.cost import Cost, cost_of
+from evenhand.simulation.measures import Cost, cost_of
 
 
 def history(**columns):

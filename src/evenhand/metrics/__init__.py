@@ -1,1 +1,0 @@
-"""What is measured: regret, the cost of a promise, group measures, drift."""

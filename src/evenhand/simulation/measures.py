@@ -1,0 +1,173 @@
+"""What is measured: regret, group shares, the cost of a promise, and whether the shares of a log change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.kernels.arrays import Floats, Ints
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+REFUTED = 1e-6
+"""The probability with which a log of fixed chances is said to change."""
+
+
+def regret(pulls: NDArray[Any], gaps: Floats) -> Floats:
+    """Return the expected regret sum_i Delta_i N_i of pulls (..., n_arms), given the gaps Delta_i (n_arms,).
+
+    >>> regret(np.array([[3, 1], [6, 2]]), np.array([0.0, 0.5])).tolist()
+    [0.5, 1.0]
+    """
+    return np.asarray(pulls @ gaps, dtype=np.float64)
+
+
+def fair_regret(pulls: NDArray[Any], gaps: Floats, promise: Any, rounds: Ints, plays: int = 1) -> Floats:
+    """Return the r-regret sum_i Delta_i (N_i(t) - max(0, floor(r_i t) - alpha)), the loss against the best policy that
+    keeps the promise.
+
+    It is negative where the promise is broken in the policy's favour.
+
+    Parameters
+    ----------
+    pulls : pulls (n_rounds, n_arms) at the end of the given rounds.
+    gaps : Delta_i (n_arms,).
+    promise : `shares` as fractions and `tolerance`; alpha enters as it was given, not rounded.
+    rounds : t (n_rounds,).
+    plays : how many arms are played in a round: the best policy fills what is not owed with the best arms, each once a
+        round.
+
+    Source: Patil, Ghalme, Nair, Narahari (2021), Definition 4.
+    """
+    # Whole numbers: as floats 0.29 * 100 is below 29, and a play that is owed would be lost to rounding.
+    owed = np.array(
+        [
+            [max(0.0, s.numerator * t // s.denominator - promise.tolerance) for s in promise.shares]
+            for t in rounds.tolist()
+        ]
+    )
+    left = plays * rounds - owed.sum(axis=1)
+    for arm in np.argsort(gaps, kind="stable") if plays > 1 else ():
+        more = np.minimum(left, rounds - owed[:, arm])
+        owed[:, arm] += more
+        left = left - more
+    return regret(pulls - owed, gaps)
+
+
+def group_names(groups: Mapping[Any, Any]) -> list[Any]:
+    """Return the groups of a membership arm -> group, in the order in which they first appear."""
+    return list(dict.fromkeys(groups.values()))
+
+
+def arm_share(groups: Mapping[Any, Any]) -> Floats:
+    """Return each group's share of the arms (n_groups,).
+
+    >>> arm_share({"a": "F", "b": "M", "c": "M", "d": "M"}).tolist()
+    [0.25, 0.75]
+    """
+    return np.array([list(groups.values()).count(name) / len(groups) for name in group_names(groups)])
+
+
+def group_share(pulls: NDArray[Any], groups: Mapping[Any, Any]) -> Floats:
+    """Return each group's share of the pulls (..., n_groups), given pulls (..., n_arms) in the order of `groups`.
+
+    Before the first pull every share is not a number.
+
+    >>> group_share(np.array([6, 1, 2, 1]), {"a": "F", "b": "M", "c": "M", "d": "M"}).tolist()
+    [0.6, 0.4]
+    """
+    belongs = np.array([[group == name for name in group_names(groups)] for group in groups.values()], dtype=np.float64)
+    total = pulls.sum(axis=-1, keepdims=True)
+    return np.divide(
+        pulls @ belongs, total, out=np.full((*pulls.shape[:-1], belongs.shape[1]), np.nan), where=total > 0
+    )
+
+
+def selection_rate_ratio(pulls: NDArray[Any], groups: Mapping[Any, Any]) -> NDArray[Any]:
+    """Return the smallest over the largest of the groups' selection rates (...), pulls an arm and round.
+
+    Below 0.8 the four-fifths rule of the Uniform Guidelines on Employee Selection Procedures (1978) sees adverse
+    impact.
+
+    >>> float(selection_rate_ratio(np.array([6, 1, 2, 1]), {"a": "F", "b": "M", "c": "M", "d": "M"}).round(3))
+    0.222
+    """
+    rates = group_share(pulls, groups) / arm_share(groups)
+    return np.asarray(rates.min(axis=-1) / rates.max(axis=-1))
+
+
+class Cost(NamedTuple):
+    """What a promise costs a policy, in reward a round, with an interval of 95 %.
+
+    Attributes
+    ----------
+    cost, low, high : the mean reward a round without the promise less that with it; NaN bounds for one replication.
+    free : the mean reward a round without it.
+    broken : in how many of the `replications` it would have been broken without it, None where that was not counted.
+    """
+
+    cost: float
+    low: float
+    high: float
+    free: float
+    broken: int | None
+    replications: int
+
+    def sentences(self, who: str) -> str:
+        """Return the answer in words.
+
+        >>> print(Cost(0.01, 0.004, 0.016, 0.2, 3, 20).sentences("thompson"))
+        The promise costs thompson 5.00 % of its expected reward (95 % interval 2.00 % to 8.00 %), 0.01 a round, over
+        20 replications. Without it the promise would have been broken in 3 of 20 replications.
+        """
+        scale, unit = (100 / self.free, " %") if self.free > 0 else (1.0, " a round")
+        part, low, high = (f"{x * scale:.2f}{unit}" for x in (self.cost, self.low, self.high))
+        sure = "" if math.isnan(self.low) else f" (95 % interval {low} to {high})"
+        runs = "1 replication" if self.replications == 1 else f"{self.replications} replications"
+        costs = f"costs {who}" if self.low > 0 else f"is not shown to cost {who} anything:"
+        a_round = f", {self.cost:.2g} a round" if self.free > 0 else ""
+        said = f"The promise {costs} {part} of its expected reward{sure}{a_round}, over {runs}."
+        without = f" Without it the promise would have been broken in {self.broken} of {runs}."
+        return said if self.broken is None else said + without
+
+
+def cost_of(history: xr.Dataset, kept: str, free: str) -> Cost:
+    """Return what the promise costs that the policy `kept` keeps and the policy `free` does not: of expected reward
+    where the world knows it, and of the rewards that were drawn elsewhere."""
+    last, runs = history.isel(round=-1), history.sizes["replication"]
+    with_it, without = last.sel(policy=kept), last.sel(policy=free)
+    apart = with_it.regret - without.regret if "regret" in last else without.reward - with_it.reward
+    cost, wide, rounds = float(apart.mean()), half_width(apart), int(last["round"])
+    broken = None if without.violations.isnull().any() else int((without.violations > 0).sum())
+    bounds = (cost - wide) / rounds, (cost + wide) / rounds
+    return Cost(cost / rounds, *bounds, float(without.reward.mean()) / rounds, broken, runs)
+
+
+def half_width(each: xr.DataArray) -> float:
+    """Return half the width of the 95 % interval of a mean over replications, NaN for one replication."""
+    from scipy.stats import t
+
+    runs = each.size
+    return float(t.ppf(0.975, runs - 1) * each.std(ddof=1)) / runs**0.5 if runs > 1 else math.nan
+
+
+def shares_change(codes: Ints, arms: int) -> bool:
+    """Return whether the arms' shares of the second half differ from those of the first by more than chance (Pearson's
+    chi-squared test).
+
+    >>> shares_change(np.tile([0, 1], 500), 2), shares_change(np.repeat([0, 1], 500), 2)
+    (False, True)
+    """
+    from scipy.stats import chi2_contingency
+
+    half = len(codes) // 2
+    table = np.array([np.bincount(part, minlength=arms) for part in (codes[:half], codes[half:])])
+    table = table[:, table.sum(axis=0) > 0]
+    if half == 0 or table.shape[1] < 2:
+        return False
+    return bool(chi2_contingency(table).pvalue < REFUTED)
