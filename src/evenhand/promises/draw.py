@@ -42,18 +42,15 @@ import numpy as np
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.deadlines import NEVER
 from evenhand.kernels.random import below, uniform
-from evenhand.promises.laminar import look, relieve, take
-from evenhand.promises.pick import (
+from evenhand.promises.deadline_scan import close_barred, next_urgent, pass_round, relieve
+from evenhand.promises.laminar import look, open_arms, take
+from evenhand.promises.selection import (
     begin_round,
     choose_ranked,
-    close_barred,
     comes_before,
     find_slate,
     improve,
     most_urgent,
-    next_urgent,
-    open_arms,
-    pass_round,
     put_ahead,
 )
 from evenhand.promises.windows import soonest

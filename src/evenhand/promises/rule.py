@@ -1,4 +1,4 @@
-"""A promise in the arrays that the kernels of `evenhand.promises.laminar` and `evenhand.promises.pick` work on."""
+"""A promise in the arrays that the kernels of `evenhand.promises.laminar` and `evenhand.promises.selection` work on."""
 
 from __future__ import annotations
 

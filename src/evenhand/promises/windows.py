@@ -229,11 +229,11 @@ def first_slot(params: Any, state: Any) -> int:
 
 
 @kernel
-def best_ranked(state: Any) -> int:
-    """Return the arm on offer that is first in the ranking, -1 where there is none; arms that were retired are not."""
+def best_of(state: Any, allowed: Ints) -> int:
+    """Return the arm of those with a 1 in `allowed` that is first in the ranking, -1 where none is ranked."""
     best = -1
     for arm in range(state.scores.size):
-        ranked = state.offered[arm] == 1 and state.scores[arm] > -np.inf
+        ranked = allowed[arm] == 1 and state.scores[arm] > -np.inf
         if ranked and (best < 0 or state.scores[arm] > state.scores[best]):
             best = arm
     return best
@@ -271,20 +271,20 @@ def grant(params: Any, state: Any, now: int, wish: int) -> bool:
 def pick(params: Any, state: Any, now: int) -> bool:
     """Choose the arm of the next round down the ranking in `scores` and enter its play; return whether an arm of higher
     rank had to give way."""
-    wish = best_ranked(state)
+    wish = best_of(state, state.offered)
     arm = wish
     if state.spare[0] > 0:
         state.spare[0] -= 1
     elif is_listed(params):
         while arm >= 0 and not in_list(params, state, soonest(params, state.left, arm)):
             state.scores[arm] = -np.inf
-            arm = best_ranked(state)
+            arm = best_of(state, state.offered)
     else:
         least = spare_after(params, state, soonest(params, state.left, wish))
         if least >= 0:
             state.spare[0] = least
         else:
-            arm = best_ranked(state)
+            arm = best_of(state, state.offered)
     if arm < 0:
         arm, state.spare[0] = params.token_owners[max(first_slot(params, state), 0)], 0
     enter(params, state, arm)

@@ -9,7 +9,8 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, flat, kernel
 from evenhand.policy.kernel_set import FORCED, Chances, Kernels, certain, drawn, unknown
 from evenhand.promises.draw import TRIES, draw_slate, finish_one, lot, prepare_one, spread
-from evenhand.promises.pick import BY_DEADLINE, BY_LOT, best_open, cause
+from evenhand.promises.selection import BY_DEADLINE, BY_LOT, cause
+from evenhand.promises.windows import best_of
 from evenhand.quotas.quota_kernels import LOT, explain_cause, gradual, packers
 
 READ = ("pulls", "whole", "rest", "cap_whole", "cap_rest", "left", "offered", "spare")
@@ -29,7 +30,7 @@ def _ranked_wish(params: Any, state: Any, contexts: Floats, round: int, waiting:
 @kernel
 def _best_allowed(state: Any, now: int, urgent: int, wish: int, why: int) -> tuple[int, int]:
     """Return the best ranked arm that may be played, the most urgent where none is ranked, and why it is that one."""
-    wish = best_open(state)
+    wish = best_of(state, state.open)
     state.chosen[0] = urgent if wish < 0 else wish
     return state.chosen[0], cause(state, now, 1)
 
@@ -151,7 +152,7 @@ draw_wish = bind(
 
 @kernel
 def draw_ranked(round: int, *arrays: Any) -> int:
-    """Choose by the ranking in `scores`, for a learner that is called from Python; return why, see `promises.pick`."""
+    """Choose by the ranking in `scores`, for a learner that is called from Python; return why these arms are played."""
     params, state = pack_params(*arrays[:split]), pack_state(*arrays[split:])
     if state.chosen.size > 1:
         return BY_DEADLINE if draw_slate(params, state, round - 1) else BY_LOT

@@ -39,12 +39,12 @@ from evenhand.learners.random import Thompson
 from evenhand.policy.conversation import locked
 from evenhand.policy.kernel_set import Kernels, unknown
 from evenhand.promises.feasible import grants_all, settle_offers
-from evenhand.promises.pick import kernels_for
 from evenhand.promises.plain import ARGUMENTS
 from evenhand.promises.promise import Promise
 from evenhand.promises.reading import key_of
 from evenhand.promises.rule import look_work as composed_work
 from evenhand.promises.rule import rule_parameters, rule_state
+from evenhand.promises.selection import kernels_for
 from evenhand.protocol import Label
 from evenhand.quotas.composed import draw_for, draw_ranked
 from evenhand.quotas.deadlines import (

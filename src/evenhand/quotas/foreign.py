@@ -18,7 +18,7 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import flat
 from evenhand.learners.adapter import asks_among, wishes_of
-from evenhand.promises.pick import BY_DEADLINE
+from evenhand.promises.selection import BY_DEADLINE
 
 
 def asked(policy: Any, shown: Floats) -> list[int]:
@@ -50,7 +50,7 @@ def wishes(policy: Any, shown: Floats, arms: list[int] | None = None) -> list[in
 
 def go_down(policy: Any, shown: Floats, said: list[int], round: int) -> int:
     """Have the rule choose the arms of the round down a ranking of the learner, the best first, which is asked again as
-    far as need be; return why it is these, see `evenhand.promises.pick`."""
+    far as need be; return why it is these, see `evenhand.promises.selection`."""
     again, arrays = asks_among(policy.learner), flat(policy._state)
     while True:
         before = [array.copy() for array in arrays] if again else []

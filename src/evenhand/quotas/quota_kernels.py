@@ -9,7 +9,7 @@ A rule is three kernels over the quota's own arrays:
 A rule that chooses among rankings, for several arms a round or arms that are not always on offer, is two kernels:
 
     pick(params, state, now) -> why the arms in `state.chosen`, which it fills, are not simply the first of those in
-        `state.scores`: 0 (or False) if they are, 1 (or True) if a deadline forces an arm, and see `promises.pick`
+        `state.scores`: 0 (or False) if they are, 1 (or True) if a deadline forces an arm, and see `promises.selection`
     grant(params, state, now, wish) -> whether `wish` is played, where that is quickly seen; the same, of one arm
 
 Around them stands any learner: ours inside the same compiled function, a foreign one called from Python between the
@@ -27,7 +27,7 @@ import numpy as np
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, Gradual, bind, entry, flat, kernel, packer
 from evenhand.policy.kernel_set import FORCED, Chances, Kernels, Ticket, drawn, reason, unknown
-from evenhand.promises.pick import BY_CAP, BY_DEADLINE, BY_LOT, BY_NO_RANK
+from evenhand.promises.selection import BY_CAP, BY_DEADLINE, BY_LOT, BY_NO_RANK
 
 WISH = reason("the learner's wish", "learner")
 CAPPED = reason("an arm ranked higher has reached its cap", "forced")
