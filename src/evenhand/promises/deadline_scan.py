@@ -77,9 +77,11 @@ def survey(params: Any, state: Any, now: int, wish: int) -> None:
         least = min(least, left)
         if left == 0:
             return
+        # whole plays are less than `short` ahead of shares in real numbers, so no later round leaves less than this
         if left - short >= min(least, short):
             state.spare[0] = min(least, left - short)
             return
+        # what is due by `s` can be played whatever follows; shares that sum to the plays would be scanned for very long
         if looked > NEAR and is_settled(state, wish):
             break
         s = following
@@ -153,29 +155,29 @@ def pick_surveyed(params: Any, state: Any, now: int, plays: int) -> None:
 
 
 @kernel
+def earliest(state: Any, fitting: bool) -> int:
+    """Return the open arm of earliest deadline, of those that fit if `fitting`; -1 where there is none."""
+    best = -1
+    for arm in range(state.open.size):
+        if state.open[arm] == 1 and (not fitting or fits(state, arm)):
+            due = deadline(state.whole, state.rest, arm)
+            if best < 0 or due < deadline(state.whole, state.rest, best):
+                best = arm
+    return best
+
+
+@kernel
 def next_urgent(state: Any, now: int, place: int) -> int:
     """Return the open arm of earliest deadline that may be played beside those in the places before, where no sets nor
     windows say more. Where a look was cut off, see FARTHEST, none may be seen to; then the theorem says that the
     earliest of all may."""
-    best = -1
-    for arm in range(state.open.size):
-        if state.open[arm] == 1 and fits(state, arm) and (best < 0 or is_earlier(state, arm, best)):
-            best = arm
+    best = earliest(state, True)
     if best >= 0:
         return best
     open_arms(state, now)
     for before in range(place):
         state.open[state.chosen[before]] = 0
-    for arm in range(state.open.size):
-        if state.open[arm] == 1 and (best < 0 or is_earlier(state, arm, best)):
-            best = arm
+    best = earliest(state, False)
     for arm in range(state.open.size):
         state.open[arm] = arm == best
     return best
-
-
-@kernel
-def is_earlier(state: Any, arm: int, other: int) -> bool:
-    """Say whether an arm falls due before another."""
-    due = deadline(state.whole, state.rest, arm)
-    return due < deadline(state.whole, state.rest, other)

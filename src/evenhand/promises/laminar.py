@@ -85,6 +85,7 @@ def begin_look(params: Any, state: Any, now: int) -> tuple[int, int]:
         state.due[owner] = state.below[owner] = 0
     for token in range(state.left.size):
         passes = state.ticks[params.token_owners[token]]
+        # by its period, even where it has longer: a schedule that waits may find the slot of another token taken
         state.coming[token] = now + 1 + min(state.left[token] - passes, params.periods[token])
     for place in range(state.chosen.size):
         owner = state.chosen[place]
@@ -118,6 +119,7 @@ def need_one_more(params: Any, state: Any, owner: int) -> int:
     inside = owner
     fall_due(params.numerators, params.steps, params.remainders, state.ahead_whole, state.ahead_rest, owner)
     state.due[owner] += 1
+    # a set needs what it owes or what its children need, whichever is more; both together would count a play twice
     if state.due[owner] <= state.below[owner]:
         return 0
     while params.parents[inside] >= 0:
@@ -196,7 +198,7 @@ def refuse_for_urgent(params: Any, state: Any, now: int) -> None:
 def close_useless(params: Any, state: Any, now: int, s: int) -> None:
     """Close, in a look ahead that came to a round `s` by which too much is due, all arms whose play is not needed by
     `s`: they would leave as little. A play of the arm that was looked at takes nothing from what others would help."""
-    if state.left.size == 0:
+    if state.left.size == 0:  # beside windows a play may help by a later round, so nothing is refused for longer
         refuse(params, state, s)
         close_refused(state, now)
         return
@@ -279,7 +281,7 @@ def look(params: Any, state: Any, now: int) -> int:
             least = min(least, left - short)
             break
         s = following
-    else:
+    else:  # cut off: to grant a play that nobody has checked might break a promise, to refuse it does not
         return -1
     if params.capped_slates > 0 and not caps_can_be_kept(params, state, now):
         return -1
@@ -294,6 +296,7 @@ def allow_by(params: Any, state: Any, now: int, s: int) -> int:
         state.within[owner] = 0
     for owner in range(state.within.size):  # children stand before their parents
         if owner < state.room.size:
+            # no arm is played twice in a round, so a cap that was saved up allows one play for each round
             while state.room[owner] < s - now - 1 and whole[owner] < s:
                 state.room[owner] += 1
                 advance(params.cap_numerators, params.cap_steps, params.cap_remainders, whole, rest, owner)

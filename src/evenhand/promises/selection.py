@@ -48,6 +48,7 @@ def begin_round(params: Any, state: Any, now: int) -> int:
         state.open[arm] = state.offered[arm] == 1 and state.cap_whole[arm] <= now
         count += state.open[arm]
     for owner in range(owners):
+        # a clock that stands still moves its deadline; otherwise an arm that was away would be overdue when it returns
         if state.ticks[owner] == 0 and state.whole[owner] < NEVER:
             state.whole[owner] += 1
             state.tight[0] = 0
@@ -71,6 +72,7 @@ def most_urgent(params: Any, state: Any, now: int) -> int:
         first[owner] = EVER
     for owner in range(owners):  # children stand before their parents
         if owner >= arms or state.open[owner] == 1:
+            # an open arm that owes nothing comes last, but it counts: a set of such arms would seem to have no open arm
             inside = min(first[owner], EVER - 1) if owner < arms else first[owner]
             if inside < EVER:
                 inside = min(inside, deadline(state.ahead_whole, state.ahead_rest, owner))
@@ -232,6 +234,7 @@ def improve(params: Any, state: Any, now: int, plays: int, least: int) -> int:
             if arm < 0:
                 break
             state.open[arm] = 0
+            # the arm of the lowest rank gives way where it can; to give up a higher one would miss the best slate
             for place in range(plays - 1, fixed - 1, -1):
                 gone = state.chosen[place]
                 state.chosen[place] = arm
@@ -246,18 +249,24 @@ def improve(params: Any, state: Any, now: int, plays: int, least: int) -> int:
 
 
 @kernel
+def choose_allowed(params: Any, state: Any, now: int, plays: int, ranked: bool) -> int:
+    """Choose the best slate that may be played, the present one if it is `ranked`; return what is left over."""
+    least = look(params, state, now) if ranked else -1
+    if least < 0:
+        least = find_slate(params, state, now, plays)
+        if least >= 0:
+            least = improve(params, state, now, plays, least)
+    return max(0, least)
+
+
+@kernel
 def pick_slate(params: Any, state: Any, now: int, plays: int) -> None:
     """Choose the slate of several arms by looking ahead for each that is tried."""
     wished = choose_ranked(state, plays)
     if wished and state.spare[0] >= state.chosen.size and params.capped_slates == 0:
         state.spare[0] -= state.chosen.size
         return
-    least = look(params, state, now) if wished else -1
-    if least < 0:
-        least = find_slate(params, state, now, plays)
-        if least >= 0:
-            least = improve(params, state, now, plays, least)
-    state.spare[0] = max(0, least)
+    state.spare[0] = choose_allowed(params, state, now, plays, wished)
 
 
 @kernel

@@ -188,6 +188,7 @@ def spare_after(params: Any, state: Any, served: int) -> int:
             state.scores[:] = -np.inf
         elif left < 0:
             keep_helpful(params, state, s)
+        # the token that is served was counted as due by `s`, but its next play is due only later
         helps = served >= 0 and coming[served] - start > s
         if due > helps:
             least = min(least, left + helps)
@@ -212,6 +213,7 @@ def first_slot(params: Any, state: Any) -> int:
             if sooner and in_list(params, state, token):
                 best = token
         return best
+    # by the schedule's slots, not by the least time left: that serves some token too early, and windows (2, 4, 4) fail
     slots, first = state.coming, -1
     for token in range(slots.size):  # periods ascend
         slots[token] = 0

@@ -108,11 +108,11 @@ def choose_ranked(params: Any, state: Any, contexts: Floats, round: int, waiting
 def choose_first(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     """Do what `choose_ranked` does, but ask the learner for the best arm first and for a ranking only if need be."""
     wish, why = learner_choose(params.learner, state.learner, contexts, round, waiting)
-    if grant(params, state, round - 1, wish):
-        return wish, why
-    learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
-    why = explain_cause(pick(params, state, round - 1), why)
-    return state.chosen[0], why
+    if not grant(params, state, round - 1, wish):
+        learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
+        why = explain_cause(pick(params, state, round - 1), why)
+        wish = state.chosen[0]
+    return wish, why
 
 
 @kernel
@@ -210,11 +210,6 @@ PLAIN_CALLS = 100
 
 
 @kernel
-def _forced(round: int, arrays: Any) -> int:
-    return forced(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round)
-
-
-@kernel
 def _settle(round: int, must: int, probabilities: Floats, arrays: Any) -> None:
     settle_each(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round, must, probabilities)
 
@@ -234,7 +229,7 @@ def under_rule(rule: Any, each: Any, learner: Chances) -> Chances:
 def _played(
     must_play: Any, each: Any, of_learner: Any, params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
 ) -> Floats:
-    must = gradual(_forced, ("forced", must_play), *packers(params, state))(round, (*flat(params), *flat(state)))
+    must = gradual(forced_alone, ("forced", must_play), *packers(params, state))(round, *flat(params), *flat(state))
     if must >= 0:
         certain = np.zeros(state.pulls.size)
         certain[must] = 1.0
