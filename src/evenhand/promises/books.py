@@ -1,13 +1,11 @@
-"""Stretches of a log: where the books stand at their ends, and what they show together.
+"""The one set of books: what a promise owes and what was played, in whole numbers.
 
-Each stretch is counted from nothing first, which says where the books stand at the start of the next (`Standing.then`);
-then each is entered from there, anywhere and in any order, and what they show is joined (`join`).
+Each clause has a position for each key, such as a segment or a version. Books are read at any round and saved in a few
+numbers (`standing`); `evenhand.promises.round_kernels` counts in them.
 
-The one set of books: what a promise owes and what was played, in whole numbers.
-
-Each clause has a position for each key, such as a segment or a version. Books are read at any round, saved in a few
-numbers (`standing`), and stretches of a log are entered in any order, see `evenhand.promises.books`. The kernels
-stand in `evenhand.promises.round_kernels` and `entering`.
+A log can be counted in stretches, anywhere and in any order. Each stretch is counted from nothing first, which says
+where the books stand at the start of the next (`Standing.then`). Then each is entered from there, and what they show is
+joined (`join`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Read what users write into a promise: shares, caps, windows and tolerances, for arms and sets of arms.
 
 Each reader returns exact numbers by label, or refuses by name what cannot be one. Nothing else in evenhand reads them.
-
-Read the arguments of a promise into exact fields, by arm and by set of arms.
 """
 
 from __future__ import annotations
