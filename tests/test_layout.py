@@ -9,7 +9,7 @@ import evenhand as eh
 
 HOME = Path(eh.__file__).parent
 PLACES = {
-    "where is it decided whether a wish is granted?": ("promises/pick.py", "grant"),
+    "where is it decided whether a wish is granted?": ("promises/selection.py", "grant"),
     "where is a promise refused that cannot be kept?": ("promises/feasible.py", "check_sums"),
     "how are plays counted against clauses?": ("promises/round_kernels.py", "play"),
     "how long may a ticket stay open?": ("studies/log/expiry.py", "read_expiry"),

@@ -10,9 +10,9 @@ import evenhand as eh
 from evenhand.errors import SharesError
 from evenhand.kernels.compose import interpreted
 from evenhand.learners import UCB1, Thompson
-from evenhand.promises.laminar import look, refuse_for_urgent
-from evenhand.promises.pick import grant, open_arms
+from evenhand.promises.laminar import look, open_arms, refuse_for_urgent
 from evenhand.promises.promise import read_promise
+from evenhand.promises.selection import grant
 from evenhand.quotas import BernoulliArms, DeadlineLearn
 from tests.naming import long, spread
 from tests.promises.walked import begun

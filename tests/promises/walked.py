@@ -8,8 +8,8 @@ import numpy as np
 from evenhand.kernels.compose import interpreted
 from evenhand.promises.feasible import grants_all
 from evenhand.promises.laminar import look
-from evenhand.promises.pick import AS_RANKED, begin_round, kernels_for
 from evenhand.promises.rule import rule_parameters, rule_state
+from evenhand.promises.selection import AS_RANKED, begin_round, kernels_for
 from tests.promises.drawn_promises import drawn_promise
 from tests.reference.game import Cap, Floor, Game, Window
 

@@ -1,13 +1,11 @@
-"""Stretches of a log: where the books stand at their ends, and what they show together.
+"""The one set of books: what a promise owes and what was played, in whole numbers.
 
-Each stretch is counted from nothing first, which says where the books stand at the start of the next (`Standing.then`);
-then each is entered from there, anywhere and in any order, and what they show is joined (`join`).
+Each clause has a position for each key, such as a segment or a version. Books are read at any round and saved in a few
+numbers (`standing`); `evenhand.promises.round_kernels` counts in them.
 
-The one set of books: what a promise owes and what was played, in whole numbers.
-
-Each clause has a position for each key, such as a segment or a version. Books are read at any round, saved in a few
-numbers (`standing`), and stretches of a log are entered in any order, see `evenhand.promises.books`. The kernels
-stand in `evenhand.promises.round_kernels` and `entering`.
+A log can be counted in stretches, anywhere and in any order. Each stretch is counted from nothing first, which says
+where the books stand at the start of the next (`Standing.then`). Then each is entered from there, and what they show is
+joined (`join`).
 """
 
 from __future__ import annotations
@@ -71,21 +69,22 @@ class Standing(NamedTuple):
 
 def join(parts: Sequence[Counts]) -> Counts:
     """Return what stretches that follow one another show together, of which each is closed; in any order."""
-    whole = parts[0]._replace(**{name: getattr(parts[0], name).copy() for name in SHOWN})
+    first = parts[0]._asdict()
+    whole = parts[0]._replace(**{name: first[name].copy() for name in SHOWN})
+    mine = whole._asdict()
     for part in parts[1:]:
+        theirs = part._asdict()
         for name, others in FIRSTS.items():
-            mine, theirs = getattr(whole, name), getattr(part, name)
-            earlier = (theirs > 0) & ((mine <= 0) | (theirs < mine))
+            earlier = (theirs[name] > 0) & ((mine[name] <= 0) | (theirs[name] < mine[name]))
             for field in others:
-                getattr(whole, field)[earlier] = getattr(part, field)[earlier]
+                mine[field][earlier] = theirs[field][earlier]
         for name, at in LARGEST.items():
-            mine, theirs = getattr(whole, name), getattr(part, name)
-            sooner = getattr(part, at) < getattr(whole, at)
-            further = (theirs > mine) | ((theirs == mine) & sooner & (theirs > 0))
-            getattr(whole, at)[further] = getattr(part, at)[further]
-            mine[further] = theirs[further]
-        for mine, theirs in ((whole.clock, part.clock), (whole.plays, part.plays)):
-            np.maximum(mine, theirs, out=mine)
+            sooner = (theirs[name] == mine[name]) & (theirs[at] < mine[at]) & (theirs[name] > 0)
+            further = (theirs[name] > mine[name]) | sooner
+            for field in (at, name):
+                mine[field][further] = theirs[field][further]
+        for name in ("clock", "plays"):
+            np.maximum(mine[name], theirs[name], out=mine[name])
         whole.times[:] += part.times
         whole.broken[0] += part.broken[0]
     return whole
@@ -201,8 +200,8 @@ class Books:
     def widen(self, more: int = 1) -> None:
         """Make room for more keys."""
         fresh = Books(self.clauses, self.arms, more, worst=self._worst).counts
-        both = {name: np.concatenate([getattr(self.counts, name), getattr(fresh, name)]) for name in Counts._fields}
-        self.counts = Counts(**both)._replace(offered=self.counts.offered, broken=self.counts.broken)
+        both = map(np.concatenate, zip(self.counts, fresh, strict=True))
+        self.counts = Counts._make(both)._replace(offered=self.counts.offered, broken=self.counts.broken)
 
     # ------------------------------------------------------------------ rounds
 

@@ -42,18 +42,14 @@ import numpy as np
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.deadlines import NEVER
 from evenhand.kernels.random import below, uniform
-from evenhand.promises.laminar import look, relieve, take
-from evenhand.promises.pick import (
+from evenhand.promises.deadline_scan import close_barred, next_urgent, pass_round, relieve
+from evenhand.promises.laminar import look, open_arms, take
+from evenhand.promises.selection import (
     begin_round,
+    choose_allowed,
     choose_ranked,
-    close_barred,
     comes_before,
-    find_slate,
-    improve,
     most_urgent,
-    next_urgent,
-    open_arms,
-    pass_round,
     put_ahead,
 )
 from evenhand.promises.windows import soonest
@@ -101,6 +97,7 @@ def weigh(params: Any, state: Any, now: int, plays: int) -> float:
         state.masses[owner] = max(0.0, mass - state.masses[owner])
         state.extras[owner] = tickets - state.extras[owner]
     free = max(0.0, plays - floors)
+    # tickets share what the floors leave; unscaled, the lots of a round would sum to more than its plays
     scale = 1.0 if total <= free else free / total
     left = float(plays)
     for arm in range(arms):
@@ -172,6 +169,7 @@ def spread(state: Any, left: float, urgent: int) -> None:
         state.chances[arm] = (state.lots[arm] + left * state.chances[arm]) if state.open[arm] == 1 else 0.0
         total += state.chances[arm]
     total = min(1.0, total)
+    # the draws end after so many tries; without this part the chances said would not be those of the arm played
     missed = (1.0 - total) ** TRIES
     scale = (1.0 - missed) / total if total > 0.0 else 0.0
     for arm in range(state.lots.size):
@@ -206,18 +204,13 @@ def keep_ranks(state: Any) -> None:
 
 @kernel
 def fill_inclusion(state: Any, left: float, plays: int) -> None:
-    """Fill `wishes` with inclusion chances that sum to the plays: the lots, and down the ranking up to 1."""
+    """Fill `wishes` with inclusion chances that sum to the plays: the lots, and down the ranking up to 1;
+    arms that are not ranked share the rank behind all others."""
     for arm in range(state.lots.size):
         state.wishes[arm] = state.lots[arm]
     for rank in range(state.lots.size):
         for arm in range(state.lots.size):
             if state.ranks[arm] == rank and state.offered[arm] == 1:
-                more = min(1.0 - state.wishes[arm], left)
-                state.wishes[arm] += more
-                left -= more
-    if left > 0.0:  # of arms that are not ranked
-        for arm in range(state.lots.size):
-            if state.offered[arm] == 1:
                 more = min(1.0 - state.wishes[arm], left)
                 state.wishes[arm] += more
                 left -= more
@@ -253,12 +246,7 @@ def allow(params: Any, state: Any, now: int, turn: int, plays: int) -> int:
     for place in range(plays):
         state.scores[state.chosen[place]] = arms + (place + turn) % plays
     open_arms(state, now)
-    least = look(params, state, now) if choose_ranked(state, plays) else -1
-    if least < 0:
-        least = find_slate(params, state, now, plays)
-        if least >= 0:
-            least = improve(params, state, now, plays, least)
-    return max(0, least)
+    return choose_allowed(params, state, now, plays, choose_ranked(state, plays))
 
 
 @kernel
@@ -300,6 +288,7 @@ def add_up_chances(params: Any, state: Any, now: int, plays: int) -> float:
     while low < 1.0:
         high = marks_around(state, low)[1]
         for turn in range(plays):
+            # at the middle: at the ends rounding might draw the slate of the next interval
             sample(state, 0.5 * (low + high), plays)
             allow(params, state, now, turn, plays)
             for place in range(plays):

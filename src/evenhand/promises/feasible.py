@@ -141,7 +141,7 @@ def _read_offers(given: Any, arms: tuple[Label, ...], plays: int) -> Any:
     if given is None or (isinstance(given, str) and given in ("any", "all")):
         return given
     what = f'"any", "all", or a list of arms of which every offer holds {plays}, as many as are played'
-    if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         raise SharesError(wanted("offers", what, given))
     places = [find_label(arm, arms) for arm in given]
     if len(places) < plays or None in places or len(set(places)) < len(places):
@@ -224,6 +224,7 @@ def need_of(clauses: Sequence[Clause], amount: Callable[[Any], Any]) -> Any:
     for clause in sorted((c for c in clauses if c.kind == "floor"), key=lambda c: len(c.arms)):
         inside = {outermost[arm] for arm in clause.arms if arm in outermost}
         outermost.update(dict.fromkeys(clause.arms, len(each)))
+        # smaller sets come first, so `inside` are the children; a play of a child counts for its parent as well
         each.append(max(amount(clause), sum(each[part] for part in inside)))
         for part in inside:
             each[part] = 0

@@ -36,12 +36,7 @@ slope of m - R >= 0 in the end, R the largest rate of all that is owed; it would
 what is left over at any later s is at least G(s) - short, which ends the look. Where m - R is so small that this takes
 long, it ends where all plays that are tried are needed: by there and by any later s they cost nothing.
 
-The survey. For floors of single arms one look tells all slates. Let d_i be the deadline of arm i and room(s) what is
-left over by s before C is played. A play of an arm lowers what is needed by s iff d_i <= s; so C may be played iff #{i
-in C: d_i > s} <= room(s) for every s, a chain of capacities: down any ranking, each arm that still fits is in the best
-slate. Of these s only the first for each room below m counts, and after the plays it still does: room falls by one for
-each arm that is due later. So they are kept from round to round, until the first of them passes, room before it might
-fall below m, or an arm that is owed something is off offer. With m = 1 an arm under a cap must have room there as well.
+Where only single arms are owed a share, one look tells all slates: see `evenhand.promises.deadline_scan`.
 
 Refusals. With sets, a play that is needed by s need not be by a later round. But no play makes the difference of what
 is due to a set itself and to its children larger, and G(s) never grows while everything is on offer. So an arm that may
@@ -90,6 +85,7 @@ def begin_look(params: Any, state: Any, now: int) -> tuple[int, int]:
         state.due[owner] = state.below[owner] = 0
     for token in range(state.left.size):
         passes = state.ticks[params.token_owners[token]]
+        # by its period, even where it has longer: a schedule that waits may find the slot of another token taken
         state.coming[token] = now + 1 + min(state.left[token] - passes, params.periods[token])
     for place in range(state.chosen.size):
         owner = state.chosen[place]
@@ -123,6 +119,7 @@ def need_one_more(params: Any, state: Any, owner: int) -> int:
     inside = owner
     fall_due(params.numerators, params.steps, params.remainders, state.ahead_whole, state.ahead_rest, owner)
     state.due[owner] += 1
+    # a set needs what it owes or what its children need, whichever is more; both together would count a play twice
     if state.due[owner] <= state.below[owner]:
         return 0
     while params.parents[inside] >= 0:
@@ -198,97 +195,10 @@ def refuse_for_urgent(params: Any, state: Any, now: int) -> None:
 
 
 @kernel
-def note_tight(state: Any, row: int, s: int, left: int) -> None:
-    """Keep what is due by round `s`, by which so many plays are left over."""
-    state.tight[row], state.loose[row] = s, left
-    for arm in range(state.offered.size):
-        state.tight_due[row, arm] = state.due[arm]
-
-
-@kernel
-def is_settled(state: Any, wish: int) -> bool:
-    """Say whether a play of the wish, or of every open arm where there is none, is due by the round that a survey came
-    to."""
-    settled = wish < 0 or state.due[wish] > 0
-    for arm in range(state.open.size):
-        settled = settled and (wish >= 0 or state.open[arm] == 0 or state.due[arm] > 0)
-    return settled
-
-
-@routine
-def survey(params: Any, state: Any, now: int, wish: int) -> None:
-    """Look for the rounds in `tight`, by which fewer plays are left over than a round has, where there are no sets, no
-    windows, and no caps beside several plays.
-
-    By every round at most as many arms of the slate may be due later as plays are left over by it. So of rounds by
-    which as many are left over the first decides, and none counts after one by which none is. Where there are none,
-    `spare` says what is left over by any round.
-    """
-    whole, rest, plays = state.ahead_whole, state.ahead_rest, state.chosen.size
-    s, end, short, needed, row, least = EVER, now, -1, 0, 0, NEVER
-    for place in range(plays):
-        state.chosen[place], state.tight[place] = -1, 0
-    for arm in range(whole.size):
-        state.due[arm], whole[arm], rest[arm] = 0, state.whole[arm], state.rest[arm]
-        round_up(params.numerators, whole, rest, arm)
-        if whole[arm] < NEVER:
-            s, end = min(s, whole[arm]), max(end, whole[arm])
-            short += 1
-    short = max(0, short)
-    state.spare[0] = state.before[0] = 0
-    for looked in range(params.farthest):
-        if s > end + params.horizon:
-            state.spare[0] = least
-            return
-        following = EVER
-        for arm in range(whole.size):
-            while whole[arm] == s:
-                fall_due(params.numerators, params.steps, params.remainders, whole, rest, arm)
-                state.due[arm] += 1
-                needed += 1
-            following = min(following, whole[arm])
-        left = max(0, plays * (s - now) - needed)
-        if left < min(plays, least):
-            state.before[0] = least if row == 0 else state.before[0]
-            note_tight(state, row, s, left)
-            row += 1
-        least = min(least, left)
-        if left == 0:
-            return
-        if left - short >= min(least, short):
-            state.spare[0] = min(least, left - short)
-            return
-        if looked > NEAR and is_settled(state, wish):
-            break
-        s = following
-    note_tight(state, row, s, 0)  # of this round alone
-    state.before[0] = 0
-
-
-@kernel
-def fits(state: Any, arm: int) -> bool:
-    """Say whether the arm may be played beside those that `relieve` entered, as far as `tight` tells."""
-    for row in range(state.tight.size):
-        if state.tight[row] > 0 and state.loose[row] < 1 and state.tight_due[row, arm] < 1:
-            return False
-    return True
-
-
-@kernel
-def relieve(state: Any, arm: int) -> None:
-    """Enter a play of the arm in what is known by `tight`."""
-    for row in range(state.tight.size):
-        if state.tight_due[row, arm] > 0:
-            state.tight_due[row, arm] -= 1
-        else:
-            state.loose[row] -= 1
-
-
-@kernel
 def close_useless(params: Any, state: Any, now: int, s: int) -> None:
     """Close, in a look ahead that came to a round `s` by which too much is due, all arms whose play is not needed by
     `s`: they would leave as little. A play of the arm that was looked at takes nothing from what others would help."""
-    if state.left.size == 0:
+    if state.left.size == 0:  # beside windows a play may help by a later round, so nothing is refused for longer
         refuse(params, state, s)
         close_refused(state, now)
         return
@@ -299,6 +209,13 @@ def close_useless(params: Any, state: Any, now: int, s: int) -> None:
             owner = params.parents[owner]
         if not needed:
             state.open[arm] = 0
+
+
+@kernel
+def open_arms(state: Any, now: int) -> None:
+    """Open the arms on offer whose cap has room."""
+    for arm in range(state.open.size):
+        state.open[arm] = state.offered[arm] == 1 and state.cap_whole[arm] <= now
 
 
 @kernel
@@ -364,7 +281,7 @@ def look(params: Any, state: Any, now: int) -> int:
             least = min(least, left - short)
             break
         s = following
-    else:
+    else:  # cut off: to grant a play that nobody has checked might break a promise, to refuse it does not
         return -1
     if params.capped_slates > 0 and not caps_can_be_kept(params, state, now):
         return -1
@@ -379,6 +296,7 @@ def allow_by(params: Any, state: Any, now: int, s: int) -> int:
         state.within[owner] = 0
     for owner in range(state.within.size):  # children stand before their parents
         if owner < state.room.size:
+            # no arm is played twice in a round, so a cap that was saved up allows one play for each round
             while state.room[owner] < s - now - 1 and whole[owner] < s:
                 state.room[owner] += 1
                 advance(params.cap_numerators, params.cap_steps, params.cap_remainders, whole, rest, owner)

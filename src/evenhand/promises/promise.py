@@ -119,7 +119,7 @@ class Promise(Shown):
 
     def varied(self, **fields: Any) -> Self:
         """Return the promise with other exact fields, such as the shares of a later version."""
-        own = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        own = {name: value for name, value in vars(self).items() if name in self.__dataclass_fields__}
         return self._of(**own | fields)
 
     @cached_property

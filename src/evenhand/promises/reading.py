@@ -1,8 +1,6 @@
 """Read what users write into a promise: shares, caps, windows and tolerances, for arms and sets of arms.
 
 Each reader returns exact numbers by label, or refuses by name what cannot be one. Nothing else in evenhand reads them.
-
-Read the arguments of a promise into exact fields, by arm and by set of arms.
 """
 
 from __future__ import annotations
@@ -147,7 +145,7 @@ def key_of(members: Members) -> Any:
 
 def in_all(given: Any) -> bool:
     """Return whether what is given is one value for all arms, rather than one for each."""
-    return isinstance(given, (str, bytes)) or not hasattr(given, "__iter__") or getattr(given, "ndim", 1) == 0
+    return isinstance(given, (str, bytes)) or not isinstance(given, Iterable) or getattr(given, "ndim", 1) == 0
 
 
 def name_arms(*given: Any, arms: int | Sequence[Label] | None = None) -> tuple[Label, ...]:
@@ -217,6 +215,7 @@ def read_singles(given: Sequence[Any], labels: tuple[Label, ...], plays: int) ->
     units = [share.numerator * (common // share.denominator) for share in read]
     excess = Fraction(sum(units) - plays * common, common)
     if 0 < excess <= max(map(_rounding, given)):
+        # of the share with the longest decimals, which was rounded itself; 1/2 must stay 1/2
         roughest = max(range(len(read)), key=lambda i: (read[i] > excess, read[i].denominator))
         read[roughest] -= excess
     elif excess > 0:

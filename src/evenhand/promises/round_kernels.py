@@ -1,6 +1,4 @@
-"""The arrays that the books are kept in.
-
-The kernels that count plays against one clause, in whole numbers.
+"""Count plays against clauses, in whole numbers: the arrays of the books, and the kernels that enter rounds in them.
 
 A clause has a clock of its own, which ticks in the rounds of its key in which one of its arms is on offer. With N plays
 on that clock a floor is as many plays behind as were due and not played, a window as many as are missing in its last
@@ -14,8 +12,6 @@ is played, and else at one moment that is known beforehand:
 The first of the two positions is kept as whole + rest / p for a rate p / q, so that no product of a share and a round
 is formed, and moves by q / p. Between these moments a round costs one comparison. r A - N is the largest just before a
 play, and at the end.
-
-The kernels that enter rounds into the books: what was played, what was on offer, and by which key.
 """
 
 from __future__ import annotations

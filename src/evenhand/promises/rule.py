@@ -1,8 +1,9 @@
-"""A promise in the arrays that the kernels of `evenhand.promises.laminar` and `evenhand.promises.pick` work on."""
+"""A promise in the arrays that the kernels of `evenhand.promises.laminar` and `evenhand.promises.selection` work on."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -131,41 +132,31 @@ def rule_parameters(promise: Promise, learner: Any, floor: float = 0.0) -> RuleP
     periods = [token.period for token in tokens if token.period != ONCE]
     horizon = min(math.lcm(denominator, *periods), NEVER)
     several = min(math.lcm(denominator, common), NEVER) if promise.plays > 1 and promise.caps is not None else 0
-    of_tokens = (
-        [owners.index(token.members) for token in tokens],
-        [t.window for t in tokens],
-        [t.period for t in tokens],
-    )
-    token_owners, windows, spaced = (np.array(column, np.int64) for column in of_tokens)
+    of_tokens = [(owners.index(token.members), token.window, token.period) for token in tokens]
+    token_owners, windows, spaced = np.array(of_tokens, np.int64).reshape(-1, 3).T.copy()
     rates = np.array(numerators) / denominator
     counted = *pace(numerators, denominator), denominator, horizon, FARTHEST, np.array(parents, np.int64)
     limits = *caps, several, np.array([len(members) for members in owners], np.int64)
-    rho = _rho(promise, owners, parents, rates)
+    of_windows = [plays / rounds for plays, rounds in (dict(promise.windows).get(one, (0, 1)) for one in owners)]
+    rho = _with_children(np.maximum(rates, of_windows), parents)
     return RuleParams(*counted, *limits, token_owners, windows, spaced, *lists, floor, rates, rho, learner)
 
 
 def look_work(params: RuleParams, plays: int) -> int:
     """Return about how many array entries a look ahead touches."""
-    needs, entries = params.rates.copy(), params.rates.size + params.windows.size
-    inside = np.zeros(needs.size)
-    for owner, parent in enumerate(params.parents):
-        needs[owner] = max(needs[owner], inside[owner])
-        if parent >= 0:
-            inside[parent] += needs[owner]
+    needs, entries = _with_children(params.rates, params.parents), params.rates.size + params.windows.size
     total = float(needs[params.parents < 0].sum() + (1.0 / params.periods).sum())
     return int(entries * min(FARTHEST, entries * total / max(plays - total, 1.0 / FARTHEST)))
 
 
-def _rho(promise: Promise, owners: list[Members], parents: list[int], rates: Floats) -> Floats:
-    """Return the rate of each owner: the largest of its share, its window and what its children need."""
-    windows = dict(promise.windows)
-    rho, inside = rates.copy(), np.zeros(len(rates))
-    for owner, members in enumerate(owners):
-        plays, rounds = windows.get(members, (0, 1))
-        rho[owner] = max(rates[owner], plays / rounds, inside[owner])
-        if parents[owner] >= 0:
-            inside[parents[owner]] += rho[owner]
-    return rho
+def _with_children(rates: Floats, parents: Iterable[int]) -> Floats:
+    """Return the rate of each owner, or what its children need if that is more; children stand before their parents."""
+    needs, inside = rates.copy(), np.zeros(rates.size)
+    for owner, parent in enumerate(parents):
+        needs[owner] = max(needs[owner], inside[owner])
+        if parent >= 0:
+            inside[parent] += needs[owner]
+    return needs
 
 
 def _shares(promise: Promise, owners: list[Members]) -> tuple[list[int], int]:

@@ -57,8 +57,8 @@ def split(promise: Any, workers: int) -> list[Any]:
     if whole("workers", workers, low=1) == 1:
         return [promise]
     given = arguments_of(promise)
-    floors = _parts_of(promise, "floor", "tolerance", workers)
-    caps = _parts_of(promise, "cap", "cap_tolerance", workers)
+    floors = _parts_of(promise, "floor", "tolerance", promise.tolerance, workers)
+    caps = _parts_of(promise, "cap", "cap_tolerance", promise.cap_tolerance, workers)
     windows: Windows = given.get("windows", {})
     spaced = {key: lengths(window, workers) for key, window in windows.items()}
     parts = []
@@ -83,7 +83,7 @@ def lengths(window: tuple[int, int], workers: int) -> list[int]:
     return [least + 1] * longer + [least] * (workers - longer)
 
 
-def _parts_of(promise: Any, kind: str, name: str, workers: int) -> list[int]:
+def _parts_of(promise: Any, kind: str, name: str, given: float, workers: int) -> list[int]:
     """Return whole tolerances of the floors or of the caps that add up to what Theorem 2 allows.
 
     Raises
@@ -96,11 +96,12 @@ def _parts_of(promise: Any, kind: str, name: str, workers: int) -> list[int]:
         return [0] * workers
     hardest = max(own, key=lambda clause: clause.share.denominator)
     q = hardest.share.denominator
+    # Theorem 2, in whole plays; with one less, an order in which every process is at its worst breaks the promise
     needed = workers - 1 - (workers - 1) // q
     total = hardest.slack - needed
     if total < 0:
         what = f"at least {needed}, so that {workers} processes can keep '{hardest._replace(slack=needed)}' together"
-        raise SharesError(wanted(name, what, getattr(promise, name), "or take fewer processes"))
+        raise SharesError(wanted(name, what, given, "or take fewer processes"))
     return [total // workers + (number < total % workers) for number in range(workers)]
 
 

@@ -188,6 +188,7 @@ def spare_after(params: Any, state: Any, served: int) -> int:
             state.scores[:] = -np.inf
         elif left < 0:
             keep_helpful(params, state, s)
+        # the token that is served was counted as due by `s`, but its next play is due only later
         helps = served >= 0 and coming[served] - start > s
         if due > helps:
             least = min(least, left + helps)
@@ -212,6 +213,7 @@ def first_slot(params: Any, state: Any) -> int:
             if sooner and in_list(params, state, token):
                 best = token
         return best
+    # by the schedule's slots, not by the least time left: that serves some token too early, and windows (2, 4, 4) fail
     slots, first = state.coming, -1
     for token in range(slots.size):  # periods ascend
         slots[token] = 0
@@ -229,11 +231,11 @@ def first_slot(params: Any, state: Any) -> int:
 
 
 @kernel
-def best_ranked(state: Any) -> int:
-    """Return the arm on offer that is first in the ranking, -1 where there is none; arms that were retired are not."""
+def best_of(state: Any, allowed: Ints) -> int:
+    """Return the arm of those with a 1 in `allowed` that is first in the ranking, -1 where none is ranked."""
     best = -1
     for arm in range(state.scores.size):
-        ranked = state.offered[arm] == 1 and state.scores[arm] > -np.inf
+        ranked = allowed[arm] == 1 and state.scores[arm] > -np.inf
         if ranked and (best < 0 or state.scores[arm] > state.scores[best]):
             best = arm
     return best
@@ -271,20 +273,20 @@ def grant(params: Any, state: Any, now: int, wish: int) -> bool:
 def pick(params: Any, state: Any, now: int) -> bool:
     """Choose the arm of the next round down the ranking in `scores` and enter its play; return whether an arm of higher
     rank had to give way."""
-    wish = best_ranked(state)
+    wish = best_of(state, state.offered)
     arm = wish
     if state.spare[0] > 0:
         state.spare[0] -= 1
     elif is_listed(params):
         while arm >= 0 and not in_list(params, state, soonest(params, state.left, arm)):
             state.scores[arm] = -np.inf
-            arm = best_ranked(state)
+            arm = best_of(state, state.offered)
     else:
         least = spare_after(params, state, soonest(params, state.left, wish))
         if least >= 0:
             state.spare[0] = least
         else:
-            arm = best_ranked(state)
+            arm = best_of(state, state.offered)
     if arm < 0:
         arm, state.spare[0] = params.token_owners[max(first_slot(params, state), 0)], 0
     enter(params, state, arm)

@@ -9,64 +9,42 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, flat, kernel
 from evenhand.policy.kernel_set import FORCED, Chances, Kernels, certain, drawn, unknown
 from evenhand.promises.draw import TRIES, draw_slate, finish_one, lot, prepare_one, spread
-from evenhand.promises.pick import BY_DEADLINE, BY_LOT, best_open, cause
+from evenhand.promises.selection import BY_DEADLINE, BY_LOT, cause
+from evenhand.promises.windows import best_of
 from evenhand.quotas.quota_kernels import LOT, explain_cause, gradual, packers
 
 READ = ("pulls", "whole", "rest", "cap_whole", "cap_rest", "left", "offered", "spare")
 """The fields of the rule's state on which what may be played depends."""
 
-learner_choose = learner_rank = first_wish = next_wish = allowed = tell_chances = OPEN
+learner_choose = learner_rank = first_wish = next_wish = tell_chances = OPEN
 pack_params = pack_state = OPEN
 split = 0
 
 
 @kernel
-def _ranked_wish(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
-    """Fill the ranking; which arm is wished is seen when it is known which may be played."""
-    return -1, learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
-
-
-@kernel
-def _best_allowed(state: Any, now: int, urgent: int, wish: int, why: int) -> tuple[int, int]:
-    """Return the best ranked arm that may be played, the most urgent where none is ranked, and why it is that one."""
-    wish = best_open(state)
-    state.chosen[0] = urgent if wish < 0 else wish
-    return state.chosen[0], cause(state, now, 1)
-
-
-@kernel
-def _allowed(state: Any, now: int, urgent: int, wish: int, why: int) -> tuple[int, int]:
-    wish, kind = _best_allowed(state, now, urgent, wish, why)
-    return wish, explain_cause(kind, why)
-
-
-@kernel
-def _ranked_anew(
+def _best_allowed(
     params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, wish: int, why: int
 ) -> tuple[int, int]:
-    """Rank again, and wish the best arm that may be played; `wish` is the most urgent."""
+    """Return the best of the arms in `scores` that may be played, else `wish`, the most urgent; and why it is that."""
+    best = best_of(state, state.open)
+    state.chosen[0] = wish if best < 0 else best
+    return state.chosen[0], cause(state, round - 1, 1)
+
+
+@kernel
+def _ranked_wish(
+    params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, wish: int, why: int
+) -> tuple[int, int]:
+    """Have the learner rank all arms, and do what `_best_allowed` does."""
     said = learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
-    arm, kind = _best_allowed(state, round - 1, wish, wish, said)
+    arm, kind = _best_allowed(params, state, contexts, round, waiting, wish, why)
     return arm, explain_cause(kind, said)
 
 
 @kernel
-def _most_urgent(state: Any, now: int, urgent: int, wish: int, why: int) -> tuple[int, int]:
-    return urgent, why
-
-
-@kernel
-def _as_drawn(state: Any, now: int, urgent: int, wish: int, why: int) -> tuple[int, int]:
-    return wish, why
-
-
-@kernel
-def _no_wish(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
-    return -1, LOT
-
-
-@kernel
-def _drawn_wish(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
+def _drawn_wish(
+    params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, wish: int, why: int
+) -> tuple[int, int]:
     return learner_choose(params.learner, state.learner, contexts, round, waiting)
 
 
@@ -75,13 +53,6 @@ def _same_wish(
     params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, wish: int, why: int
 ) -> tuple[int, int]:
     return wish, why
-
-
-@kernel
-def _new_wish(
-    params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, wish: int, why: int
-) -> tuple[int, int]:
-    return learner_choose(params.learner, state.learner, contexts, round, waiting)
 
 
 @kernel
@@ -106,9 +77,9 @@ def _chances_later(state: Any, wish: int, left: float, urgent: int) -> None:
 @kernel
 def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     now = round - 1
-    wish, said = first_wish(params, state, contexts, round, waiting)
     urgent, left = prepare_one(params, state, now)
-    wish, said = allowed(state, now, urgent, wish, said)
+    # the learner is asked even where a lot wins: `tell_chances` needs its wish, or the distribution that it drew from
+    wish, said = first_wish(params, state, contexts, round, waiting, urgent, LOT)
     arm, why, overruled = -1, FORCED, False
     for _ in range(TRIES):
         drawn_arm, reason = lot(state), LOT
@@ -140,8 +111,7 @@ def _chance(params: Any, state: Any, index: int) -> float:
 
 draw_wish = bind(
     _choose,
-    first_wish=_no_wish,
-    allowed=_best_allowed,
+    first_wish=_best_allowed,
     next_wish=_same_wish,
     tell_chances=_chances_of_wish,
     FORCED=BY_DEADLINE,
@@ -151,7 +121,7 @@ draw_wish = bind(
 
 @kernel
 def draw_ranked(round: int, *arrays: Any) -> int:
-    """Choose by the ranking in `scores`, for a learner that is called from Python; return why, see `promises.pick`."""
+    """Choose by the ranking in `scores`, for a learner that is called from Python; return why these arms are played."""
     params, state = pack_params(*arrays[:split]), pack_state(*arrays[split:])
     if state.chosen.size > 1:
         return BY_DEADLINE if draw_slate(params, state, round - 1) else BY_LOT
@@ -160,23 +130,19 @@ def draw_ranked(round: int, *arrays: Any) -> int:
 
 def draw_for(learner: Kernels, update: Any, plays: int, rank_wish: Any) -> Kernels:
     """Return the kernels of a learner under the lottery."""
-    ranking, settled, among = learner.rank or rank_wish, _as_drawn, False
+    ranking = learner.rank or rank_wish
     if plays > 1:
         return Kernels(bind(_choose_slate, learner_rank=ranking), update, _chance)
+    ranks, draws = bind(_ranked_wish, learner_rank=ranking), bind(_drawn_wish, learner_choose=learner.choose)
+    among = False
     if learner.probability is certain:
-        first, following, told = bind(_ranked_wish, learner_rank=ranking), _same_wish, _chances_of_wish
-        settled = _allowed
+        first, following, told = ranks, _same_wish, _chances_of_wish
     elif learner.probability is drawn:
-        first = bind(_drawn_wish, learner_choose=learner.choose)
-        following, told = bind(_new_wish, learner_choose=learner.choose), _chances_of_learner
+        first, following, told = draws, draws, _chances_of_learner
     else:
-        first, following, told = _no_wish, bind(_new_wish, learner_choose=learner.choose), _chances_later
         among = learner.rank is not None and (learner.chances is None or learner.chances.among)
-        if among:
-            following = bind(_ranked_anew, learner_rank=ranking)
-            settled = _most_urgent
-    callees = {"allowed": settled, "tell_chances": told}
-    choose = bind(_choose, first_wish=first, next_wish=following, **callees)
+        first, following, told = _same_wish, ranks if among else draws, _chances_later
+    choose = bind(_choose, first_wish=first, next_wish=following, tell_chances=told)
     if told is not _chances_later:
         return Kernels(choose, update, _chance)
     if learner.chances is None:

@@ -32,19 +32,19 @@ from typing import Any, Self
 from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.compose import bind, entry, packer
+from evenhand.kernels.compose import bind, entry
 from evenhand.kernels.deadlines import NEVER
 from evenhand.learners.indices import UCB1
 from evenhand.learners.random import Thompson
 from evenhand.policy.conversation import locked
 from evenhand.policy.kernel_set import Kernels, unknown
 from evenhand.promises.feasible import grants_all, settle_offers
-from evenhand.promises.pick import kernels_for
 from evenhand.promises.plain import ARGUMENTS
 from evenhand.promises.promise import Promise
 from evenhand.promises.reading import key_of
 from evenhand.promises.rule import look_work as composed_work
 from evenhand.promises.rule import rule_parameters, rule_state
+from evenhand.promises.selection import kernels_for
 from evenhand.protocol import Label
 from evenhand.quotas.composed import draw_for, draw_ranked
 from evenhand.quotas.deadlines import (
@@ -56,18 +56,19 @@ from evenhand.quotas.deadlines import (
     look_work,
     warn_of_idle_arms,
 )
+from evenhand.quotas.foreign import learner_facts
 from evenhand.quotas.held import always, has_room, holding
-from evenhand.quotas.quota_kernels import Ranking, Rule, rank_wish, update_learner
-from evenhand.quotas.quota_policy import SILENT, Shares, UnderQuota, read_owed
+from evenhand.quotas.quota_kernels import Ranking, Rule, packers, rank_wish, update_learner
+from evenhand.quotas.quota_policy import Shares, UnderQuota, read_owed
 from evenhand.quotas.segments import Segment, Segments, Stacked, enter_stacked, read_segment
-from evenhand.quotas.versions import Changes
+from evenhand.quotas.versions import Rounded, add, change, retire
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
 
 
 @register("quotas/deadline-learn")
-class DeadlineLearn(Changes, UnderQuota):
+class DeadlineLearn(UnderQuota):
     """Play any learner under any guaranteed shares with sum at most one, or at most m with m arms a round, forcing a
     pull only when a deadline would be missed.
 
@@ -131,6 +132,11 @@ class DeadlineLearn(Changes, UnderQuota):
     """
 
     segment_kernel = enter_stacked
+    retired: tuple[Label, ...] = ()
+    """The arms that were taken off offer for good."""
+    _segments: Segments | None = None
+    _rounded: Rounded = ()
+    """By how much the position of each arm, and set, was rounded up since the promise last changed; () for nothing."""
     _partial = False
     """Whether some arms are not on offer in the round to be decided."""
     _in_segment = False
@@ -188,11 +194,11 @@ class DeadlineLearn(Changes, UnderQuota):
 
     def _has_words(self, config: dict[str, Any]) -> bool:
         """Return whether the constructor's arguments say the promise without a `Promise`."""
-        said = all(name in config or getattr(self, name) == SILENT.get(name) for name in ("windows", "cap_tolerance"))
+        said = ("windows" in config or self.windows is None) and ("cap_tolerance" in config or not self.cap_tolerance)
         return said and self.promise.offers == settle_offers(self.promise, None)
 
     def _must_hold(self, learner: Any) -> bool:
-        if self.lottery is not None or not getattr(learner, "own_choices", False):
+        if self.lottery is not None or not learner_facts(learner).own_choices:
             return False
         if self.compiled and self.plays > 1 and learner.kernels.rank is None:
             return False  # it is refused for that
@@ -228,8 +234,7 @@ class DeadlineLearn(Changes, UnderQuota):
     def _compile(self) -> None:
         super()._compile()
         if self.lottery is not None and not self.compiled:
-            packers = {"pack_params": packer(self._params), "pack_state": packer(self._state)}
-            self._ask_kernel = entry(draw_ranked, split=len(self._params), **packers)
+            self._ask_kernel = entry(draw_ranked, **dict(packers(self._params, self._state)))
 
     @property
     def cap_tolerance(self) -> float:
@@ -256,6 +261,56 @@ class DeadlineLearn(Changes, UnderQuota):
         if self.lottery is not None:
             return rule_state(self.promise, learner, self.stream())
         return rule_state(self.promise, learner) if self._composed else deadline_state(self.promise, learner)
+
+    @locked
+    def add(self, arm: Label, share: Any = 0) -> int:
+        """Put a new arm on offer, or a retired one again, and return after how many rounds its promise begins.
+
+        All other clauses go on. Its own counts from there on, w rounds late where the others' plays fill the next
+        rounds: w is at most ceil(k / share) with one play a round and floors alone. Where rounds have segments, it is
+        so many rounds of each segment that there is, and none in later ones.
+
+        Raises
+        ------
+        SharesError
+            If the share is not a number from 0 to 1, or the promise cannot be kept with it.
+        ArgumentError
+            If the arm is on offer already, or the learner cannot take a new arm.
+        """
+        return add(self, arm, share)
+
+    @locked
+    def retire(self, arm: Label) -> None:
+        """Take an arm off offer for good; all other clauses go on. Its open tickets may still be told.
+
+        Raises
+        ------
+        UnknownArmError
+            If there is no such arm.
+        ArgumentError
+            If it was retired before, or too few arms would be left.
+        SharesError
+            If what is promised of the others cannot be kept without it, such as caps that sum to less than one.
+        """
+        retire(self, arm)
+
+    @locked
+    def change(self, shares: Any) -> dict[Any, Any]:
+        """Promise other shares, or another `eh.Promise`, from now on: every clause counts from this change.
+
+        What a floor was behind by is carried over to that of the same arms where that can be kept, the largest first;
+        returned is what could not be, less than alpha + 1 plays a floor: arm -> plays, a set of arms as a tuple; where
+        rounds have segments, segment -> such a dict. Caps and windows begin anew. New shares leave the rest of the
+        promise as it is; another promise says everything, of the same arms and plays a round.
+
+        Raises
+        ------
+        SharesError
+            If this cannot be promised of the arms that are on offer.
+        ArgumentError
+            If it is a promise of other arms, or of more or fewer plays a round.
+        """
+        return change(self, shares)
 
     @property
     @locked
@@ -363,9 +418,8 @@ class DeadlineLearn(Changes, UnderQuota):
         if self._composed:
             return
         before, self._composed = self._state, True
-        self._params, self._state = self.quota_parameters(self._params.learner), self.quota_memory(before.learner)
-        for name in ("pulls", "whole", "rest"):
-            getattr(self._state, name)[:] = getattr(before, name)
+        self._params, fresh = self.quota_parameters(self._params.learner), self.quota_memory(before.learner)
+        self._state = fresh._replace(pulls=before.pulls, whole=before.whole, rest=before.rest)
         if self.compiled:
             self.kernels = self._bound(self.learner.kernels)
         self.forget_machine_code()

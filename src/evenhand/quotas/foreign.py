@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,28 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import flat
 from evenhand.learners.adapter import asks_among, wishes_of
-from evenhand.promises.pick import BY_DEADLINE
+from evenhand.promises.selection import BY_DEADLINE
+from evenhand.quotas.quota_kernels import Ranking
+
+
+class LearnerFacts(NamedTuple):
+    """What a learner says of itself, each under the name that it has there, and what is so where it does not say."""
+
+    choose: Any = None
+    update: Any = None
+    arms: Any = None
+    known_arms: int | None = None
+    contextual: Any = False
+    own_choices: Any = False
+    promise: Any = None
+    windows: Any = None
+    learner: Any = None
+
+
+def learner_facts(learner: Any) -> LearnerFacts:
+    """Return what a learner says of itself: nobody else in this room asks one for names that it may lack."""
+    said = (getattr(learner, name, default) for name, default in LearnerFacts._field_defaults.items())
+    return LearnerFacts._make(said)
 
 
 def asked(policy: Any, shown: Floats) -> list[int]:
@@ -50,7 +71,7 @@ def wishes(policy: Any, shown: Floats, arms: list[int] | None = None) -> list[in
 
 def go_down(policy: Any, shown: Floats, said: list[int], round: int) -> int:
     """Have the rule choose the arms of the round down a ranking of the learner, the best first, which is asked again as
-    far as need be; return why it is these, see `evenhand.promises.pick`."""
+    far as need be; return why it is these, see `evenhand.promises.selection`."""
     again, arrays = asks_among(policy.learner), flat(policy._state)
     while True:
         before = [array.copy() for array in arrays] if again else []
@@ -69,8 +90,8 @@ def go_down(policy: Any, shown: Floats, said: list[int], round: int) -> int:
 
 
 def _on_offer(policy: Any) -> list[int]:
-    offered = getattr(policy._state, "offered", None)
-    return list(range(len(policy._labels))) if offered is None else np.flatnonzero(offered).tolist()
+    ranks = isinstance(policy.rule, Ranking)
+    return np.flatnonzero(policy._state.offered).tolist() if ranks else list(range(len(policy._labels)))
 
 
 def _needed(policy: Any, offered: list[int]) -> int:
@@ -83,7 +104,7 @@ def _unheard(policy: Any, said: list[int], cause: int, round: int) -> list[int]:
     heard."""
     state, offered = policy._state, _on_offer(policy)
     chosen = {arm for arm in state.chosen.tolist() if arm >= 0}
-    if policy.plays > 1 or not hasattr(state, "open"):
+    if policy.plays > 1:
         open = set(offered)
     elif policy.lottery is not None:
         open = set(np.flatnonzero(state.open).tolist())
@@ -100,7 +121,8 @@ def _warn(policy: Any) -> None:
     if policy._unheard_said:
         return
     policy._unheard_said = True
-    name = type(getattr(policy.learner, "learner", policy.learner)).__name__
+    inner = learner_facts(policy.learner).learner
+    name = type(policy.learner if inner is None else inner).__name__
     warnings.warn(
         f"learner: {name} names an arm that may not be played now, so the promise alone decides; let choose() return a "
         "ranking of the arms, or say among=True and let it choose among the arms that it is given",

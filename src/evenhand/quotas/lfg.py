@@ -120,10 +120,8 @@ class LFG(KernelPolicy):
         self.eta = as_float(eta)
         if not 0 < self.eta <= LARGEST_ETA:
             raise ArgumentError(wanted("eta", "a number > 0", eta))
-        self.plays = whole("plays", plays, low=1)
-        self.promise = promise_over(None, shares, 0.0, arms, self.plays)
-        if self.plays > len(self.promise.arms):
-            raise ArgumentError(wanted("plays", f"at most {len(self.promise.arms)}, the number of arms", plays))
+        self.promise = promise_over(None, shares, 0.0, arms, whole("plays", plays, low=1))
+        self.plays = self.promise.plays
         super().__init__(self.promise.arms, seed)
 
     @property

@@ -54,7 +54,7 @@ class FairState(NamedTuple):
     """The last time, whole + rest/R, at which the arm is not yet behind by more than the tolerance."""
     rest: Ints
     quiet: Ints
-    """(1,): no arm is owed before this round."""
+    """(1,): no arm is owed before this round; `HorizonFairUCB` has no use for it."""
     learner: Any
 
 
@@ -213,15 +213,8 @@ class FairUCB(FairLearn):
         yield cls([0.08] * 10, tolerance=3), BernoulliArms([0.05 * i for i in range(10)])
 
 
-class HorizonState(NamedTuple):
-    pulls: Ints
-    whole: Ints
-    rest: Ints
-    learner: Any
-
-
 @kernel
-def unserved(params: FairParams, state: HorizonState, round: int) -> int:
+def unserved(params: FairParams, state: FairState, round: int) -> int:
     arm, soonest = -1, NEVER
     for i in range(state.pulls.size):
         if state.pulls[i] < params.numerators[i] and state.whole[i] < soonest:
@@ -281,9 +274,10 @@ class HorizonFairUCB(UnderQuota):
         quotas = self.promise.owed(self.horizon)
         return FairParams(*pace(quotas, max(1, sum(quotas))), learner)
 
-    def quota_memory(self, learner: Any) -> HorizonState:
+    def quota_memory(self, learner: Any) -> FairState:
         quotas = self.promise.owed(self.horizon)
-        return HorizonState(np.zeros(len(quotas), np.int64), *position(quotas, max(1, sum(quotas)), 1), learner)
+        pulls, served = np.zeros(len(quotas), np.int64), position(quotas, max(1, sum(quotas)), 1)
+        return FairState(pulls, *served, np.zeros(1, np.int64), learner)
 
     @classmethod
     def examples(cls) -> Iterator[tuple[HorizonFairUCB, Any]]:

@@ -9,7 +9,7 @@ A rule is three kernels over the quota's own arrays:
 A rule that chooses among rankings, for several arms a round or arms that are not always on offer, is two kernels:
 
     pick(params, state, now) -> why the arms in `state.chosen`, which it fills, are not simply the first of those in
-        `state.scores`: 0 (or False) if they are, 1 (or True) if a deadline forces an arm, and see `promises.pick`
+        `state.scores`: 0 (or False) if they are, 1 (or True) if a deadline forces an arm, and see `promises.selection`
     grant(params, state, now, wish) -> whether `wish` is played, where that is quickly seen; the same, of one arm
 
 Around them stands any learner: ours inside the same compiled function, a foreign one called from Python between the
@@ -27,7 +27,7 @@ import numpy as np
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, Gradual, bind, entry, flat, kernel, packer
 from evenhand.policy.kernel_set import FORCED, Chances, Kernels, Ticket, drawn, reason, unknown
-from evenhand.promises.pick import BY_CAP, BY_DEADLINE, BY_LOT, BY_NO_RANK
+from evenhand.promises.selection import BY_CAP, BY_DEADLINE, BY_LOT, BY_NO_RANK
 
 WISH = reason("the learner's wish", "learner")
 CAPPED = reason("an arm ranked higher has reached its cap", "forced")
@@ -108,11 +108,11 @@ def choose_ranked(params: Any, state: Any, contexts: Floats, round: int, waiting
 def choose_first(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     """Do what `choose_ranked` does, but ask the learner for the best arm first and for a ranking only if need be."""
     wish, why = learner_choose(params.learner, state.learner, contexts, round, waiting)
-    if grant(params, state, round - 1, wish):
-        return wish, why
-    learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
-    why = explain_cause(pick(params, state, round - 1), why)
-    return state.chosen[0], why
+    if not grant(params, state, round - 1, wish):
+        learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
+        why = explain_cause(pick(params, state, round - 1), why)
+        wish = state.chosen[0]
+    return wish, why
 
 
 @kernel
@@ -210,11 +210,6 @@ PLAIN_CALLS = 100
 
 
 @kernel
-def _forced(round: int, arrays: Any) -> int:
-    return forced(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round)
-
-
-@kernel
 def _settle(round: int, must: int, probabilities: Floats, arrays: Any) -> None:
     settle_each(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round, must, probabilities)
 
@@ -234,7 +229,7 @@ def under_rule(rule: Any, each: Any, learner: Chances) -> Chances:
 def _played(
     must_play: Any, each: Any, of_learner: Any, params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
 ) -> Floats:
-    must = gradual(_forced, ("forced", must_play), *packers(params, state))(round, (*flat(params), *flat(state)))
+    must = gradual(forced_alone, ("forced", must_play), *packers(params, state))(round, *flat(params), *flat(state))
     if must >= 0:
         certain = np.zeros(state.pulls.size)
         certain[must] = 1.0

@@ -13,7 +13,7 @@ import numpy as np
 
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels.arrays import Floats
-from evenhand.kernels.compose import bind, entry, flat, interpreted, packer
+from evenhand.kernels.compose import bind, entry, flat, interpreted
 from evenhand.labels import same_labels
 from evenhand.learners.adapter import Adapter, asks_among, reward_range_of
 from evenhand.parameters import untaught
@@ -24,7 +24,7 @@ from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set
 from evenhand.promises.versions import named_as
 from evenhand.protocol import Label, arm_labels
-from evenhand.quotas.foreign import asked, go_down, wishes
+from evenhand.quotas.foreign import asked, go_down, learner_facts, wishes
 from evenhand.quotas.held import CALLED_FROM_PYTHON, always, no_wish, propose, recall, settle
 from evenhand.quotas.quota_kernels import (
     NOT_KNOWN,
@@ -37,6 +37,7 @@ from evenhand.quotas.quota_kernels import (
     compose,
     explain_cause,
     forced_alone,
+    packers,
     pick_alone,
     rank_wish,
     settle_alone,
@@ -64,7 +65,7 @@ def read_owed(learner: Any, shares: Any, said: Mapping[str, Any], arms: int | Se
     if not isinstance(shares, Promise):
         named = isinstance(shares, Mapping) or hasattr(shares, "to_dict")
         if arms is None and (not named or any(map(is_set, shares))):
-            arms = getattr(learner, "arms", None)
+            arms = learner_facts(learner).arms
         return read_promise(shares, **said, arms=arms)
     for name, value in said.items():
         if value != SILENT.get(name):
@@ -109,6 +110,7 @@ class UnderQuota(KernelPolicy):
         if isinstance(learner, KernelPolicy):
             untaught("learner", learner, "pass learner.fresh()")
         self._check_free(learner)
+        said = learner_facts(learner)
         own = learner.arms if isinstance(learner, (KernelPolicy, Adapter)) else None
         if own is not None and not same_labels(own, promise.arms):
             mend = "name the same arms, in the same order"
@@ -121,13 +123,13 @@ class UnderQuota(KernelPolicy):
             self.kernels = self._bound(learner.kernels)
         elif isinstance(learner, type):
             raise ArgumentError(wanted("learner", "a learner, not its class", learner, f"write {learner.__name__}()"))
-        elif callable(getattr(learner, "choose", None)) and callable(getattr(learner, "update", None)):
+        elif callable(said.choose) and callable(said.update):
             self.kernels = NOT_KNOWN
-            known = getattr(learner, "known_arms", None)
-            if known is not None and known != len(promise.arms):
-                raise ArgumentError(wanted("learner", f"one for {len(promise.arms)} arms", f"one for {known}"))
+            if said.known_arms is not None and said.known_arms != len(promise.arms):
+                known = f"one for {said.known_arms}"
+                raise ArgumentError(wanted("learner", f"one for {len(promise.arms)} arms", known))
             self._pristine = copy.deepcopy(learner)
-            self.contextual = bool(getattr(learner, "contextual", False))
+            self.contextual = bool(said.contextual)
             self.features = learner.features if isinstance(learner, Adapter) else None
             self.holds = self._must_hold(learner)
             if self.holds:
@@ -141,11 +143,12 @@ class UnderQuota(KernelPolicy):
     def _check_free(self, learner: Any) -> None:
         """Refuse a learner that keeps a promise of its own, which nobody could keep from here."""
         while learner is not None and not isinstance(learner, type):
-            if getattr(learner, "promise", None) is not None or getattr(learner, "windows", None) is not None:
+            said = learner_facts(learner)
+            if said.promise is not None or said.windows is not None:
                 mend = f"give its own learner to {type(self).__name__}, and all shares to one policy"
                 what = "a learner without a promise of its own"
                 raise ArgumentError(wanted("learner", what, type(learner).__name__, mend))
-            learner = getattr(learner, "learner", None)
+            learner = said.learner
 
     def _must_hold(self, learner: Any) -> bool:
         """Return whether the learner's refused wishes are held."""
@@ -328,13 +331,8 @@ class UnderQuota(KernelPolicy):
         if self.compiled:
             super()._compile()
             return
-        params, state = self._params, self._state
-        names = {
-            "split": len(params),
-            "pack_params": packer(params),
-            "pack_state": packer(state),
-            **{name: kernel for name, kernel in self.rule._asdict().items() if name != "kept"},
-        }
-        self._arrays = (*flat(params), *flat(state))
+        names = dict(packers(self._params, self._state))
+        names |= {name: kernel for name, kernel in self.rule._asdict().items() if name != "kept"}
+        self._arrays = (*flat(self._params), *flat(self._state))
         self._ask_kernel = entry(pick_alone if isinstance(self.rule, Ranking) else forced_alone, **names)
         self._tell_kernel = entry(settle_alone, **names)

@@ -32,6 +32,12 @@ MOVED = ("whole", "rest", "spare", "cap_whole", "cap_rest", "left")
 anew."""
 
 
+def moved(state: Any) -> dict[str, Ints]:
+    """Return copies of the fields of a rule's state that each segment has for itself."""
+    fields = state._asdict()
+    return {name: fields[name].copy() for name in MOVED}
+
+
 class Segment(NamedTuple):
     """What was decided inside a segment so far.
 
@@ -117,7 +123,7 @@ class Segments:
 
     def __init__(self, state: Any, promise: Promise) -> None:
         self._promise = promise
-        self._fresh = {name: getattr(state, name).copy() for name in MOVED}
+        self._fresh = moved(state)
         self._kept: dict[Label, tuple[int, dict[str, Ints]]] = {}
         self._counts: dict[Label, Ints] = {}
         self._rounds: dict[Label, int] = {}
@@ -136,17 +142,15 @@ class Segments:
         if segment == self.present:
             return
         if self.present is not None:
-            self._kept[self.present] = round, {name: getattr(state, name).copy() for name in MOVED}
+            self._kept[self.present] = round, moved(state)
         left, kept = self._kept.pop(segment, (0, self._fresh))
+        own = state._asdict()
         for name in MOVED:
-            own = getattr(state, name)
-            own[:] = kept[name]
-            if name == "whole":
-                own[own < NEVER] += round - left
-            elif name == "cap_whole":
-                own[self.capped] += round - left
-            elif name == "spare":
-                own[own < 0] -= round - left
+            own[name][:] = kept[name]
+        # deadlines are absolute and the segment's clocks stood still: without this its plays would seem overdue
+        own["whole"][own["whole"] < NEVER] += round - left
+        own["cap_whole"][self.capped] += round - left
+        own["spare"][own["spare"] < 0] -= round - left
         state.tight[:] = 0
         state.refused[:] = 0
         self.present = segment
@@ -154,8 +158,8 @@ class Segments:
     def twin(self) -> Segments:
         """Return segments in the same state that may be entered and counted in without a trace here."""
         twin = copy(self)
-        for name in ("_kept", "_counts", "_rounds", "_names"):
-            setattr(twin, name, getattr(self, name).copy())
+        twin._kept, twin._counts = self._kept.copy(), self._counts.copy()
+        twin._rounds, twin._names = self._rounds.copy(), self._names.copy()
         return twin
 
     def stacked(self, labels: Sequence[Label]) -> Stacked:
@@ -190,7 +194,7 @@ class Segments:
             yield label, left, part, self._rounded.get(label, ())
 
     def _part(self, label: Label, state: Any, round: int) -> tuple[int, dict[str, Ints]]:
-        return self._kept.get(label) or (round, {name: getattr(state, name) for name in MOVED})
+        return self._kept.get(label) or (round, state._asdict())
 
     def renewed(
         self,
@@ -216,9 +220,9 @@ class Segments:
                 begun[arm] = due - now + Fraction(int(state.rest[arm]), n) if n and due < NEVER else None
                 pulls[arm] = counts[arm]
             self._counts[label], self._begun[label] = counts, (begun, pulls)
-            self._kept[label] = now, {name: getattr(state, name).copy() for name in MOVED}
+            self._kept[label] = now, moved(state)
         self._promise, self._rounded = promise, rounded
-        self._fresh = {name: getattr(fresh, name).copy() for name in MOVED}
+        self._fresh = moved(fresh)
         if self.present not in states:  # no round of it was decided
             self.present = None
             return fresh

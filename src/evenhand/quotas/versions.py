@@ -34,8 +34,6 @@ import numpy as np
 from evenhand.errors import ArgumentError, SharesError, UnknownArmError, figure, wanted, wanted_one_of
 from evenhand.kernels.compose import entry, interpreted
 from evenhand.kernels.deadlines import NEVER
-from evenhand.policy.conversation import locked
-from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.promises.feasible import forest_of, settle_offers, tokens_of
 from evenhand.promises.laminar import look
 from evenhand.promises.promise import Promise
@@ -44,7 +42,6 @@ from evenhand.promises.rule import rule_parameters, rule_state
 from evenhand.promises.versions import among, changed, joined, without
 from evenhand.protocol import Label, arm_labels, find_label
 from evenhand.quotas.deadlines import check_tolerance
-from evenhand.quotas.segments import Segments
 
 PLAIN_WORK = 1_000_000
 """Array entries up to which a look ahead runs as plain Python."""
@@ -96,15 +93,6 @@ def fresh(promise: Promise, now: int) -> Standing:
     return Standing(floors, {arm: at + now for arm, at in begun.caps.items()}, begun.left)
 
 
-def lags(promise: Promise, standing: Standing, now: int) -> dict[Members, Fraction]:
-    """Return by how many plays each arm, and each set of arms, is behind its floor."""
-    owed = shares_of(promise)
-    return {
-        members: max(Fraction(0), promise.slack + 1 - owed[members] * (at - now))
-        for members, at in standing.floors.items()
-    }
-
-
 def shares_of(promise: Promise) -> dict[Members, Fraction]:
     """Return what is owed to each arm, then to each set, without those that are owed nothing."""
     found: dict[Members, Fraction] = {(a,): share for a, share in zip(promise.arms, promise.shares, strict=True)}
@@ -122,6 +110,7 @@ def placed(promise: Promise, standing: Standing, retired: Sequence[Label]) -> tu
             state.whole[owner], state.rest[owner] = NEVER, 0
             rounded.append(Fraction(0))
             continue
+        # rounded up to what the kernels can hold: rounded down, a play would fall due before it is owed
         part = Fraction(numerator, params.denominator).numerator
         up = Fraction(math.ceil(at * part), part)
         state.whole[owner] = math.floor(up)
@@ -138,91 +127,11 @@ def placed(promise: Promise, standing: Standing, retired: Sequence[Label]) -> tu
     return params, state, tuple(rounded)
 
 
-def fits(promise: Promise, standing: Standing, retired: Sequence[Label], now: int) -> bool:
-    """Say whether all clauses can be kept from this standing on after round `now`, as far as a look ahead sees."""
-    return look_for_room(*placed(promise, standing, retired)[:2], now)
-
-
-def look_for_room(params: Any, state: Any, now: int) -> bool:
-    """Say whether all clauses of a rule, without a learner, can be kept after round `now`."""
-    small = len(params.numerators) * params.denominator < PLAIN_WORK
-    state.left[:] += 1  # seen from a round before, in which nothing is played
-    state.ticks[:] = 1
-    state.chosen[:] = -1
-    return bool((interpreted if small else entry)(look)(params, state, now - 1) >= 0)
-
-
 def _begin(promise: Promise) -> tuple[Any, Any]:
     return rule_parameters(promise, ()), rule_state(promise, ())
 
 
 LONGEST_WAIT = 1 << 40
-
-
-class Changes(KernelPolicy):
-    """What `DeadlineLearn` can do to its promise in mid-run."""
-
-    promise: Promise
-    _segments: Segments | None = None
-    retired: tuple[Label, ...] = ()
-    """The arms that were taken off offer for good."""
-    _rounded: Rounded = ()
-    """By how much the position of each arm, and set, was rounded up since the promise last changed; () for nothing."""
-
-    @locked
-    def add(self, arm: Label, share: Any = 0) -> int:
-        """Put a new arm on offer, or a retired one again, and return after how many rounds its promise begins.
-
-        All other clauses go on. Its own counts from there on, w rounds late where the others' plays fill the next
-        rounds: w is at most ceil(k / share) with one play a round and floors alone. Where rounds have segments, it is
-        so many rounds of each segment that there is, and none in later ones.
-
-        Raises
-        ------
-        SharesError
-            If the share is not a number from 0 to 1, or the promise cannot be kept with it.
-        ArgumentError
-            If the arm is on offer already, or the learner cannot take a new arm.
-        """
-        return _add(self, arm, share)
-
-    @locked
-    def retire(self, arm: Label) -> None:
-        """Take an arm off offer for good; all other clauses go on. Its open tickets may still be told.
-
-        Raises
-        ------
-        UnknownArmError
-            If there is no such arm.
-        ArgumentError
-            If it was retired before, or too few arms would be left.
-        SharesError
-            If what is promised of the others cannot be kept without it, such as caps that sum to less than one.
-        """
-        _retire(self, arm)
-
-    @locked
-    def change(self, shares: Any) -> dict[Any, Any]:
-        """Promise other shares, or another `eh.Promise`, from now on: every clause counts from this change.
-
-        What a floor was behind by is carried over to that of the same arms where that can be kept, the largest first;
-        returned is what could not be, less than alpha + 1 plays a floor: arm -> plays, a set of arms as a tuple; where
-        rounds have segments, segment -> such a dict. Caps and windows begin anew. New shares leave the rest of the
-        promise as it is; another promise says everything, of the same arms and plays a round.
-
-        Raises
-        ------
-        SharesError
-            If this cannot be promised of the arms that are on offer.
-        ArgumentError
-            If it is a promise of other arms, or of more or fewer plays a round.
-        """
-        return _change(self, shares)
-
-    @property
-    def _live(self) -> list[Label]:
-        """The arms that were not retired."""
-        return [arm for arm in self.promise.arms if arm not in self.retired]
 
 
 class _Version(NamedTuple):
@@ -232,7 +141,13 @@ class _Version(NamedTuple):
     retired: tuple[Label, ...]
 
     def fits(self, standing: Standing, now: int) -> bool:
-        return fits(self.promise, standing, self.retired, now)
+        """Say whether all clauses can be kept from this standing on after round `now`, as far as a look ahead sees."""
+        params, state, _ = placed(self.promise, standing, self.retired)
+        small = len(params.numerators) * params.denominator < PLAIN_WORK
+        state.left[:] += 1  # seen from a round before, in which nothing is played
+        state.ticks[:] = 1
+        state.chosen[:] = -1
+        return bool((interpreted if small else entry)(look)(params, state, now - 1) >= 0)
 
 
 class _Part(NamedTuple):
@@ -256,7 +171,7 @@ def _version(promise: Promise, retired: Sequence[Label]) -> _Version:
     return _Version(promise, tuple(retired))
 
 
-def _retire(policy: Any, label: Label) -> None:
+def retire(policy: Any, label: Label) -> None:
     """Take an arm off offer for good; what it was owed is the others' to win."""
     before = policy.promise
     place = find_label(label, before.arms)
@@ -265,7 +180,7 @@ def _retire(policy: Any, label: Label) -> None:
     arm = before.arms[place]
     if arm in policy.retired:
         raise ArgumentError(wanted("arm", "one that is on offer", label, "it was retired before"))
-    if before.plays >= len(policy._live):
+    if before.plays >= len(before.arms) - len(policy.retired):
         rest = "another arm stays" if before.plays == 1 else f"{before.plays} other arms stay"
         raise ArgumentError(wanted("arm", f"one beside which {rest} on offer", label, "add another arm first"))
     promise = without(before, arm, policy.retired)
@@ -283,7 +198,7 @@ def _retire(policy: Any, label: Label) -> None:
     _enter(policy, version, parts)
 
 
-def _add(policy: Any, label: Label, share: Any) -> int:
+def add(policy: Any, label: Label, share: Any) -> int:
     """Put a new arm on offer and return after how many rounds its promise begins."""
     before = policy.promise
     known = find_label(label, before.arms)
@@ -335,7 +250,7 @@ def _wait(version: _Version, part: _Part, arm: Label, first: Fraction, least: in
     return wait
 
 
-def _change(policy: Any, shares: Any) -> dict[Any, Any]:
+def change(policy: Any, shares: Any) -> dict[Any, Any]:
     """Begin a new version; return by how many plays floors were behind that cannot be carried over."""
     version = _version(changed(policy.promise, policy.retired, shares), policy.retired)
     check_tolerance(version.promise)
@@ -354,7 +269,9 @@ def _change(policy: Any, shares: Any) -> dict[Any, Any]:
 def _claims(policy: Any, part: _Part) -> dict[Members, Fraction]:
     """Return by how many plays each floor is behind, by those of its arms that are on offer."""
     found: dict[Members, Fraction] = {}
-    for members, lag in lags(policy.promise, part.standing, part.now).items():
+    owed = shares_of(policy.promise)
+    for members, at in part.standing.floors.items():
+        lag = max(Fraction(0), policy.promise.slack + 1 - owed[members] * (at - part.now))
         stay = tuple(arm for arm in members if arm not in policy.retired)
         found[stay] = max(lag, found.get(stay, Fraction(0)))
     return {members: lag for members, lag in found.items() if lag and members}
@@ -365,6 +282,7 @@ def _carry(version: _Version, begun: Standing, claims: dict[Members, Fraction], 
     shares = shares_of(version.promise)
     names = {frozenset(members): members for members in begun.floors}
     dropped = {}
+    # the largest first: those who wait for most would lose all of it to several who wait for little
     for members, lag in sorted(claims.items(), key=lambda one: -one[1]):
         name = names.get(frozenset(members))
         if name is not None:

@@ -16,6 +16,7 @@ from evenhand.promises.feasible import spaced_alone
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.protocol import Label
 from evenhand.quotas.deadline_learn import DeadlineLearn
+from evenhand.quotas.foreign import learner_facts
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -74,7 +75,7 @@ class WindowLearn(DeadlineLearn):
             raise SharesError(wanted("windows", "a dict arm -> rounds, or arm -> (plays, rounds); or a Promise", None))
         said = {"plays": plays, "caps": caps}
         if not isinstance(windows, Promise):
-            arms = getattr(learner, "arms", None) if arms is None else arms
+            arms = learner_facts(learner).arms if arms is None else arms
             windows, said = read_promise(windows=windows, offers="all", arms=arms, **said), {}
         super().__init__(learner, windows, arms=arms, seed=seed, **said)
 

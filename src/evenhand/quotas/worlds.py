@@ -9,7 +9,7 @@ arms with the best slate of their round.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -333,9 +333,8 @@ def _rising(changes: Any, count: int) -> Ints:
         given = np.asarray(changes)
     except ValueError:
         raise ArgumentError(wanted("changes", what, changes)) from None
-    if given.shape != (count,) or (count and given.dtype.kind not in "iu"):
-        raise ArgumentError(wanted("changes", what, changes))
-    if count and (given[0] < 2 or (given[1:] <= given[:-1]).any() or given[-1] > 2**62):
+    whole = given.shape == (count,) and (not count or given.dtype.kind in "iu")
+    if not whole or (count and (given[0] < 2 or (given[1:] <= given[:-1]).any() or given[-1] > 2**62)):
         raise ArgumentError(wanted("changes", what, changes))
     return given.astype(np.int64)
 
@@ -397,8 +396,8 @@ class DriftingArms(MovingArms):
         given = by_label(means, "means", "a probability for each arm: a list, or a dict arm -> mean")
         super().__init__(list(given) if isinstance(given, dict) else len(given))
         self.means = self._numbers("means", given)
-        one = not hasattr(amplitude, "__len__")
-        self.amplitudes = self._numbers("amplitude", [amplitude] * len(self.arms) if one else amplitude)
+        each = amplitude if isinstance(amplitude, Sized) else [amplitude] * len(self.arms)
+        self.amplitudes = self._numbers("amplitude", each)
         self.period = real("period", period, above=0.0)
         self.shape = one_of("shape", shape, ("sine", "linear"))
         even = np.arange(len(self.arms)) / len(self.arms)

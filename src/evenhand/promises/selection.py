@@ -17,19 +17,10 @@ import numpy as np
 from evenhand.kernels.compose import OPEN, bind, kernel, routine
 from evenhand.kernels.deadlines import NEVER, deadline
 from evenhand.promises import windows
+from evenhand.promises.deadline_scan import fits, is_surveyed, pass_round, pick_surveyed, relieve
 from evenhand.promises.feasible import spaced_alone
-from evenhand.promises.laminar import (
-    EVER,
-    close_refused,
-    fits,
-    look,
-    play,
-    refuse_for_urgent,
-    relieve,
-    survey,
-    take,
-)
-from evenhand.promises.windows import soonest
+from evenhand.promises.laminar import EVER, close_refused, look, open_arms, play, refuse_for_urgent, take
+from evenhand.promises.windows import best_of, soonest
 
 AS_RANKED, BY_DEADLINE, BY_CAP, BY_NO_RANK, BY_LOT = range(5)
 """Why the arms of a round are those that are played: the first of the ranking; an arm of higher rank had to give way to
@@ -57,6 +48,7 @@ def begin_round(params: Any, state: Any, now: int) -> int:
         state.open[arm] = state.offered[arm] == 1 and state.cap_whole[arm] <= now
         count += state.open[arm]
     for owner in range(owners):
+        # a clock that stands still moves its deadline; otherwise an arm that was away would be overdue when it returns
         if state.ticks[owner] == 0 and state.whole[owner] < NEVER:
             state.whole[owner] += 1
             state.tight[0] = 0
@@ -72,17 +64,6 @@ def comes_before(state: Any, arm: int, other: int) -> bool:
 
 
 @kernel
-def best_open(state: Any) -> int:
-    """Return the open arm that is first in the ranking, -1 where none is ranked."""
-    best = -1
-    for arm in range(state.scores.size):
-        ranked = state.open[arm] == 1 and state.scores[arm] > -np.inf
-        if ranked and (best < 0 or state.scores[arm] > state.scores[best]):
-            best = arm
-    return best
-
-
-@kernel
 def most_urgent(params: Any, state: Any, now: int) -> int:
     """Return the open arm inside the root that needs a play first by the positions ahead, inside its child that does,
     and so on, ties by index; -1 where no arm is open."""
@@ -91,6 +72,7 @@ def most_urgent(params: Any, state: Any, now: int) -> int:
         first[owner] = EVER
     for owner in range(owners):  # children stand before their parents
         if owner >= arms or state.open[owner] == 1:
+            # an open arm that owes nothing comes last, but it counts: a set of such arms would seem to have no open arm
             inside = min(first[owner], EVER - 1) if owner < arms else first[owner]
             if inside < EVER:
                 inside = min(inside, deadline(state.ahead_whole, state.ahead_rest, owner))
@@ -120,13 +102,6 @@ def put_ahead(state: Any) -> None:
 
 
 @kernel
-def open_arms(state: Any, now: int) -> None:
-    """Open the arms on offer whose cap has room."""
-    for arm in range(state.open.size):
-        state.open[arm] = state.offered[arm] == 1 and state.cap_whole[arm] <= now
-
-
-@kernel
 def pick_urgent(params: Any, state: Any, now: int) -> None:
     """Choose the most urgent arm that may be played, whatever the ranking."""
     first = -1
@@ -142,10 +117,7 @@ def pick_urgent(params: Any, state: Any, now: int) -> None:
         if state.spare[0] >= 0:
             return
         state.open[arm] = 0
-    state.chosen[0], state.spare[0] = (
-        first,
-        0,
-    )  # the look was cut off, see FARTHEST; the theorem says that this one does
+    state.chosen[0], state.spare[0] = first, 0  # the look was cut off, see FARTHEST; by the theorem this one does
 
 
 @kernel
@@ -158,92 +130,17 @@ def pick_one(params: Any, state: Any, now: int, plays: int) -> None:
     if state.left.size == 0:
         refuse_for_urgent(params, state, now)
         close_refused(state, now)
-    arm = best_open(state)
+    arm = best_of(state, state.open)
     while arm >= 0:
         state.chosen[0] = arm
         state.spare[0] = look(params, state, now)
         if state.spare[0] >= 0:
             return
         state.open[arm] = 0
-        arm = best_open(state)
+        arm = best_of(state, state.open)
     pick_urgent(params, state, now)
     if state.left.size == 0:  # the next round looks anew
         state.spare[0] = 0
-
-
-@kernel
-def is_surveyed(state: Any, now: int) -> bool:
-    """Say whether what is known of the rounds to come decides the slate of the round after `now`."""
-    plays = state.chosen.size
-    return state.spare[0] >= plays or (state.tight[0] > now and state.before[0] >= plays)
-
-
-@kernel
-def close_barred(params: Any, state: Any, now: int, wish: int) -> None:
-    """Close the arms that may not be played in the round after `now`, where no sets, windows, or caps
-    beside several plays forbid it."""
-    if not is_surveyed(state, now):
-        survey(params, state, now, wish)
-    if state.spare[0] >= state.chosen.size:
-        return
-    for arm in range(state.open.size):
-        if state.open[arm] == 1:
-            state.open[arm] = fits(state, arm)
-
-
-@kernel
-def pass_round(state: Any) -> None:
-    """Enter in what is known of the rounds to come that one is played."""
-    state.spare[0] = max(0, state.spare[0] - state.chosen.size)
-    state.before[0] -= state.chosen.size
-
-
-@kernel
-def pick_surveyed(params: Any, state: Any, now: int, plays: int) -> None:
-    """Choose the best ranked slate that may be played, filled with the most urgent arms where too few are ranked."""
-    if plays == state.chosen.size:
-        close_barred(params, state, now, best_open(state) if plays == 1 else -1)
-    else:  # all that are on offer
-        state.tight[:] = 0
-    for place in range(plays):
-        arm = best_open(state)
-        while arm >= 0 and not fits(state, arm):
-            state.open[arm] = 0
-            arm = best_open(state)
-        if arm < 0:
-            arm = next_urgent(state, now, place)
-        state.chosen[place], state.open[arm] = arm, 0
-        relieve(state, arm)
-    pass_round(state)
-
-
-@kernel
-def next_urgent(state: Any, now: int, place: int) -> int:
-    """Return the open arm of earliest deadline that may be played beside those in the places before, where no sets nor
-    windows say more. Where a look was cut off, see FARTHEST, none may be seen to; then the theorem says that the
-    earliest of all may."""
-    best = -1
-    for arm in range(state.open.size):
-        if state.open[arm] == 1 and fits(state, arm) and (best < 0 or is_earlier(state, arm, best)):
-            best = arm
-    if best >= 0:
-        return best
-    open_arms(state, now)
-    for before in range(place):
-        state.open[state.chosen[before]] = 0
-    for arm in range(state.open.size):
-        if state.open[arm] == 1 and (best < 0 or is_earlier(state, arm, best)):
-            best = arm
-    for arm in range(state.open.size):
-        state.open[arm] = arm == best
-    return best
-
-
-@kernel
-def is_earlier(state: Any, arm: int, other: int) -> bool:
-    """Say whether an arm falls due before another."""
-    due = deadline(state.whole, state.rest, arm)
-    return due < deadline(state.whole, state.rest, other)
 
 
 @kernel
@@ -263,7 +160,7 @@ def choose_ranked(state: Any, plays: int) -> bool:
     """Choose the slate of the best ranked open arms; return whether so many are ranked."""
     found = 0
     for place in range(plays):
-        arm = best_open(state)
+        arm = best_of(state, state.open)
         if arm < 0:
             break
         state.chosen[place], state.open[arm] = arm, 0
@@ -337,6 +234,7 @@ def improve(params: Any, state: Any, now: int, plays: int, least: int) -> int:
             if arm < 0:
                 break
             state.open[arm] = 0
+            # the arm of the lowest rank gives way where it can; to give up a higher one would miss the best slate
             for place in range(plays - 1, fixed - 1, -1):
                 gone = state.chosen[place]
                 state.chosen[place] = arm
@@ -351,18 +249,24 @@ def improve(params: Any, state: Any, now: int, plays: int, least: int) -> int:
 
 
 @kernel
+def choose_allowed(params: Any, state: Any, now: int, plays: int, ranked: bool) -> int:
+    """Choose the best slate that may be played, the present one if it is `ranked`; return what is left over."""
+    least = look(params, state, now) if ranked else -1
+    if least < 0:
+        least = find_slate(params, state, now, plays)
+        if least >= 0:
+            least = improve(params, state, now, plays, least)
+    return max(0, least)
+
+
+@kernel
 def pick_slate(params: Any, state: Any, now: int, plays: int) -> None:
     """Choose the slate of several arms by looking ahead for each that is tried."""
     wished = choose_ranked(state, plays)
     if wished and state.spare[0] >= state.chosen.size and params.capped_slates == 0:
         state.spare[0] -= state.chosen.size
         return
-    least = look(params, state, now) if wished else -1
-    if least < 0:
-        least = find_slate(params, state, now, plays)
-        if least >= 0:
-            least = improve(params, state, now, plays, least)
-    state.spare[0] = max(0, least)
+    state.spare[0] = choose_allowed(params, state, now, plays, wished)
 
 
 @kernel
