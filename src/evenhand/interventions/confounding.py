@@ -113,6 +113,7 @@ def latent_laws(low: Floats, high: Floats, law: Floats, shares: Floats, scores: 
 
 def _block(law: Floats, shares: Floats, scores: Floats, strength: float) -> tuple[Floats, Floats, Floats]:
     """Return map, equations and right side of one x, over y = (w_j, g_jzvl); the last equations divided by e_v."""
+    # The equations are divided by the shares: a 0 would make them infinite, and HiGHS would give up.
     shares = np.maximum(shares, RARE)
     ratios = _vertices(shares / shares.sum(), strength)
     j, (z, v, levels) = len(ratios), law.shape

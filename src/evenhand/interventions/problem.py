@@ -12,8 +12,8 @@ import numpy as np
 
 from evenhand.arguments import as_float, real
 from evenhand.errors import ArgumentError, wanted, wanted_one_of
-from evenhand.interventions.cells import Cells, merged
-from evenhand.interventions.estimators import Clipped, Estimator, Mixture, gap_divergence, inverse, outcome_divergence
+from evenhand.interventions.cells import Cells
+from evenhand.interventions.estimators import Clipped, Mixture, gap_divergence, inverse, outcome_divergence
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.posterior import Posterior, drawn_posterior
 from evenhand.interventions.program import AllocationProgram, Plan, Rows
@@ -293,7 +293,7 @@ class Problem:
         return self._programs[key]
 
     @cached_property
-    def clipped(self) -> Estimator:
+    def clipped(self) -> Clipped:
         """The paper's estimators."""
         return Clipped(self.cells, self.outcome_divergence, list(self.gap_divergence.values()))
 
@@ -382,14 +382,16 @@ class Problem:
 
     def _complete(self, prior: Floats, base: Floats) -> None:
         density = cell_density(self.model, self.structure, self.tables)
-        own = own_tables(self.model, self.structure, self.tables)
+        rules, place = own_tables(self.model, self.structure, self.tables)
         shape = tuple(len(self.model.states[node]) for node in self.nodes)
-        possible = (density > 0).any((0, 1)) & ((base > 0) | (not self.exact))
-        level = np.broadcast_to(
-            np.arange(self.scores.size).reshape([-1 if node == self.structure.outcome else 1 for node in self.nodes]),
-            shape,
-        ).reshape(-1)
-        self.cells: Cells = merged(self.nodes, shape, density, base, possible, level, self.scores, prior, *own)
+        self.cells: Cells = Cells.merged(
+            density,
+            possible=(density > 0).any((0, 1)) & ((base > 0) | (not self.exact)),
+            cell_base=base,
+            level=np.indices(shape)[self.nodes.index(self.structure.outcome)].reshape(-1),
+            scores=self.scores,
+            nodes=self.nodes, shape=shape, prior=prior, rules=rules, place=place,
+        )  # fmt: skip
         self._programs: dict[Any, AllocationProgram] = {}
 
     def _logged(self, log: Any) -> tuple[Floats, Floats]:

@@ -81,6 +81,7 @@ class Sensitivity:
             if reasons_now:
                 break
         least, found = 2.0**power, reasons_now[0][1]
+        # Every reason that holds here is tried: the first one found need not be the one that holds first.
         for broken, words in reasons_now if power else ():
             low, high = 2.0 ** (power - 1), least
             if broken(self._world.means(high)):
