@@ -88,7 +88,7 @@ class Cells:
         profile[possible] = numbers.reshape(-1)
         base = np.zeros((rows.shape[1], scores.size))
         np.add.at(base, (profile[possible], level[possible]), cell_base[possible])
-        own = {"cell_base": cell_base, "level": level, "scores": scores}
+        own: dict[str, Any] = {"cell_base": cell_base, "level": level, "scores": scores}
         return cls(density=rows.reshape(k, s, -1), base=base, profile=profile, **own, **same)
 
     @property

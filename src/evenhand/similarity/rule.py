@@ -93,8 +93,9 @@ def new_state(d: int, k: int, ridge: float, stream: Words) -> PolicyState:
 def resized(old: PolicyState, k: int) -> PolicyState:
     """Return the state with scratch for another number of individuals."""
     new = new_state(old.theta.size, k, 1.0, old.stream)
-    learned = {"inverse": old.inverse, "response": old.response, "theta": old.theta}
-    return new._replace(**learned, steps=old.steps, certificate=old.certificate)
+    return new._replace(
+        inverse=old.inverse, response=old.response, theta=old.theta, steps=old.steps, certificate=old.certificate
+    )
 
 
 @routine
