@@ -137,11 +137,11 @@ class CSR(Search):
             self._judge_by_radius(estimates, radius)
 
     def _judge_by_tests(self) -> None:
-        self.drop(self._gaps_above(self.limit, self.remaining).any(0), GAP_HIGH)
+        self.drop(np.asarray(self._gaps_above(self.limit, self.remaining).any(0)), GAP_HIGH)
         self.certified |= self._gaps_above(-self.limit, self.remaining & ~self.certified).all(0)
         for best in np.flatnonzero(self.certified & self.remaining):
             if self.remaining[best]:
-                self.drop(self._worse_than(best), OUTCOME_LOW)
+                self.drop(self._worse_than(int(best)), OUTCOME_LOW)
         self._drop_near()
         self.over = self._answer() is not None
 
@@ -149,7 +149,7 @@ class CSR(Search):
         """Drop all others where a fair candidate is shown to be at most the slack below each that remains."""
         slack = self.slack / self.problem.scale
         for best in np.flatnonzero(self.certified & self.remaining) if slack else ():
-            near = self._worse_than(best, slack)
+            near = self._worse_than(int(best), slack)
             if (near | (np.arange(len(near)) == best) | ~self.remaining).all():
                 self.drop(near, OUTCOME_NEAR)
                 return
@@ -166,7 +166,7 @@ class CSR(Search):
         """Return which of the candidates that remain (K,) are shown to have an outcome below that of the candidate
         number `best`, or at most the slack above it."""
         rivals = self.remaining & (np.arange(len(self.remaining)) != best)
-        leads = [lead(int(best), int(j)) for j in np.flatnonzero(rivals)]
+        leads = [lead(best, int(j)) for j in np.flatnonzero(rivals)]
         rivals[rivals] = self._bets.exceed(leads, -slack, self._level)
         return rivals
 

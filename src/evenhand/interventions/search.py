@@ -47,6 +47,8 @@ class Search(Conversation):
     hands_out = Allocation
     feedback = "samples"
     _kin = "search"
+    _all: Evidence
+    _recent: Evidence
 
     def __init__(
         self,
