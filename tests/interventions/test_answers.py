@@ -12,10 +12,10 @@ from evenhand.errors import ArgumentError
 from evenhand.interventions import CSR, SRIS, CausalModel, OneShot, Problem, SimulatedTrial, TwoStageCSR
 from evenhand.interventions.bets import Bets, Look, _gained, _mean, gap, lead, least, outcome
 from evenhand.interventions.cells import Counts
+from evenhand.interventions.csr import gaps_of
 from evenhand.interventions.measures import Draws, replay, simulated_searches
 from evenhand.interventions.program import phase_count, phase_sizes
 from evenhand.interventions.structure import through_v_alone
-from evenhand.interventions.verdicts import gaps_of
 from evenhand.rng import generator
 from evenhand.saving import state
 from tests.fuzzing import many
@@ -444,7 +444,7 @@ def test_a_search_that_was_saved_goes_on_with_the_same_answer(tmp_path):
     search.ask()
     state.save(search, tmp_path / "search")
     loaded = state.load(tmp_path / "search")
-    assert (loaded.delta, len(loaded._deliveries.kept)) == (0.05, 4)
+    assert (loaded.delta, len(loaded._delivered)) == (0.05, 4)
     pd.testing.assert_frame_equal(loaded.recommend().table, search.recommend().table)
     for one in (search, loaded):
         WORLD.reset(6)

@@ -10,7 +10,7 @@ Student's quantile in place of the normal one.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -65,7 +65,7 @@ def reach(fit: Regressions, arms: int, level: float, sigma: float | None) -> flo
 
 def named(features: Sequence[str] | None, count: int, intercept: bool) -> list[Any]:
     """Return the names of a regression's coefficients."""
-    listed = hasattr(features, "__iter__") and not isinstance(features, str)
+    listed = isinstance(features, Iterable) and not isinstance(features, str)
     names: list[Any] = [str(one) for one in features or ()] if listed else list(range(count - intercept))
     if len(names) != count - intercept or not (listed or features is None):
         raise ArgumentError(wanted("features", f"{count - intercept} names, one a feature", features))

@@ -32,6 +32,8 @@ from evenhand.policy.kernel_set import Kernels, reason, unknown
 
 SAFE = 1.0 + 1e-9
 """By which factor a bound on a width is raised, far above its rounding."""
+EXACTLY = -1.0
+"""In place of a length: the width itself, not a bound."""
 
 
 class IntervalParams(NamedTuple):
@@ -96,19 +98,16 @@ def set_levels(params: IntervalParams, state: IntervalState, round: int) -> None
 
 
 @kernel
-def width(params: IntervalParams, state: IntervalState, row: int, level: int, x: Floats) -> float:
+def width(params: IntervalParams, state: IntervalState, row: int, level: int, x: Floats, length: float) -> float:
+    """Return what a regression adds to the half width at x; with |x| as `length` >= 0, a quick bound on it."""
     if state.fit.samples[row] < params.needed:
         return math.inf
+    scale = state.levels[level] * params.noise_scale
+    if length >= 0.0:
+        deviation = state.fit.lengths[row] * length
+        return scale * (deviation if params.square_root else deviation * deviation)
     variance = spread(state.fit, row, x)
-    return state.levels[level] * params.noise_scale * (math.sqrt(variance) if params.square_root else variance)
-
-
-@kernel
-def width_at_most(params: IntervalParams, state: IntervalState, row: int, level: int, length: float) -> float:
-    if state.fit.samples[row] < params.needed:
-        return math.inf
-    deviation = state.fit.lengths[row] * length
-    return state.levels[level] * params.noise_scale * (deviation if params.square_root else deviation * deviation)
+    return scale * (math.sqrt(variance) if params.square_root else variance)
 
 
 @kernel
@@ -123,31 +122,24 @@ def middle(params: IntervalParams, state: IntervalState, contexts: Floats, arm: 
 
 
 @kernel
-def half(params: IntervalParams, state: IntervalState, contexts: Floats, arm: int) -> float:
+def half(params: IntervalParams, state: IntervalState, contexts: Floats, arm: int, length: float) -> float:
     x, arms, groups = contexts[arm], state.middles.size, params.corrected.size
-    total = width(params, state, arm, groups + 1, x)
+    total = width(params, state, arm, groups + 1, x, length)
     group = group_of(params, contexts, arm)
     if params.corrected[group]:
-        total += width(params, state, arms + group, group, x)
+        total += width(params, state, arms + group, group, x, length)
         if params.target >= 0:
-            total += width(params, state, arms + params.target, params.target, x)
+            total += width(params, state, arms + params.target, params.target, x, length)
     return total
 
 
 @kernel
 def half_at_most(params: IntervalParams, state: IntervalState, contexts: Floats, arm: int) -> float:
-    arms, groups = state.middles.size, params.corrected.size
     length = float(intercept(state.fit))
     for j in range(params.dimension):
         length += contexts[arm, j] * contexts[arm, j]
-    length = math.sqrt(length) * SAFE
-    total = width_at_most(params, state, arm, groups + 1, length)
-    group = group_of(params, contexts, arm)
-    if params.corrected[group]:
-        total += width_at_most(params, state, arms + group, group, length)
-        if params.target >= 0:
-            total += width_at_most(params, state, arms + params.target, params.target, length)
-    return total
+    # Without the factor a bound that rounding put below the width would drop an arm that ties with the best.
+    return half(params, state, contexts, arm, math.sqrt(length) * SAFE)
 
 
 EXPLORED = reason("explored at random", "explored")
@@ -211,7 +203,7 @@ def highest_of_all(params: IntervalParams, state: IntervalState, contexts: Float
     for arm in range(state.middles.size):
         if state.eligible[arm]:
             state.middles[arm] = middle(params, state, contexts, arm)
-            state.halves[arm] = half(params, state, contexts, arm)
+            state.halves[arm] = half(params, state, contexts, arm, EXACTLY)
             if ahead(params, state, waiting, arm, best):
                 best = arm
     return best
@@ -227,11 +219,11 @@ def highest(params: IntervalParams, state: IntervalState, contexts: Floats, wait
             state.halves[arm] = half_at_most(params, state, contexts, arm)
             if leader < 0 or state.middles[arm] > state.middles[leader]:
                 leader = arm
-    state.halves[leader] = half(params, state, contexts, leader)
+    state.halves[leader] = half(params, state, contexts, leader, EXACTLY)
     best, reach = leader, state.middles[leader] + state.halves[leader]
     for arm in range(state.middles.size):
         if state.eligible[arm] and arm != leader and state.middles[arm] + state.halves[arm] >= reach:
-            state.halves[arm] = half(params, state, contexts, arm)
+            state.halves[arm] = half(params, state, contexts, arm, EXACTLY)
             if ahead(params, state, waiting, arm, best) or (
                 arm < best and not ahead(params, state, waiting, best, arm)
             ):

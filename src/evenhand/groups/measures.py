@@ -19,6 +19,7 @@ import numpy as np
 
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_of
+from evenhand.frames import is_frame
 from evenhand.groups.problem import Groups, Membership
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import by_label, in_order
@@ -46,8 +47,8 @@ def round_regrets(biased: Any, true: Any, index: Any, reward: Any) -> Floats:
     [0.0, 1.0, 0.5]
     """
     biased, true, index, reward = in_step(("biased", biased), ("true", true), ("index", index), ("reward", reward))
-    if hasattr(biased, "iloc") and biased.ndim == 2:
-        true = in_order(true, [None, biased.columns.tolist()], "true")
+    if is_frame(biased):
+        true = in_order(true, [None, list(biased.columns)], "true")
     biased, true = np.asarray(biased, dtype=np.float64), np.asarray(true, dtype=np.float64)
     at = np.asarray(index)[..., None]
     lost = [means.max(axis=-1) - np.take_along_axis(means, at, axis=-1)[..., 0] for means in (biased, true)]

@@ -139,8 +139,7 @@ class NaiveFair(Grouped):
     @property
     def horizon(self) -> int | None:  # type: ignore[override]
         """The inner policy's horizon, where it has one."""
-        found: int | None = getattr(self._learner, "horizon", None)
-        return found
+        return self._learner.horizon
 
     def _started(self) -> Any:
         learner = self._learner.fresh(seed=child(self.seed, 1))

@@ -33,20 +33,6 @@ Membership = Sequence[Any] | Mapping[Label, Any]
 25")."""
 
 
-def group_label(group: Any) -> Label:
-    """Return the label of a group; several attributes together form one intersectional group.
-
-    >>> group_label("F"), group_label(("F", "under 25"))
-    ('F', 'F & under 25')
-
-    Raises
-    ------
-    ArgumentError
-        If it is neither str nor int, nor a tuple or list of such.
-    """
-    return combined_label(_attributes(group))
-
-
 def _attributes(group: Any, name: str = "groups") -> Any:
     """Return a group as a label, or as the tuple of its attributes."""
     if isinstance(group, (tuple, list)) and group:

@@ -20,7 +20,7 @@ the experiments on real data.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -72,6 +72,7 @@ class Fit(NamedTuple):
 def fit_rows(rows: Floats, rewards: Floats) -> Fit:
     """Return the least squares of rewards (n,) on rows (n, k), of whose columns `told` keeps all."""
     scale = np.abs(rows).max(axis=0)
+    # Columns of one size: a salary beside a share of one would cost the small coefficient its digits.
     left, right = np.linalg.qr(rows / scale)
     weights = left @ np.linalg.inv(right).T / scale
     free, residuals = 1 - (left**2).sum(axis=1), rewards - left @ (left.T @ rewards)
@@ -384,7 +385,7 @@ class TableArms(KernelWorld):
 def _names(name: str, columns: Any) -> list[Any]:
     if isinstance(columns, str):
         return [columns]
-    names = list(columns) if hasattr(columns, "__iter__") else []
+    names = list(columns) if isinstance(columns, Iterable) else []
     if not names or not all(isinstance(one, (str, int)) for one in names) or len(set(names)) < len(names):
         raise TableError(wanted(name, "at least one column, each once", columns))
     return names

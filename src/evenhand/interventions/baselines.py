@@ -7,7 +7,7 @@ Shanmugam, A. G. Dimakis, S. Shakkottai, "Identifying Best Interventions through
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenhand.interventions.estimators import Estimates
@@ -15,7 +15,6 @@ from evenhand.interventions.problem import Problem
 from evenhand.interventions.program import Phase, Rows, phase_count, schedule
 from evenhand.interventions.radius_rules import fair, low, unfair, worst_gap
 from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, Search
-from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.registry import register
 
 
@@ -45,6 +44,8 @@ class OneShot(Search):
     Source: ours, on the estimators of Gao and Feng (2021).
     """
 
+    example = {"tolerance": 0.1, "budget": 4000, "pooled": True}  # noqa: RUF012
+
     def __init__(
         self, problem: Problem, *, tolerance: float, budget: int,
         costs: Sequence[float] | Mapping[Any, float] | None = None, mean_cost: float | None = None,
@@ -59,12 +60,6 @@ class OneShot(Search):
         self.certified = fair(estimates, self.limit, radius)
         self.drop(~(worst_gap(estimates) < self.limit), GAP_HIGH)
         self.drop(low(estimates, self.remaining, 0.0), OUTCOME_LOW)
-
-    @classmethod
-    def examples(cls) -> Iterator[tuple[OneShot, Any]]:
-        """Yield pairs (search, world) for the checks."""
-        for world in SimulatedTrial.examples():
-            yield cls(world.problem, tolerance=0.1, budget=4000, pooled=True), world
 
 
 @register("interventions/two-stage-csr")
@@ -93,6 +88,8 @@ class TwoStageCSR(Search):
     Source: Gao and Feng (2021), the two-stage form of CSR.
     """
 
+    example = {"tolerance": 0.1, "budget": 1000, "reuse": False}  # noqa: RUF012
+
     def phases(self) -> list[Phase]:
         first, second = self.budget // 2, self.budget - self.budget // 2
         stages = []
@@ -110,12 +107,6 @@ class TwoStageCSR(Search):
             self.drop(low(estimates, self.remaining, radius), OUTCOME_LOW)
         between = self.phase < len(self._phases) and self._phases[self.phase].rows.gap
         self.over = not self.remaining.any() or (int(self.remaining.sum()) == 1 and not between)
-
-    @classmethod
-    def examples(cls) -> Iterator[tuple[TwoStageCSR, Any]]:
-        """Yield pairs (search, world) for the checks."""
-        for world in SimulatedTrial.examples():
-            yield cls(world.problem, tolerance=0.1, budget=1000, reuse=False), world
 
 
 @register("interventions/sris")
@@ -141,6 +132,8 @@ class SRIS(Search):
     Source: Sen et al. (2017), algorithm SRIS.
     """
 
+    example = {"budget": 500}  # noqa: RUF012
+
     constrained = False
 
     def __init__(
@@ -157,9 +150,3 @@ class SRIS(Search):
     def judge(self, estimates: Estimates, radius: float) -> None:
         self.drop(low(estimates, self.remaining, radius), OUTCOME_LOW)
         self.over = int(self.remaining.sum()) == 1
-
-    @classmethod
-    def examples(cls) -> Iterator[tuple[SRIS, Any]]:
-        """Yield pairs (search, world) for the checks."""
-        for world in SimulatedTrial.examples():
-            yield cls(world.problem, budget=500), world

@@ -182,6 +182,7 @@ class Bets:
         played = rows.copy()
         if logged:
             played[:, self._counts.unknown] = 0.0
+        # The guesses must come from earlier deliveries alone: learned first, a bet would know what it bets on.
         self._looks.append(Look(self._counts, played, self._through_v))
         self._counts.rows += rows
 
@@ -239,7 +240,10 @@ class Look:
             assert b is not None
             part = self._difference(k, a, b)
         elif rest and s is None and not self._unknown[[k, rest[0][0]]].any():
-            part = _less(self._mean(k, None), self._mean(rest[0][0], None), sign)
+            one, other = self._mean(k, None), self._mean(rest[0][0], None)
+            part = None
+            if one is not None and other is not None:  # the same rows speak of both means
+                part = Part(sign * (one.values - other.values), one.times, one.possible)
         else:
             part = self._apart(contrast)
         if part is None:
@@ -293,18 +297,12 @@ class Look:
         return Part(values.ravel(), seen.ravel(), np.broadcast_to(mixture[..., None] > 0, values.shape).ravel())
 
 
-def _less(one: Part | None, other: Part | None, sign: int) -> Part | None:
-    """Return the difference of what the same rows say of two means."""
-    if one is None or other is None:
-        return None
-    return Part(sign * (one.values - other.values), one.times, one.possible)
-
-
 def _gained(play: Play, limit: float) -> Floats:
     """Return the logarithms of the factors of the stakes (16,) against "at most the limit"."""
     room = limit - play.least
     if abs(room) <= NEAR:
         return np.zeros(len(STAKES))
+    # Every X lies above the limit, so the claim is impossible: any factor is fair, an infinite one too.
     if room < 0:
         return np.full(len(STAKES), np.inf)
     odds = (play.values - play.least) / room - 1.0

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -76,6 +76,21 @@ class Cells:
     rules: Floats
     place: Ints
 
+    @classmethod
+    def merged(
+        cls, density: Floats, possible: Bools, cell_base: Floats, level: Ints, scores: Floats, **same: Any
+    ) -> Cells:
+        """Return the cells with those of equal density merged; `density` is (K, S, cells), `same` all other fields."""
+        k, s, _ = density.shape
+        columns = np.ascontiguousarray(density[:, :, possible].reshape(k * s, -1))
+        rows, numbers = np.unique(columns, axis=1, return_inverse=True)
+        profile = np.full(possible.size, -1)
+        profile[possible] = numbers.reshape(-1)
+        base = np.zeros((rows.shape[1], scores.size))
+        np.add.at(base, (profile[possible], level[possible]), cell_base[possible])
+        own: dict[str, Any] = {"cell_base": cell_base, "level": level, "scores": scores}
+        return cls(density=rows.reshape(k, s, -1), base=base, profile=profile, **own, **same)
+
     @property
     def law(self) -> Floats:
         """(K, S, profiles): the probability of a profile under candidate k and do(S = s)."""
@@ -125,29 +140,6 @@ class Cells:
         sums = np.zeros((2, k, s, profiles))
         rows = np.zeros((2, k, s, int(np.prod(self.rules.shape[2:])), self.scores.size))
         return Evidence(np.zeros((2, k, s)), sums, sums.copy(), np.zeros(self.base.shape), rows)
-
-
-def merged(
-    nodes: tuple[str, ...],
-    shape: tuple[int, ...],
-    density: Floats,
-    cell_base: Floats,
-    possible: Bools,
-    level: Ints,
-    scores: Floats,
-    prior: Floats,
-    rules: Floats,
-    place: Ints,
-) -> Cells:
-    """Return the cells with those of equal density merged; `density` is (K, S, cells)."""
-    k, s, _ = density.shape
-    columns = np.ascontiguousarray(density[:, :, possible].reshape(k * s, -1))
-    rows, numbers = np.unique(columns, axis=1, return_inverse=True)
-    profile = np.full(possible.size, -1)
-    profile[possible] = numbers.reshape(-1)
-    base = np.zeros((rows.shape[1], scores.size))
-    np.add.at(base, (profile[possible], level[possible]), cell_base[possible])
-    return Cells(nodes, shape, rows.reshape(k, s, -1), base, profile, cell_base, level, scores, prior, rules, place)
 
 
 class Counts:

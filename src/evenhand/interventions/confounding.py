@@ -34,15 +34,16 @@ intervals stand in for them.
 from __future__ import annotations
 
 from itertools import permutations, product
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from evenhand.errors import EvenhandError
-from evenhand.interventions.group_means import CANDIDATE, factors_below
-from evenhand.interventions.inference import eliminate
-from evenhand.interventions.question import Question
+from evenhand.interventions.inference import CANDIDATE, eliminate, factors_below
 from evenhand.kernels.arrays import Floats
+
+if TYPE_CHECKING:
+    from evenhand.interventions.problem import Problem
 
 MOST_VALUES = 6
 QUICK = {"presolve": False}
@@ -112,6 +113,7 @@ def latent_laws(low: Floats, high: Floats, law: Floats, shares: Floats, scores: 
 
 def _block(law: Floats, shares: Floats, scores: Floats, strength: float) -> tuple[Floats, Floats, Floats]:
     """Return map, equations and right side of one x, over y = (w_j, g_jzvl); the last equations divided by e_v."""
+    # The equations are divided by the shares: a 0 would make them infinite, and HiGHS would give up.
     shares = np.maximum(shares, RARE)
     ratios = _vertices(shares / shares.sum(), strength)
     j, (z, v, levels) = len(ratios), law.shape
@@ -189,40 +191,40 @@ def bounds(terms: Terms, means: Means) -> tuple[Floats, Floats]:
     return terms.fixed + means.least(terms.weights), terms.fixed - means.least(-terms.weights)
 
 
-def confounded_values(question: Question) -> Confounding:
+def confounded_values(problem: Problem) -> Confounding:
     """Return what a cause of V and Y may move."""
-    model, structure, prior = question.model, question.structure, _prior(question)
+    model, structure, prior = problem.model, problem.structure, problem.cells.prior
     v, y = structure.intervene, structure.outcome
     sizes = {node: len(states) for node, states in model.states.items()} | {CANDIDATE: 1}
-    parents, others = model.parents[v], _other_parents(question)
+    parents, others = model.parents[v], _other_parents(problem)
     above = [*parents, *others]
     shape = [int(np.prod([sizes[node] for node in nodes])) for nodes in (parents, others)]
     even = np.full((1, *model.shape(v)), 1.0 / sizes[v])
-    law = _law(question, [*above, v, y], even, sizes).reshape(*shape, sizes[v], -1)
-    shares = model.tables.get(v, question.tables[0]).reshape(shape[0], -1)
-    reach = _reach(question, above, even, sizes).reshape(-1, *shape, 1)
-    observed = reach * shares[:, None] * (law @ question.scores)
+    law = _law(problem, [*above, v, y], even, sizes).reshape(*shape, sizes[v], -1)
+    shares = model.tables.get(v, problem.tables[0]).reshape(shape[0], -1)
+    reach = _reach(problem, above, even, sizes).reshape(-1, *shape, 1)
+    observed = reach * shares[:, None] * (law @ problem.scores)
     weights, fixed = [], []
-    for table, own in zip(question.tables, question.own, strict=True):
+    for table, own in zip(problem.tables, problem.own, strict=True):
         moved = (1.0 - own) * reach * table.reshape(shape[0], 1, -1)
         weights.append(moved.reshape(len(prior), -1))
         fixed.append(own * observed.reshape(len(prior), -1).sum(1))
     terms = _terms(np.array(weights), np.array(fixed), prior)
-    return Confounding(law, shares, question.scores, *terms, joint=True)
+    return Confounding(law, shares, problem.scores, *terms, joint=True)
 
 
-def _other_parents(question: Question) -> list[str]:
+def _other_parents(problem: Problem) -> list[str]:
     """Return the parents, besides V and its own, of the outcome and of all that stands between V and it."""
-    model, v = question.model, question.structure.intervene
-    above = model.ancestors([question.structure.outcome])
+    model, v = problem.model, problem.structure.intervene
+    above = model.ancestors([problem.structure.outcome])
     below = {node for node in above if v in model.ancestors([node])}
     found = {parent for node in below - {v} for parent in model.parents[node]}
     return sorted(found - below - set(model.parents[v]))
 
 
-def _law(question: Question, nodes: list[str], even: Floats, sizes: dict[str, int]) -> Floats:
+def _law(problem: Problem, nodes: list[str], even: Floats, sizes: dict[str, int]) -> Floats:
     """Return the law of the last node given the others, evenly spread where these cannot be."""
-    model, structure = question.model, question.structure
+    model, structure = problem.model, problem.structure
     factors = factors_below(model, structure, even, model.tables, set(nodes))
     factors += [((attribute,), model.tables[attribute]) for attribute in structure.sensitive]
     joint = eliminate(factors, nodes, sizes)
@@ -230,9 +232,9 @@ def _law(question: Question, nodes: list[str], even: Floats, sizes: dict[str, in
     return np.divide(joint, total, out=np.full_like(joint, 1.0 / joint.shape[-1]), where=total > 0)
 
 
-def _reach(question: Question, nodes: list[str], even: Floats, sizes: dict[str, int]) -> Floats:
+def _reach(problem: Problem, nodes: list[str], even: Floats, sizes: dict[str, int]) -> Floats:
     """Return the probability of states of nodes above V given each value of S, (S, ...)."""
-    model, structure = question.model, question.structure
+    model, structure = problem.model, problem.structure
     factors = factors_below(model, structure, even, model.tables, set(nodes))
     found = []
     for group in np.ndindex(*(sizes[attribute] for attribute in structure.sensitive)):
@@ -241,18 +243,18 @@ def _reach(question: Question, nodes: list[str], even: Floats, sizes: dict[str, 
     return np.array(found)
 
 
-def confounded_groups(question: Question) -> Confounding:
+def confounded_groups(problem: Problem) -> Confounding:
     """Return what a cause of S and Y may move."""
-    model, structure = question.model, question.structure
-    sizes = {node: len(states) for node, states in model.states.items()} | {CANDIDATE: len(question.candidates)}
-    factors = factors_below(model, structure, question.tables, model.tables, {structure.outcome})
+    model, structure = problem.model, problem.structure
+    sizes = {node: len(states) for node, states in model.states.items()} | {CANDIDATE: len(problem.candidates)}
+    factors = factors_below(model, structure, problem.tables, model.tables, {structure.outcome})
     law = eliminate(factors, [CANDIDATE, *structure.sensitive, structure.outcome], sizes)
-    prior = _prior(question)
-    k, groups = len(question.candidates), len(prior)
+    prior = problem.cells.prior
+    k, groups = len(problem.candidates), len(prior)
     law = law.reshape(k, 1, groups, -1)
     gaps = _terms(np.eye(k * groups).reshape(k, groups, -1), np.zeros((k, groups)), prior)[1]
-    outcomes = Terms(np.zeros((k, k * groups)), (law[:, 0] @ question.scores) @ prior)
-    return Confounding(law, np.tile(prior, (k, 1)), question.scores, outcomes, gaps, joint=False)
+    outcomes = Terms(np.zeros((k, k * groups)), (law[:, 0] @ problem.scores) @ prior)
+    return Confounding(law, np.tile(prior, (k, 1)), problem.scores, outcomes, gaps, joint=False)
 
 
 def _terms(weights: Floats, fixed: Floats, prior: Floats) -> tuple[Terms, Terms]:
@@ -261,13 +263,6 @@ def _terms(weights: Floats, fixed: Floats, prior: Floats) -> tuple[Terms, Terms]
     gaps = np.concatenate([weights[:, a] - weights[:, b] for a, b in pairs])
     still = np.concatenate([fixed[:, a] - fixed[:, b] for a, b in pairs])
     return Terms(np.einsum("ksn,s->kn", weights, prior), fixed @ prior), Terms(gaps, still)
-
-
-def _prior(question: Question) -> Floats:
-    prior = np.ones(1)
-    for attribute in question.structure.sensitive:
-        prior = np.outer(prior, question.model.tables[attribute]).reshape(-1)
-    return prior
 
 
 def _tilted(law: Floats, scores: Floats, strength: float) -> Floats:

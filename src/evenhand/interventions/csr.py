@@ -20,13 +20,14 @@ phase's samples; V2, `reuse`: all so far); the tests and the pooled form are our
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import permutations
 from typing import Any, Self
 
 import numpy as np
 
 from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
-from evenhand.interventions.bets import Bets, Delivery
+from evenhand.interventions.bets import Bets, Contrast, Delivery, gap, lead, least, outcome
 from evenhand.interventions.cells import Counts, Evidence
 from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.problem import Problem
@@ -35,45 +36,15 @@ from evenhand.interventions.radius_rules import fair, low, unfair
 from evenhand.interventions.report import Ends, Status, of_tests, supposed
 from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, OUTCOME_NEAR, Search
 from evenhand.interventions.structure import through_v_alone
-from evenhand.interventions.verdicts import (
-    ends_of,
-    estimated,
-    growth,
-    shown_ends,
-    shown_fair,
-    shown_unfair,
-    shown_worse,
-)
 from evenhand.interventions.worlds import SimulatedTrial
+from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.policy.conversation import locked
 from evenhand.registry import register
 
 
-class Deliveries:
-    """What was told, delivery by delivery.
-
-    Parameters
-    ----------
-    problem : the problem.
-    """
-
-    def __init__(self, problem: Problem) -> None:
-        self.through_v = through_v_alone(problem.model, problem.structure)
-        self._counts = Counts(problem.cells, problem.own)
-        self.bets = Bets(self._counts, self.through_v)
-        self.kept: list[Any] = []
-        """The deliveries as files keep them."""
-
-    def add(self, told: Evidence, *, logged: bool) -> None:
-        """Take in a delivery."""
-        rows = told.rows.reshape(-1)
-        at = np.flatnonzero(rows)
-        self.learn(Delivery(at, rows[at], logged))
-
-    def learn(self, delivery: Delivery) -> None:
-        """Take in a delivery as files keep it."""
-        self.kept.append(delivery)
-        self.bets.learn(self._counts.dense(delivery.at, delivery.times), delivery.logged)
+def gaps_of(candidates: Ints | range, groups: int) -> list[Contrast]:
+    """Return the gaps of candidates, by ordered pair of values of S and then by candidate."""
+    return [gap(int(k), a, b) for a, b in permutations(range(groups), 2) for k in candidates]
 
 
 @register("interventions/csr")
@@ -145,11 +116,19 @@ class CSR(Search):
     @locked
     def begin(self) -> None:
         super().begin()
-        self._deliveries = Deliveries(self.problem)
+        self._through_v = through_v_alone(self.problem.model, self.problem.structure)
+        self._counts = Counts(self.problem.cells, self.problem.own)
+        self._bets, self._delivered = Bets(self._counts, self._through_v), list[Delivery]()
 
     def deliver(self, evidence: Evidence, *, logged: bool) -> None:
         if self.tested:
-            self._deliveries.add(evidence, logged=logged)
+            rows = evidence.rows.reshape(-1)
+            at = np.flatnonzero(rows)
+            self._take_in(Delivery(at, rows[at], logged))
+
+    def _take_in(self, delivery: Delivery) -> None:
+        self._delivered.append(delivery)
+        self._bets.learn(self._counts.dense(delivery.at, delivery.times), delivery.logged)
 
     def judge(self, estimates: Estimates, radius: float) -> None:
         if self.tested:
@@ -158,23 +137,44 @@ class CSR(Search):
             self._judge_by_radius(estimates, radius)
 
     def _judge_by_tests(self) -> None:
-        tests, groups, limit, level = self._deliveries.bets, len(self.problem.groups), self.limit, self._level
-        self.drop(shown_unfair(tests, groups, limit, level, self.remaining), GAP_HIGH)
-        self.certified |= shown_fair(tests, groups, limit, level, self.remaining & ~self.certified)
+        self.drop(np.asarray(self._gaps_above(self.limit, self.remaining).any(0)), GAP_HIGH)
+        self.certified |= self._gaps_above(-self.limit, self.remaining & ~self.certified).all(0)
         for best in np.flatnonzero(self.certified & self.remaining):
             if self.remaining[best]:
-                self.drop(shown_worse(tests, int(best), level, self.remaining), OUTCOME_LOW)
-        self._drop_near(tests, level)
+                self.drop(self._worse_than(int(best)), OUTCOME_LOW)
+        self._drop_near()
         self.over = self._answer() is not None
 
-    def _drop_near(self, tests: Bets, level: float) -> None:
+    def _drop_near(self) -> None:
         """Drop all others where a fair candidate is shown to be at most the slack below each that remains."""
         slack = self.slack / self.problem.scale
         for best in np.flatnonzero(self.certified & self.remaining) if slack else ():
-            near = shown_worse(tests, int(best), level, self.remaining, slack)
+            near = self._worse_than(int(best), slack)
             if (near | (np.arange(len(near)) == best) | ~self.remaining).all():
                 self.drop(near, OUTCOME_NEAR)
                 return
+
+    def _gaps_above(self, limit: float, among: Bools) -> Bools:
+        """Return which gaps (pairs, K) are shown to be above the limit, each with probability `_level` wrongly; none of
+        candidates that are not among these."""
+        found, named = np.zeros((len(self.problem.pairs), len(among)), bool), np.flatnonzero(among)
+        shown = self._bets.exceed(gaps_of(named, len(self.problem.groups)), limit, self._level)
+        found[:, named] = shown.reshape(len(found), len(named))
+        return found
+
+    def _worse_than(self, best: int, slack: float = 0.0) -> Bools:
+        """Return which of the candidates that remain (K,) are shown to have an outcome below that of the candidate
+        number `best`, or at most the slack above it."""
+        rivals = self.remaining & (np.arange(len(self.remaining)) != best)
+        leads = [lead(best, int(j)) for j in np.flatnonzero(rivals)]
+        rivals[rivals] = self._bets.exceed(leads, -slack, self._level)
+        return rivals
+
+    def _estimated(self) -> tuple[Floats, Floats]:
+        """Return estimates of the outcomes (K,) and the gaps (pairs, K), not a number where nothing is known."""
+        k = len(self.problem.candidates)
+        gaps = self._bets.estimate(gaps_of(range(k), len(self.problem.groups))).reshape(-1, k)
+        return self._bets.estimate([outcome(number) for number in range(k)]), gaps
 
     @property
     def _level(self) -> float:
@@ -196,17 +196,34 @@ class CSR(Search):
         answer = self._answer()
         if answer is not None:
             return answer
-        outcomes, gaps = estimated(self._deliveries.bets, len(self.problem.candidates), len(self.problem.groups))
+        outcomes, gaps = self._estimated()
         fair = self.remaining & (np.abs(gaps).max(0) < self.limit)
         return (int(np.where(fair, outcomes, -np.inf).argmax()) if fair.any() else None), "not_shown"
 
     @locked
     def more(self) -> int | None:
-        number, groups = self.choice()[0], len(self.problem.groups)
-        slack = self.slack / self.problem.scale
-        times = growth(self._deliveries.bets, number, groups, self.limit, self._level, self.remaining, slack)
-        seen = float(self.told.trials.sum())
+        """Return about how many more trials would show the answer, None where that cannot be said.
+
+        That is if the estimates are right and what is shown narrows with the root of the trials: the answer is that one
+        candidate is fair and each other unfair or worse, or that all are unfair.
+        """
+        named, groups, limit = self.choice()[0], len(self.problem.groups), self.limit
+        others = np.flatnonzero(self.remaining & (np.arange(len(self.remaining)) != named))
+        needed = self._times_needed(gaps_of(others, groups), limit).reshape(len(self.problem.pairs), len(others)).min(0)
+        if named is not None:
+            worse = self._times_needed([lead(named, int(k)) for k in others], -self.slack / self.problem.scale)
+            fair = self._times_needed(gaps_of(range(named, named + 1), groups), -limit)
+            needed = np.concatenate([fair, np.minimum(needed, worse)])
+        times, seen = float(needed.max()), float(self.told.trials.sum())
         return int(float(f"{(times - 1.0) * seen:.2g}")) or 1 if np.isfinite(times) else None
+
+    def _times_needed(self, contrasts: list[Contrast], limit: float) -> Floats:
+        """Return how many times the trials (T,) are needed to show that contrasts are above the limit; infinity where
+        the estimates say otherwise, or nothing is known."""
+        room = self._bets.estimate(contrasts) - limit
+        short, known = self._bets.lower(contrasts, self._level) - limit, [least(one) for one in contrasts]
+        wide = np.divide(room - short, room, where=(room > 0) & (short + limit > known), out=np.full(len(room), np.inf))
+        return np.asarray(np.maximum(wide, 1.0) ** 2)
 
     def verdicts(self) -> list[str]:
         if not self.tested:
@@ -219,15 +236,23 @@ class CSR(Search):
         return [str(name) for name in names]
 
     def ends(self, confidence: float | None) -> tuple[Ends, Ends]:
-        if self.tested and confidence is None:
-            return shown_ends(self.problem, self._deliveries.bets, (self.delta or 0.0) / ends_of(self.problem))
-        return super().ends(confidence)
+        if not self.tested or confidence is not None:
+            return super().ends(confidence)
+        k, pairs = len(self.problem.candidates), list(permutations(range(len(self.problem.groups)), 2))
+        level = (self.delta or 0.0) / (k * (2 + len(pairs)))
+        outcomes, (middles, gaps) = [outcome(number) for number in range(k)], self._estimated()
+        lowest = self._bets.lower(gaps_of(range(k), len(self.problem.groups)), level).reshape(gaps.shape)
+        # A gap's upper end is its reverse's lower one, so that both are of one test and no level is spent twice.
+        highest = -lowest[[pairs.index((b, a)) for a, b in pairs]]
+        tops = -self._bets.lower([one.reversed() for one in outcomes], level)
+        ends = (middles, self._bets.lower(outcomes, level), tops), (gaps, lowest, highest)
+        return tuple((middle, *(np.where(np.isnan(middle), np.nan, end) for end in two)) for middle, *two in ends)  # type: ignore[return-value]
 
     def notes(self) -> tuple[str, ...]:
         if not self.tested or self.delta is None:
             return super().notes()
         unknown = [str(k) for k, own in zip(self.problem.candidates, self.problem.own, strict=True) if own]
-        graph = supposed(self.problem.structure, unknown, through_v=self._deliveries.through_v)
+        graph = supposed(self.problem.structure, unknown, through_v=self._through_v)
         return of_tests(self.delta), graph
 
     def _judge_by_radius(self, estimates: Estimates, radius: float) -> None:
@@ -245,12 +270,12 @@ class CSR(Search):
         """Return the search that `snapshot` was taken of."""
         search = super().restored(snapshot)
         for parts in snapshot["deliveries"]:
-            search._deliveries.learn(Delivery(*parts))
+            search._take_in(Delivery(*parts))
         return search
 
     @locked
     def snapshot(self) -> dict[str, Any]:
-        return {**super().snapshot(), "deliveries": [list(delivery) for delivery in self._deliveries.kept]}
+        return {**super().snapshot(), "deliveries": [list(delivery) for delivery in self._delivered]}
 
     @classmethod
     def examples(cls) -> Iterator[tuple[CSR, Any]]:

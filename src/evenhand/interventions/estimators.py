@@ -20,7 +20,7 @@ Dimakis, S. Shakkottai, "Identifying Best Interventions through Online Importanc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import permutations
 from typing import NamedTuple
 
@@ -31,28 +31,17 @@ from evenhand.interventions.cells import Cells, Evidence
 from evenhand.kernels.arrays import Bools, Floats
 
 
-def outcome_weights(density: Floats) -> Floats:
-    """Return r (K, K, S, profiles): k against j, infinite where j has no mass and k has."""
-    return _ratio(density[:, None], density[None, :])
-
-
-def gap_weights(density: Floats, a: int, b: int) -> Floats:
-    """Return w (K, K, profiles) for the gap between do(S = a) and do(S = b), on samples of j under do(S = b)."""
-    mine, other = density[:, None, a], density[:, None, b]
-    weights = _ratio(mine - other, density[None, :, b])
-    return np.where((density[None, :, b] == 0) & ((mine > 0) | (other > 0)), np.inf, weights)
-
-
 def outcome_divergence(density: Floats, law: Floats, prior: Floats) -> Floats:
     """Return M (K, K) from densities and laws (K, S, profiles) and the law of S (S,)."""
-    weights = outcome_weights(density)
+    weights = _ratio(density[:, None], density[None, :])
     mass = np.broadcast_to((law * prior[:, None])[:, None], weights.shape)
     return _log_mean_exp(weights, mass, (2, 3))
 
 
 def gap_divergence(density: Floats, law: Floats, a: int, b: int) -> Floats:
     """Return D^{a,b} (K, K) from densities and laws (K, S, profiles)."""
-    weights = np.abs(gap_weights(density, a, b))
+    mine, other, given = density[:, None, a], density[:, None, b], density[None, :, b]
+    weights = np.where((given == 0) & ((mine > 0) | (other > 0)), np.inf, np.abs(_ratio(mine - other, given)))
     mass = np.broadcast_to((law[:, a] + law[:, b])[:, None], weights.shape)
     return _log_mean_exp(weights, mass, (2,))
 
@@ -83,10 +72,6 @@ class Estimates(NamedTuple):
     gaps: Floats
     outcome_known: Bools
     gap_known: Bools
-
-
-Estimator = Callable[[Evidence, int], Estimates]
-"""(evidence, level) -> estimates; the level l sets where the paper's form clips."""
 
 
 class Clipped:

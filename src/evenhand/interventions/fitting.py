@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from evenhand.arguments import real
 from evenhand.data.tables import check_empty, column, levels_of, numbers, places_in
 from evenhand.errors import TableError, wanted
 from evenhand.frames import as_pandas
-from evenhand.interventions.edges import Arcs, parents_of, read_edges, read_latent
+from evenhand.interventions.edges import parents_of, read_edges, read_latent
 from evenhand.kernels.arrays import Floats
 
 COUNT = "count"
@@ -29,30 +29,13 @@ _MEASURED = re.compile(
 MOST_ENTRIES = 10**7
 
 
-class Fit(NamedTuple):
-    """What was seen of a graph's nodes: their states, parents, latent arcs, counts of each table, and the prior mass of
-    a row."""
-
-    states: dict[str, list[Any]]
-    parents: dict[str, list[str]]
-    latent: Arcs
-    counts: dict[str, Floats]
-    smoothing: float
-
-    @property
-    def tables(self) -> dict[str, Floats]:
-        """The posterior mean of every table."""
-        weights = {node: dirichlet(counts, self.smoothing) for node, counts in self.counts.items()}
-        return {node: weight / weight.sum(-1, keepdims=True) for node, weight in weights.items()}
-
-
 def dirichlet(counts: Floats, smoothing: float) -> Floats:
     """Return the parameters of the posterior of each row."""
     return counts + smoothing / counts.shape[-1]
 
 
-def fitted(frame: Any, edges: Any, smoothing: Any, latent: Any) -> Fit:
-    """Count the states of every node by the states of its parents.
+def fitted(frame: Any, edges: Any, smoothing: Any, latent: Any) -> dict[str, Any]:
+    """Return the arguments of a `CausalModel`: states counted by those of the parents, tables by their posterior mean.
 
     Raises
     ------
@@ -72,7 +55,10 @@ def fitted(frame: Any, edges: Any, smoothing: Any, latent: Any) -> Fit:
     weighted = COUNT in frame.columns and COUNT not in parents
     times = numbers(frame, COUNT, low=0.0) if weighted else np.ones(len(frame))
     counts = {node: _counted(node, above, states, codes, times) for node, above in parents.items()}
-    return Fit(states, parents, arcs, counts, smoothing)
+    weights = {node: dirichlet(seen, smoothing) for node, seen in counts.items()}
+    tables = {node: weight / weight.sum(-1, keepdims=True) for node, weight in weights.items()}
+    graph = {"states": states, "parents": parents, "latent": arcs}
+    return graph | {"tables": tables, "counts": counts, "smoothing": smoothing}
 
 
 def _states(node: str, values: Any, frame: Any) -> list[Any]:

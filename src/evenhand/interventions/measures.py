@@ -90,9 +90,8 @@ def simulated_searches(
     for name, search in searches.items():
         untaught(f"searches[{name!r}]", search, "pass search.fresh(): every replication starts without memory")
         if not search.problem.exact:
-            raise ArgumentError(
-                wanted(f"searches[{name!r}]", "a problem over a complete model", "one that rests on a log")
-            )
+            what = "a problem over a complete model"
+            raise ArgumentError(wanted(f"searches[{name!r}]", what, "one that rests on a log"))
     base = draw_seed(seed)
     blocks = np.array_split(np.arange(replications), max(1, min(replications, 4 * abs(jobs))))
     work = [
@@ -100,27 +99,17 @@ def simulated_searches(
         for number, (name, search) in enumerate(searches.items())
         for block in blocks
     ]
-    return pd.DataFrame([row for rows in run_all(_block, work, jobs) for row in rows])
+    names = ["search", "replication", "candidate", "status", "correct", "phases", "trials", "cost"]
+    return pd.DataFrame([row for rows in run_all(_block, work, jobs) for row in rows], columns=names)
 
 
-def _block(name: str, search: Search, replications: list[int], seed: int, number: int) -> list[dict[str, Any]]:
-    problem = search.problem
-    draws = Draws(problem.cells)
+def _block(name: str, search: Search, replications: list[int], seed: int, number: int) -> list[tuple[Any, ...]]:
+    problem, draws = search.problem, Draws(search.problem.cells)
     truth = problem.best(np.inf if search.tolerance is None else search.tolerance)
     rows = []
     for replication in replications:
         chosen, status = replay(search, draws, generator(seed, number, replication))
         candidate = None if chosen is None else problem.candidates[chosen]
-        rows.append(
-            {
-                "search": name,
-                "replication": replication,
-                "candidate": candidate,
-                "status": status,
-                "correct": candidate == truth,
-                "phases": search.phase,
-                "trials": search.trials,
-                "cost": search.cost,
-            }
-        )
+        took = search.phase, search.trials, search.cost
+        rows.append((name, replication, candidate, status, candidate == truth, *took))
     return rows

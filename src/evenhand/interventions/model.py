@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -50,6 +50,7 @@ def rounded_tables(whose: str, missed: Mapping[Any, float]) -> tuple[str, ...]:
 
 State = str | int
 MOST_ROWS = 10**9
+UNORDERED = str, set, frozenset
 
 
 class CausalModel:
@@ -181,10 +182,7 @@ class CausalModel:
         >>> CausalModel.fit(frame, "sex -> cured").tables["cured"].round(2).tolist()
         [[0.5, 0.5], [0.17, 0.83]]
         """
-        fit = fitted(frame, edges, smoothing, latent)
-        return cls(
-            fit.states, fit.parents, tables=fit.tables, latent=fit.latent, counts=fit.counts, smoothing=fit.smoothing
-        )
+        return cls(**fitted(frame, edges, smoothing, latent))
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
@@ -304,7 +302,7 @@ class CausalModel:
 
     def _checked_parents(self, node: str, above: Any) -> tuple[str, ...]:
         name = f"parents[{node!r}]"
-        if isinstance(above, (str, set, frozenset)) or not hasattr(above, "__iter__"):
+        if isinstance(above, UNORDERED) or not isinstance(above, Iterable):
             raise ArgumentError(wanted(name, "a list of nodes, [] for a root", above))
         found = tuple(self._known(parent, name) for parent in above)
         if len(set(found)) < len(found) or node in found:
@@ -334,7 +332,7 @@ class CausalModel:
 def _checked_states(node: Any, values: Any) -> tuple[State, ...]:
     if not isinstance(node, str):
         raise ArgumentError(wanted("states", "nodes named by text", node))
-    if isinstance(values, (str, set, frozenset)) or not hasattr(values, "__iter__"):
+    if isinstance(values, UNORDERED) or not isinstance(values, Iterable):
         raise ArgumentError(wanted(f"states[{node!r}]", "a list of states", values))
     states = tuple(map(as_label, values))
     sound = all(type(value) in (str, int) for value in states)

@@ -8,23 +8,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evenhand.arguments import real, whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.fitting import dirichlet
-from evenhand.interventions.group_means import CANDIDATE, factors_below, group_means
-from evenhand.interventions.inference import eliminate
+from evenhand.interventions.inference import CANDIDATE, eliminate, factors_below, group_means
 from evenhand.interventions.model import CausalModel
-from evenhand.interventions.question import Question
 from evenhand.interventions.report import Recommendation, Status, of_draws, of_more, report
 from evenhand.kernels.arrays import Floats
 from evenhand.rng import Seed, draw_seed, generator
 
+if TYPE_CHECKING:
+    from evenhand.interventions.problem import Problem
 
-def unseen_rows(problem: Question) -> Any:
+
+def unseen_rows(problem: Problem) -> Any:
     """Return the rows (node, given, mass, candidates) that some candidate reaches by states that were all seen, or by
     states that follow on rows that were not; the largest mass first."""
     import pandas as pd
@@ -52,7 +53,7 @@ def unseen_rows(problem: Question) -> Any:
     return frame.sort_values("mass", ascending=False, kind="stable", ignore_index=True)
 
 
-def _row_masses(problem: Question, parents: tuple[str, ...], candidates: Any, tables: Any) -> Floats:
+def _row_masses(problem: Problem, parents: tuple[str, ...], candidates: Any, tables: Any) -> Floats:
     """Return the probability of states of a node's parents (K, ...), the largest over the values of S."""
     model, structure = problem.model, problem.structure
     arrays = {name: np.asarray(table, np.float64) for name, table in tables.items()}
@@ -82,7 +83,7 @@ class Posterior:
     gaps : (a, b) -> (draws, K) counterfactual gaps.
     """
 
-    problem: Question
+    problem: Problem
     outcomes: Floats
     gaps: dict[tuple[Any, Any], Floats]
 
@@ -183,7 +184,7 @@ def _at_least(said: int, draws: int) -> float:
     return float(betaincinv(said, draws - said + 1, MISSED)) if said else 0.0
 
 
-def drawn_posterior(problem: Question, draws: int, seed: Seed) -> Posterior:
+def drawn_posterior(problem: Problem, draws: int, seed: Seed) -> Posterior:
     """Draw all tables, and compute what each draw gives.
 
     Raises

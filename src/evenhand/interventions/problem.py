@@ -11,16 +11,17 @@ from typing import Any, Self
 import numpy as np
 
 from evenhand.arguments import as_float, real
-from evenhand.errors import ArgumentError, wanted
-from evenhand.interventions.cells import Cells, merged
-from evenhand.interventions.estimators import Clipped, Estimator, Mixture, gap_divergence, inverse, outcome_divergence
+from evenhand.errors import ArgumentError, wanted, wanted_one_of
+from evenhand.interventions.cells import Cells
+from evenhand.interventions.estimators import Clipped, Mixture, gap_divergence, inverse, outcome_divergence
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.posterior import Posterior, drawn_posterior
 from evenhand.interventions.program import AllocationProgram, Plan, Rows
-from evenhand.interventions.question import Question, problem_snapshot, restored_parts
 from evenhand.interventions.report import EXACT, Recommendation, report
 from evenhand.interventions.sensitivity import Sensitivity
 from evenhand.interventions.structure import (
+    Candidates,
+    Structure,
     cell_base,
     cell_density,
     checked_candidates,
@@ -33,14 +34,14 @@ from evenhand.interventions.structure import (
 from evenhand.interventions.trials import coded_log
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import by_label
-from evenhand.protocol import Label
+from evenhand.protocol import Label, find_label
 from evenhand.rng import Seed
 
 ROUNDING = 1e-12
 """By what part of the largest outcome two equal ones may differ in floating point."""
 
 
-class Problem(Question):
+class Problem:
     """Which candidate has the best expected outcome among those that are counterfactually fair?
 
     Candidate k replaces the table of the node V by its own. Its gap for values a, b of the sensitive root S is
@@ -111,13 +112,37 @@ class Problem(Question):
     ) -> None:
         structure = checked_structure(model, intervene, sensitive, outcome)
         checked_identified(model, structure)
-        asked = checked_candidates(model, intervene, candidates)
-        super().__init__(model, structure, asked, checked_scores(model, outcome, values))
+        read = checked_candidates(model, intervene, candidates)
+        self._pose(model, structure, read, checked_scores(model, outcome, values))
         self.exact = log is None
-        if log is None:
-            self._complete(*cell_base(model, self.structure))
-        else:
-            self._complete(*self._logged(log))
+        self._complete(*(cell_base(model, structure) if log is None else self._logged(log)))
+
+    @property
+    def groups(self) -> tuple[Any, ...]:
+        """The values of S: states, or tuples of states where there are several attributes."""
+        return self.structure.groups
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes that must be observed of every trial besides S."""
+        return self.structure.nodes
+
+    @property
+    def pairs(self) -> tuple[tuple[Any, Any], ...]:
+        """The ordered pairs (a, b) of values of S."""
+        return tuple(permutations(self.groups, 2))
+
+    @property
+    def scale(self) -> float:
+        """The outcome's range, highest number less lowest."""
+        return self.high - self.low
+
+    def number(self, label: Label) -> int:
+        """Return a candidate's position."""
+        position = find_label(label, self.candidates)
+        if position is None:
+            raise ArgumentError(wanted_one_of("candidate", self.candidates, label))
+        return position
 
     @property
     def outcomes(self) -> Floats:
@@ -268,7 +293,7 @@ class Problem(Question):
         return self._programs[key]
 
     @cached_property
-    def clipped(self) -> Estimator:
+    def clipped(self) -> Clipped:
         """The paper's estimators."""
         return Clipped(self.cells, self.outcome_divergence, list(self.gap_divergence.values()))
 
@@ -320,29 +345,53 @@ class Problem(Question):
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs."""
-        return problem_snapshot(self, self.exact, self.cells)
+        return {
+            "model": self.model.config(),
+            "nodes": [self.structure.intervene, list(self.structure.sensitive), self.structure.outcome],
+            "candidates": dict(zip(self.candidates, self.tables, strict=True)),
+            "kinds": [list(self.ruled), list(self.own)],
+            "notes": list(self.notes),
+            "values": (self.low + self.scale * self.scores).tolist(),
+            "exact": self.exact,
+            "prior": self.cells.prior,
+            "base": self.cells.cell_base,
+        }
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the problem that `snapshot` was taken of."""
-        problem = cls.__new__(cls)
-        question, problem.exact, prior, base = restored_parts(snapshot)
-        Question.__init__(problem, *question)
-        problem._complete(prior, base)
+        problem, model = cls.__new__(cls), CausalModel(**snapshot["model"])
+        structure = checked_structure(model, *snapshot["nodes"])
+        read = checked_candidates(model, structure.intervene, snapshot["candidates"], snapshot["kinds"])
+        values = dict(zip(model.states[structure.outcome], snapshot["values"], strict=True))
+        scores = checked_scores(model, structure.outcome, values)
+        problem._pose(model, structure, read._replace(notes=tuple(snapshot["notes"])), scores)
+        problem.exact = snapshot["exact"]
+        problem._complete(snapshot["prior"], snapshot["base"])
         return problem
 
     # ------------------------------------------------------------------ inside
 
+    def _pose(
+        self, model: CausalModel, structure: Structure, read: Candidates, scores: tuple[Floats, float, float]
+    ) -> None:
+        self.model, self.structure = model, structure
+        self.candidates, self.tables, self.ruled, self.own, notes = read
+        self.notes = (*model.notes, *notes)
+        self.scores, self.low, self.high = scores
+
     def _complete(self, prior: Floats, base: Floats) -> None:
         density = cell_density(self.model, self.structure, self.tables)
-        own = own_tables(self.model, self.structure, self.tables)
+        rules, place = own_tables(self.model, self.structure, self.tables)
         shape = tuple(len(self.model.states[node]) for node in self.nodes)
-        possible = (density > 0).any((0, 1)) & ((base > 0) | (not self.exact))
-        level = np.broadcast_to(
-            np.arange(self.scores.size).reshape([-1 if node == self.structure.outcome else 1 for node in self.nodes]),
-            shape,
-        ).reshape(-1)
-        self.cells: Cells = merged(self.nodes, shape, density, base, possible, level, self.scores, prior, *own)
+        self.cells: Cells = Cells.merged(
+            density,
+            possible=(density > 0).any((0, 1)) & ((base > 0) | (not self.exact)),
+            cell_base=base,
+            level=np.indices(shape)[self.nodes.index(self.structure.outcome)].reshape(-1),
+            scores=self.scores,
+            nodes=self.nodes, shape=shape, prior=prior, rules=rules, place=place,
+        )  # fmt: skip
         self._programs: dict[Any, AllocationProgram] = {}
 
     def _logged(self, log: Any) -> tuple[Floats, Floats]:

@@ -68,11 +68,8 @@ class AllocationProgram:
 
     def __init__(self, outcome: Floats, gap: Gaps, prior: Floats, costs: Floats, budget: float, rows: Rows) -> None:
         if costs.min() > budget:
-            raise ArgumentError(
-                wanted(
-                    "costs", f"a candidate that costs at most {budget:g} a trial", float(costs.min()), "raise mean_cost"
-                )
-            )
+            what = f"a candidate that costs at most {budget:g} a trial"
+            raise ArgumentError(wanted("costs", what, float(costs.min()), "raise mean_cost"))
         self._candidates, self._values = outcome.shape[0], prior.size
         self._blocks = _blocks(outcome, gap, prior, rows)
         self._costs, self._budget, self._tested = costs, budget, rows.tested
@@ -93,6 +90,7 @@ class AllocationProgram:
             self._build()
         solver = self._solver
         off = np.flatnonzero(np.tile(~remaining, len(self._blocks))).astype(np.int32)
+        # From the basis of the solve before, HiGHS may reach another optimum: plans would depend on their history.
         solver.clearSolver()
         if self._basis is not None:
             solver.setBasis(self._basis)
@@ -211,6 +209,7 @@ def rounded(wish: Floats, size: int, costs: Floats, allowed: float) -> Ints:
     """
     flat, price = np.maximum(wish.reshape(-1), 0.0), costs.reshape(-1)
     extra = price - price.min()
+    # A whole share may come as 2.999...: without the slack it would lose a trial to rounding.
     plan = np.floor(flat + 1e-9).astype(np.int64)
     money = allowed - size * float(price.min()) + 1e-9
     while plan.sum() > size or plan @ extra > money:

@@ -6,13 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import permutations
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from evenhand.display.html import Card, Shown, Table
-from evenhand.interventions.question import Question
 from evenhand.interventions.structure import Structure
 from evenhand.labels import label_texts
 from evenhand.protocol import Label
+
+if TYPE_CHECKING:
+    from evenhand.interventions.problem import Problem
 
 Ends = tuple[Any, ...]
 """Estimates, lower ends, upper ends."""
@@ -69,7 +71,7 @@ def gap_columns(a: Any, b: Any) -> tuple[str, str, str]:
 
 
 def report(
-    problem: Question, outcomes: Ends, gaps: Ends, verdicts: Sequence[str], dropped: Mapping[int, tuple[int, str]]
+    problem: Problem, outcomes: Ends, gaps: Ends, verdicts: Sequence[str], dropped: Mapping[int, tuple[int, str]]
 ) -> Any:
     """Return the table of a recommendation, from estimates of outcomes (K,) and gaps (pairs, K) with their ends."""
     import pandas as pd

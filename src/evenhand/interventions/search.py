@@ -7,7 +7,8 @@ weeks, and the same rules over sufficient statistics (`plan`, `absorb`), which s
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import NormalDist
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from evenhand.arguments import real, whole, yes_or_no
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, TableError, UnknownTicketError, wanted
-from evenhand.frames import frame_or_value
+from evenhand.frames import frame_or_value, is_frame
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.problem import Problem
@@ -23,8 +24,8 @@ from evenhand.interventions.program import Phase, rounded
 from evenhand.interventions.radius_rules import highest, worst_gap
 from evenhand.interventions.report import Ends, Recommendation, Status, of_more, report
 from evenhand.interventions.trials import Allocation, checked_size, checked_ticket, counts_of, evidence_of, plan_frame
-from evenhand.interventions.verdicts import estimated_ends
-from evenhand.kernels.arrays import Bools, Floats, Ints
+from evenhand.interventions.worlds import SimulatedTrial
+from evenhand.kernels.arrays import Bools, Ints
 from evenhand.policy.conversation import Conversation, locked
 
 OUTCOME_LOW = "outcome below the best fair one"
@@ -46,6 +47,8 @@ class Search(Conversation):
     hands_out = Allocation
     feedback = "samples"
     _kin = "search"
+    _all: Evidence
+    _recent: Evidence
 
     def __init__(
         self,
@@ -80,22 +83,6 @@ class Search(Conversation):
         for rows in {phase.rows for phase in self._phases}:
             problem.program(self._costs, self._allowance, rows)
         self.begin()
-
-    phase: int
-    handed_out: int
-    """How many phases are over, and how many were planned."""
-    remaining: Bools
-    certified: Bools
-    dropped: dict[int, tuple[int, str]]
-    over: bool
-    cost: float
-    """What was planned so far, in costs and in trials."""
-    trials: int
-    _owed: Floats
-    _all: Evidence
-    _recent: Evidence
-    _used: Evidence
-    _nothing: Evidence
 
     def phases(self) -> list[Phase]:
         """Return the phases of the search."""
@@ -181,7 +168,7 @@ class Search(Conversation):
             After the first ask.
         """
         log = frame_or_value(log, "log")
-        self._take_log(log, deployed="candidate" not in getattr(log, "columns", ()))
+        self._take_log(log, deployed=not (is_frame(log) and "candidate" in log))
 
     def _take_log(self, log: Any, deployed: bool) -> None:
         if self._next > 1:
@@ -239,8 +226,15 @@ class Search(Conversation):
         return None
 
     def ends(self, confidence: float | None) -> tuple[Ends, Ends]:
-        """Return estimates of outcomes and gaps with the ends of their intervals."""
-        return estimated_ends(self.problem, self._all, confidence or 0.95)
+        """Return mixture estimates of outcomes and gaps with the ends of normal intervals, each at its own confidence,
+        not a number where no trial speaks about them."""
+        found, errors = self.problem.mixture(self._all), self.problem.mixture.errors(self._all)
+        width = NormalDist().inv_cdf(0.5 + (confidence or 0.95) / 2.0)
+        outcomes, gaps = (
+            tuple(np.where(known, middle + side * error, np.nan) for side in (0.0, -width, width))
+            for middle, error, known in zip(found[:2], errors, found[2:], strict=True)
+        )
+        return outcomes, gaps
 
     def notes(self) -> tuple[str, ...]:
         """Return what is to be known of an answer."""
@@ -253,11 +247,12 @@ class Search(Conversation):
         """Start anew."""
         k = len(self.problem.candidates)
         self.phase = self.handed_out = 0
-        self.remaining = np.ones(k, bool)
-        self.certified = np.zeros(k, bool)
-        self.dropped = {}
+        """How many phases are over, and how many were planned."""
+        self.remaining, self.certified = np.ones(k, bool), np.zeros(k, bool)
+        self.dropped: dict[int, tuple[int, str]] = {}
         self.over = False
         self.cost, self.trials = 0.0, 0
+        """What was planned so far, in costs and in trials."""
         self._owed = np.zeros((1 + len(self.problem.groups), k))
         self._nothing = self.problem.cells.nothing()
         self._all = self._recent = self._used = self._nothing
@@ -338,6 +333,8 @@ class Search(Conversation):
     tested = False
     """Whether answers rest on tests at a stated level, `delta`."""
     delta: float | None = None
+    example: ClassVar[dict[str, Any]] = {}
+    """The arguments of the search that `examples` yields."""
 
     def deliver(self, evidence: Evidence, *, logged: bool) -> None:
         """Keep what a search that tests must know of a delivery."""
@@ -371,6 +368,12 @@ class Search(Conversation):
         for number in np.flatnonzero(candidates & self.remaining):
             self.dropped[int(number)] = (self.phase, why)
         self.remaining = self.remaining & ~candidates
+
+    @classmethod
+    def examples(cls) -> Iterator[tuple[Self, Any]]:
+        """Yield pairs (search, world) for the checks."""
+        for world in SimulatedTrial.examples():
+            yield cls(world.problem, **cls.example), world
 
     # ------------------------------------------------------------------ copies and files
 

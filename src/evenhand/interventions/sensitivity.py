@@ -6,17 +6,19 @@ import math
 from collections.abc import Callable
 from functools import cached_property, partial
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.confounding import MOST_VALUES, Means, Terms, bounds, confounded_groups, confounded_values
-from evenhand.interventions.question import Question
 from evenhand.interventions.report import report
 from evenhand.kernels.arrays import Bools, Floats
 from evenhand.protocol import Label
+
+if TYPE_CHECKING:
+    from evenhand.interventions.problem import Problem
 
 STRONGEST = 1e6
 NEAR = 1e-9
@@ -34,7 +36,7 @@ class Sensitivity:
 
     Parameters
     ----------
-    question : the problem, with every table above the outcome.
+    problem : the problem, with every table above the outcome.
     answer : the best fair candidate where nothing is unobserved, or None.
     tolerance : E, in the outcome's units.
     between : V and Y, or S and Y, by these letters or by the nodes' names.
@@ -53,14 +55,14 @@ class Sensitivity:
         If the tolerance is not a number > 0, or `between` are other nodes.
     """
 
-    def __init__(self, question: Question, answer: Label | None, *, tolerance: float, between: Any) -> None:
+    def __init__(self, problem: Problem, answer: Label | None, *, tolerance: float, between: Any) -> None:
         self.tolerance = real("tolerance", tolerance, above=0)
-        self.question, self.answer = question, answer
-        self.between = _checked_between(question, between)
-        values = question.structure.intervene in self.between
-        self._world = confounded_values(question) if values else confounded_groups(question)
-        self.exact = values and len(question.model.states[question.structure.intervene]) <= MOST_VALUES
-        self._named = None if answer is None else question.number(answer)
+        self.problem, self.answer = problem, answer
+        self.between = _checked_between(problem, between)
+        values = problem.structure.intervene in self.between
+        self._world = confounded_values(problem) if values else confounded_groups(problem)
+        self.exact = values and len(problem.model.states[problem.structure.intervene]) <= MOST_VALUES
+        self._named = None if answer is None else problem.number(answer)
 
     @property
     def strength(self) -> float:
@@ -79,6 +81,7 @@ class Sensitivity:
             if reasons_now:
                 break
         least, found = 2.0**power, reasons_now[0][1]
+        # Every reason that holds here is tried: the first one found need not be the one that holds first.
         for broken, words in reasons_now if power else ():
             low, high = 2.0 ** (power - 1), least
             if broken(self._world.means(high)):
@@ -107,15 +110,15 @@ class Sensitivity:
         one, means = self._world.means(1.0), self._world.means(strength)
         outcomes = (bounds(self._world.outcomes, one)[0], *bounds(self._world.outcomes, means))
         gaps = [bounds(self._world.gaps, one)[0], *bounds(self._world.gaps, means)]
-        shape = (-1, len(self.question.candidates))
+        shape = (-1, len(self.problem.candidates))
         unfair = (gaps[2].reshape(shape) >= self._limit - EQUAL).any(0)
-        fair = np.array([self._may_be_fair(j, means) for j in range(len(self.question.candidates))])
+        fair = np.array([self._may_be_fair(j, means) for j in range(len(self.problem.candidates))])
         verdicts = np.where(unfair & fair, "undecided", np.where(fair, "fair", "unfair")).tolist()
         ends = tuple(part.reshape(shape) for part in gaps)
-        table = report(self.question, outcomes, ends, verdicts, {}).drop(columns=["phase", "reason"])
+        table = report(self.problem, outcomes, ends, verdicts, {}).drop(columns=["phase", "reason"])
         if self._named is None:
             return table
-        low, high = (self.question.scale * end for end in bounds(self._lead, means))
+        low, high = (self.problem.scale * end for end in bounds(self._lead, means))
         return table.assign(lead_low=low, lead_high=high)
 
     def curve(self, *, points: int = 21) -> Any:
@@ -124,16 +127,16 @@ class Sensitivity:
         import pandas as pd
 
         last = 4.0 if math.isinf(self.strength) else 1.0 + 2.0 * max(self.strength - 1.0, 0.05)
-        scale, frames = self.question.scale, []
+        scale, frames = self.problem.scale, []
         for strength in np.linspace(1.0, last, points):
             means = self._world.means(float(strength))
-            low, high = (end.reshape(-1, len(self.question.candidates)) for end in bounds(self._world.gaps, means))
+            low, high = (end.reshape(-1, len(self.problem.candidates)) for end in bounds(self._world.gaps, means))
             lead = np.full(low.shape[1], np.nan)
             if self._named is not None:
                 lead = self._lead.fixed + means.least(self._lead.weights)
             columns = {"lead_low": lead, "gap_low": np.maximum(low, 0.0).max(0), "gap_high": high.max(0)}
             frame = pd.DataFrame({name: scale * column for name, column in columns.items()})
-            frames.append(frame.assign(strength=strength, candidate=list(self.question.candidates)))
+            frames.append(frame.assign(strength=strength, candidate=list(self.problem.candidates)))
         return pd.concat(frames, ignore_index=True)
 
     def __repr__(self) -> str:
@@ -151,7 +154,7 @@ class Sensitivity:
 
     def _reasons(self) -> list[tuple[Callable[[Means], bool], str]]:
         """Return what would be another answer, and its words: whether there may be means that make it so."""
-        labels, k = self.question.candidates, self._named
+        labels, k = self.problem.candidates, self._named
         if k is None:
             return [(partial(self._may_be_fair, j), f"then {label!r} may be fair") for j, label in enumerate(labels)]
         rivals = [
@@ -163,7 +166,7 @@ class Sensitivity:
 
     def _may_be_unfair(self, means: Means) -> Bools:
         """Return which candidates (K,) may have a gap that is not below the tolerance."""
-        high = bounds(self._world.gaps, means)[1].reshape(-1, len(self.question.candidates))
+        high = bounds(self._world.gaps, means)[1].reshape(-1, len(self.problem.candidates))
         return np.asarray((high >= self._limit - EQUAL).any(0))
 
     def _may_be_fair(self, j: int, means: Means) -> bool:
@@ -178,12 +181,12 @@ class Sensitivity:
     def _fairness(self, j: int) -> tuple[Floats, Floats]:
         """Return the limits on the means under which a candidate's gaps are at most the tolerance."""
         weights, fixed = self._world.gaps
-        k = len(self.question.candidates)
+        k = len(self.problem.candidates)
         return weights[j::k], self._limit - fixed[j::k]
 
     @property
     def _limit(self) -> float:
-        return self.tolerance / self.question.scale
+        return self.tolerance / self.problem.scale
 
     @property
     def _lead(self) -> Terms:
@@ -192,12 +195,12 @@ class Sensitivity:
         return Terms(weights[self._named] - weights, fixed[self._named] - fixed)
 
 
-def _checked_between(question: Question, between: Any) -> tuple[str, str]:
+def _checked_between(problem: Problem, between: Any) -> tuple[str, str]:
     """Return the two nodes, by their names."""
-    structure = question.structure
+    structure = problem.structure
     letters = {"V": structure.intervene, "Y": structure.outcome, "S": structure.sensitive[0]}
     if isinstance(between, (tuple, list)) and len(between) == 2 and all(isinstance(node, str) for node in between):
-        first, last = (node if node in question.model.states else letters.get(node) for node in between)
+        first, last = (node if node in problem.model.states else letters.get(node) for node in between)
         if last == structure.outcome and first is not None and first in (structure.intervene, *structure.sensitive):
             return first, last
     choices = [(node, structure.outcome) for node in (structure.intervene, *structure.sensitive)]

@@ -90,9 +90,8 @@ def checked_structure(model: CausalModel, intervene: str, sensitive: str | Seque
     groups = tuple(product(*(model.states[a] for a in attributes)))
     if len(groups) < 2:
         raise ArgumentError(wanted("sensitive", "an attribute of at least two values", sensitive))
-    return Structure(
-        intervene, attributes, outcome, children, nodes, groups if len(attributes) > 1 else tuple(g[0] for g in groups)
-    )
+    values = groups if len(attributes) > 1 else tuple(g[0] for g in groups)
+    return Structure(intervene, attributes, outcome, children, nodes, values)
 
 
 class Candidates(NamedTuple):
@@ -118,9 +117,8 @@ def checked_candidates(
     named = given if isinstance(given, dict) else dict(enumerate(given))
     labels, tables = tuple(named), list(named.values())
     if len(labels) < 2 or not all(type(label) in (str, int) for label in labels):
-        raise ArgumentError(
-            wanted("candidates", "at least two candidates, with labels that are text or whole numbers", labels)
-        )
+        what = "at least two candidates, with labels that are text or whole numbers"
+        raise ArgumentError(wanted("candidates", what, labels))
     if len(set(map(str, labels))) < len(labels):
         raise ArgumentError(wanted("candidates", "labels that read differently", labels))
     estimated = model.counts is not None
@@ -137,10 +135,8 @@ def checked_candidates(
         k, first, *at = (int(plain[differs[0][0]]), int(plain[0]), *(int(i) for i in differs[0][1:]))
         zero, other = (labels[k], labels[first]) if stacked[(k, *at)] == 0 else (labels[first], labels[k])
         what = f"mass wherever another candidate has it, as {other!r} has at {tuple(at)}"
-        mend = (
-            "give it a small probability there: samples of one cannot speak about the other otherwise; or write a rule"
-        )
-        raise ArgumentError(wanted(f"candidates[{zero!r}]", what, 0.0, mend))
+        mend = "give it a small probability there: samples of one cannot speak about the other otherwise"
+        raise ArgumentError(wanted(f"candidates[{zero!r}]", what, 0.0, f"{mend}; or write a rule"))
     notes = rounded_tables("the candidates", dict(zip(labels, missed, strict=True)))
     return Candidates(labels, stacked, ruled, own, notes)
 
@@ -250,9 +246,8 @@ def checked_identified(model: CausalModel, structure: Structure) -> None:
             _refuse(f"{names} share an unobserved cause, so that a sensitive attribute is no root")
         child = next((node for node in sorted(joined) if v in model.parents[node]), None)
         if child is not None:
-            _refuse(
-                f"unobserved causes join {v!r} to its child {child!r}, and what {v!r} does cannot be told from them"
-            )
+            joins = f"unobserved causes join {v!r} to its child {child!r}"
+            _refuse(f"{joins}, and what {v!r} does cannot be told from them")
         if v not in arc or not arc <= own:
             _refuse(f"{names} share an unobserved cause, so that the answer is not the product of the tables")
 

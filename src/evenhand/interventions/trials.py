@@ -11,7 +11,7 @@ import numpy as np
 
 from evenhand.data.tables import numbers
 from evenhand.errors import TableError, wanted, wanted_one_of
-from evenhand.frames import frame_or_value
+from evenhand.frames import frame_or_value, is_frame
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.structure import Structure, cell_density
@@ -84,7 +84,7 @@ def coded_log(model: CausalModel, structure: Structure, log: Any, candidates: tu
 
 def observed(model: CausalModel, structure: Structure, samples: Any) -> tuple[Ints, Ints, Floats]:
     """Return the values of S, the cells, and how often each row was seen."""
-    if not hasattr(samples, "columns"):
+    if not is_frame(samples):
         raise TableError(wanted("samples", "a data frame of what was observed", type(samples).__name__))
     twice = sorted({str(name) for name in samples.columns[samples.columns.duplicated()]})
     if twice:
@@ -92,9 +92,8 @@ def observed(model: CausalModel, structure: Structure, samples: Any) -> tuple[In
     wished = [*structure.sensitive, *structure.nodes]
     missing = [node for node in wished if node not in samples]
     if missing:
-        raise TableError(
-            wanted("samples", f"the columns {wished}", f"none for {missing}", "every one of them enters a weight")
-        )
+        why = "every one of them enters a weight"
+        raise TableError(wanted("samples", f"the columns {wished}", f"none for {missing}", why))
     if not len(samples):
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     s = _flat(model, samples, structure.sensitive)
@@ -166,7 +165,7 @@ def checked_ticket(structure: Structure, samples: Any, number: int) -> None:
     TableError
         If one does; the message names the row.
     """
-    if TICKET not in getattr(samples, "columns", ()) or TICKET in (*structure.sensitive, *structure.nodes):
+    if not is_frame(samples) or TICKET not in samples or TICKET in (*structure.sensitive, *structure.nodes):
         return
     other = np.flatnonzero(_found(samples[TICKET], (number,)) < 0)
     if other.size:
@@ -223,9 +222,8 @@ def evidence_of(problem: Problem, samples: Any, deployed: bool = False) -> Evide
         candidate = coded(samples, "candidate", problem.candidates)
         kind = forced(model, structure, samples, s)
     elif "candidate" in samples and not (coded(samples, "candidate", problem.candidates) == 0).all():
-        raise TableError(
-            wanted("candidate", f"logged trials of the deployed {problem.candidates[0]!r} alone", "others")
-        )
+        what = f"logged trials of the deployed {problem.candidates[0]!r} alone"
+        raise TableError(wanted("candidate", what, "others"))
     profile = cells.profile[cell]
     if (profile < 0).any():
         at = int(np.flatnonzero(profile < 0)[0])
@@ -265,9 +263,7 @@ def drawn(problem: Problem, plan: Ints, random: np.random.Generator) -> Any:
     law /= law.sum(2, keepdims=True)
     rows = []
     for row, k in np.argwhere(plan > 0):
-        share = (
-            law[k] * cells.prior[:, None] if row == 0 else law[k] * (np.arange(len(cells.prior)) == row - 1)[:, None]
-        )
+        share = law[k] * (cells.prior if row == 0 else np.eye(len(cells.prior))[row - 1])[:, None]
         counts = random.multinomial(plan[row, k], share.reshape(-1)).reshape(share.shape)
         s, cell = np.nonzero(counts)
         rows.append(np.stack([np.full(s.size, row), np.full(s.size, k), s, cell, counts[s, cell]]))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.kernels.arrays import Floats
-from evenhand.similarity.metric_state import MetricState
+from evenhand.similarity.metric_state import MetricState, directions
 from evenhand.similarity.verdicts import Verdict
 
 YIELDS = 1e-9
@@ -90,8 +90,7 @@ class _Program:
     """
 
     def __init__(self, metric: MetricState, radius: float) -> None:
-        self._rows, self._columns, self._scales = metric.rows, metric.columns, metric.scales
-        self._tolerance, self._radius = metric.tolerance, radius
+        self._metric, self._radius = metric, radius
         self._facts: list[Floats] = []
 
     def excess(self, parts: Sequence[Sequence[Verdict]]) -> tuple[float, list[int]]:
@@ -105,14 +104,15 @@ class _Program:
         from scipy.optimize import linprog
         from scipy.sparse import block_array, csc_array, eye_array
 
-        n, m = len(verdicts), self._rows.size
+        n, state = len(verdicts), self._metric
+        m = state.rows.size
         if n == 0:
             return np.zeros(0), np.zeros(0)
         signs = np.array([1.0 if verdict.unfair else -1.0 for verdict in verdicts])
-        told = signs[:, None] * self._directions(np.array([verdict.x - verdict.y for verdict in verdicts]))
-        limits = signs * np.array([verdict.gap for verdict in verdicts]) ** 2 + self._tolerance
+        told = signs[:, None] * directions(state, np.array([verdict.x - verdict.y for verdict in verdicts]))
+        limits = signs * np.array([verdict.gap for verdict in verdicts]) ** 2 + state.tolerance
         limits[signs > 0.0] -= STRICTLY
-        box = [(0.0 if i == j else -self._radius, self._radius) for i, j in zip(self._rows, self._columns, strict=True)]
+        box = [(0.0 if i == j else -self._radius, self._radius) for i, j in zip(state.rows, state.columns, strict=True)]
         costs = np.r_[np.zeros(m), np.broadcast_to(weights, n)]
         while True:
             facts = np.reshape(self._facts, (-1, m))
@@ -127,17 +127,12 @@ class _Program:
             if len(facts) >= MOST_FACTS or not self._learned(found.x[:m]):
                 return found.x[m:], -found.ineqlin.marginals[:n]
 
-    def _directions(self, away: Floats) -> Floats:
-        """Return the coordinates of zz' for each row z."""
-        return self._scales * away[:, self._rows] * away[:, self._columns]
-
     def _learned(self, coordinates: Floats) -> bool:
         """Add the directions in which a metric would have negative squares; return whether there are any."""
-        d = int(self._rows.max()) + 1
-        entries, times = np.zeros((d, d)), np.zeros((d, d))
-        entries[self._rows, self._columns] = coordinates / self._scales
-        times[self._rows, self._columns] = 1.0
+        rows, columns, scales = self._metric.rows, self._metric.columns, self._metric.scales
+        entries, times = np.zeros((2, int(rows.max()) + 1, int(rows.max()) + 1))
+        entries[rows, columns], times[rows, columns] = coordinates / scales, 1.0
         values, vectors = np.linalg.eigh((entries + entries.T) / np.maximum(times + times.T, 1.0))
         negative = vectors.T[values < -NEGATIVE * max(1.0, float(values[-1]))]
-        self._facts.extend(self._directions(negative))
+        self._facts.extend(directions(self._metric, negative))
         return len(negative) > 0

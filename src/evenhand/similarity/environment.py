@@ -10,17 +10,24 @@ import numpy as np
 
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, kernel, routine
-from evenhand.kernels.fair_program import Tree, solve, tree
+from evenhand.kernels.fair_program import Tree, solve
 from evenhand.kernels.random import below, normal, uniform
 from evenhand.similarity.metric import direct, interval
 from evenhand.similarity.metric_state import TEACHING
 from evenhand.similarity.oracles import TIGHT, flag, true_distance
 from evenhand.similarity.rule import draw, learn_reward
 
-SCORES = (
-    "regret", "violations", "violated_rounds", "violations_above_zero", "verdicts", "contradictions", "metric_updates",
-    "certificate",
-)  # fmt: skip
+UNITS = {
+    "regret": "expected reward lost against the best fair distribution, so far",
+    "violations": "pairs treated more differently than their distance plus the precision, so far",
+    "violated_rounds": "rounds with such a pair, so far",
+    "violations_above_zero": "pairs treated more differently than their distance, so far",
+    "verdicts": "pairs on which the auditor's verdict was used, so far",
+    "contradictions": "verdicts that contradicted every metric, so far",
+    "metric_updates": "verdicts that taught the metric, so far",
+    "certificate": "epsilon times the prices of all pairs, so far",
+}
+SCORES = tuple(UNITS)
 """What is added up every round, in this order."""
 REGRET, VIOLATIONS, VIOLATED_ROUNDS, ABOVE_ZERO, VERDICTS, CONTRADICTIONS, METRIC_UPDATES, CERTIFICATE = range(8)
 
@@ -75,28 +82,6 @@ class Environment(NamedTuple):
     totals: Floats
     """(n_scores,): see `SCORES`."""
     tree: Tree
-
-
-def new_environment(
-    kind: int,
-    noise: float,
-    precision: float,
-    selects_one: bool,
-    theta: Floats,
-    centres: Floats,
-    table_rewards: Floats,
-    spread: float,
-    k: int,
-    stream: Words,
-) -> Environment:
-    """Return the state before the first round."""
-    d = centres.shape[1]
-    return Environment(
-        kind, noise, precision, selects_one, theta, centres, table_rewards, spread, stream, np.zeros((k, d)),
-        np.zeros(k), np.zeros(k), np.zeros((k, k)), np.zeros(k), np.zeros((k, k), np.int64),
-        np.zeros((k, k), np.int64), np.zeros(k, np.int64), np.zeros((2, d)), np.zeros((2, d)), np.zeros(len(SCORES)),
-        tree(k),
-    )  # fmt: skip
 
 
 @kernel
@@ -191,13 +176,6 @@ def measure(world: Any, truth: Any, p: Any) -> None:
     world.totals[ABOVE_ZERO] += above_zero
 
 
-@kernel
-def answer(world: Any, individual: int) -> float:
-    """Return the reward of an individual of this round."""
-    reward: float = world.rewards[individual] + world.noises[individual]
-    return reward
-
-
 @routine
 def play(
     params: Any,
@@ -226,7 +204,7 @@ def play(
         decide(params, state, metric, world.contexts, round)
         draw(params, state)
         measure(world, truth, state.p)
-        flag(truth, world.contexts, state.p, world.said)
+        flag(world.contexts, state.p, world.said, truth)
         for i in range(k):
             for j in range(i + 1, k):
                 if world.said[i, j] != 0 or state.undecided[i, j] & 1:
@@ -236,7 +214,7 @@ def play(
         )
         for i in range(k):
             if state.chosen[i] == 1:
-                learn_reward(state, world.contexts[i], answer(world, i))
+                learn_reward(state, world.contexts[i], world.rewards[i] + world.noises[i])
         if round == checkpoints[row]:
             world.totals[METRIC_UPDATES] = metric.tally[TEACHING]
             world.totals[CERTIFICATE] = state.certificate[0]

@@ -83,6 +83,7 @@ def cut_ellipsoid(state: Any, copy: Any, value: Any, sign: Any, precision: Any) 
         for j in range(m):
             along += state.factor[copy, i, j] * state.image[j]
         state.centre[copy, i] -= stride * along
+    # The general formula divides by m^2 - 1: with one coordinate the ellipsoid is an interval.
     if m == 1:
         state.factor[copy, 0, 0] *= 0.5 * (1.0 - depth)
         return TAUGHT
@@ -242,6 +243,7 @@ def reshape(factor: Any, covariance: Any, wide: Any) -> Any:
         pivot = covariance[j, j]
         for n in range(j):
             pivot -= covariance[j, n] * covariance[j, n]
+        # A short walk may not move along an axis at all: a pivot of 0 would flatten the set where no verdict did.
         covariance[j, j] = math.sqrt(max(pivot, 1e-6))
         for i in range(j + 1, wide):
             for n in range(j):

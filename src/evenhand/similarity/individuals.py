@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from evenhand.arguments import real, whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import entry, kernel
+from evenhand.kernels.fair_program import tree
 from evenhand.protocol import Decision
 from evenhand.rng import stream
 from evenhand.similarity.environment import (
@@ -22,6 +23,7 @@ from evenhand.similarity.environment import (
     CERTIFICATE,
     METRIC_UPDATES,
     SCORES,
+    UNITS,
     VERDICTS,
     Environment,
     measure,
@@ -53,6 +55,15 @@ def _round_work(world: Environment, *arguments: Any) -> int:
     return k * k * (20 + d) + 50 * k**3 + searched
 
 
+ASKED = "ask", "arms", "individuals", "dimension", "select"
+"""What a world looks at before it is played by a policy."""
+
+
+def _field(thing: Any, name: str) -> Any:
+    """Return an attribute that policies and auditors from elsewhere need not have, None where there is none."""
+    return getattr(thing, name, None)
+
+
 show_round, measure_round = (gradual(entry(one), _round_work) for one in (_show, measure))
 
 
@@ -64,16 +75,7 @@ class Individuals:
     """
 
     scores = SCORES
-    units: ClassVar[dict[str, str]] = {
-        "regret": "expected reward lost against the best fair distribution, so far",
-        "violations": "pairs treated more differently than their distance plus the precision, so far",
-        "violated_rounds": "rounds with such a pair, so far",
-        "violations_above_zero": "pairs treated more differently than their distance, so far",
-        "verdicts": "pairs on which the auditor's verdict was used, so far",
-        "contradictions": "verdicts that contradicted every metric, so far",
-        "metric_updates": "verdicts that taught the metric, so far",
-        "certificate": "epsilon times the prices of all pairs, so far",
-    }
+    units = UNITS
 
     def __init__(
         self,
@@ -91,16 +93,28 @@ class Individuals:
             raise ArgumentError(wanted("oracle", "a callable of contexts and probabilities", oracle))
         measured = oracle if isinstance(oracle, MahalanobisOracle) else truth
         if not isinstance(measured, MahalanobisOracle):
-            raise ArgumentError(
-                wanted("truth", "a MahalanobisOracle to measure against, where the oracle is another callable", truth)
-            )
+            what = "a MahalanobisOracle to measure against, where the oracle is another callable"
+            raise ArgumentError(wanted("truth", what, truth))
         checked_select(select)
         self.oracle, self.truth, self.select = oracle, measured, select
         self.arms = tuple(range(self.individuals))
+        self._environment: Any = None
+
+    def population(self) -> tuple[int, Floats, Floats, Floats, float]:
+        """Return how individuals appear: the first fields of an `Environment` of these, `kind`, `theta`, `centres`,
+        `table_rewards` and `spread`."""
+        raise NotImplementedError
 
     def environment(self, stream: Words) -> Environment:
         """Return the state before the first round."""
-        raise NotImplementedError
+        kind, theta, centres, rewards, spread = self.population()
+        k, d = self.individuals, centres.shape[1]
+        return Environment(
+            kind, self.noise, self.precision, self.select == "one", theta, centres, rewards, spread, stream,
+            np.zeros((k, d)), np.zeros(k), np.zeros(k), np.zeros((k, k)), np.zeros(k), np.zeros((k, k), np.int64),
+            np.zeros((k, k), np.int64), np.zeros(k, np.int64), np.zeros((2, d)), np.zeros((2, d)),
+            np.zeros(len(SCORES)), tree(k),
+        )  # fmt: skip
 
     def check_policy(self, name: str, policy: Any) -> None:
         """Refuse a policy that does not choose among individuals with verdicts, or among others than these.
@@ -110,19 +124,18 @@ class Individuals:
         ArgumentError
             If so; the message calls the policy `name`.
         """
-        own = type(policy).__name__
-        if not hasattr(policy, "ask") or getattr(policy, "arms", None) is not None:
-            mend = "such as LipschitzUCB(dimension)"
-            raise ArgumentError(wanted(name, "a policy that chooses among individuals by contexts", f"a {own}", mend))
-        k, d = self.environment(stream(0)).contexts.shape
-        mine = getattr(policy, "individuals", None) or k, getattr(policy, "dimension", None) or d
+        asks, arms, individuals, dimension, select = (_field(policy, one) for one in ASKED)
+        if asks is None or arms is not None:
+            what, got = "a policy that chooses among individuals by contexts", f"a {type(policy).__name__}"
+            raise ArgumentError(wanted(name, what, got, "such as LipschitzUCB(dimension)"))
+        k, d = self.individuals, self.population()[2].shape[1]
+        mine = individuals or k, dimension or d
         if mine != (k, d):
             want = f"a world that shows {mine[0]} individuals with {mine[1]} features"
             raise ArgumentError(wanted("world", want, f"{k} with {d}"))
-        if getattr(policy, "select", self.select) != self.select:
-            mend = f"give the world select={policy.select!r}"
+        if select not in (None, self.select):
             what = f"a policy with select={self.select!r}, as the world has"
-            raise ArgumentError(wanted(name, what, policy.select, mend))
+            raise ArgumentError(wanted(name, what, select, f"give the world select={select!r}"))
 
     # ------------------------------------------------------------------ stepped from Python
 
@@ -131,13 +144,13 @@ class Individuals:
         self._environment = self.environment(stream(whole("seed", seed, low=0), 0))
         judges = [self.oracle, self.truth] if self.oracle is not self.truth else [self.truth]
         for judge in judges:
-            if hasattr(judge, "reset"):
-                judge.reset(seed + 1)
+            if (again := _field(judge, "reset")) is not None:
+                again(seed + 1)
         self.watch(None)
 
     def watch(self, policy: Any) -> None:
         """Let an adversary see what this policy believes of the metric; None for nothing."""
-        learner = getattr(policy, "metric", None)
+        learner = _field(policy, "metric")
         if learner is None:
             learner = KnownDistance(np.zeros((1, self._environment.contexts.shape[1])))
             learner.begin(self._environment.contexts.shape[1])
@@ -161,7 +174,7 @@ class Individuals:
         ArgumentError
             If the world was not reset before.
         """
-        if not hasattr(self, "_environment"):
+        if self._environment is None:
             raise ArgumentError(wanted("world", "one that was reset, world.reset(seed), before its first round", self))
         show_round(self._environment, self._watched.arrays)
         return (self._environment.contexts.copy(),)
@@ -176,7 +189,7 @@ class Individuals:
         ArgumentError
             If the ticket is no decision about as many individuals as the world shows.
         """
-        if not hasattr(ticket, "probabilities") or not hasattr(self, "_environment"):
+        if self._environment is None or not hasattr(ticket, "probabilities"):
             raise ArgumentError(wanted("ticket", "a Decision about the individuals of the round", ticket))
         p = ticket.probabilities
         if p is None:
@@ -205,7 +218,8 @@ class Individuals:
         compiled: bool = True,
     ) -> dict[str, tuple[tuple[str, ...], NDArray[Any]]]:
         """Run one replication of a fresh copy of `policy`; return the history variables, for `eh.simulate`."""
-        policy = policy.fresh(seed=policy_seed) if hasattr(policy, "fresh") else copy.deepcopy(policy)
+        fresh = _field(policy, "fresh")
+        policy = copy.deepcopy(policy) if fresh is None else fresh(seed=policy_seed)
         world = copy.deepcopy(self)
         world.reset(world_seed)
         trace = np.zeros((len(checkpoints), len(SCORES)))
@@ -240,7 +254,7 @@ class Individuals:
                 totals[VERDICTS] += len(set(violations) | policy.undecided(decision))
             policy.tell(decision, reward, violations)
             if round == checkpoints[row]:
-                learner = getattr(policy, "metric", None)
+                learner = _field(policy, "metric")
                 totals[METRIC_UPDATES] = np.nan if learner is None else learner.state.tally[TEACHING]
                 totals[CERTIFICATE] = policy.certificate if isinstance(policy, LipschitzUCB) else np.nan
                 trace[row] = totals

@@ -27,13 +27,14 @@ from evenhand.similarity.metric_state import (
     checked_structure,
     coordinates,
     count,
+    directions,
     empty_state,
     grown,
     restored_state,
     saved_arrays,
 )
 from evenhand.similarity.reading import LARGEST_FEATURE
-from evenhand.similarity.verdicts import Suspect, Verdict, VerdictLog, checked_auditor, growth, refusal, suspects
+from evenhand.similarity.verdicts import Suspect, Verdict, VerdictLog, checked_auditor, growth, ranked, refusal
 
 DOUBLINGS = 12
 """How often a radius that was not given may double before verdicts count as contradictory: a factor of 4096."""
@@ -214,7 +215,9 @@ class DistanceLearner(Configured):
 
         With the rate r and the belief's probability P of what was answered it is r(1 - P) / (r(1 - P) + (1 - r)P).
         """
-        return [] if self.error_rate == 0.0 else suspects(self)
+        if self.error_rate == 0.0:
+            return []
+        return ranked(self.verdicts, [self._chance_wrong(verdict) for verdict in self.verdicts])
 
     @property
     def guarantee(self) -> str:
@@ -380,6 +383,17 @@ class DistanceLearner(Configured):
         index = 0 if self.shared else v.pair
         status: int = self._kernels.learn(v.x, v.y, index, v.gap, v.unfair, self.taken_at, self._arrays)
         return status
+
+    def _chance_wrong(self, verdict: Verdict) -> float:
+        state, copy = self.state, 0 if self.shared else verdict.pair
+        direction = directions(state, verdict.x - verdict.y)
+        mid, spread = direction @ state.centre[copy], math.sqrt(np.square(direction @ state.factor[copy]).sum())
+        room = (1.0 if verdict.unfair else -1.0) * (verdict.gap**2 - mid) + state.tolerance
+        right = float(verdict.unfair or verdict.gap <= EQUAL)
+        if spread > 0.0:
+            right = 0.5 * math.erfc(-room / spread * math.sqrt(0.5))
+        wrong = self.error_rate * (1.0 - right)
+        return wrong / (wrong + (1.0 - self.error_rate) * right)
 
     @property
     def widest(self) -> float:

@@ -79,12 +79,12 @@ def log_weights(answers: Answers, at_most: float | None) -> tuple[Floats, Ints]:
         counts = np.arange(len(answers.signs) + 1)
         return -STEEP * np.maximum(counts - int(at_most * len(answers.signs)), 0.0), np.zeros(1, np.int64)
     totals = np.bincount(answers.auditors)
-    return np.concatenate([_integrals(int(n)) for n in totals]), np.r_[0, np.cumsum(totals + 1)[:-1]]
-
-
-def _integrals(n: int) -> Floats:
-    parts = [np.arange(first, min(first + TABLE_ROWS, n + 1)) for first in range(0, n + 1, TABLE_ROWS)]
-    return np.concatenate([np.asarray(logsumexp(_log_density(k, n), axis=1)) for k in parts])
+    tables = []
+    for n in map(int, totals):
+        # By parts: of a million answers one table over all rates would take gigabytes.
+        parts = (np.arange(first, min(first + TABLE_ROWS, n + 1)) for first in range(0, n + 1, TABLE_ROWS))
+        tables += [np.asarray(logsumexp(_log_density(k, n), axis=1)) for k in parts]
+    return np.concatenate(tables), np.r_[0, np.cumsum(totals + 1)[:-1]]
 
 
 def _log_density(k: NDArray[Any], n: int) -> Floats:
@@ -213,6 +213,7 @@ def _drawn(
         value += logs[first + np.count_nonzero(wrong & mine) + counts]
     ends = np.concatenate([[low], places[crossed], [high]])
     lengths = ends[1:] - ends[:-1]
+    # Less the largest logarithm: the weights of some hundred answers underflow, and no part could be drawn.
     mass = np.cumsum(lengths * np.exp(value - value.max()))
     part = min(int(np.searchsorted(mass, random.random() * mass[-1], side="right")), crossed.size)
     return float(ends[part] + random.random() * lengths[part])

@@ -47,7 +47,7 @@ from evenhand.similarity.reading import (
 )  # fmt: skip
 from evenhand.similarity.rule import ALL, EXPLICIT, FIRST, RuleParams, new_state, resized
 from evenhand.similarity.scale import Scale, checked_scale
-from evenhand.similarity.verdict_learning import ANNOUNCEMENT, go_over, learn_verdicts, yields
+from evenhand.similarity.verdict_learning import ANNOUNCEMENT, go_over, learn_verdicts, named_pairs, yields
 from evenhand.similarity.verdicts import Suspect, checked_auditor
 
 DRAWN, NOBODY = "drawn from the round's fair distribution", "nobody: the fair distribution leaves probability unused"
@@ -146,31 +146,21 @@ class LipschitzUCB(Conversation):
         self.on_contradiction = one_of("on_contradiction", on_contradiction, ("robust", "refuse"))
         if individuals is not None:
             individuals = whole("individuals", individuals, low=1, high=MOST_INDIVIDUALS)
-        if metric is not None and not isinstance(metric, DistanceLearner):
+        given = MomentDistance(precision=precision) if metric is None else metric
+        if not isinstance(given, DistanceLearner):
             raise ArgumentError(wanted("metric", "a metric learner such as MomentDistance(), or None", metric))
         self.seed = draw_seed(seed)
-        if metric is None:
-            learner: DistanceLearner = MomentDistance(precision=precision)
-        else:
-            mend = "pass metric.fresh(), or tell the verdicts to the policy's own `metric`"
-            learner = untaught("metric", metric, mend).fresh()
+        mend = "pass metric.fresh(), or tell the verdicts to the policy's own `metric`"
+        learner: DistanceLearner = untaught("metric", given, mend).fresh()
         if not learner.shared and individuals is None:
             what = "how many there are a round, where each pair has a learner"
             raise ArgumentError(wanted("individuals", what, individuals))
         self.individuals = individuals
         k = 2 if individuals is None else individuals
         learner.begin(self.dimension, k * (k - 1) // 2)
-        self.params = RuleParams(
-            one,
-            self.margin,
-            self.precision,
-            self.delta,
-            self.ridge,
-            self.noise_scale,
-            learner.shared,
-            SILENCES[silence],
-            np.zeros(0) if self.theta is None else self.theta,
-        )
+        numbers = self.precision, self.delta, self.ridge, self.noise_scale
+        weights = np.zeros(0) if self.theta is None else self.theta
+        self.params = RuleParams(one, self.margin, *numbers, learner.shared, SILENCES[silence], weights)
         self._state = new_state(self.dimension, k, self.ridge, stream(self.seed))
         self.round = 0
         self.notes: dict[str, Any] = {}
@@ -251,7 +241,7 @@ class LipschitzUCB(Conversation):
         number, (_, ticket) = self._ticket(decision)
         doublings = self.metric.doublings
         rewards = read_rewards(reward, ticket)
-        said = read_verdicts(ticket, self._named(number, violations), acceptable)
+        said = read_verdicts(ticket, named_pairs(self, number, violations), acceptable)
         before = self.exact
         learn_verdicts(self, ticket, said, checked_auditor(auditor))
         for i, value in zip(np.flatnonzero(ticket.chosen), rewards, strict=True):
@@ -370,9 +360,8 @@ class LipschitzUCB(Conversation):
             If the policy is for another number of individuals, or of features, or its metric for fewer pairs.
         """
         if dimension != self.dimension or self.individuals not in (None, k):
-            want = (
-                f"a world that shows {self.individuals or 'any number of'} individuals with {self.dimension} features"
-            )
+            many = self.individuals or "any number of"
+            want = f"a world that shows {many} individuals with {self.dimension} features"
             raise ArgumentError(wanted("world", want, f"{k} with {dimension}"))
         most, pairs = self.metric.most_pairs, k * (k - 1) // 2
         if most is not None and pairs > most:
@@ -474,18 +463,6 @@ class LipschitzUCB(Conversation):
         """Return all pairs (i, j) of k individuals, each with the number of its learner."""
         pairs = [(i, j) for i in range(k) for j in range(i + 1, k)]
         return [(i, j, 0 if self.metric.shared else number) for number, (i, j) in enumerate(pairs)]
-
-    def _named(self, number: int, violations: Pairs | bool) -> Pairs:
-        if not isinstance(violations, (bool, np.bool_)):
-            return violations
-        if violations:
-            pairs = self.questions(number)
-            told = f"Candidates, most telling first: {pairs}" if pairs else "No pair of this round teaches anything new"
-            raise VerdictError(
-                "violations: that something was unfair teaches too little; which pair was it? "
-                f"{told}; nothing has changed"
-            )
-        return ()
 
     @classmethod
     def examples(cls) -> Iterator[tuple[Self, Any]]:

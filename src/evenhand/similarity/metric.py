@@ -245,6 +245,7 @@ def replay(state: Any, copy: Any) -> Any:
     while state.doublings[copy] > first:
         state.doublings[copy] -= 1
         state.radius[copy] *= 0.5
+    # Without the newest half-space: kept, it would make every later verdict contradictory.
     again(state, copy, total - 1)
     return CONTRADICTED
 

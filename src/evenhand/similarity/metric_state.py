@@ -159,6 +159,12 @@ class MetricState(NamedTuple):
     simplex: Simplex
 
 
+def directions(state: Any, away: Floats) -> Floats:
+    """Return the coordinates (..., m) of zz' for differences z (..., d) of two individuals."""
+    found: Floats = state.scales * away[..., state.rows] * away[..., state.columns]
+    return found
+
+
 def empty_state(
     coordinates: tuple[Ints, Ints, Floats], copies: int, radius: float, random: Words, **options: Any
 ) -> MetricState:
@@ -172,6 +178,8 @@ def empty_state(
     rows, columns, scales = coordinates
     m, n, places = rows.size, copies, KEPT if options["programs"] else 0
     capacity = 32 * m
+    lengths = {"u": m, "length": 1, "image": m, "low": m, "high": m, "point": m, "step": m}
+    scratch: dict[str, Any] = {name: np.zeros(size) for name, size in lengths.items()}
     return MetricState(
         centre=np.zeros((n, m)),
         factor=np.zeros((n, m, m)),
@@ -189,17 +197,11 @@ def empty_state(
         kept=np.zeros((n, 2), np.int64),
         tally=np.zeros(2, np.int64),
         stream=random,
-        u=np.zeros(m),
-        length=np.zeros(1),
-        image=np.zeros(m),
-        low=np.zeros(m),
-        high=np.zeros(m),
-        point=np.zeros(m),
-        step=np.zeros(m),
         moments=np.zeros((m + 1, m)),
         excess=np.zeros(capacity),
         slopes=np.zeros(capacity),
         simplex=simplex(m),
+        **scratch,
         **options,
     )
 
@@ -226,21 +228,14 @@ pack_metric = packer(
 
 # ------------------------------------------------------------------ files
 
-OPTIONS = MetricState._fields[11:19]
-"""The fields from `error_rate` to `thin_width`, one array in a file."""
 UNSAVED = ("simplex.basis", "simplex.order", "simplex.exact")
 """Scratch that is always written before it is read."""
 
 
 def saved_arrays(state: MetricState) -> dict[str, NDArray[Any]]:
-    """Return what a file keeps of a state, by name, in the order of the file."""
-    arrays: dict[str, Any] = {}
-    for name, value in zip(names(state), flat(state), strict=True):
-        if name == OPTIONS[0]:
-            arrays["options"] = np.array([float(getattr(state, option)) for option in OPTIONS])
-        if name not in OPTIONS and name not in UNSAVED:
-            arrays[name] = value
-    return arrays
+    """Return what a file keeps of a state, by name, in the order of the file: the numbers follow from the arguments."""
+    every = zip(names(state), flat(state), strict=True)
+    return {name: value for name, value in every if type(value) is np.ndarray and name not in UNSAVED}
 
 
 def restored_state(fresh: MetricState, saved: list[NDArray[Any]]) -> MetricState:

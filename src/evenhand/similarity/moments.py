@@ -62,6 +62,7 @@ def cut(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
     if reach * half < 0.25 * (high - low):
         status = MOVED
         squeeze(state, copy, half, 1.0 - ((high - low) / (4.0 * reach * half)) ** 2)
+    # The verdict follows from the log; a guess outside the certified ends must still move, or it is played for ever.
     if not low < value < high:
         if mid < low:
             status = MOVED
@@ -82,6 +83,7 @@ def believe(state: Any, copy: Any, value: Any, sign: Any, error: Any) -> Any:
     doubt = sign * (value - mid) / half
     if doubt > FAR:
         return NOTHING
+    # This far out density and mass underflow to 0 / 0: their asymptotes stand in.
     if doubt < -25.0 and error == 0.0:
         pull, shrink = -doubt, 1.0 - 1.0 / (doubt * doubt)
     else:
@@ -94,6 +96,7 @@ def believe(state: Any, copy: Any, value: Any, sign: Any, error: Any) -> Any:
         for j in range(state.u.size):
             along += state.factor[copy, i, j] * state.image[j]
         state.centre[copy, i] -= sign * pull * along / half
+    # A factor of 1 would leave no width in this direction, and no later verdict could move the belief along it.
     squeeze(state, copy, half, min(shrink, 0.9999))
     return TAUGHT
 

@@ -56,7 +56,7 @@ def true_distance(truth: Any, x: Any, y: Any) -> Any:
 
 
 @kernel
-def flag(truth: Any, contexts: Any, p: Any, said: Any) -> Any:
+def flag(contexts: Any, p: Any, said: Any, truth: Any) -> Any:
     """Write 1 for every pair that is called unfair to `said`, 0 for the others; return how many."""
     k = p.size
     named, worst, first, second = 0, -1.0, -1, -1
@@ -82,11 +82,6 @@ def flag(truth: Any, contexts: Any, p: Any, said: Any) -> Any:
 
 
 @kernel
-def _flag(contexts: Any, p: Any, said: Any, truth: Any) -> Any:
-    return flag(truth, contexts, p, said)
-
-
-@kernel
 def _distances(contexts: Any, out: Any, truth: Any) -> Any:
     for i in range(contexts.shape[0]):
         for j in range(contexts.shape[0]):
@@ -97,7 +92,7 @@ def _pairs_work(contexts: Any, *arguments: Any) -> int:
     return 10 * len(contexts) ** 2 * int(contexts.shape[1])
 
 
-_flag_entry, _distances_entry = (gradual(entry(one), _pairs_work) for one in (_flag, _distances))
+_flag_entry, _distances_entry = (gradual(entry(one), _pairs_work) for one in (flag, _distances))
 
 
 class MahalanobisOracle:

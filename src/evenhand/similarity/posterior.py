@@ -19,7 +19,7 @@ from evenhand.rng import Seed, generator
 from evenhand.similarity.learner import DistanceLearner, root
 from evenhand.similarity.line_walk import RATES, Answers, Metrics, log_weights, rate_density, start, walk, wrong_under
 from evenhand.similarity.metric import EQUAL, NOTHING, TAUGHT
-from evenhand.similarity.metric_state import Structure
+from evenhand.similarity.metric_state import Structure, directions
 from evenhand.similarity.misfit import ALARM, Misfit, misfit
 from evenhand.similarity.verdicts import Suspect, Verdict, ranked
 
@@ -244,8 +244,7 @@ class PosteriorDistance(DistanceLearner):
         draws = self._draws[0 if self.shared else int(pair)] if self._draws else None
         if draws is None:
             return super()._ends(x, y, pair)
-        away, state = first - second, self.state
-        squares = np.einsum("wnm,m->wn", draws.metrics, state.scales * away[state.rows] * away[state.columns])
+        squares = np.einsum("wnm,m->wn", draws.metrics, directions(self.state, first - second))
         tails = (0.0, 1.0) if self.at_most is not None else (0.5 - 0.5 * LEVEL, 0.5 + 0.5 * LEVEL)
         low, high = np.quantile(squares, tails, axis=1)
         least, most = float(low.min()), float(high.max()) + self.tolerance
@@ -289,12 +288,10 @@ class PosteriorDistance(DistanceLearner):
         return draws
 
     def _answers(self, told: Sequence[Verdict]) -> Answers:
-        state = self.state
-        away = np.array([verdict.x - verdict.y for verdict in told])
         signs = np.array([1.0 if verdict.unfair else -1.0 for verdict in told])
         names = list(dict.fromkeys(verdict.auditor for verdict in told))
         return Answers(
-            state.scales * away[:, state.rows] * away[:, state.columns],
+            directions(self.state, np.array([verdict.x - verdict.y for verdict in told])),
             np.array([verdict.gap for verdict in told]) ** 2 + signs * self.tolerance,
             signs,
             np.array([names.index(verdict.auditor) for verdict in told]),

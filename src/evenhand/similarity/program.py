@@ -63,16 +63,11 @@ def _solve(rewards: Any, distances: Any, budget: Any, p: Any, tree: Any) -> Any:
     return solve(rewards, distances, budget, p, tree)
 
 
-@kernel
-def _prices(rewards: Any, price: Any, tree: Any) -> Any:
-    prices(rewards, price, tree)
-
-
 def _work(rewards: Any, *arguments: Any) -> int:
     return 50 * len(rewards) ** 3
 
 
-_solve_entry, _prices_entry = (gradual(entry(one), _work) for one in (_solve, _prices))
+_solve_entry, _prices_entry = (gradual(entry(one), _work) for one in (_solve, prices))
 
 
 class _Scratch(threading.local):
@@ -170,8 +165,9 @@ def _climbed(a: Any, c: Any, budget: float, weights: Any) -> tuple[Floats, float
 def _in_order(rewards: Any, distances: Any) -> tuple[Any, Any]:
     """Return rewards, and distances with rows and columns in the order of the rewards."""
     rewards, distances = in_step(("rewards", rewards), ("distances", distances))
-    if hasattr(distances, "iloc"):
-        people = ("rewards", rewards) if hasattr(rewards, "iloc") else ("distances", distances)
+    by_rewards, by_distances = (hasattr(one, "iloc") for one in (rewards, distances))
+    if by_distances:
+        people = ("rewards", rewards) if by_rewards else ("distances", distances)
         distances = in_step(people, ("columns of distances", distances.T))[1].T
     return rewards, distances
 

@@ -87,7 +87,7 @@ def read_rewards(reward: Any, ticket: Ticket) -> list[float]:
     reward = in_order(reward, [np.flatnonzero(ticket.chosen).tolist()], "reward", refusal=RewardError)
     if reward is None:
         given = []
-    elif isinstance(reward, (list, tuple)) or getattr(reward, "ndim", 0) == 1:
+    elif isinstance(reward, (list, tuple)) or np.ndim(reward) == 1:
         given = list(reward)
     else:
         given = [reward]

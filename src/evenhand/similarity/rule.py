@@ -93,8 +93,9 @@ def new_state(d: int, k: int, ridge: float, stream: Words) -> PolicyState:
 def resized(old: PolicyState, k: int) -> PolicyState:
     """Return the state with scratch for another number of individuals."""
     new = new_state(old.theta.size, k, 1.0, old.stream)
-    kept = ("inverse", "response", "theta", "steps", "certificate")
-    return new._replace(**{name: getattr(old, name) for name in kept})
+    return new._replace(
+        inverse=old.inverse, response=old.response, theta=old.theta, steps=old.steps, certificate=old.certificate
+    )
 
 
 @routine
@@ -150,6 +151,7 @@ def decide(params: Any, state: Any, metric: Any, contexts: Any, round: Any) -> A
             direct(metric, contexts[i], contexts[j])
             low, guess, high = interval(metric, copy)
             state.undecided[j, i] = 0
+            # A guess of 0 for want of knowledge would treat the two alike, and a pair treated alike teaches nothing.
             for _ in range(3):
                 if guess > 0.0 or narrow(metric, low, high, precision):
                     break
@@ -177,6 +179,7 @@ def certify(params: Any, state: Any, metric: Any, contexts: Any) -> Any:
     moved."""
     k = contexts.shape[0]
     moved = False
+    # Pairs outside the basis are left: they bind nothing, and k^2 linear programs a round would take too long.
     for node in range(k):
         parent = state.tree.parent[node]
         if 0 <= parent < k:
@@ -227,6 +230,7 @@ def learn_reward(state: Any, x: Any, reward: Any) -> Any:
     for a in range(d):
         for b in range(d):
             state.inverse[a, b] -= state.image[a] * state.image[b] / square
+    # Moved step by step, theta would keep the rounding of every round; from the response it is as exact as the inverse.
     for a in range(d):
         along = 0.0
         for b in range(d):

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evenhand.errors import VerdictError
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import flat
 from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.metric import CONTRADICTED, EQUAL, MOVED, TAUGHT
 from evenhand.similarity.posterior import PosteriorDistance
-from evenhand.similarity.reading import Ticket
+from evenhand.similarity.reading import Pairs, Ticket
 from evenhand.similarity.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -66,6 +67,24 @@ def learn_verdicts(policy: LipschitzUCB, ticket: Ticket, said: Ints, auditor: st
         elif silent and gaps[i, j] > EQUAL:
             heard = Verdict(0, shown[i], shown[j], float(gaps[i, j]), False, number, auditor)
             metric.log.record(heard, idle=not isinstance(metric, PosteriorDistance))
+
+
+def named_pairs(policy: LipschitzUCB, number: int, violations: Pairs | bool) -> Pairs:
+    """Return the pairs that an auditor of an open decision names.
+
+    Raises
+    ------
+    VerdictError
+        If it is only said that something was unfair; the message lists the pairs to choose from.
+    """
+    if not isinstance(violations, (bool, np.bool_)):
+        return violations
+    if not violations:
+        return ()
+    pairs = policy.questions(number)
+    told = f"Candidates, most telling first: {pairs}" if pairs else "No pair of this round teaches anything new"
+    which = "that something was unfair teaches too little; which pair was it?"
+    raise VerdictError(f"violations: {which} {told}; nothing has changed")
 
 
 def _silent(policy: LipschitzUCB, said: Ints) -> bool:

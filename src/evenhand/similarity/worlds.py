@@ -13,10 +13,9 @@ from evenhand.data.contexts import feature_columns
 from evenhand.data.tables import numbers
 from evenhand.errors import ArgumentError, TableError, wanted
 from evenhand.frames import as_pandas
-from evenhand.kernels.arrays import Ints, Words
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.registry import register
 from evenhand.similarity import environment as environments
-from evenhand.similarity.environment import Environment
 from evenhand.similarity.individuals import Individuals
 from evenhand.similarity.oracles import Auditor, MahalanobisOracle
 from evenhand.similarity.program import Select
@@ -90,9 +89,8 @@ class LinearContexts(Individuals):
         self.theta = read_theta(theta)
         d = self.theta.size
         if self.truth.A.shape[1] != d:
-            raise ArgumentError(
-                wanted("oracle", f"a matrix A with {d} columns, one a weight in theta", self.truth.A.shape)
-            )
+            what = f"a matrix A with {d} columns, one a weight in theta"
+            raise ArgumentError(wanted("oracle", what, self.truth.A.shape))
         centres = f"finite centres of shape (c, {d})"
         self.clusters = array(
             "clusters", np.eye(d) if clusters is None else clusters, centres, dimensions=2, largest=LARGEST_FEATURE
@@ -101,11 +99,8 @@ class LinearContexts(Individuals):
             raise ArgumentError(wanted("clusters", centres, f"an array of shape {self.clusters.shape}"))
         self.spread = real("spread", spread, low=0, high=LARGEST_FEATURE)
 
-    def environment(self, stream: Words) -> Environment:
-        return environments.new_environment(
-            KINDS[self.contexts], self.noise, self.precision, self.select == "one", self.theta, self.clusters,
-            np.zeros(len(self.clusters)), self.spread, self.individuals, stream,
-        )  # fmt: skip
+    def population(self) -> tuple[int, Floats, Floats, Floats, float]:
+        return KINDS[self.contexts], self.theta, self.clusters, np.zeros(len(self.clusters)), self.spread
 
     @classmethod
     def examples(cls) -> Iterator[LinearContexts]:
@@ -161,16 +156,11 @@ class TableIndividuals(Individuals):
         self.rows = self.scale(raw)
         self.rewards = numbers(frame, reward, -LARGEST_REWARD, LARGEST_REWARD)
         if self.truth.A.shape[1] != len(self.features):
-            raise ArgumentError(
-                wanted("oracle", f"a matrix A with {len(self.features)} columns, one a feature", self.truth.A.shape)
-            )
+            what = f"a matrix A with {len(self.features)} columns, one a feature"
+            raise ArgumentError(wanted("oracle", what, self.truth.A.shape))
 
-    def environment(self, stream: Words) -> Environment:
-        theta = np.zeros(len(self.features))
-        return environments.new_environment(
-            environments.TABLE, self.noise, self.precision, self.select == "one", theta, self.rows, self.rewards, 0.0,
-            self.individuals, stream,
-        )  # fmt: skip
+    def population(self) -> tuple[int, Floats, Floats, Floats, float]:
+        return environments.TABLE, np.zeros(len(self.features)), self.rows, self.rewards, 0.0
 
     @property
     def shown(self) -> Ints:
