@@ -34,6 +34,7 @@ from evenhand.policy.conversation import locked
 from evenhand.protocol import Label, arm_labels, find_label, places
 from evenhand.registry import name_of, register
 from evenhand.sampling.measures import confidence_sequence
+from evenhand.sampling.models.classifier import Classifier
 from evenhand.sampling.models.losses import BOUNDED
 from evenhand.sampling.pools.labels import checked_labels
 from evenhand.sampling.problem import MOST, Draw, Drawing, Groups, checked_rows
@@ -96,7 +97,7 @@ class Certification(Drawing):
     ) -> None:
         super().__init__()
         self.groups = arm_labels(groups, "groups")
-        if not hasattr(model, "predict") or not hasattr(model, "classes_"):
+        if not all(hasattr(model, name) for name in ("predict", "classes_")):
             raise ArgumentError(wanted("model", "a trained classifier with predict and classes_", type(model).__name__))
         if len(model.classes_) < 2:
             mend = "go on until a second label is told, or name classes="
@@ -168,7 +169,7 @@ class Certification(Drawing):
     def _checked(self, X: Any, y: Any, count: int) -> tuple[NDArray[Any], Ints]:
         X, y = in_step(("X", X), ("y", y))
         X, columns = in_columns(X, self._columns, "X")
-        table = checked_rows(X, None, count, keep=getattr(self.model, "keeps_types", False))
+        table = checked_rows(X, None, count, keep=isinstance(self.model, Classifier) and self.model.keeps_types)
         classes = self.model.classes_.tolist()
         labels, at = checked_labels(y, known=classes), places(classes)
         if len(labels) != len(table):
@@ -268,7 +269,7 @@ class Certification(Drawing):
         ArgumentError
             If the model cannot be saved: it was not trained by a sampler, or its own class cannot be saved.
         """
-        if name_of(self.model) is None or getattr(self.model, "untold", False):
+        if name_of(self.model) is None or (isinstance(self.model, Classifier) and self.model.untold):
             what = "a model that a sampler trained, such as finish().model, to be saved"
             raise ArgumentError(wanted("model", what, type(self.model).__name__))
         return {
@@ -281,7 +282,7 @@ class Certification(Drawing):
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the certification that `snapshot` was taken of."""
         names = ("groups", "model", "threshold", "delta", "batch", "loss")
-        if getattr(snapshot["model"], "untold", False):
+        if isinstance(snapshot["model"], Classifier) and snapshot["model"].untold:
             raise StateFileError("model: was saved without the rows that trained it; certify anew from its sampler")
         check = cls(**{name: snapshot[name] for name in names})
         own = {"sums": check.sums, "counts": check.counts, "low": check._low, "high": check._high}

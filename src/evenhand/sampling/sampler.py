@@ -454,7 +454,7 @@ class Sampler(Drawing):
         functions = [name for name, value in self.config().items() if name != "model" and callable(value)]
         if functions:
             return f"{functions[0]}: a function cannot be saved; use what evenhand names"
-        return str(getattr(self._trainer.model, "unsavable", ""))
+        return str(self._trainer.model.unsavable)
 
     def _too_few(self) -> list[str]:
         """Return what the budget is too small for, and whether draws were asked for before labels came back."""
