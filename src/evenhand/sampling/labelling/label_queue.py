@@ -178,7 +178,7 @@ class LabelQueue(Conversation):
         checked = self.sampler.checked_label(label)
         settled = self._annotations.add(position, who, checked)
         if settled is not None:
-            try:
+            try:  # a model that fails refuses the label, which must not count towards a majority
                 self._assignment.settle(position, settled)
             except BaseException:
                 self._annotations.take_back(position)
@@ -264,13 +264,9 @@ class LabelQueue(Conversation):
 
     @locked
     def read_labels(
-        self,
-        path: Any,
-        *,
-        annotator: str | Mapping[Any, str] | None = None,
-        name: str | None = None,
+        self, path: Any, *, annotator: str | Mapping[Any, str] | None = None, name: str | None = None,
         encoding: str | None = None,
-    ) -> dict[str, int]:
+    ) -> dict[str, int]:  # fmt: skip
         """Tell the labels in a labelling tool's file; return how many were told, rejected and left open.
 
         A CSV file, or a data frame in place of the path, has the columns `id`, `label`, and `annotator` if several

@@ -160,6 +160,7 @@ class EstimatorModel(Classifier):
                 elif not goes_on:
                     del self._ends[1:]
                     goes_on = True
+        # Loading trains again to these ends in this order: a warm start ends elsewhere if one of them is skipped.
         if not goes_on:
             self._ends.clear()
         self._ends.append(rows.count)

@@ -137,11 +137,8 @@ class LogisticModel(Classifier):
         if len(labels) != len(table) or not labels:
             raise ArgumentError(wanted("y", f"{max(1, len(table))} labels, one for each row of X", len(labels)))
         weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight)
-        if (
-            weight.shape != (len(labels),)
-            or weight.dtype.kind not in "biuf"
-            or not ((weight >= 0) & np.isfinite(weight)).all()
-        ):
+        numbers = weight.shape == (len(labels),) and weight.dtype.kind in "biuf"
+        if not numbers or not ((weight >= 0) & np.isfinite(weight)).all():
             raise ArgumentError(wanted("sample_weight", f"{len(labels)} numbers >= 0", sample_weight))
         classes = tuple(sorted(set(labels), key=lambda label: (isinstance(label, str), label)))
         self.begin(classes)
@@ -159,6 +156,7 @@ class LogisticModel(Classifier):
 
     def _refit(self, X: NDArray[Any], y: Ints, count: int) -> None:
         d = X.shape[1]
+        # The first fit starts at the best constant, the labels' log odds, and every later one at the last optimum.
         if len(self.coefficients) != d + 1:
             weight = self._weight
             self._begin(d)

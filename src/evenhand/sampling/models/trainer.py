@@ -119,7 +119,7 @@ class Trainer:
         undo, losses = (self.examples.checkpoint(), self.model.checkpoint()), self._losses
         try:
             self._train(told, index)
-            then(index)
+            then(index)  # inside, as a loss may fail here too: its rows would fail every later choice
         except BaseException as error:
             for part in undo:
                 part()
@@ -158,6 +158,7 @@ class Trainer:
             part.y[row] = self.classes.index(checked)
             self._losses = None
             if part is self.examples.training or self.classes != known:
+                # From the start: a model fed in parts cannot unlearn a label, and a warm start would remember it.
                 self.model = model.fresh(self._seed)
                 self.model.begin(self.classes)
                 self.model.update(self.examples.training, 0)
@@ -171,9 +172,8 @@ class Trainer:
     def losses(self) -> tuple[Floats, Ints]:
         """Return the summed losses (m,) of the model on each group's validation rows, and how many counted (m,)."""
         if self._losses is None:
-            self._losses = summed_losses(
-                self.model, self.examples.validation, self.loss, self.classes, self.validation_rows
-            )
+            rows = self.examples.validation
+            self._losses = summed_losses(self.model, rows, self.loss, self.classes, self.validation_rows)
         return self._losses
 
     def notes(self, closed: Bools) -> list[str]:

@@ -172,12 +172,8 @@ class Examples:
 
     def snapshot(self) -> dict[str, Any]:
         """Return the rows and the classes as plain data."""
-        return {
-            "known": list(self.classes.known),
-            "columns": self.columns,
-            "training": self.training.snapshot(),
-            "validation": self.validation.snapshot(),
-        }
+        parts = {"training": self.training.snapshot(), "validation": self.validation.snapshot()}
+        return {"known": list(self.classes.known), "columns": self.columns, **parts}
 
     def restore(self, snapshot: dict[str, Any]) -> Self:
         """Take over the rows and the classes of a snapshot."""
