@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -102,7 +101,8 @@ def _rows_in(path: Path, pool: TablePool, empty: str) -> tuple[ArrayPool, list[s
     try:
         X, y, group = pool.held_out(frame)
     except TableError as refusal:
-        raise TableError(re.sub("^(?=columns? )", f"--fresh {path}, ", str(refusal))) from refusal
+        where = f"--fresh {path}, " if str(refusal).startswith(("column ", "columns ")) else ""
+        raise TableError(f"{where}{refusal}") from refusal
     _check_labels(f"--fresh {path}, column {pool.label_column!r}", y, frame.index, pool)
     rows, known = ArrayPool(X, y, group=group), Counter(_as_values(pool))
     n, seen = len(y), sum(row in known for row in _as_values(rows))

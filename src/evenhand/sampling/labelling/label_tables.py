@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,10 +12,8 @@ from evenhand.sampling.labelling.label_items import LABELLED, PURPOSES
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evenhand.sampling.labelling.label_queue import LabelQueue
 
-
-def labelled_table(queue: LabelQueue) -> pd.DataFrame:
+def labelled_table(queue: Any) -> pd.DataFrame:
     """Return the labelled items, `id`, `group`, `label` and `purpose`: those that train, then those that validate, each
     in the order in which the model got them.
     """
@@ -34,7 +32,7 @@ def labelled_table(queue: LabelQueue) -> pd.DataFrame:
     return pd.DataFrame(told, columns=["id", "group", "label", "purpose"])
 
 
-def progress_table(queue: LabelQueue) -> pd.DataFrame:
+def progress_table(queue: Any) -> pd.DataFrame:
     """Return how many items of each group are waiting, open, labelled and rejected."""
     import pandas as pd
 
@@ -47,7 +45,7 @@ def progress_table(queue: LabelQueue) -> pd.DataFrame:
     return table
 
 
-def annotations_table(queue: LabelQueue) -> pd.DataFrame:
+def annotations_table(queue: Any) -> pd.DataFrame:
     """Return every label that was told: `id`, `group`, `annotator`, `label`."""
     import pandas as pd
 
@@ -60,7 +58,7 @@ def annotations_table(queue: LabelQueue) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["id", "group", "annotator", "label"])
 
 
-def agreement_table(queue: LabelQueue) -> pd.DataFrame:
+def agreement_table(queue: Any) -> pd.DataFrame:
     """Return the share of equal labels for each two annotators; NaN where no item has labels of both."""
     import pandas as pd
 

@@ -70,7 +70,7 @@ class Rows:
         both.count = self.count + other.count
         both.by_group = self.by_group + other.by_group
         given = [table._parts() for table in (self, other) if table.count]
-        both.X, both.y, both.group = map(np.concatenate, zip(*given, strict=True))
+        both.X, both.y, both.group = (np.concatenate(parts) for parts in zip(*given, strict=True))
         return both
 
     def _parts(self) -> tuple[NDArray[Any], ...]:
