@@ -23,7 +23,14 @@ from evenhand.labels import in_order
 from evenhand.learners import UCB1
 from evenhand.protocol import find_label, label_of, labels_of_texts
 from evenhand.quotas import DeadlineLearn, DriftingArms, FairUCB, Promise, audit
-from evenhand.sampling import LabelQueue, LogisticModel, OptimisticSampler, TablePool, group_errors
+from evenhand.sampling import (
+    LabelQueue,
+    LogisticModel,
+    OptimisticSampler,
+    TablePool,
+    annotations_table,
+    group_errors,
+)
 from evenhand.sampling.pools.table_pool import TableFeatures
 from evenhand.sampling.problem import per_group
 from evenhand.simulation.given import read_given
@@ -722,4 +729,4 @@ def test_labels_of_files_are_those_of_the_queue(tmp_path):
         items = queue.ask(2)
         given = pd.DataFrame({"id": [float(item) for item in items], "label": texts})
         assert queue.read_labels(given)["told"] == 2
-        assert sorted(queue.annotations["label"], key=str) == sorted(classes, key=str)
+        assert sorted(annotations_table(queue)["label"], key=str) == sorted(classes, key=str)

@@ -313,14 +313,21 @@ def test_certifying_reads_later_rows_as_the_pool_was_read(people):
         ("out", ["--at-most", 1.5], "--at-most: wanted a number >= 0 and <= 1, got 1.5"),
         ("out", ["--at-most", 0.3, "--fresh", "pool.csv"], "--fresh: wanted rows that the collection has not seen"),
         ("out", ["--at-most", 0.3, "--fresh", "out/rows.csv"], "leave --fresh out to use what the pool has left"),
-        ("out", ["--at-most", 0.3, "--fresh", "other.csv"], "wanted groups among a,b, got 'c'"),
+        ("out", ["--at-most", 0.3, "--fresh", "other.csv"], "other.csv, columns g, row 1: wanted groups among a,b"),
         ("out", ["--at-most", 0.3, "--fresh", "none.csv"], "--fresh none.csv: wanted one of the columns x,g"),
+        (
+            "out",
+            ["--at-most", 0.3, "--fresh", "new.csv"],
+            "--fresh new.csv, column 'y', rows 3, 7: wanted labels among no,yes, got 'maybe'",
+        ),
     ],
 )
 def test_what_certifies_nothing_is_refused(people, folder, options, words, monkeypatch):
     monkeypatch.chdir(people)
     pd.read_csv("later.csv").assign(g="c").to_csv("other.csv", index=False)
     pd.read_csv("later.csv").drop(columns="y").to_csv("none.csv", index=False)
+    later = pd.read_csv("later.csv")
+    later.assign(y=later["y"].where(~later.index.isin([2, 6]), "maybe")).to_csv("new.csv", index=False)
     result = call("certify", folder, *options)
     assert words in str(result.exception), result.output
 

@@ -2,7 +2,14 @@
 
 import numpy as np
 
-__all__ = ["LabelledItems"]
+from evenhand.sampling import labelled_table
+
+__all__ = ["LabelledItems", "labelled_in"]
+
+
+def labelled_in(queue, purpose):
+    """The labelled items that train, or those that validate."""
+    return labelled_table(queue).query("purpose == @purpose").drop(columns="purpose").reset_index(drop=True)
 
 
 class LabelledItems:

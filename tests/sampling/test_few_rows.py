@@ -11,7 +11,12 @@ from sklearn.pipeline import make_pipeline
 
 from evenhand.errors import ModelError
 from evenhand.registry import register
-from evenhand.sampling import LabelQueue, OptimisticSampler, UniformSampler
+from evenhand.sampling import (
+    LabelQueue,
+    OptimisticSampler,
+    UniformSampler,
+    annotations_table,
+)
 from evenhand.saving.state import from_bytes, to_bytes
 
 pytestmark = pytest.mark.compiled
@@ -66,7 +71,7 @@ def test_a_queue_takes_every_label():
     for number in range(20):
         (item,) = queue.ask(1)
         queue.tell(item, number // 2 % 2)
-    assert len(queue.annotations) == 20
+    assert len(annotations_table(queue)) == 20
     assert queue.open_items() == queue.notes == []
 
 

@@ -15,6 +15,7 @@ from evenhand.sampling import (
     group_errors,
     label_pairs,
 )
+from tests.sampling.labelled_items import labelled_in
 
 ROWS = pd.DataFrame({"who": [2, 10] * 20, "x": np.linspace(0, 1, 40), "y": [0, 1] * 20})
 X = np.zeros((4, 1))
@@ -96,7 +97,7 @@ def test_a_sampler_may_write_the_groups_of_a_queue_otherwise(groups, named):
     queue = LabelQueue(range(20), np.eye(20), groups=groups * 10, sampler=UniformSampler(named, seed=1), seed=1)
     for item in queue.ask(20):
         queue.tell(item, item % 3 % 2)
-    assert queue.training["group"].value_counts().tolist() == [5, 5]
+    assert labelled_in(queue, "training")["group"].value_counts().tolist() == [5, 5]
 
 
 def test_a_sampler_of_other_groups_is_refused():

@@ -10,7 +10,11 @@ import pyarrow as pa
 import pytest
 
 from evenhand import errors
-from evenhand.sampling import LabelQueue
+from evenhand.sampling import (
+    LabelQueue,
+    annotations_table,
+    progress_table,
+)
 from tests.sampling.test_label_queue import TRUE, made
 
 pytestmark = pytest.mark.compiled
@@ -42,7 +46,7 @@ def test_labels_go_there_and_back(suffix, write, tmp_path):
     assert all(one in text for one in asked)
     write(tmp_path / f"labels{suffix}", [(one, TRUE[one], "") for one in asked[:6]])
     assert queue.read_labels(tmp_path / f"labels{suffix}") == {"told": 6, "rejected": 0, "left": 0}
-    assert len(queue.training) + len(queue.validation) == 6
+    assert queue.sampler.training.count + queue.sampler.validation.count == 6
     assert queue.write_tasks(tmp_path / f"rest{suffix}") == 2
 
 
@@ -52,7 +56,7 @@ def test_rejected_and_empty_labels(tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text(f"id,label,rejected\n{one},,true\n{two},,\n{three},1,\n")
     assert queue.read_labels(path) == {"told": 1, "rejected": 1, "left": 1}
-    assert queue.progress.sum()["rejected"] == 1
+    assert progress_table(queue).sum()["rejected"] == 1
 
 
 def test_an_item_that_one_of_two_annotators_rejects_is_rejected(tmp_path):
@@ -70,8 +74,8 @@ def test_an_item_that_one_of_two_annotators_rejects_is_rejected(tmp_path):
     frame = pd.DataFrame(rows, columns=["id", "label", "annotator", "rejected"])
     frame.to_csv(tmp_path / "labels.csv", index=False)
     assert queue.read_labels(tmp_path / "labels.csv") == {"told": 2, "rejected": 2, "left": 0}
-    assert queue.progress.sum()["rejected"] == 2
-    assert queue.annotations[["id", "annotator"]].to_numpy().tolist()[-1] == [three, "ann"]
+    assert progress_table(queue).sum()["rejected"] == 2
+    assert annotations_table(queue)[["id", "annotator"]].to_numpy().tolist()[-1] == [three, "ann"]
 
 
 @pytest.mark.parametrize("labels", [["cat", "dog", "cow"], ["cat", "dog", 3], ["cat", 1]], ids=str)
@@ -80,7 +84,7 @@ def test_labels_that_do_not_fit_together_are_refused_and_nothing_is_told(labels)
     rows = pd.DataFrame({"id": queue.ask(len(labels)), "label": labels})
     with pytest.raises(errors.ArgumentError, match=r"labels (among|of one type)"):
         queue.read_labels(rows)
-    assert queue.annotations.empty
+    assert annotations_table(queue).empty
 
 
 @pytest.mark.parametrize("convert", [pd.DataFrame, pl.DataFrame, pa.table])
@@ -120,7 +124,7 @@ def test_files_that_cannot_be_meant_are_refused_and_nothing_is_told(name, text, 
         (tmp_path / name).write_text(text.replace("OPEN", one))
     with pytest.raises(errors.EvenhandError, match=words):
         queue.read_labels(tmp_path / name)
-    assert len(queue.annotations) == 1
+    assert len(annotations_table(queue)) == 1
 
 
 def test_a_file_for_no_tool_is_refused(tmp_path):
@@ -146,4 +150,4 @@ def test_the_encoding_of_a_file_may_be_said(name, tmp_path):
     with pytest.raises(errors.ArgumentError, match="encoding: wanted the name of an encoding, got 'cp85O'"):
         queue.read_labels(tmp_path / name, encoding="cp85O")
     assert queue.read_labels(tmp_path / name, encoding="cp850")["told"] == 1
-    assert queue.annotations["annotator"].tolist() == ["José"]
+    assert annotations_table(queue)["annotator"].tolist() == ["José"]

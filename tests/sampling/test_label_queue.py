@@ -10,8 +10,17 @@ from sklearn.svm import LinearSVC
 
 import evenhand as eh
 from evenhand import errors
-from evenhand.sampling import EstimatorModel, GreedySampler, LabelQueue, OptimisticSampler
-from tests.sampling.labelled_items import LabelledItems
+from evenhand.sampling import (
+    EstimatorModel,
+    GreedySampler,
+    LabelQueue,
+    OptimisticSampler,
+    agreement_table,
+    annotations_table,
+    labelled_table,
+    progress_table,
+)
+from tests.sampling.labelled_items import LabelledItems, labelled_in
 
 pytestmark = pytest.mark.compiled
 
@@ -24,7 +33,7 @@ def made(**given):
 
 
 def counted(queue):
-    return queue.progress.sum().to_dict()
+    return progress_table(queue).sum().to_dict()
 
 
 @pytest.mark.parametrize("choice", ["uncertainty", "uniform"])
@@ -40,9 +49,9 @@ def test_every_item_is_asked_once_and_half_of_the_labels_train(choice):
         for one in ids:
             queue.tell(one, TRUE[one])
     assert len(seen) == len(set(seen))
-    table = pd.concat([queue.training, queue.validation])
+    table = labelled_table(queue)
     assert dict(zip(table["id"], table["label"], strict=True)) == {one: TRUE[one] for one in seen}
-    assert abs(len(queue.training) - len(queue.validation)) <= len(queue.groups)
+    assert abs(queue.sampler.training.count - queue.sampler.validation.count) <= len(queue.groups)
     assert len(seen) >= 200
     assert (queue.sampler.labels, queue.open_tickets) == (len(seen), [])
 
@@ -51,12 +60,12 @@ def test_a_label_counts_although_the_rest_of_its_draw_is_open():
     queue = made(sampler=OptimisticSampler(["easy", "hard"], batch=3, seed=1))
     first, *_ = ids = queue.ask(6)
     queue.tell(first, TRUE[first])
-    assert len(queue.training) + len(queue.validation) == 1
+    assert queue.sampler.training.count + queue.sampler.validation.count == 1
     assert queue.sampler.rounds == 0
     assert len(queue.sampler.open_tickets) == 1
     for one in ids[1:]:
         queue.tell(one, TRUE[one])
-    assert (len(queue.training), len(queue.validation)) == (3, 3)
+    assert (queue.sampler.training.count, queue.sampler.validation.count) == (3, 3)
     assert (queue.sampler.rounds, queue.sampler.open_tickets) == (1, [])
 
 
@@ -85,7 +94,7 @@ def test_uncertain_items_are_those_near_the_boundary():
     model = sure.model
 
     def certainty(queue):
-        rows = np.array([features[one] for one in queue.training["id"][20:]])
+        rows = np.array([features[one] for one in labelled_in(queue, "training")["id"][20:]])
         return np.abs(model.predict_proba(rows)[:, 1] - 0.5).mean()
 
     assert certainty(sure) < 0.6 * certainty(any)
@@ -127,7 +136,7 @@ def test_an_item_of_several_annotators_that_is_taken_back_begins_anew():
     for _ in range(60):
         task = queue.ask()
         queue.tell(task, TRUE[task.item])
-    assert len(queue.training) + len(queue.validation) == 30
+    assert queue.sampler.training.count + queue.sampler.validation.count == 30
 
 
 def test_open_items_count_as_pulls():
@@ -146,15 +155,15 @@ def test_several_annotators_label_an_item_and_a_tie_asks_one_more():
         queue.tell(item, 1, annotator="cid")
     queue.tell(item, 1, annotator="ann")
     queue.tell(item, 0, annotator="bob")
-    assert len(queue.training) == 0
+    assert queue.sampler.training.count == 0
     assert queue.ask(1, annotator="ann") != [item]
     assert queue.ask(1, annotator="cid") == [item]
     queue.tell(item, 0, annotator="cid")
-    table = pd.concat([queue.training, queue.validation])
+    table = labelled_table(queue)
     assert table[["id", "label"]].values.tolist() == [[item, 0]]
-    assert queue.agreement.loc["bob", "cid"] == 1.0
-    assert queue.agreement.loc["ann", "bob"] == 0.0
-    assert queue.annotations["annotator"].tolist() == ["ann", "bob", "cid"]
+    assert agreement_table(queue).loc["bob", "cid"] == 1.0
+    assert agreement_table(queue).loc["ann", "bob"] == 0.0
+    assert annotations_table(queue)["annotator"].tolist() == ["ann", "bob", "cid"]
 
 
 def test_a_doubted_label_is_asked_again_and_corrected():
@@ -163,18 +172,19 @@ def test_a_doubted_label_is_asked_again_and_corrected():
         (one,) = queue.ask(1)
         queue.tell(one, TRUE[one] if number != 30 else 1 - TRUE[one])
         wrong = one if number == 30 else wrong
-    before = queue.model.predict_proba(WORLD.features)
-    part = queue.training if wrong in set(queue.training["id"]) else queue.validation
+    before = queue.sampler.model.predict_proba(WORLD.features)
+    trains = labelled_in(queue, "training")
+    part = trains if wrong in set(trains["id"]) else labelled_in(queue, "validation")
     assert part.set_index("id").loc[wrong, "label"] == 1 - TRUE[wrong]
     queue.ask_again([wrong])
     for _ in range(2):  # the second label makes a tie
         assert queue.ask(1) == [wrong]
         queue.tell(wrong, TRUE[wrong])
     assert queue.ask(1) != [wrong]
-    table = pd.concat([queue.training, queue.validation]).set_index("id")
+    table = labelled_table(queue).set_index("id")
     assert table.loc[wrong, "label"] == TRUE[wrong]
-    trained = wrong in set(queue.training["id"])
-    assert np.array_equal(queue.model.predict_proba(WORLD.features), before) != trained
+    trained = wrong in set(labelled_in(queue, "training")["id"])
+    assert np.array_equal(queue.sampler.model.predict_proba(WORLD.features), before) != trained
 
 
 @pytest.mark.parametrize("part", ["training", "validation"])
@@ -197,7 +207,7 @@ def test_a_corrected_label_is_as_if_it_had_been_told_so(part):
         (one,) = queue.ask(1)
         queue.tell(one, TRUE[one])
     np.testing.assert_allclose(
-        queue.model.predict_proba(WORLD.features), right.model.predict_proba(WORLD.features), atol=1e-7
+        queue.sampler.model.predict_proba(WORLD.features), right.sampler.model.predict_proba(WORLD.features), atol=1e-7
     )
     pd.testing.assert_frame_equal(queue.risks, right.risks)
 
@@ -209,7 +219,7 @@ def test_annotators_correct_their_own_labels():
         queue.tell(one, TRUE[one])
     right = queue.risks
     queue.correct(first, 1 - TRUE[first])
-    table = pd.concat([queue.training, queue.validation]).set_index("id")
+    table = labelled_table(queue).set_index("id")
     assert table.loc[first, "label"] == 1 - TRUE[first]
     queue.correct(first, TRUE[first])
     pd.testing.assert_frame_equal(queue.risks, right)
@@ -242,7 +252,7 @@ def test_saved_in_the_middle_it_goes_on_exactly(choice, annotators, tmp_path):
         for one in (queue, other, third):
             one.tell(task, TRUE[task.item])
     pd.testing.assert_frame_equal(other.risks, queue.risks)
-    pd.testing.assert_frame_equal(other.training, queue.training)
+    pd.testing.assert_frame_equal(labelled_in(other, "training"), labelled_in(queue, "training"))
 
 
 def test_more_than_two_classes_with_a_model_that_knows_them():
@@ -253,7 +263,7 @@ def test_more_than_two_classes_with_a_model_that_knows_them():
     for _ in range(120):
         (one,) = queue.ask(1)
         queue.tell(one, labels[one])
-    assert set(queue.model.predict(WORLD.features)) == {"a", "b", "c"}
+    assert set(queue.sampler.model.predict(WORLD.features)) == {"a", "b", "c"}
     with pytest.raises(errors.ArgumentError, match="'d'"):
         queue.tell(queue.ask(1)[0], "d")
 
@@ -263,7 +273,7 @@ def test_a_refused_label_changes_nothing():
     (one,) = queue.ask(1)
     with pytest.raises(errors.ArgumentError, match="labels among"):
         queue.tell(one, 5)
-    assert len(queue.annotations) == 0
+    assert len(annotations_table(queue)) == 0
     queue.tell(one, TRUE[one])
     with pytest.raises(errors.ClosedTicketError, match="labelled already"):
         queue.tell(one, TRUE[one])

@@ -8,7 +8,14 @@ import pandas as pd
 import pytest
 
 from evenhand import errors
-from evenhand.sampling import LabelQueue
+from evenhand.sampling import (
+    LabelQueue,
+    agreement_table,
+    annotations_table,
+    labelled_table,
+    progress_table,
+)
+from evenhand.sampling.labelling.label_tickets import holders
 from evenhand.saving.state import from_bytes, to_bytes
 
 IDS = [f"p{number}" for number in range(20)]
@@ -44,7 +51,7 @@ def exported(path, tasks, said, field="annotations"):
 
 
 def told(queue):
-    return sorted(queue.annotations[["id", "annotator", "label"]].astype(str).values.tolist())
+    return sorted(annotations_table(queue)[["id", "annotator", "label"]].astype(str).values.tolist())
 
 
 @pytest.fixture
@@ -62,7 +69,7 @@ def test_every_item_that_is_handed_out_to_nobody_is_asked_of_all(tasks):
     for who in ("ann", "bob"):
         for one in asked:
             queue.tell(one, "low", annotator=who)
-    assert queue.progress.sum()["labelled"] == 4
+    assert progress_table(queue).sum()["labelled"] == 4
     with pytest.raises(errors.ClosedTicketError, match="labelled already, by ann and bob"):
         queue.tell(asked[0], "low", annotator="cid")
 
@@ -71,7 +78,7 @@ def test_of_what_is_left_of_the_pool_every_item_is_asked_of_all():
     queue = made(3)
     asked = queue.ask(50)
     assert len(set(asked)) == len(asked)
-    assert all(len(queue._holders(IDS.index(one))) == 3 for one in asked)
+    assert all(len(holders(queue, IDS.index(one))) == 3 for one in asked)
     named = made(3).ask(2, annotator="ann")
     assert len(set(named)) == 2
 
@@ -87,8 +94,8 @@ def test_two_people_label_the_same_tasks(tasks, tmp_path, field, users, names):
     said = {one: [("low", users[0]), ("low" if i else "high", users[1])] for i, one in enumerate(asked)}
     export = exported(tmp_path / "export.json", file, said, field)
     assert queue.read_labels(export) == {"told": 8, "rejected": 0, "left": 0}
-    assert queue.progress.sum()["labelled"] == 3
-    assert queue.agreement.loc[names[0], names[1]] == 0.75
+    assert progress_table(queue).sum()["labelled"] == 3
+    assert agreement_table(queue).loc[names[0], names[1]] == 0.75
     assert queue.ask(1, annotator=names[0]) != queue.ask(1, annotator="cid") == asked[:1]
 
 
@@ -123,7 +130,7 @@ def test_an_export_of_everything_so_far_is_read_again_and_again(tasks, tmp_path)
     queue, asked, file = tasks
     said = {one: [("low", ANN)] for one in asked}
     assert queue.read_labels(exported(tmp_path / "one.json", file, said))["told"] == 4
-    assert queue.progress.sum()["labelled"] == 0, "one person is not two"
+    assert progress_table(queue).sum()["labelled"] == 0, "one person is not two"
     assert queue.read_labels(tmp_path / "one.json") == {"told": 0, "rejected": 0, "left": 0, "repeated": 4}
     said = {one: [("low", ANN), ("low", BOB)] for one in asked}
     assert queue.read_labels(exported(tmp_path / "two.json", file, said))["told"] == 4
@@ -135,7 +142,7 @@ def test_a_third_label_breaks_a_tie_and_is_refused_where_there_is_none(tasks, tm
     queue, (one, other, *_), file = tasks
     said = {one: [("low", 1), ("high", 2), ("low", 3)]}
     assert queue.read_labels(exported(tmp_path / "tie.json", file, said))["told"] == 3
-    assert queue.progress.sum()["labelled"] == 1
+    assert progress_table(queue).sum()["labelled"] == 1
     said = {other: [("low", 1), ("low", 2), ("high", 3)]}
     with pytest.raises(errors.ClosedTicketError) as refused:
         queue.read_labels(exported(tmp_path / "three.json", file, said))
@@ -191,7 +198,7 @@ def test_a_skipped_annotation_rejects_its_item(tasks, tmp_path):
     done[1]["annotations"].append({"skipped": True, "completed_by": 2, "result": []})
     export.write_text(json.dumps(done))
     assert queue.read_labels(export) == {"told": 2, "rejected": 2, "left": 0}
-    assert queue.progress.sum()["rejected"] == 2
+    assert progress_table(queue).sum()["rejected"] == 2
     assert told(queue) == []
     assert queue.read_labels(export) == {"told": 0, "rejected": 0, "left": 0, "repeated": 4}
 
@@ -261,7 +268,7 @@ def test_label_studios_smaller_exports_are_read(tasks, tmp_path):
         writer.writeheader()
         writer.writerows(rows)
     assert queue.read_labels(tmp_path / "all.csv") == {"told": 1, "rejected": 0, "left": 1}
-    assert queue.progress.sum()["labelled"] == 2
+    assert progress_table(queue).sum()["labelled"] == 2
 
 
 @pytest.mark.parametrize("gone", ["text", "known text"])
@@ -308,7 +315,7 @@ def test_labels_without_names_are_of_two_people_in_two_files(tasks, tmp_path):
         queue.read_labels(pd.concat([frame, frame]), name="who.csv")
     for _ in range(2):
         assert queue.read_labels(frame)["told"] == 4
-    assert queue.progress.sum()["labelled"] == 4
+    assert progress_table(queue).sum()["labelled"] == 4
     assert queue.read_labels(frame)["repeated"] == 4
     with pytest.raises(errors.ClosedTicketError, match=r"labels, row 1, item .*: it is labelled already"):
         queue.read_labels(frame.assign(label="high"))
@@ -333,7 +340,7 @@ def test_a_correction_that_makes_a_tie_asks_one_more():
     assert queue.ask(1, annotator="ann") != [one]
     assert queue.ask(1, annotator="cid") == [one]
     queue.tell(one, "high", annotator="cid")
-    assert pd.concat([queue.training, queue.validation])[["id", "label"]].values.tolist() == [[one, "high"]]
+    assert labelled_table(queue)[["id", "label"]].values.tolist() == [[one, "high"]]
 
 
 # ------------------------------------------------------------------ who is who

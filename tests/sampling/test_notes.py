@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from evenhand.sampling import ArrayPool, LabelQueue, LogisticModel, UniformSampler, collect
+from evenhand.sampling import (
+    ArrayPool,
+    LabelQueue,
+    LogisticModel,
+    UniformSampler,
+    collect,
+    progress_table,
+)
 
 pytestmark = pytest.mark.compiled
 
@@ -61,4 +68,4 @@ def test_a_queue_says_which_items_ran_out():
         "1 of 2 groups, with 9% of the rows, have too few items to train and to validate ('v').",
         "no item of 'v' is left to validate with",
     ]
-    assert queue.risks.attrs["notes"] == queue.progress.attrs["notes"] == queue.notes
+    assert queue.risks.attrs["notes"] == progress_table(queue).attrs["notes"] == queue.notes

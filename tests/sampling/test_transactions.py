@@ -21,6 +21,7 @@ from evenhand.sampling import (
     SyntheticModel1,
     UniformSampler,
 )
+from evenhand.sampling.models.classifier import Classifier
 from evenhand.sampling.models.losses import row_losses
 from evenhand.saving.state import to_bytes
 
@@ -138,19 +139,17 @@ def test_a_failure_with_the_second_label_takes_the_label_back_too(monkeypatch):
     assert sampler.model.classes_.tolist() == ["other", "yes"]
 
 
-class Majority:
+class Majority(Classifier):
     """A model with nothing but what samplers ask for."""
 
-    constant, fails = None, False
+    fails = False
 
     def __init__(self):
-        self.counts, self.seen = np.zeros(2), []
+        super().__init__()
+        self.constant, self.counts, self.seen = None, np.zeros(2), []
 
     def fresh(self, seed=0):
         return Majority()
-
-    def begin(self, classes):
-        self.classes = classes
 
     def update(self, rows, first):
         self.counts += np.bincount(rows.y[first : rows.count], minlength=2)
@@ -158,8 +157,13 @@ class Majority:
         if Majority.fails:
             raise RuntimeError("no")
 
-    def codes(self, X):
+    def final(self, rows, first):
+        raise NotImplementedError
+
+    def learned_codes(self, X):
         return np.full(len(X), self.counts.argmax())
+
+    learned_probabilities = final
 
 
 def test_a_model_of_ones_own_is_brought_back_too(monkeypatch):

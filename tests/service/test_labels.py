@@ -2,7 +2,12 @@
 
 import pytest
 
-from evenhand.sampling import LabelQueue, OptimisticSampler
+from evenhand.sampling import (
+    LabelQueue,
+    OptimisticSampler,
+    annotations_table,
+    progress_table,
+)
 from evenhand.studies import Store, Study
 from evenhand.studies.keys import add_key
 from tests.sampling.labelled_items import LabelledItems
@@ -38,8 +43,8 @@ def test_items_are_asked_for_labelled_and_rejected(labelling):
     rejected = {"ticket": other["ticket"], "label": None}
     assert labelling.send("report", "POST", "/studies/labels/tell", json=rejected).status_code == 200
     with Study.open(labelling.store.url, "labels") as study:
-        assert study.policy.progress.sum()[["labelled", "rejected"]].tolist() == [1, 1]
-        assert study.policy.annotations["annotator"].tolist() == ["ann"]
+        assert progress_table(study.policy).sum()[["labelled", "rejected"]].tolist() == [1, 1]
+        assert annotations_table(study.policy)["annotator"].tolist() == ["ann"]
         assert study.verify().ok
 
 

@@ -9,12 +9,14 @@ import typer
 
 from evenhand.cli.options import EMPTY, JSON
 from evenhand.cli.output import as_json, records, say
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, TableError, wanted, wanted_one_of
 
 if TYPE_CHECKING:
     from evenhand.sampling import ArrayPool, Certification, Sampler, TablePool
 
 UNTOLD = "Whether the collection has seen these rows cannot be told: rows of so few features are all alike."
+SHOWN = 12
+"""How many rows a refusal names."""
 
 
 def certify(
@@ -85,8 +87,9 @@ def _rows_in(path: Path, pool: TablePool, empty: str) -> tuple[ArrayPool, list[s
 
     Raises
     ------
-    ArgumentError
-        If more rows of the table stand in the pool than chance explains.
+    ArgumentError, TableError
+        If a row has a label or a group that the pool has not, or more rows of the table stand in the pool than chance
+        explains.
     """
     from collections import Counter
 
@@ -95,7 +98,12 @@ def _rows_in(path: Path, pool: TablePool, empty: str) -> tuple[ArrayPool, list[s
 
     features = list(pool.features.encoder.columns)
     frame = labelled_rows(path, pool.group_columns, pool.label_column, features, empty, f"--fresh {path}")
-    X, y, group = pool.held_out(frame)
+    try:
+        X, y, group = pool.held_out(frame)
+    except TableError as refusal:
+        where = f"--fresh {path}, " if str(refusal).startswith(("column ", "columns ")) else ""
+        raise TableError(f"{where}{refusal}") from refusal
+    _check_labels(f"--fresh {path}, column {pool.label_column!r}", y, frame.index, pool)
     rows, known = ArrayPool(X, y, group=group), Counter(_as_values(pool))
     n, seen = len(y), sum(row in known for row in _as_values(rows))
     chance = 1 - sum(times == 1 for times in known.values()) / len(pool.y)
@@ -105,6 +113,25 @@ def _rows_in(path: Path, pool: TablePool, empty: str) -> tuple[ArrayPool, list[s
         got = f"{seen} of {n} rows of {path} that stand in the pool"
         raise ArgumentError(wanted("--fresh", "rows that the collection has not seen", got, mend))
     return rows, [UNTOLD] if most >= 1 else []
+
+
+def _check_labels(where: str, y: Any, index: Any, pool: TablePool) -> None:
+    """Refuse labels that the pool has not, and name their rows.
+
+    Raises
+    ------
+    TableError
+        If there is one.
+    """
+    from evenhand.protocol import find_label, places
+
+    classes = sorted(set(pool.y.tolist()))
+    at = places(classes)
+    odd = [(row + 1, label) for row, label in zip(index, y.tolist(), strict=True) if find_label(label, at) is None]
+    if odd:
+        rows = f"row{'s' * (len(odd) > 1)} {', '.join(str(row) for row, _ in odd[:SHOWN])}"
+        more = f" and {len(odd) - SHOWN} more" if len(odd) > SHOWN else ""
+        raise TableError(wanted_one_of(f"{where}, {rows}{more}", classes, odd[0][1], what="labels among"))
 
 
 def _as_values(rows: ArrayPool) -> list[Any]:

@@ -9,6 +9,12 @@ from .final import Collected as Collected
 from .labelling.collection import collect as collect, group_errors as group_errors
 from .labelling.label_queue import LabelQueue as LabelQueue
 from .labelling.label_items import Task as Task
+from .labelling.label_tables import (
+    agreement_table as agreement_table,
+    annotations_table as annotations_table,
+    labelled_table as labelled_table,
+    progress_table as progress_table,
+)
 from .measures import confidence_sequence as confidence_sequence, fairness_report as fairness_report
 from .models.estimators import EstimatorModel as EstimatorModel
 from .models.logistic import LogisticModel as LogisticModel

@@ -19,21 +19,14 @@ from numpy.typing import NDArray
 from evenhand.arguments import real, whole
 from evenhand.data.rows import in_step
 from evenhand.display.html import Table
-from evenhand.errors import (
-    ArgumentError,
-    ContextError,
-    ExhaustedError,
-    StateFileError,
-    UnknownArmError,
-    wanted,
-    wanted_one_of,
-)
+from evenhand.errors import ArgumentError, ContextError, ExhaustedError, StateFileError, wanted, wanted_one_of
 from evenhand.kernels.arrays import Ints
 from evenhand.labels import in_columns
 from evenhand.policy.conversation import locked
 from evenhand.protocol import Label, arm_labels, find_label, places
 from evenhand.registry import name_of, register
 from evenhand.sampling.measures import confidence_sequence
+from evenhand.sampling.models.classifier import Classifier
 from evenhand.sampling.models.losses import BOUNDED
 from evenhand.sampling.pools.labels import checked_labels
 from evenhand.sampling.problem import MOST, Draw, Drawing, Groups, checked_rows
@@ -85,18 +78,12 @@ class Certification(Drawing):
     _kin = "certification"
 
     def __init__(
-        self,
-        groups: Groups,
-        model: Any,
-        *,
-        threshold: float,
-        delta: float = 0.05,
-        batch: int = 1,
+        self, groups: Groups, model: Any, *, threshold: float, delta: float = 0.05, batch: int = 1,
         loss: str = "zero_one",
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__()
         self.groups = arm_labels(groups, "groups")
-        if not hasattr(model, "predict") or not hasattr(model, "classes_"):
+        if not all(hasattr(model, name) for name in ("predict", "classes_")):
             raise ArgumentError(wanted("model", "a trained classifier with predict and classes_", type(model).__name__))
         if len(model.classes_) < 2:
             mend = "go on until a second label is told, or name classes="
@@ -150,17 +137,20 @@ class Certification(Drawing):
             If the rows are not finite numbers, too many, or not as many as the labels.
         """
         ticket, ((_, _, index, count),) = self._ticket(draw)
+        # All that may refuse comes before the ticket closes: else rows that were refused could not be told again.
         table, codes = self._checked(X, y, count)
         wrong = self._predicted(table) != codes
         del self._open[ticket]
         positive = codes == len(self.model.classes_) - 1
-        counted = {"zero_one": np.ones(len(table), bool), "false_negative": positive, "false_positive": ~positive}[
-            self.loss
-        ]
+        counted = positive if self.loss == "false_negative" else ~positive
+        if self.loss == "zero_one":
+            counted = np.ones(len(table), bool)
         self.sums[index] += wrong[counted].sum()
         self.counts[index] += counted.sum()
         self._dry[index] |= len(table) == 0
         level = self.delta / len(self.groups)
+        # delta / m a group, as all groups' intervals must hold at once. They only shrink: the sequence holds at every
+        # look, so that what was certified once may not be taken back by later rows.
         low, high = confidence_sequence(self.sums[index], int(self.counts[index]), delta=level)
         self._low[index] = max(self._low[index], low)
         self._high[index] = min(self._high[index], high)
@@ -168,7 +158,7 @@ class Certification(Drawing):
     def _checked(self, X: Any, y: Any, count: int) -> tuple[NDArray[Any], Ints]:
         X, y = in_step(("X", X), ("y", y))
         X, columns = in_columns(X, self._columns, "X")
-        table = checked_rows(X, None, count, keep=getattr(self.model, "keeps_types", False))
+        table = checked_rows(X, None, count, keep=isinstance(self.model, Classifier) and self.model.keeps_types)
         classes = self.model.classes_.tolist()
         labels, at = checked_labels(y, known=classes), places(classes)
         if len(labels) != len(table):
@@ -199,10 +189,7 @@ class Certification(Drawing):
         UnknownArmError
             If there is no such group.
         """
-        index = find_label(group, self.groups)
-        if index is None:
-            raise UnknownArmError(wanted_one_of("group", self.groups, group))
-        self._dry[index] = True
+        self._dry[self._index_of(group)] = True
 
     @locked
     def forget(self, draw: Draw | int) -> None:
@@ -214,6 +201,7 @@ class Certification(Drawing):
             return "certified"
         if self._low[z] > self.threshold:
             return "refuted"
+        # A dry group may still have draws open, and these may decide it: only then is nothing more to come.
         waiting = any(index == z for ((_, _, index, _),) in self._open.values())
         return "not_shown" if self._dry[z] and not waiting else "undecided"
 
@@ -238,12 +226,8 @@ class Certification(Drawing):
 
         with np.errstate(invalid="ignore"):
             risk = self.sums / self.counts
-        columns: dict[str, Any] = {
-            "rows": self.counts.copy(),
-            "risk": risk,
-            "low": self._low.copy(),
-            "high": self._high.copy(),
-        }
+        columns: dict[str, Any] = {"rows": self.counts.copy(), "risk": risk}
+        columns |= {"low": self._low.copy(), "high": self._high.copy()}
         columns["verdict"] = [self._verdict(z) for z in range(len(self.groups))]
         table = pd.DataFrame(columns, index=pd.Index(self.groups, name="group"))
         table.attrs["notes"] = self.notes
@@ -268,7 +252,7 @@ class Certification(Drawing):
         ArgumentError
             If the model cannot be saved: it was not trained by a sampler, or its own class cannot be saved.
         """
-        if name_of(self.model) is None or getattr(self.model, "untold", False):
+        if name_of(self.model) is None or (isinstance(self.model, Classifier) and self.model.untold):
             what = "a model that a sampler trained, such as finish().model, to be saved"
             raise ArgumentError(wanted("model", what, type(self.model).__name__))
         return {
@@ -281,7 +265,7 @@ class Certification(Drawing):
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the certification that `snapshot` was taken of."""
         names = ("groups", "model", "threshold", "delta", "batch", "loss")
-        if getattr(snapshot["model"], "untold", False):
+        if isinstance(snapshot["model"], Classifier) and snapshot["model"].untold:
             raise StateFileError("model: was saved without the rows that trained it; certify anew from its sampler")
         check = cls(**{name: snapshot[name] for name in names})
         own = {"sums": check.sums, "counts": check.counts, "low": check._low, "high": check._high}

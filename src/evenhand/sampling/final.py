@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,9 +76,7 @@ def final_classifier(trainer: Trainer, final_refit: bool, reweighted: bool) -> A
             table, np.array(trainer.classes)[codes], group=group, C=model.C, loss=trainer.loss
         ).model
     try:
-        if final_refit:
-            return model.final(rows, training.count)
-        return model.alone(rows) if hasattr(model, "alone") else copy.deepcopy(model)
+        return model.final(rows, training.count) if final_refit else model.alone(rows)
     except Exception as error:
         raise_named(model, error)
         raise

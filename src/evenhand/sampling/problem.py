@@ -98,9 +98,7 @@ def per_group(name: str, values: Mapping[Label, float] | Sequence[float], groups
         missing = [label for label in groups if label not in given]
         if missing:
             raise ArgumentError(wanted(name, "a number for each group", given, f"{missing[0]!r} is missing"))
-        numbers = [given[label] for label in groups]
-    else:
-        numbers = given
+    numbers = [given[label] for label in groups] if isinstance(given, dict) else given
     if len(numbers) != len(groups):
         raise ArgumentError(wanted(name, f"{len(groups)} numbers, one for each group", values))
     return np.array([real(f"{name}[{label!r}]", v, low=0.0) for label, v in zip(groups, numbers, strict=True)])
@@ -124,9 +122,8 @@ def checked_rows(X: Any, shape: tuple[int, ...] | None, count: int, *, keep: boo
                 raise TypeError(f"{X.dtype} is no type of numbers")
             X = X if keep and _is_numeric(X.dtype) else X.astype(np.float64)
         except (OverflowError, TypeError, ValueError) as error:
-            raise ContextError(
-                wanted("X", "an array of numbers, a row for each example", X, "encode text first, as eh.Encoder does")
-            ) from error
+            what, mend = "an array of numbers, a row for each example", "encode text first, as eh.Encoder does"
+            raise ContextError(wanted("X", what, X, mend)) from error
     if X.ndim == 1 and len(X) == 0:
         X = X.reshape(0, 0)
     if X.ndim < 2:
@@ -144,9 +141,8 @@ def checked_rows(X: Any, shape: tuple[int, ...] | None, count: int, *, keep: boo
         place = np.argwhere(~fine)[0]
         got = f"{X[tuple(place)]} in row {place[0]}"
         if not np.isfinite(X[tuple(place)]):
-            raise ContextError(
-                wanted("X", "finite numbers", f"a missing or infinite value in row {place[0]}", "fill it in first")
-            )
+            odd = f"a missing or infinite value in row {place[0]}"
+            raise ContextError(wanted("X", "finite numbers", odd, "fill it in first"))
         raise ContextError(wanted("X", f"numbers up to {LARGEST:.1e}", got, "scale the column"))
     return X
 
@@ -168,6 +164,19 @@ class Drawing(Conversation):
         draw.token = self._token
         self._last = draw.group, why
         return draw
+
+    def _index_of(self, group: Any) -> int:
+        """Return the position of a group.
+
+        Raises
+        ------
+        UnknownArmError
+            If there is no such group.
+        """
+        index = find_label(group, self.groups)
+        if index is None:
+            raise UnknownArmError(wanted_one_of("group", self.groups, group))
+        return index
 
     def _said(self, ticket: Draw) -> tuple[Any, ...]:
         return ticket[1:5]

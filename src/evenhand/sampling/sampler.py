@@ -18,12 +18,12 @@ import numpy as np
 from evenhand.arguments import real, whole
 from evenhand.data.groupings import least_rows
 from evenhand.display.html import Table
-from evenhand.errors import ArgumentError, ExhaustedError, UnknownArmError, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, ExhaustedError, wanted
 from evenhand.kernels import sampling
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.kernels.compose import entry
 from evenhand.policy.conversation import locked
-from evenhand.protocol import Label, arm_labels, find_label
+from evenhand.protocol import Label, arm_labels
 from evenhand.rng import Seed, child, draw_seed, stream
 from evenhand.sampling.certification import Certification
 from evenhand.sampling.final import Collected, final_classifier, named_columns
@@ -60,18 +60,14 @@ class Sampler(Drawing):
         self.batch = whole("batch", batch, low=1, high=MOST)
         self.warmup = None if warmup is None else whole("warmup", warmup, low=1, high=MOST)
         self.forced = None if forced is None else real("forced", forced, low=0.0, high=1.0)
-        self.costs = (
-            None
-            if costs is None
-            else dict(zip(self.groups, per_group("costs", costs, self.groups).tolist(), strict=True))
-        )
+        self._cost = np.ones(m) if costs is None else per_group("costs", costs, self.groups)
+        self.costs = None if costs is None else dict(zip(self.groups, self._cost.tolist(), strict=True))
         self.budget = None if budget is None else real("budget", budget, low=0.0)
         self.seed = draw_seed(seed)
         self._trainer = Trainer(self.groups, model, loss, classes, validation_rows, child(self.seed, 1))
         self.classes = None if classes is None else self._trainer.classes
         self.loss, self.validation_rows = self._trainer.loss, self._trainer.validation_rows
         self._stream = stream(self.seed, 0)
-        self._cost = np.ones(m) if self.costs is None else np.array(list(self.costs.values()))
         least = 2 * self.batch * float(self._cost.sum())
         if self.budget is not None and self.budget < least:
             what = f"enough for a draw of {2 * self.batch} rows of each of the {m} groups, at least {least:g}"
@@ -151,10 +147,7 @@ class Sampler(Drawing):
         ArgumentError
             If y has another length or a label outside the classes, or rows of the draw were told by `tell_rows`.
         """
-        ticket, ((_, _, index, count),) = self._ticket(draw)
-        if self._part.get(ticket):
-            got = f"{self._part[ticket]} of {count} rows are known"
-            raise ArgumentError(wanted("draw", "one of which no row is known", got, "tell the others by tell_rows"))
+        ticket, index, count = self._whole(draw, "tell the others by tell_rows")
         told = self._trainer.checked(X, y, count)
         self._trainer.learn(told, index, self.learned)
         del self._open[ticket]
@@ -165,10 +158,8 @@ class Sampler(Drawing):
             self._asked[index] += trained - self.batch
             self.spent -= (count - len(told.X)) * float(self._cost[index])
             rows = self._rows_of(index)
-            self.retire(
-                self.groups[index],
-                f"the pool of {self.groups[index]!r} is dry after {rows} row{'s' * (rows != 1)}",
-            )
+            group = self.groups[index]
+            self.retire(group, f"the pool of {group!r} is dry after {rows} row{'s' * (rows != 1)}")
 
     @locked
     def tell_rows(self, draw: Draw | int, X: Any, y: Any, *, trains: int) -> None:
@@ -267,10 +258,7 @@ class Sampler(Drawing):
         ArgumentError
             If some rows of the draw were told by `tell_rows`.
         """
-        ticket, ((_, _, index, count),) = self._ticket(draw)
-        if self._part.get(ticket):
-            got = f"{self._part[ticket]} of {count} rows are known"
-            raise ArgumentError(wanted("draw", "one of which no row is known", got, "drop the others by drop_rows"))
+        ticket, index, count = self._whole(draw, "drop the others by drop_rows")
         del self._open[ticket]
         self._draws[index] -= 1
         self._asked[index] -= self.batch
@@ -285,9 +273,7 @@ class Sampler(Drawing):
         UnknownArmError
             If there is no such group.
         """
-        index = find_label(group, self.groups)
-        if index is None:
-            raise UnknownArmError(wanted_one_of("group", self.groups, group))
+        index = self._index_of(group)
         if self._open_mask[index]:
             self._open_mask[index] = False
             self._notes.append(note or f"{group!r} was retired after {self._rows_of(index)} rows")
@@ -364,12 +350,8 @@ class Sampler(Drawing):
         that waits for a second label or cannot be saved, a risk still unknown.
         """
         why = self._unsavable()
-        return (
-            self._too_few()
-            + self._notes
-            + self._trainer.notes(~self._open_mask)
-            + ([f"this sampler cannot be saved: {why}"] if why else [])
-        )
+        unsavable = [f"this sampler cannot be saved: {why}"] if why else []
+        return self._too_few() + self._notes + self._trainer.notes(~self._open_mask) + unsavable
 
     @property
     @locked
@@ -450,11 +432,19 @@ class Sampler(Drawing):
 
     # ------------------------------------------------------------------ inside
 
+    def _whole(self, draw: Draw | int, mend: str) -> tuple[int, int, int]:
+        """Return the number, group and count of an open draw of which no row is told or dropped yet."""
+        ticket, ((_, _, index, count),) = self._ticket(draw)
+        if self._part.get(ticket):
+            got = f"{self._part[ticket]} of {count} rows are known"
+            raise ArgumentError(wanted("draw", "one of which no row is known", got, mend))
+        return ticket, index, count
+
     def _unsavable(self) -> str:
         functions = [name for name, value in self.config().items() if name != "model" and callable(value)]
         if functions:
             return f"{functions[0]}: a function cannot be saved; use what evenhand names"
-        return str(getattr(self._trainer.model, "unsavable", ""))
+        return str(self._trainer.model.unsavable)
 
     def _too_few(self) -> list[str]:
         """Return what the budget is too small for, and whether draws were asked for before labels came back."""

@@ -277,6 +277,8 @@ def checked_ties(ties: str) -> Any:
 _bounds = entry(sampling.heuristic_bounds)
 _largest = entry(sampling.largest)
 _remember = entry(sampling.remember)
+_uniform = entry(random.uniform)
+_drawn = entry(sampling.drawn)
 
 
 @register("sampling/epsilon-greedy")
@@ -376,11 +378,6 @@ def worst_off(sampler: Sampler, available: Bools, ties: str) -> tuple[int, str]:
     return index, f"highest validation risk: {risks[index]:.4f}"
 
 
-_uniform = entry(random.uniform)
-_drawn = entry(sampling.drawn)
-_largest = entry(sampling.largest)
-
-
 @register("sampling/uniform")
 class UniformSampler(Sampler):
     """Draw the groups in turn, so that all have the same number of examples.
@@ -473,6 +470,3 @@ class ProportionalSampler(Sampler):
     def examples(cls) -> Iterator[tuple[Self, Any]]:
         """Yield samplers and worlds to try them on."""
         yield cls(["u", "v"], proportions=[0.7, 0.3], seed=1), SyntheticModel1(instance="I")
-
-
-_drawn = entry(sampling.drawn)

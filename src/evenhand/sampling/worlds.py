@@ -65,6 +65,7 @@ def fair_mixture(risks: Callable[[Floats], Floats], groups: int) -> Floats:
     from several starts.
     """
     from scipy.optimize import brentq, minimize
+    from scipy.special import softmax
 
     if groups == 2:
         edge = 1e-6
@@ -81,17 +82,12 @@ def fair_mixture(risks: Callable[[Floats], Floats], groups: int) -> Floats:
         return np.array([share, 1.0 - share])
 
     def worst(free: Floats) -> float:
-        return float(risks(_softmax(free)).max())
+        return float(risks(softmax(free)).max())
 
     starts = [np.zeros(groups), *(2.0 * np.eye(groups))]
     options = {"xatol": 1e-5, "fatol": 1e-9, "maxiter": 400 * groups}
     tries = [minimize(worst, start, method="Nelder-Mead", options=options) for start in starts]
-    return _softmax(min(tries, key=lambda result: float(result.fun)).x)
-
-
-def _softmax(free: Floats) -> Floats:
-    powers = np.exp(free - free.max())
-    return np.asarray(powers / powers.sum())
+    return np.asarray(softmax(min(tries, key=lambda result: float(result.fun)).x))
 
 
 INSTANCES: dict[str, dict[Label, list[list[float]]]] = {

@@ -8,7 +8,12 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
-from evenhand.sampling import LabelQueue, OptimisticSampler
+from evenhand.sampling import (
+    LabelQueue,
+    OptimisticSampler,
+    annotations_table,
+    progress_table,
+)
 from evenhand.studies import Store, Study
 from evenhand.studies.keys import add_key
 from tests.sampling.labelled_items import LabelledItems
@@ -74,7 +79,7 @@ def test_a_key_is_the_label_that_reads_as_it(annotator):
     for key in ("1", "0", "1"):
         annotator.press(key)
     with Study.open(annotator.served.store.url, "digits") as study:
-        assert study.policy.annotations["label"].tolist() == [1, 0, 1]
+        assert annotations_table(study.policy)["label"].tolist() == [1, 0, 1]
 
 
 def test_items_are_labelled_rejected_and_left_by_keys(annotator):
@@ -91,11 +96,11 @@ def test_items_are_labelled_rejected_and_left_by_keys(annotator):
     since = annotator.driver.find_element(By.CSS_SELECTOR, "#state time").get_attribute("title")
     assert re.fullmatch(r"\w+, \d+ \w+ \d{4}, \d\d:\d\d:\d\d \S.*", since), "the time with its zone"
     with Study.open(annotator.served.store.url, "labels") as study:
-        told = study.policy.annotations
+        told = annotations_table(study.policy)
         assert told["id"].tolist()[0] == first
         assert told["label"].tolist() == ["no", "yes"]
         assert set(told["annotator"]) == {"ann"}
-        assert study.policy.progress["rejected"].sum() == 1
+        assert progress_table(study.policy)["rejected"].sum() == 1
         assert study.policy.open_items()[0] == left
         assert not {second, left} & set(told["id"])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -64,20 +65,21 @@ def label(
     out : Write all labels so far to this CSV file.
     seed : The seed; by default drawn, or as in --state.
     """
-    import pandas as pd
-
     from evenhand.cli.reading.empty_cells import without_empty_cells
     from evenhand.cli.reading.inputs import names_of
     from evenhand.cli.reading.labels import labels_in
-    from evenhand.cli.reading.tables import GIVEN, label_file, read_as_written
+    from evenhand.cli.reading.tables import read_as_written
     from evenhand.data.csv_files import write_csv
     from evenhand.protocol import labels_of_texts
+    from evenhand.sampling import labelled_table, progress_table
     from evenhand.saving.state import save
 
     if tasks is None and read is None and out is None:
         what = "one of them: a file to write items to, or a file of labels"
         mend = "docs/labels.md shows both; `evenhand serve` has a page at /label for people in a browser"
         raise ArgumentError(wanted("--tasks, --read", what, None, mend))
+    if tasks is not None and tasks.suffix not in (".csv", ".jsonl", ".json"):
+        raise ArgumentError(wanted("--tasks", "a file that ends in .csv, .jsonl or .json", str(tasks)))
     columns, groups, names = names_of(features), names_of(group), names_of(annotator or "")
     shown, allowed = names_of(show) or [id, *columns], labels_of_texts(labels_in(labels, "--labels"))
     if len(set(allowed)) < 2:
@@ -105,24 +107,40 @@ def label(
         done = {"tasks": queue.write_tasks(tasks, annotator=names[0] if len(names) == 1 else None)}
         words = f"{done['tasks']} items are in {tasks}; when they are labelled: --read FILE"
     elif read is not None:
-        with label_file(read) as (given, name):
-            encoding = GIVEN.get().encoding
-            done = queue.read_labels(given, annotator=users or annotator, name=name, encoding=encoding)
+        done = _told(queue, read, annotator, users)
         save(queue, state)
         words = f"{done['told']} labels read, {done['rejected']} items rejected, {done['left']} rows without a label"
         words += f", {done['repeated']} told before" if "repeated" in done else ""
     if out is not None:
-        parts = {"training": queue.training, "validation": queue.validation}
-        write_csv(pd.concat([part.assign(purpose=name) for name, part in parts.items()]), out)
+        write_csv(labelled_table(queue), out)
     if json:
         risks = queue.risks.reset_index().to_dict("records")
-        as_json({**done, "groups": risks, "progress": queue.progress.reset_index().to_dict("records")}, queue)
+        as_json({**done, "groups": risks, "progress": progress_table(queue).reset_index().to_dict("records")}, queue)
         return
     if words:
         say(words)
-    records("Items", queue.progress.reset_index().to_dict("records"))
+    records("Items", progress_table(queue).reset_index().to_dict("records"))
     records("Risks on the validation items", queue.risks.reset_index().to_dict("records"))
     say_notes(queue)
+
+
+def _told(queue: LabelQueue, path: Path, annotator: str | None, users: dict[str, str]) -> dict[str, int]:
+    """Tell the labels of a file, and return how many were told, rejected and left open.
+
+    Raises
+    ------
+    ArgumentError
+        As `LabelQueue.read_labels` does, in the words of the command.
+    """
+    from evenhand.cli.reading.tables import GIVEN, label_file
+
+    try:
+        with label_file(path) as (given, name):
+            return queue.read_labels(given, annotator=users or annotator, name=name, encoding=GIVEN.get().encoding)
+    except ArgumentError as refusal:
+        words = re.sub("^annotator(?=[: ])", "--annotator-of", str(refusal)) if users else str(refusal)
+        words = words.replace("items that ask() returns", "items that --tasks writes").replace("'it twice'", "it twice")
+        raise type(refusal)(words) from refusal
 
 
 def _queue(

@@ -1,23 +1,11 @@
-"""What annotators said of each item, whether that settles its label, and how far they agree; what is known so far, as
-data frames.
-"""
+"""What annotators said of each item, whether that settles its label, and how far they agree."""
 
 from __future__ import annotations
 
 from collections import Counter
-from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
-from evenhand.kernels.arrays import Ints
 from evenhand.protocol import Label
-from evenhand.sampling.labelling.label_items import LABELLED, Items
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from evenhand.sampling.sampler import Sampler
 
 
 class Annotations:
@@ -62,9 +50,7 @@ class Annotations:
             return []
         tied = sum(_most(said)[1] for said in both if len(said) >= self._needed)
         alike = sum(len({label for _, label in said}) == 1 for said in both)
-        notes = (
-            [f"{alike:,} of {len(both):,} items that were labelled several times have equal labels."] if both else []
-        )
+        notes = [f"{alike:,} of {len(both):,} items that were labelled several times have equal labels."]
         waits = f"{tied:,} items wait for" if tied > 1 else "One item waits for"
         return [*notes, f"{waits} the label of one more person, as labels tie: ask somebody else."] if tied else notes
 
@@ -88,20 +74,6 @@ class Annotations:
         self.given.pop(position, None)
         self.more.pop(position, None)
 
-    def agreement(self) -> pd.DataFrame:
-        """Return the share of equal labels for each two annotators; NaN where no item has labels of both."""
-        import pandas as pd
-
-        names = sorted({str(annotator) for said in self.given.values() for annotator, _ in said})
-        same, both = np.zeros((len(names),) * 2), np.zeros((len(names),) * 2)
-        at = {name: index for index, name in enumerate(names)}
-        for said in self.given.values():
-            for (one, label), (other, second) in permutations(said, 2):
-                both[at[str(one)], at[str(other)]] += 1
-                same[at[str(one)], at[str(other)]] += label == second
-        with np.errstate(invalid="ignore"):
-            return pd.DataFrame(same / both, index=names, columns=names)
-
     def snapshot(self) -> list[Any]:
         """Return the labels as plain data."""
         return [
@@ -122,36 +94,3 @@ def _most(said: list[tuple[str | None, Label]]) -> tuple[Label, bool]:
     """Return the label that most gave, the first of several, and whether another was given as often."""
     (first, most), *others = Counter(label for _, label in said).most_common(2)
     return first, bool(others) and others[0][1] == most
-
-
-def labelled_table(sampler: Sampler, items: Items, places: Ints, purpose: str) -> pd.DataFrame:
-    """Return the labelled items that train or validate, in the order in which the model got them."""
-    import pandas as pd
-
-    part = sampler.training if purpose == "training" else sampler.validation
-    rows = [p for p in np.flatnonzero(items.state == LABELLED).tolist() if items.purpose(p) == purpose]
-    rows.sort(key=lambda p: int(places[p, 1]))
-    known = sampler.known_classes
-    told = [(items.ids[p], items.groups[items.group[p]], known[part.y[places[p, 1]]]) for p in rows]
-    return pd.DataFrame(told, columns=["id", "group", "label"])
-
-
-def progress_table(items: Items) -> pd.DataFrame:
-    """Return how many items of each group are waiting, open, labelled and rejected."""
-    import pandas as pd
-
-    counts = [np.bincount(items.state[items.group == z], minlength=4) for z in range(len(items.groups))]
-    index = pd.Index(items.groups, name="group")
-    return pd.DataFrame(np.array(counts), index=index, columns=["waiting", "open", "labelled", "rejected"])
-
-
-def annotations_table(items: Items, annotations: Annotations) -> pd.DataFrame:
-    """Return every label that was told."""
-    import pandas as pd
-
-    rows = [
-        (items.ids[position], items.groups[items.group[position]], annotator, label)
-        for position, said in annotations.given.items()
-        for annotator, label in said
-    ]
-    return pd.DataFrame(rows, columns=["id", "group", "annotator", "label"])

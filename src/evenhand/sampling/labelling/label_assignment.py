@@ -44,7 +44,9 @@ class Assignment:
         ExhaustedError
             If no item is left, or the budget is spent; nothing has changed.
         """
-        if self._may_run_dry():  # which is known only after rows were dropped and groups retired
+        if self._may_run_dry():
+            # Whether an item is left is known only after rows were dropped and groups retired: a copy tries, as an ask
+            # that is refused may change nothing.
             features = self.items.features
             copy.deepcopy(self, {id(features): features})._next_item()
         return self._next_item()
@@ -67,6 +69,7 @@ class Assignment:
             waiting = self.items.waiting(group, purpose)
             if len(waiting):
                 break
+            # The row goes back to the budget: an open row that no item can fill would keep its draw open for good.
             self.sampler.drop_rows(draw, **{purpose: 1})
             if purpose == "training":
                 self.sampler.retire(label, f"no item of {label!r} is left to train with")

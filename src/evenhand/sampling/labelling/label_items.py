@@ -4,7 +4,7 @@ the ticket of one of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,7 +109,7 @@ class Items:
 
 
 def _ids(ids: Any) -> tuple[Label, ...]:
-    if isinstance(ids, (str, bytes, dict, set, frozenset)) or not hasattr(ids, "__iter__"):
+    if isinstance(ids, (str, bytes, dict, set, frozenset)) or not isinstance(ids, Iterable):
         raise ArgumentError(wanted("ids", "a list of ids, one for each item", ids))
     labels = _labels(ids, None, "ids")
     if not labels:
@@ -123,8 +123,9 @@ def _ids(ids: Any) -> tuple[Label, ...]:
 
 def _labels(values: Any, rows: int | None, name: str = "groups") -> list[Label]:
     """Return text and whole numbers as a list; of `rows` entries where that is given."""
-    if rows is not None and (isinstance(values, (str, bytes)) or not hasattr(values, "__len__") or len(values) != rows):
-        got = len(values) if hasattr(values, "__len__") and not isinstance(values, str) else values
+    sized = isinstance(values, Sized)
+    if rows is not None and (isinstance(values, (str, bytes)) or not sized or len(values) != rows):
+        got = len(values) if sized and not isinstance(values, str) else values
         raise ArgumentError(wanted(name, f"{rows} labels, one for each id", got))
     found: list[Label] = []
     for value in values:
@@ -150,9 +151,8 @@ def _content(content: Any, rows: int) -> list[str] | None:
     """Return what people see of each item: a text, or the path or address of a picture."""
     if content is None:
         return None
-    values = list(content) if hasattr(content, "__iter__") and not isinstance(content, str) else []
+    values = list(content) if isinstance(content, Iterable) and not isinstance(content, str) else []
     if len(values) != rows or not all(isinstance(value, str) for value in values):
-        raise ArgumentError(
-            wanted("content", f"{rows} texts, one for each id", content if values == [] else len(values))
-        )
+        got = len(values) if values else content
+        raise ArgumentError(wanted("content", f"{rows} texts, one for each id", got))
     return values

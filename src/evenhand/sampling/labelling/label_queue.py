@@ -17,7 +17,7 @@ import numpy as np
 from evenhand.arguments import is_whole, one_of, whole
 from evenhand.data.groupings import Grouping
 from evenhand.display.html import Table
-from evenhand.errors import ArgumentError, ClosedTicketError, ExhaustedError, UnknownTicketError, wanted
+from evenhand.errors import ArgumentError, ExhaustedError, UnknownTicketError, wanted
 from evenhand.frames import is_frame
 from evenhand.labels import order_of
 from evenhand.parameters import untaught
@@ -25,16 +25,13 @@ from evenhand.policy.conversation import Conversation, locked
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed, child, draw_seed
-from evenhand.sampling.labelling.annotations import (
-    Annotations,
-    annotations_table,
-    labelled_table,
-    progress_table,
-)  # fmt: skip
+from evenhand.sampling.labelling.annotations import Annotations
 from evenhand.sampling.labelling.label_assignment import CHOICES, Assignment, Choice
 from evenhand.sampling.labelling.label_files import LabelFile, write_tasks
-from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED, Items, Task
+from evenhand.sampling.labelling.label_items import LABELLED, OPEN, Items, Task
 from evenhand.sampling.labelling.label_reading import tell_file
+from evenhand.sampling.labelling.label_tables import progress_table
+from evenhand.sampling.labelling.label_tickets import holders, lacks, open_ticket, repeated, want_more
 from evenhand.sampling.labelling.label_users import Users
 from evenhand.sampling.problem import MOST
 from evenhand.sampling.sampler import Sampler
@@ -81,7 +78,7 @@ class LabelQueue(Conversation):
     >>> queue = LabelQueue(ids, features, groups=["day", "night"] * 20, seed=1)
     >>> for photo in queue.ask(6):
     ...     queue.tell(photo, "cat" if features[ids.index(photo), 0] > 0 else "dog")
-    >>> len(queue.training), len(queue.validation)
+    >>> queue.sampler.training.count, queue.sampler.validation.count
     (3, 3)
 
     Source: the rule over groups is Shekhar, Fields, Ghavamzadeh, Javidi (NeurIPS 2021); uncertainty sampling is Lewis
@@ -121,7 +118,7 @@ class LabelQueue(Conversation):
             raise ArgumentError(wanted("sampler", "a sampler such as OptimisticSampler(groups), or None", sampler))
         if order_of(self.groups, sampler.groups) is None:
             raise ArgumentError(wanted("sampler", f"one of the groups {list(self.groups)}", list(sampler.groups)))
-        if self.choice == "uncertainty" and getattr(sampler.model, "certain", False):
+        if self.choice == "uncertainty" and sampler.model.certain:
             mend = "use choice='uniform'"
             raise ArgumentError(wanted("sampler", "a model that predicts probabilities", sampler.model, mend))
         return untaught("sampler", sampler, "pass sampler.fresh()").fresh(seed=sampler.seed)
@@ -156,7 +153,7 @@ class LabelQueue(Conversation):
                     raise
                 break
             position = self._items.position(items[-1])
-            while who is None and self._lacks(position) > 0:
+            while who is None and lacks(self, position) > 0:
                 self._hand_to(position, None)
         return items
 
@@ -181,14 +178,14 @@ class LabelQueue(Conversation):
         checked = self.sampler.checked_label(label)
         settled = self._annotations.add(position, who, checked)
         if settled is not None:
-            try:
+            try:  # a model that fails refuses the label, which must not count towards a majority
                 self._assignment.settle(position, settled)
             except BaseException:
                 self._annotations.take_back(position)
                 raise
         del self._open[number]
         if settled is None:
-            self._want_more(position)
+            want_more(self, position)
 
     @locked
     def correct(self, id: Label, label: Label, *, annotator: str | None = None) -> None:
@@ -214,14 +211,14 @@ class LabelQueue(Conversation):
             self._annotations.replace(position, who, before[1])
             raise
         if settled is None:
-            self._want_more(position)
+            want_more(self, position)
 
     @locked
     def forget(self, id: Task | Label) -> None:
         """Take back an item that was asked for, given as its id or its `Task`; it may be asked for again."""
         number, (_, position, _) = self._found(id, None)
         del self._open[number]
-        if not self._holders(position) and self._items.state[position] == OPEN and not self._annotations.by(position):
+        if not holders(self, position) and self._items.state[position] == OPEN and not self._annotations.by(position):
             self._assignment.take_back(position)
             self._drop(position)
         elif position not in self._again:
@@ -243,7 +240,7 @@ class LabelQueue(Conversation):
             if self._items.state[position] != LABELLED:
                 raise ArgumentError(wanted("ids", "items that are labelled", one))
         for position in positions:
-            if position not in self._again and not self._holders(position):
+            if position not in self._again and not holders(self, position):
                 said = self._annotations.given[position]
                 self._annotations.more[position] = len(said) + 1 - self.annotators
                 self._again.append(position)
@@ -267,13 +264,9 @@ class LabelQueue(Conversation):
 
     @locked
     def read_labels(
-        self,
-        path: Any,
-        *,
-        annotator: str | Mapping[Any, str] | None = None,
-        name: str | None = None,
+        self, path: Any, *, annotator: str | Mapping[Any, str] | None = None, name: str | None = None,
         encoding: str | None = None,
-    ) -> dict[str, int]:
+    ) -> dict[str, int]:  # fmt: skip
         """Tell the labels in a labelling tool's file; return how many were told, rejected and left open.
 
         A CSV file, or a data frame in place of the path, has the columns `id`, `label`, and `annotator` if several
@@ -328,43 +321,6 @@ class LabelQueue(Conversation):
         return self._assignment.sampler
 
     @property
-    def model(self) -> Any:
-        """The current classifier, with `predict` and `predict_proba`."""
-        return self.sampler.model
-
-    @property
-    @locked
-    def training(self) -> pd.DataFrame:
-        """The labelled items that train the model: `id`, `group`, `label`."""
-        return labelled_table(self.sampler, self._items, self._assignment.places, "training")
-
-    @property
-    @locked
-    def validation(self) -> pd.DataFrame:
-        """The labelled items that validate it: `id`, `group`, `label`."""
-        return labelled_table(self.sampler, self._items, self._assignment.places, "validation")
-
-    @property
-    @locked
-    def progress(self) -> pd.DataFrame:
-        """How many items of each group are waiting, open, labelled and rejected."""
-        table = progress_table(self._items)
-        table.attrs["notes"] = self.notes
-        return table
-
-    @property
-    @locked
-    def annotations(self) -> pd.DataFrame:
-        """Every label that was told: `id`, `group`, `annotator`, `label`."""
-        return annotations_table(self._items, self._annotations)
-
-    @property
-    @locked
-    def agreement(self) -> pd.DataFrame:
-        """The share of equal labels for each two annotators; NaN where no item has labels of both."""
-        return self._annotations.agreement()
-
-    @property
     def risks(self) -> pd.DataFrame:
         """The sampler's table of validation risks."""
         table: pd.DataFrame = self.sampler.risks
@@ -385,7 +341,7 @@ class LabelQueue(Conversation):
     # ------------------------------------------------------------------ inside: items
 
     def _task(self, annotator: str | None) -> Task:
-        position, why = self._repeated(annotator) or self._new()
+        position, why = repeated(self, annotator) or self._new()
         number, said = self._hand_to(position, annotator)
         shown = str(self.ids[position]) if self.content is None else self.content[position]
         task = Task(number, *said, self._items.purpose(position), why, shown, self.sampler.classes or ())
@@ -398,36 +354,15 @@ class LabelQueue(Conversation):
         self.round += 1
         said = (self.round, self.ids[position], self._group(position))
         number = self._hand_out((said, position, annotator))
-        if position in self._again and self._lacks(position) <= 0:
+        if position in self._again and lacks(self, position) <= 0:
             self._again.remove(position)
         return number, said
-
-    def _pass_on(self, position: int, annotator: str) -> None:
-        """Give the first open ticket of an item to somebody else, who answers in place of the one that was asked."""
-        number = next(number for number, (_, at, _) in self._open.items() if at == position)
-        said, *_ = self._open[number]
-        self._open[number] = (said, position, annotator)
 
     def _new(self) -> tuple[int, str]:
         position, why = self._assignment.next_item()
         if self.annotators > 1:
             self._again.append(position)
         return position, why
-
-    def _repeated(self, annotator: str | None) -> tuple[int, str] | None:
-        """Return an item that needs more labels, and that this annotator has neither labelled nor open."""
-        for position in self._again:
-            known = self._annotations.by(position)
-            if annotator is None or annotator not in [*known, *self._holders(position)]:
-                if self._items.state[position] == LABELLED:
-                    return position, "asked again: its label is in doubt"
-                return position, "another label of the same item" if known else "open before, and taken back"
-        return None
-
-    def _want_more(self, position: int) -> None:
-        """Have an item asked again if it needs more labels than it will get."""
-        if self._lacks(position) > 0 and position not in self._again:
-            self._again.append(position)
 
     def _drop(self, position: int) -> None:
         """Forget what was said of an item."""
@@ -437,52 +372,25 @@ class LabelQueue(Conversation):
     def _group(self, position: int) -> Label:
         return self.groups[self._items.group[position]]
 
-    def _holders(self, position: int) -> list[str | None]:
-        """Return who has an open ticket for an item."""
-        return [who for _, at, who in self._open.values() if at == position]
-
-    def _lacks(self, position: int) -> int:
-        """Return how many labels an item needs beside those told and those asked for."""
-        asked = len(self._annotations.by(position)) + len(self._holders(position))
-        return self._annotations.needed(position) - asked
-
     def _found(self, given: Any, annotator: str | None) -> tuple[int, Any]:
         """Return an open ticket, given as a `Task`, an item's id, or its number where no item has that id."""
         known = isinstance(given, Task) or (is_whole(given) and int(given) not in self._items.places)
-        return self._ticket(given if known else self._open_task(given, annotator))
-
-    def _open_task(self, given: Any, annotator: str | None) -> int:
-        """Return the open ticket of an item: the annotator's own, or the first of nobody's."""
-        position = self._items.position(given)
-        mine = [number for number, (_, at, who) in self._open.items() if at == position and who == annotator]
-        free = [number for number, (_, at, who) in self._open.items() if at == position and None in (who, annotator)]
-        if mine or free:
-            return (mine or free)[0]
-        state = self._items.state[position]
-        if state == LABELLED:
-            by = " and ".join(sorted({str(name) for name in self._annotations.by(position) if name is not None}))
-            mend = "call ask_again([id]) to have it labelled once more"
-            already = f"it is labelled already{by and f', by {by}'}"
-            raise ClosedTicketError(f"id {given!r}: {already}; nothing has changed; {mend}")
-        if state == REJECTED:
-            raise ClosedTicketError(f"id {given!r}: it was rejected before; nothing has changed")
-        if state == OPEN:
-            who = ", ".join(sorted(str(name) for name in self._holders(position))) or "nobody"
-            raise UnknownTicketError(f"id {given!r}: {who} was asked for it, not {annotator or 'you'}")
-        raise UnknownTicketError(f"id {given!r}: it was not asked for; label the items that ask() returns")
+        return self._ticket(given if known else open_ticket(self, given, annotator))
 
     # ------------------------------------------------------------------ files
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
         of_items = [self.groups[z] for z in self._items.group]
-        names = ("features", "sampler", "choice", "annotators", "content", "seed")
-        return {"ids": list(self.ids), "groups": of_items, **{name: getattr(self, name) for name in names}}
+        return {
+            "ids": list(self.ids), "groups": of_items, "features": self.features, "sampler": self.sampler,
+            "choice": self.choice, "annotators": self.annotators, "content": self.content, "seed": self.seed,
+        }  # fmt: skip
 
     def fresh(self, *, seed: Seed = None) -> Self:
         """Return a queue of the same items that remembers nothing, with another seed if given."""
-        given = {**self.config(), "sampler": self.sampler.fresh()}
-        return type(self)(**{**given, "seed": self.seed if seed is None else seed})
+        given = {"sampler": self.sampler.fresh(), "seed": self.seed if seed is None else seed}
+        return type(self)(**{**self.config(), **given})
 
     def _said(self, ticket: Any) -> tuple[Any, ...]:
         return tuple(ticket[1:4])
@@ -509,7 +417,7 @@ class LabelQueue(Conversation):
         return {"items": len(self.ids), "rounds": self.round, "rows of the model": self.sampler.training.count}
 
     def _tables(self) -> list[Table]:
-        return [Table.of(self.progress, "Items of each group")]
+        return [Table.of(progress_table(self), "Items of each group")]
 
     def __repr__(self) -> str:
         return f"LabelQueue({len(self.ids)} items, groups={list(self.groups)}, choice={self.choice!r})"

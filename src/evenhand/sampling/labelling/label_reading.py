@@ -14,6 +14,7 @@ from evenhand.protocol import Label, find_label, places
 from evenhand.sampling.labelling.label_assignment import Rehearsal
 from evenhand.sampling.labelling.label_files import LEFT_OPEN, Said, read_labels
 from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED
+from evenhand.sampling.labelling.label_tickets import holders, lacks, pass_on
 from evenhand.sampling.labelling.label_users import Users, names_of
 
 SHOWN = 12
@@ -117,7 +118,7 @@ def _rows_of(
 def _tell(queue: Any, row: Row) -> str:
     """Tell one label; return what came of it."""
     position = queue._items.position(row.item)
-    state = queue._items.state[position]
+    state, asked = queue._items.state[position], holders(queue, position)
     if row.rejected or row.label is None:
         if state == REJECTED:
             return "repeated"
@@ -126,18 +127,17 @@ def _tell(queue: Any, row: Row) -> str:
     else:
         label = queue.sampler.checked_label(row.label)
         mine = [before for who, before in queue._annotations.given.get(position, ()) if who == row.who]
-        again = mine if row.who is not None or (state == LABELLED and not queue._holders(position)) else []
+        again = mine if row.who is not None or (state == LABELLED and not asked) else []
         if label in again[-1:]:
             return "repeated"
         if again and row.who is not None:
             mend = "name the users, 1=ann,2=bob, if these are two people; correct() changes a label"
             raise ContradictionError(f"{row.who} labelled it {again[-1]!r} before, not {label!r}; {mend}")
-    holders = queue._holders(position)
-    if state in (OPEN, LABELLED) and row.who is not None and not {row.who, None}.intersection(holders):
-        if queue._lacks(position) > 0:  # somebody who was not asked has labelled an item that needs another label
+    if state in (OPEN, LABELLED) and row.who is not None and not {row.who, None}.intersection(asked):
+        if lacks(queue, position) > 0:  # somebody who was not asked has labelled an item that needs another label
             queue._hand_to(position, row.who)
-        elif holders:  # or one that somebody else was asked for
-            queue._pass_on(position, row.who)
+        elif asked:  # or one that somebody else was asked for
+            pass_on(queue, position, row.who)
     queue.tell(row.item, row.label, annotator=row.who)
     return "rejected" if row.label is None else "told"
 

@@ -1,5 +1,5 @@
 """Models that a sampler trains: logistic regression, scikit-learn's, and networks by skorch."""
 
-from evenhand.sampling.models.trainer import Model
+from evenhand.sampling.models.classifier import Classifier
 
-__all__ = ["Model"]
+__all__ = ["Classifier"]

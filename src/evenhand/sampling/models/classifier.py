@@ -1,7 +1,8 @@
-"""What the models of this package share: labels and their codes, and the constant answer while there is one label."""
+"""What a sampler asks of its model: labels and their codes, and the constant answer while there is one label."""
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Self
@@ -9,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.errors import EvenhandError, ModelError
+from evenhand.errors import ContextError, EvenhandError, ModelError, wanted
 from evenhand.frames import frame_or_value
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import in_columns
@@ -19,20 +20,56 @@ from evenhand.sampling.pools.rows import Rows
 
 
 class Classifier(Parameters, ABC):
-    """A model with `predict` and `predict_proba`; one that is trained writes `learned_codes`, `learned_probabilities`.
+    """A model that a sampler trains round by round, with `predict` and `predict_proba`.
+
+    A subclass writes `fresh`, `update`, `final`, `learned_codes` and `learned_probabilities`. To save it, register the
+    class as a part and write `snapshot` and `restored`.
 
     Attributes
     ----------
     classes : the labels, sorted.
     constant : the class code that is predicted while all rows have one label, else None.
     columns : the columns in their order, where the rows came as data frames, else None.
+    lacking : why the model could not be trained on all rows yet; else "".
+    keeps_types : whether rows are kept in the type in which they are told, such as single precision or bytes.
+    flat : what takes rows of numbers alone, in words; "" where rows may be pictures.
     """
 
     columns: list[str] | None = None
+    lacking = ""
+    keeps_types = False
+    flat = ""
 
     def __init__(self) -> None:
         self.classes: tuple[Label, ...] = ()
         self.constant: int | None = 0
+
+    @property
+    def certain(self) -> bool:
+        """Whether the model gives labels without probabilities."""
+        return False
+
+    @property
+    def unsavable(self) -> str:
+        """Why the model cannot be saved, or nothing."""
+        return ""
+
+    @property
+    def untold(self) -> bool:
+        """Whether the model was trained on rows that it does not carry, so that no file can hold it alone."""
+        return False
+
+    @abstractmethod
+    def fresh(self, seed: int = 0) -> Self:
+        """Return a model of the same configuration that has seen nothing."""
+
+    @abstractmethod
+    def update(self, rows: Rows, first: int) -> None:
+        """Train; the rows from `first` on are new."""
+
+    @abstractmethod
+    def final(self, rows: Rows, first: int) -> Self:
+        """Return a model trained on training and validation rows; the latter begin at `first`."""
 
     @abstractmethod
     def learned_codes(self, X: Any) -> Ints:
@@ -49,6 +86,32 @@ class Classifier(Parameters, ABC):
     def begin(self, classes: tuple[Label, ...]) -> None:
         """Learn what the labels are, sorted."""
         self.classes = classes
+
+    def checked(self, X: NDArray[Any]) -> None:
+        """Refuse rows that the model cannot take.
+
+        Raises
+        ------
+        ContextError
+            If a row is no list of numbers, as a picture is, and the model takes no others.
+        """
+        if self.flat and X.ndim != 2:
+            mend = "flatten them with X.reshape(len(X), -1), or pass a network of skorch"
+            raise ContextError(wanted("X", f"rows of numbers (n, d) for {self.flat}", X.shape, mend))
+
+    def checkpoint(self) -> Callable[[], None]:
+        """Return a function that makes the model again what it is now."""
+        kept = copy.deepcopy(vars(self))
+
+        def undo() -> None:
+            vars(self).clear()
+            vars(self).update(kept)
+
+        return undo
+
+    def alone(self, rows: Rows) -> Self:
+        """Return a copy that can be saved without the sampler, whose training rows these are."""
+        return copy.deepcopy(self)
 
     def waits(self, rows: Rows) -> bool:
         """Say whether all rows have one label still, and note which."""

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.errors import ArgumentError, ContextError, wanted
+from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.registry import register
 from evenhand.rng import child
@@ -63,24 +63,28 @@ class EstimatorModel(Classifier):
     """
 
     def __init__(self, estimator: Any, *, refit: Literal["exact", "partial_fit"] = "exact") -> None:
+        from sklearn.pipeline import Pipeline
+
         super().__init__()
-        methods = all(hasattr(estimator, name) for name in ("fit", "predict", "get_params"))
-        if isinstance(estimator, type) or not methods or _kind(estimator) not in (None, "classifier"):
+        lacks = {name for name in ("fit", "predict", "get_params", "partial_fit") if not hasattr(estimator, name)}
+        if isinstance(estimator, type) or lacks - {"partial_fit"} or _kind(estimator) not in (None, "classifier"):
             raise ArgumentError(wanted("estimator", "a scikit-learn classifier", estimator))
         if refit not in ("exact", "partial_fit"):
             raise ArgumentError(wanted("refit", "'exact' or 'partial_fit'", refit))
-        if refit == "partial_fit" and not hasattr(estimator, "partial_fit"):
+        if refit == "partial_fit" and "partial_fit" in lacks:
             raise ArgumentError(wanted("estimator", "a classifier with partial_fit", estimator, "use refit='exact'"))
         self.estimator, self.refit = estimator, refit
         self._untrained = estimator
         self._goes_on = refit == "partial_fit" or any(
             bool(value) for name, value in estimator.get_params().items() if name.split("__")[-1] == "warm_start"
         )
-        self.lacking = ""
         self._ends: list[int] = []
         self._own: Rows | None = None
         self.seed = 0
-        self._network = hasattr(estimator, "module") and hasattr(estimator, "initialize")
+        skorch = sys.modules.get("skorch")
+        self._network = self.keeps_types = skorch is not None and isinstance(estimator, skorch.NeuralNet)
+        self._pipeline = isinstance(estimator, Pipeline)
+        self.flat = "" if self._network or self._pipeline else type(estimator).__name__
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments, the classifier as it was given."""
@@ -94,11 +98,6 @@ class EstimatorModel(Classifier):
         model.estimator.set_params(**random_states(model.estimator.get_params(), seed))
         model.seed = seed
         return model
-
-    @property
-    def keeps_types(self) -> bool:
-        """Whether rows are kept in the type in which they are told, such as single precision or bytes."""
-        return self._network
 
     @property
     def unsavable(self) -> str:
@@ -124,8 +123,9 @@ class EstimatorModel(Classifier):
         """Whether it was trained here, or the classifier or a step of it before."""
         if self._network:
             return bool(self._ends or self.estimator.initialized_)
-        parts = [self.estimator, *(step for _, step in getattr(self.estimator, "steps", ()))]
-        own = (name for part in parts for name in getattr(part, "__dict__", ()))
+        steps = self.estimator.steps if self._pipeline else ()
+        parts = [self.estimator, *(step for _, step in steps if not isinstance(step, str))]
+        own = (name for part in parts for name in vars(part))
         return bool(self._ends) or any(name.endswith("_") and not name.startswith("_") for name in own)
 
     def checkpoint(self) -> Callable[[], None]:
@@ -138,19 +138,6 @@ class EstimatorModel(Classifier):
             self._ends[:] = self._ends[: count - len(last)] + last
 
         return undo
-
-    def checked(self, X: NDArray[Any]) -> None:
-        """Refuse rows that only a `Pipeline` or a network might take.
-
-        Raises
-        ------
-        ContextError
-            If a row is no list of numbers, as a picture is.
-        """
-        if X.ndim != 2 and not hasattr(self.estimator, "steps") and not self._network:
-            name = type(self.estimator).__name__
-            mend = "flatten them with X.reshape(len(X), -1), or pass a network of skorch"
-            raise ContextError(wanted("X", f"rows of numbers (n, d) for {name}", X.shape, mend))
 
     def update(self, rows: Rows, first: int) -> None:
         """Train; the rows from `first` on are new."""
@@ -173,6 +160,7 @@ class EstimatorModel(Classifier):
                 elif not goes_on:
                     del self._ends[1:]
                     goes_on = True
+        # Loading trains again to these ends in this order: a warm start ends elsewhere if one of them is skipped.
         if not goes_on:
             self._ends.clear()
         self._ends.append(rows.count)
@@ -218,7 +206,7 @@ class EstimatorModel(Classifier):
 
     def learned_codes(self, X: Any) -> Ints:
         """Return the class codes (n,) that the classifier predicts."""
-        return np.searchsorted(self._names, self._asked("predict", X)).astype(np.int64)
+        return np.searchsorted(self._names, self._asked(self.estimator.predict, X)).astype(np.int64)
 
     def learned_probabilities(self, X: Any) -> Floats:
         """Return the probabilities (n, k) that the classifier predicts.
@@ -228,19 +216,18 @@ class EstimatorModel(Classifier):
         ArgumentError
             If the classifier has no `predict_proba`.
         """
-        if not hasattr(self.estimator, "predict_proba"):
-            raise ArgumentError(
-                wanted("model", "a classifier with predict_proba", self.estimator, "use loss='zero_one'")
-            )
+        if self.certain:
+            mend = "use loss='zero_one'"
+            raise ArgumentError(wanted("model", "a classifier with predict_proba", self.estimator, mend))
         known = self._names if self._network else self.estimator.classes_
         chances = np.zeros((len(X), max(2, len(self.classes))))
-        found = self._asked("predict_proba", X)
+        found = self._asked(self.estimator.predict_proba, X)
         chances[:, np.searchsorted(self._names, known)] = found[:, : len(known)]
         return chances
 
-    def _asked(self, method: str, X: Any) -> NDArray[Any]:
+    def _asked(self, answer: Callable[[Any], Any], X: Any) -> NDArray[Any]:
         with _repeatable(child(self.seed, 1)):
-            return np.asarray(getattr(self.estimator, method)(self._table(X)))
+            return np.asarray(answer(self._table(X)))
 
     def final(self, rows: Rows, first: int) -> Self:
         """Return a model trained on all rows, or fed with those from `first` on where it is fed in parts."""

@@ -18,7 +18,7 @@ from scipy.special import expit
 
 from evenhand.arguments import real
 from evenhand.data.rows import in_step
-from evenhand.errors import ArgumentError, ContextError, wanted
+from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels import logistic
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import entry
@@ -65,6 +65,8 @@ class LogisticModel(Classifier):
     (['no', 'yes'], [[0.9583]], [-1.4374])
     """
 
+    flat = "logistic regression"
+
     def __init__(self, *, C: float = 1.0) -> None:
         super().__init__()
         self.C = real("C", C, low=1e-12, high=1e100)
@@ -96,11 +98,8 @@ class LogisticModel(Classifier):
             If there are more than two.
         """
         if len(classes) > 2:
-            raise ArgumentError(
-                wanted(
-                    "classes", "two labels, as logistic regression here has two classes", classes, "pass another model="
-                )
-            )
+            what = "two labels, as logistic regression here has two classes"
+            raise ArgumentError(wanted("classes", what, classes, "pass another model="))
         self.classes = classes
 
     def checkpoint(self) -> Callable[[], None]:
@@ -114,18 +113,6 @@ class LogisticModel(Classifier):
             self.coefficients[:], self._factor[:] = coefficients, factor
 
         return undo
-
-    def checked(self, X: NDArray[Any]) -> None:
-        """Refuse rows that logistic regression cannot take.
-
-        Raises
-        ------
-        ContextError
-            If a row is no list of numbers, as a picture is.
-        """
-        if X.ndim != 2:
-            mend = "flatten them with X.reshape(len(X), -1), or pass a network of skorch"
-            raise ContextError(wanted("X", "rows of numbers (n, d) for logistic regression", X.shape, mend))
 
     def update(self, rows: Rows, first: int) -> None:
         """Refit on all rows; those from `first` on are new."""
@@ -150,11 +137,8 @@ class LogisticModel(Classifier):
         if len(labels) != len(table) or not labels:
             raise ArgumentError(wanted("y", f"{max(1, len(table))} labels, one for each row of X", len(labels)))
         weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight)
-        if (
-            weight.shape != (len(labels),)
-            or weight.dtype.kind not in "biuf"
-            or not ((weight >= 0) & np.isfinite(weight)).all()
-        ):
+        numbers = weight.shape == (len(labels),) and weight.dtype.kind in "biuf"
+        if not numbers or not ((weight >= 0) & np.isfinite(weight)).all():
             raise ArgumentError(wanted("sample_weight", f"{len(labels)} numbers >= 0", sample_weight))
         classes = tuple(sorted(set(labels), key=lambda label: (isinstance(label, str), label)))
         self.begin(classes)
@@ -172,6 +156,7 @@ class LogisticModel(Classifier):
 
     def _refit(self, X: NDArray[Any], y: Ints, count: int) -> None:
         d = X.shape[1]
+        # The first fit starts at the best constant, the labels' log odds, and every later one at the last optimum.
         if len(self.coefficients) != d + 1:
             weight = self._weight
             self._begin(d)

@@ -1,21 +1,19 @@
-"""The model with the examples that it learns from: a draw is taken in as a whole, or not at all; what a sampler asks
-of its model, and how it deals with one that fails.
-"""
+"""The model with the examples that it learns from: a draw is taken in as a whole, or not at all."""
 
 from __future__ import annotations
 
-import copy
+import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.arguments import whole
 from evenhand.errors import ArgumentError, EvenhandError, ModelError, wanted
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.parameters import untaught
 from evenhand.protocol import Label
+from evenhand.sampling.models.classifier import Classifier
 from evenhand.sampling.models.estimators import EstimatorModel
 from evenhand.sampling.models.logistic import LogisticModel
 from evenhand.sampling.models.losses import Loss, checked_loss, row_losses, summed_losses
@@ -23,47 +21,7 @@ from evenhand.sampling.pools.rows import Examples, Rows, Told
 from evenhand.sampling.problem import MOST
 
 
-class Model(Protocol):
-    """A classifier that a sampler trains round by round; register its class as a part, with `snapshot` and `restored`,
-    to save it.
-
-    Attributes
-    ----------
-    constant : the class code that is predicted while all rows have one label, else None.
-    """
-
-    constant: int | None
-
-    def fresh(self, seed: int = 0) -> Self:
-        """Return a model of the same configuration that has seen nothing."""
-        ...
-
-    def begin(self, classes: tuple[Label, ...]) -> None:
-        """Learn what the labels are, sorted."""
-        ...
-
-    def update(self, rows: Rows, first: int) -> None:
-        """Train; the rows from `first` on are new."""
-        ...
-
-    def codes(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Return the predicted class codes (n,)."""
-        ...
-
-    def probabilities(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Return the probabilities (n, k) of the classes."""
-        ...
-
-    def final(self, rows: Rows, first: int) -> Self:
-        """Return a model trained on training and validation rows; the latter begin at `first`."""
-        ...
-
-    def resumed(self, rows: Rows) -> Self:
-        """Return the model that goes on after loading."""
-        ...
-
-
-def as_model(model: Any) -> Any:
+def as_model(model: Any) -> Classifier:
     """Return the model behind a sampler's argument: logistic regression for None, a classifier of scikit-learn
     wrapped.
 
@@ -74,12 +32,12 @@ def as_model(model: Any) -> Any:
     """
     if model is None:
         return LogisticModel()
-    if hasattr(model, "update") and hasattr(model, "codes"):
+    if isinstance(model, Classifier):
         return model
-    if hasattr(model, "state_dict"):
-        raise ArgumentError(
-            wanted("model", "a torch module inside skorch.NeuralNetClassifier(...)", type(model).__name__)
-        )
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(model, torch.nn.Module):
+        what = "a torch module inside skorch.NeuralNetClassifier(...)"
+        raise ArgumentError(wanted("model", what, type(model).__name__))
     return EstimatorModel(model)
 
 
@@ -92,20 +50,6 @@ def untaught_model(model: Any) -> Any:
         If it was trained.
     """
     return untaught("model", as_model(model), "pass model.fresh(), or sklearn.base.clone(model)")
-
-
-def checkpoint(model: Any) -> Callable[[], None]:
-    """Return a function that makes the model again what it is now."""
-    if hasattr(model, "checkpoint"):
-        undo: Callable[[], None] = model.checkpoint()
-        return undo
-    kept = copy.deepcopy(vars(model))
-
-    def undo_all() -> None:
-        vars(model).clear()
-        vars(model).update(kept)
-
-    return undo_all
 
 
 def raise_named(model: Any, error: BaseException) -> None:
@@ -141,7 +85,7 @@ class Trainer:
         self.examples = Examples(len(groups), classes)
         self._seed = seed
         self.model = untaught_model(model).fresh(seed)
-        if self.loss == "log" and getattr(self.model, "certain", False):
+        if self.loss == "log" and self.model.certain:
             raise ArgumentError(wanted("loss", "one that needs no probabilities, for a model without them", loss))
         self.model.begin(self.classes)
         self._losses: tuple[Floats, Ints] | None = None
@@ -159,8 +103,8 @@ class Trainer:
         ContextError, ArgumentError
             If they do not fit those before, or the model cannot take such rows.
         """
-        told = self.examples.checked(X, y, count, keep=getattr(self.model, "keeps_types", False))
-        if not self.examples.training.count and len(told.X) and hasattr(self.model, "checked"):
+        told = self.examples.checked(X, y, count, keep=self.model.keeps_types)
+        if not self.examples.training.count and len(told.X):
             self.model.checked(told.X)
         return told
 
@@ -172,10 +116,10 @@ class Trainer:
         ModelError
             If the model cannot be trained, or its losses on the new rows cannot be computed.
         """
-        undo, losses = (self.examples.checkpoint(), checkpoint(self.model)), self._losses
+        undo, losses = (self.examples.checkpoint(), self.model.checkpoint()), self._losses
         try:
             self._train(told, index)
-            then(index)
+            then(index)  # inside, as a loss may fail here too: its rows would fail every later choice
         except BaseException as error:
             for part in undo:
                 part()
@@ -214,6 +158,7 @@ class Trainer:
             part.y[row] = self.classes.index(checked)
             self._losses = None
             if part is self.examples.training or self.classes != known:
+                # From the start: a model fed in parts cannot unlearn a label, and a warm start would remember it.
                 self.model = model.fresh(self._seed)
                 self.model.begin(self.classes)
                 self.model.update(self.examples.training, 0)
@@ -227,9 +172,8 @@ class Trainer:
     def losses(self) -> tuple[Floats, Ints]:
         """Return the summed losses (m,) of the model on each group's validation rows, and how many counted (m,)."""
         if self._losses is None:
-            self._losses = summed_losses(
-                self.model, self.examples.validation, self.loss, self.classes, self.validation_rows
-            )
+            rows = self.examples.validation
+            self._losses = summed_losses(self.model, rows, self.loss, self.classes, self.validation_rows)
         return self._losses
 
     def notes(self, closed: Bools) -> list[str]:
@@ -239,7 +183,7 @@ class Trainer:
         """
         training, validation = self.examples.training, self.examples.validation.by_group
         notes = []
-        lacking = getattr(self.model, "lacking", "")
+        lacking = self.model.lacking
         if training.count and self.model.constant is not None:
             only = self.classes[self.model.constant]
             why = f"all {training.count} training rows have the label {only!r}"

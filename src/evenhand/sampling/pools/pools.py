@@ -72,11 +72,8 @@ class ArrayPool:
         self.sizes = np.bincount(self.group)
         self.replace = replace
         if replace:
-            warnings.warn(
-                "drawing with replacement: a row may train and validate, so validation risks come out too low",
-                UserWarning,
-                stacklevel=2,
-            )
+            said = "drawing with replacement: a row may train and validate, so validation risks come out too low"
+            warnings.warn(said, UserWarning, stacklevel=2)
         self.reset(0)
 
     @property

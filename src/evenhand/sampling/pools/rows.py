@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from evenhand.data.rows import in_step
 from evenhand.errors import ContextError, wanted
-from evenhand.frames import frame_or_value
+from evenhand.frames import frame_or_value, is_frame
 from evenhand.kernels.arrays import Ints
 from evenhand.protocol import Label
 from evenhand.sampling.pools.labels import Classes
@@ -59,8 +59,7 @@ class Rows:
     def taken(self, index: NDArray[Any]) -> Rows:
         """Return a new table of the rows at these places."""
         some = Rows(len(self.by_group))
-        for name in ("X", "y", "group"):
-            setattr(some, name, getattr(self, name)[: self.count][index])
+        some.X, some.y, some.group = (part[index] for part in self._parts())
         some.count = len(some.y)
         some.by_group = np.bincount(some.group, minlength=len(self.by_group)).astype(np.int64)
         return some
@@ -70,15 +69,17 @@ class Rows:
         both = Rows(len(self.by_group))
         both.count = self.count + other.count
         both.by_group = self.by_group + other.by_group
-        for name in ("X", "y", "group"):
-            setattr(both, name, np.concatenate([getattr(t, name)[: t.count] for t in (self, other) if t.count]))
+        given = [table._parts() for table in (self, other) if table.count]
+        both.X, both.y, both.group = (np.concatenate(parts) for parts in zip(*given, strict=True))
         return both
+
+    def _parts(self) -> tuple[NDArray[Any], ...]:
+        """Return features, class codes and group indices without the spare room."""
+        return self.X[: self.count], self.y[: self.count], self.group[: self.count]
 
     def snapshot(self) -> dict[str, Any]:
         """Return the rows without the spare room."""
-        return {name: getattr(self, name)[: self.count] for name in ("X", "y", "group")} | {
-            "groups": len(self.by_group)
-        }
+        return dict(zip(("X", "y", "group"), self._parts(), strict=True)) | {"groups": len(self.by_group)}
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
@@ -119,7 +120,7 @@ class Examples:
             If they are anything else.
         """
         X, y = in_step(("X", frame_or_value(X, "X")), ("y", y))
-        names = [str(name) for name in X.columns] if hasattr(X, "columns") else []
+        names = [str(name) for name in X.columns] if is_frame(X) else []
         columns = self.columns or names
         if names:
             if len(set(names)) < len(names) or set(names) != set(columns):
@@ -171,12 +172,8 @@ class Examples:
 
     def snapshot(self) -> dict[str, Any]:
         """Return the rows and the classes as plain data."""
-        return {
-            "known": list(self.classes.known),
-            "columns": self.columns,
-            "training": self.training.snapshot(),
-            "validation": self.validation.snapshot(),
-        }
+        parts = {"training": self.training.snapshot(), "validation": self.validation.snapshot()}
+        return {"known": list(self.classes.known), "columns": self.columns, **parts}
 
     def restore(self, snapshot: dict[str, Any]) -> Self:
         """Take over the rows and the classes of a snapshot."""

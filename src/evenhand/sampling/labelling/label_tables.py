@@ -1,0 +1,75 @@
+"""What is known of the items of a queue so far, as data frames."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.sampling.labelling.label_items import LABELLED, PURPOSES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def labelled_table(queue: Any) -> pd.DataFrame:
+    """Return the labelled items, `id`, `group`, `label` and `purpose`: those that train, then those that validate, each
+    in the order in which the model got them.
+    """
+    import pandas as pd
+
+    with queue._lock:
+        items, sampler, places = queue._items, queue.sampler, queue._assignment.places
+        parts = dict(zip(PURPOSES, (sampler.training, sampler.validation), strict=True))
+        rows = sorted(
+            (items.purpose(p), int(places[p, 1]), p) for p in np.flatnonzero(items.state == LABELLED).tolist()
+        )
+        told = [
+            (items.ids[p], queue._group(p), sampler.known_classes[parts[purpose].y[row]], purpose)
+            for purpose, row, p in rows
+        ]
+    return pd.DataFrame(told, columns=["id", "group", "label", "purpose"])
+
+
+def progress_table(queue: Any) -> pd.DataFrame:
+    """Return how many items of each group are waiting, open, labelled and rejected."""
+    import pandas as pd
+
+    with queue._lock:
+        state, group = queue._items.state, queue._items.group
+        counts = [np.bincount(state[group == z], minlength=4) for z in range(len(queue.groups))]
+        index = pd.Index(queue.groups, name="group")
+        table = pd.DataFrame(np.array(counts), index=index, columns=["waiting", "open", "labelled", "rejected"])
+        table.attrs["notes"] = queue.notes
+    return table
+
+
+def annotations_table(queue: Any) -> pd.DataFrame:
+    """Return every label that was told: `id`, `group`, `annotator`, `label`."""
+    import pandas as pd
+
+    with queue._lock:
+        rows = [
+            (queue.ids[position], queue._group(position), annotator, label)
+            for position, said in queue._annotations.given.items()
+            for annotator, label in said
+        ]
+    return pd.DataFrame(rows, columns=["id", "group", "annotator", "label"])
+
+
+def agreement_table(queue: Any) -> pd.DataFrame:
+    """Return the share of equal labels for each two annotators; NaN where no item has labels of both."""
+    import pandas as pd
+
+    with queue._lock:
+        given = [list(said) for said in queue._annotations.given.values()]
+    names = sorted({str(annotator) for said in given for annotator, _ in said})
+    same, both = np.zeros((len(names),) * 2), np.zeros((len(names),) * 2)
+    at = {name: index for index, name in enumerate(names)}
+    for said in given:
+        for (one, label), (other, second) in permutations(said, 2):
+            both[at[str(one)], at[str(other)]] += 1
+            same[at[str(one)], at[str(other)]] += label == second
+    with np.errstate(invalid="ignore"):
+        return pd.DataFrame(same / both, index=names, columns=names)
