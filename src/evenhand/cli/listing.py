@@ -9,11 +9,7 @@ from evenhand.errors import ArgumentError, wanted_one_of
 KINDS = {"policies": "policy", "worlds": "world", "experiments": "experiment"}
 
 
-def list_all(
-    prefix: str = "",
-    *,
-    json: JSON = False,
-) -> None:
+def list_all(prefix: str = "", *, json: JSON = False) -> None:
     """List registered policies, worlds and experiments.
 
     Parameters

@@ -85,13 +85,7 @@ def with_table_options(command: str, function: Callable[..., None]) -> Callable[
 
 
 def _of_tables(
-    *,
-    sep: str = "",
-    decimal: str = "",
-    encoding: str = "",
-    format: str = "",
-    header: str = "",
-    values: str = "",
+    *, sep: str = "", decimal: str = "", encoding: str = "", format: str = "", header: str = "", values: str = ""
 ) -> None:
     """Take the options of all commands that read tables; each is found out, and said, where it is not given.
 

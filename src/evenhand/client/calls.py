@@ -50,14 +50,9 @@ def get(path: str, read: Callable[[bytes], Any], timeout: float | None = None, *
 
 
 def post(
-    path: str,
-    role: Role,
-    body: Mapping[str, Any],
-    read: Callable[[Any], Any],
-    *,
-    repeatable: bool = True,
+    path: str, role: Role, body: Mapping[str, Any], read: Callable[[Any], Any], *, repeatable: bool = True,
     timeout: float | None = None,
-) -> Call:
+) -> Call:  # fmt: skip
     """Return a request that writes; `read` takes what the response's body holds."""
     content = as_json(body, exact=not repeatable)  # what is not repeatable changes the promise
     return Call(

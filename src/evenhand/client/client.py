@@ -49,15 +49,9 @@ class Client:
     """
 
     def __init__(
-        self,
-        url: str | None = None,
-        *,
-        key: str | Sequence[str] | None = None,
-        timeout: float = 30.0,
-        retries: int = 4,
-        seed: int | None = None,
-        transport: httpx.BaseTransport | None = None,
-    ) -> None:
+        self, url: str | None = None, *, key: str | Sequence[str] | None = None, timeout: float = 30.0,
+        retries: int = 4, seed: int | None = None, transport: httpx.BaseTransport | None = None,
+    ) -> None:  # fmt: skip
         self._connection = Connection(url, key, timeout, retries, seed)
         self._http: httpx.Client = import_httpx().Client(transport=transport)
 
@@ -113,17 +107,10 @@ class RemoteStudy:
         self._client, self.name = client, name
 
     def ask(
-        self,
-        *,
-        contexts: Any = None,
-        groups: Any = None,
-        available: Sequence[Label] | None = None,
-        segment: Label | None = None,
-        annotator: str | None = None,
-        key: str | None = None,
-        sticky: bool = False,
+        self, *, contexts: Any = None, groups: Any = None, available: Sequence[Label] | None = None,
+        segment: Label | None = None, annotator: str | None = None, key: str | None = None, sticky: bool = False,
         subject: str | None = None,
-    ) -> Decision:
+    ) -> Decision:  # fmt: skip
         """Return a decision. Asking again with the same `key` returns the same one; another ask under it is refused.
 
         With `sticky` the key alone decides: asking again returns its first decision, whatever else is given then.
@@ -145,17 +132,9 @@ class RemoteStudy:
         return self._client._send(calls.ask(self.name, calls.rounds_of(rounds), _decisions, key))
 
     def tell(
-        self,
-        ticket: Decision | str,
-        reward: Any = None,
-        *,
-        violations: Any = None,
-        acceptable: Any = None,
-        auditor: str | None = None,
-        X: Any = None,
-        y: Any = None,
-        samples: Mapping[str, Any] | None = None,
-    ) -> Told:
+        self, ticket: Decision | str, reward: Any = None, *, violations: Any = None, acceptable: Any = None,
+        auditor: str | None = None, X: Any = None, y: Any = None, samples: Mapping[str, Any] | None = None,
+    ) -> Told:  # fmt: skip
         """Tell what happened after a decision. The same report again is "already told", another one is refused."""
         y = y.tolist() if hasattr(y, "tolist") else y  # by position, as the rows of X, which is an array
         audited = {"violations": violations, "acceptable": acceptable, "auditor": auditor}
@@ -217,14 +196,9 @@ class RemoteStudy:
         return self._get("", _shares)
 
     def decisions(
-        self,
-        *,
-        before: int | None = None,
-        limit: int = 50,
-        arm: str | None = None,
-        reason: str | None = None,
+        self, *, before: int | None = None, limit: int = 50, arm: str | None = None, reason: str | None = None,
         open: bool | None = None,
-    ) -> dict[str, Any]:
+    ) -> dict[str, Any]:  # fmt: skip
         """Return `decisions`, newest first, and in `next` the `before` of the next page."""
         return self._get("/decisions", before=before, limit=limit, arm=arm, reason=reason, open=open)
 
@@ -243,12 +217,9 @@ class RemoteStudy:
         return self._get("/history", timeout=timeout, format="json", form=form)
 
     def download(
-        self,
-        *,
-        format: Literal["csv", "parquet", "json"] = "csv",
-        form: Literal["log", "bandit"] = "log",
+        self, *, format: Literal["csv", "parquet", "json"] = "csv", form: Literal["log", "bandit"] = "log",
         timeout: float = 600.0,
-    ) -> bytes:
+    ) -> bytes:  # fmt: skip
         """Return all decisions as the content of a file."""
         return self._get("/history", bytes, timeout, format=format, form=form)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from evenhand.cli.reading.labels import labels_in
 from evenhand.cli.reading.numbers import number_of
+from evenhand.cli.reading.tables import is_table, read_table, text_in
 from evenhand.data.files import FORMATS, Given
 from evenhand.data.json_files import each_once
 from evenhand.data.tables import NUMBER
@@ -36,8 +37,6 @@ def shares_of(text: str, arms: Sequence[Label]) -> dict[Label, Any]:
 def changing_shares(text: str) -> Any:
     """Return the table in a CSV or Parquet file with a column `from`, of shares that change over time; None for any
     other text."""
-    from evenhand.cli.reading.tables import is_table, read_table
-
     if "=" in text or not is_table(text):
         return None
     table = read_table(text, text=["arm", "share"])
@@ -92,8 +91,6 @@ def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
     SharesError, TableError
         If it cannot be read, a cell of a file is empty, or an arm is named twice.
     """
-    from evenhand.cli.reading.tables import is_table, read_table, text_in
-
     if text.lstrip().startswith("{"):
         return _parse(text, option, lambda pairs: _shares(pairs, option))
     if text.lower().endswith(".json") and not is_table(text):
@@ -157,8 +154,6 @@ def read_object(path: Path) -> dict[str, Any]:
     TableError
         If the file cannot be read, is no JSON object, or an object in it has a name twice.
     """
-    from evenhand.cli.reading.tables import text_in
-
     return _parse(text_in(path), str(path), each_once)
 
 

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evenhand.cli.reading.inputs import read_object
+from evenhand.cli.reading.policies import FOR_GROUPS, describe, fit
+from evenhand.cli.reading.tables import text_in
 from evenhand.errors import ArgumentError, TableError, nearest, wanted, wanted_one_of, why_unreadable
 from evenhand.promises.plain import ARGUMENTS
 from evenhand.promises.reading import is_set
@@ -40,7 +43,6 @@ def described_promises(
     ArgumentError
         If it has a name that is not known, promises nothing, or names an arm that there is not.
     """
-    from evenhand.cli.reading.policies import describe
     from evenhand.studies.specification import promise_from
 
     given = _read(path)
@@ -74,7 +76,6 @@ def _check_arms(where: str, named: Sequence[Label], known: Sequence[Label]) -> N
 def with_and_without(path: Path, specs: Sequence[str], world: Any, horizon: int) -> dict[str, Any]:
     """Return each learner twice, by its name with nothing promised and under the promise in a file; the file's own
     learner where none is named, or in a world with groups one for these."""
-    from evenhand.cli.reading.policies import FOR_GROUPS, fit
     from evenhand.quotas import DeadlineLearn, Promise
     from evenhand.studies.specification import build
 
@@ -124,9 +125,6 @@ def _stated(given: dict[str, Any], arms: Any, path: Path) -> Any:
 
 def _read(path: Path) -> dict[str, Any]:
     """Return what stands in a file, its names checked."""
-    from evenhand.cli.reading.inputs import read_object
-    from evenhand.cli.reading.tables import text_in
-
     if path.suffix.lower() == ".json":
         given = read_object(path)
     else:
