@@ -61,7 +61,7 @@ class Client:
 
     def studies(self) -> list[dict[str, Any]]:
         """Return the outline of every study of the service."""
-        return self._send(calls.get("/studies", lambda content: loads(content)["studies"]))
+        return self._send(Call("GET", "/studies", "read", lambda content: loads(content)["studies"]))
 
     def create(self, name: str, policy: Mapping[str, Any], *, expire_after: float | str | None = None) -> RemoteStudy:
         """Create a study: `policy` names one beside its arguments, as {"policy": "quotas/fair-ucb", "shares": ...}."""
@@ -120,7 +120,7 @@ class RemoteStudy:
             raise ArgumentError(wanted("sticky", "a key beside it", "none"))
         shown = {"contexts": contexts, "groups": groups, "available": available, "segment": segment}
         body = calls.round_of({**shown, "annotator": annotator, "subject": subject, "sticky": sticky or None})
-        return self._client._send(calls.ask(self.name, body, decision_of, key))
+        return self._post("ask", "decide", body, decision_of, calls.checked_key(key))
 
     def ask_many(
         self, rounds: int | Sequence[Mapping[str, Any]], *, key: str | None = None
@@ -129,14 +129,14 @@ class RemoteStudy:
 
         A round that is refused is an error in the list; the others are decided.
         """
-        return self._client._send(calls.ask(self.name, calls.rounds_of(rounds), _decisions, key))
+        return self._post("ask", "decide", calls.rounds_of(rounds), _decisions, calls.checked_key(key))
 
     def tell(
         self, ticket: Decision | str, reward: Any = None, *, violations: Any = None, acceptable: Any = None,
         auditor: str | None = None, X: Any = None, y: Any = None, samples: Mapping[str, Any] | None = None,
     ) -> Told:  # fmt: skip
         """Tell what happened after a decision. The same report again is "already told", another one is refused."""
-        y = y.tolist() if hasattr(y, "tolist") else y  # by position, as the rows of X, which is an array
+        y = calls.listed(y)  # by position, as the rows of X, which is an array
         audited = {"violations": violations, "acceptable": acceptable, "auditor": auditor}
         told = calls.given({"reward": reward, **audited, "X": X, "y": y, "samples": samples})
         return self._post("tell", "report", {"ticket": calls.ticket_of(ticket), **told}, _status)
@@ -228,13 +228,15 @@ class RemoteStudy:
         return self._get("/audit", timeout=timeout)
 
     def _get(self, place: str, read: Callable[[bytes], Any] = loads, timeout: float | None = None, **query: Any) -> Any:
-        return self._client._send(calls.get(f"/studies/{self.name}{place}", read, timeout, **query))
+        path, query = f"/studies/{self.name}{place}", calls.given(query)
+        return self._client._send(Call("GET", path, "read", read, query=query, timeout=timeout))
 
     def _post(
-        self, what: str, role: Role, body: Mapping[str, Any], read: Callable[[Any], Any], *, repeatable: bool = True
-    ) -> Any:
+        self, what: str, role: Role, body: Mapping[str, Any], read: Callable[[Any], Any], key: str | None = None, *,
+        repeatable: bool = True,
+    ) -> Any:  # fmt: skip
         path = f"/studies/{self.name}/{what}"
-        return self._client._send(calls.post(path, role, body, read, repeatable=repeatable))
+        return self._client._send(calls.post(path, role, body, read, key, repeatable=repeatable))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r} of {self._client!r})"

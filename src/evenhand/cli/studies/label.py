@@ -69,10 +69,9 @@ def label(
     from evenhand.cli.reading.empty_cells import without_empty_cells
     from evenhand.cli.reading.inputs import names_of
     from evenhand.cli.reading.labels import labels_in
-    from evenhand.cli.reading.tables import GIVEN, label_file, read_as_written
+    from evenhand.cli.reading.tables import read_as_written
     from evenhand.data.csv_files import write_csv
     from evenhand.protocol import labels_of_texts
-    from evenhand.saving.state import save
 
     if tasks is None and read is None and out is None:
         what = "one of them: a file to write items to, or a file of labels"
@@ -93,36 +92,56 @@ def label(
     done: dict[str, int] = {}
     words = ""
     if tasks is not None:
-        for who in names or (None,):
-            while (missing := items - len(queue.open_items(annotator=who))) > 0:
-                try:
-                    queue.ask(missing, annotator=who)
-                except ExhaustedError:
-                    if not queue.open_items():
-                        raise
-                    break
-        save(queue, state)
-        done = {"tasks": queue.write_tasks(tasks, annotator=names[0] if len(names) == 1 else None)}
+        done = _write_tasks(queue, tasks, items, names, state)
         words = f"{done['tasks']} items are in {tasks}; when they are labelled: --read FILE"
     elif read is not None:
-        with label_file(read) as (given, name):
-            encoding = GIVEN.get().encoding
-            done = queue.read_labels(given, annotator=users or annotator, name=name, encoding=encoding)
-        save(queue, state)
+        done = _read(queue, read, users or annotator, state)
         words = f"{done['told']} labels read, {done['rejected']} items rejected, {done['left']} rows without a label"
         words += f", {done['repeated']} told before" if "repeated" in done else ""
     if out is not None:
         parts = {"training": queue.training, "validation": queue.validation}
         write_csv(pd.concat([part.assign(purpose=name) for name, part in parts.items()]), out)
+    _show(queue, done, words, json)
+
+
+def _show(queue: LabelQueue, done: dict[str, int], words: str, json: bool) -> None:
+    """Print what was done, the progress, and the risks."""
+    risks, progress = (table.reset_index().to_dict("records") for table in (queue.risks, queue.progress))
     if json:
-        risks = queue.risks.reset_index().to_dict("records")
-        as_json({**done, "groups": risks, "progress": queue.progress.reset_index().to_dict("records")}, queue)
+        as_json({**done, "groups": risks, "progress": progress}, queue)
         return
     if words:
         say(words)
-    records("Items", queue.progress.reset_index().to_dict("records"))
-    records("Risks on the validation items", queue.risks.reset_index().to_dict("records"))
+    records("Items", progress)
+    records("Risks on the validation items", risks)
     say_notes(queue)
+
+
+def _write_tasks(queue: LabelQueue, tasks: Path, items: int, names: list[str], state: Path) -> dict[str, int]:
+    """Ask for items until everybody has so many open; keep the queue before anybody sees them, then write them."""
+    from evenhand.saving.state import save
+
+    for who in names or (None,):
+        while (missing := items - len(queue.open_items(annotator=who))) > 0:
+            try:
+                queue.ask(missing, annotator=who)
+            except ExhaustedError:
+                if not queue.open_items():
+                    raise
+                break
+    save(queue, state)
+    return {"tasks": queue.write_tasks(tasks, annotator=names[0] if len(names) == 1 else None)}
+
+
+def _read(queue: LabelQueue, file: Path, annotator: Any, state: Path) -> dict[str, int]:
+    """Take the labels in a file, and keep the queue."""
+    from evenhand.cli.reading.tables import GIVEN, label_file
+    from evenhand.saving.state import save
+
+    with label_file(file) as (given, name):
+        done = queue.read_labels(given, annotator=annotator, name=name, encoding=GIVEN.get().encoding)
+    save(queue, state)
+    return done
 
 
 def _queue(
