@@ -172,7 +172,7 @@ def _write(finding: Audit, out: Path, several: bool) -> None:
 
 def _print_json(finding: Audit, several: bool) -> None:
     names = ("kept", "enough", "rounds", "worst_shortfall", "worst_arm", "worst_round", "rounds_in_violation")
-    body = {name: getattr(finding, name) for name in (*names, "first_violation", "never_seen")}
+    body = {name: vars(finding)[name] for name in (*names, "first_violation")} | {"never_seen": finding.never_seen}
     body["first_breach"] = None if finding.first_breach is None else str(finding.first_breach)
     promises = {"promises": finding.promises.to_dict("records")} if several else {}
     as_json(body | {"arms": finding.arms.to_dict("records")} | promises, finding)

@@ -12,7 +12,7 @@ import inspect
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_origin
 
 import typer
 
@@ -107,7 +107,7 @@ def _parameters(function: Any) -> dict[str, inspect.Parameter]:
     own = dict(inspect.signature(function, eval_str=True).parameters)
     for name in said.keys() & own.keys():
         one, words = own[name], " ".join(said[name].split())
-        if hasattr(one.annotation, "__metadata__"):
+        if get_origin(one.annotation) is Annotated:
             one.annotation.__metadata__[0].help = words
         elif one.kind is inspect.Parameter.KEYWORD_ONLY:
             flag = [f"--{name.replace('_', '-')}"] if one.annotation is bool else []  # typer would add a --no-NAME

@@ -11,8 +11,7 @@ import typer
 
 from evenhand.cli.options import JSON
 from evenhand.cli.output import as_json, draw, folder, promised_cells, say, say_notes, table
-from evenhand.cli.reading.inputs import delay_of, names_of, shares_of
-from evenhand.cli.reading.numbers import numbers_of
+from evenhand.cli.reading.inputs import delay_of, names_of, numbers_of, shares_of
 from evenhand.cli.reading.policies import check_kept, policies_of
 from evenhand.cli.reading.promises import UNDER, with_and_without
 from evenhand.cli.reading.tables import read_table
@@ -78,7 +77,8 @@ def simulate(
     else:
         policies = with_and_without(promises, policy or [], played, rounds)
     bias: Any = None
-    if of_table := hasattr(played, "bias"):
+    traits = traits_of(played)
+    if of_table := traits.bias is not None:
         bias, few = table_bias(played)
         if not json:
             say_bias(bias, few, reward)
@@ -88,7 +88,7 @@ def simulate(
         policies, played, rounds=rounds, **replayed, replications=replications, seed=seed, delay=delay_of(delay),
         jobs=jobs, progress=not json, store=None if out is None else folder(out) / "partial",
     )  # fmt: skip
-    if hasattr(played, "groups") and not of_table:
+    if traits.groups is not None and not of_table:
         bias = learned_bias(played, rounds, history.attrs["seed"])
     _report(history, policies, bias, out, json, of_table=of_table)
 

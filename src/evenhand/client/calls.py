@@ -157,7 +157,7 @@ def listed(values: Any) -> Any:
 def _part(value: Any, *names: str) -> Any:
     """Return the first of these that a value has, None where it has none: arrays and data frames are told by what they
     can do, so that the client needs none of their libraries."""
-    return next((getattr(value, name) for name in names if hasattr(value, name)), None)
+    return next((found for name in names if (found := getattr(value, name, None)) is not None), None)
 
 
 def _plain(value: Any) -> Any:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.arguments import real
-from evenhand.cli.reading.numbers import number_of
+from evenhand.cli.reading.inputs import number_of
 from evenhand.cli.reading.tables import GIVEN, read_table
 from evenhand.cli.recommendation import show
 from evenhand.data.tables import numbers

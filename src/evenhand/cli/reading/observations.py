@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.cli.reading.inputs import named_shares, numbers_by_name
-from evenhand.cli.reading.labels import labels_in
+from evenhand.cli.reading.inputs import labels_in, named_shares, numbers_by_name
 from evenhand.cli.reading.tables import GIVEN, is_table, read_table, text_in
 from evenhand.data.csv_cells import with_point
 from evenhand.data.json_files import each_once
@@ -64,7 +63,8 @@ def contexts_of(text: str, study: Study) -> Any:
 
 def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
     policy, features = study.state.bare_copy(), frame.drop(columns="arm", errors="ignore")
-    if getattr(policy, "encoder", None) is None:
+    encodes = hasattr(policy, "encoder")
+    if not encodes or policy.encoder is None:
         try:
             features = features.assign(**{name: numbers(features, name) for name in features.columns})
         except TableError as error:
@@ -85,13 +85,13 @@ def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
             raise UnknownArmError(wanted(where, "a row for every arm", f"none for {missing[0]!r}"))
         order.sort(key=at.__getitem__)
     ordered = features.iloc[order].reset_index(drop=True)
-    return ordered if hasattr(policy, "encoder") else ordered.to_numpy(np.float64).tolist()
+    return ordered if encodes else ordered.to_numpy(np.float64).tolist()
 
 
 def groups_of(text: str, study: Study) -> dict[Label, Any] | list[Any]:
     """Read the groups of some arms, a=men,b=women, or a JSON file or object, or those of all arms as a list in JSON."""
     traits = traits_of(study.state.bare_copy())
-    names = {str(name): name for name in getattr(traits.membership, "names", ())}
+    names = {str(name): name for name in (traits.membership.names if traits.membership else ())}
 
     def own(group: Any) -> Any:
         return names.get(group, group) if isinstance(group, str) else group

@@ -11,6 +11,7 @@ from evenhand.cli.reading.inputs import read_object
 from evenhand.cli.reading.policies import FOR_GROUPS, describe, fit
 from evenhand.cli.reading.tables import text_in
 from evenhand.errors import ArgumentError, TableError, nearest, wanted, wanted_one_of, why_unreadable
+from evenhand.policy.traits import traits_of
 from evenhand.promises.plain import ARGUMENTS
 from evenhand.promises.reading import is_set
 from evenhand.protocol import Label, find_label, places
@@ -81,12 +82,12 @@ def with_and_without(path: Path, specs: Sequence[str], world: Any, horizon: int)
 
     found: dict[str, Any] = {}
     for spec in specs or [""]:
-        own = _read(path).get("learner") or (FOR_GROUPS[0] if hasattr(world, "groups") else "")
+        own = _read(path).get("learner") or (FOR_GROUPS[0] if traits_of(world).groups is not None else "")
         wished = spec or own
         described = described_promises(path, wished, world.arms, "--policy" if spec else f"{path}: learner")
         fit(described, wished, world, horizon)
         kept, name = build(described), spec or described["learner"]["policy"].rpartition("/")[2]
-        nothing = Promise(dict.fromkeys(kept.arms, 0), plays=getattr(kept, "plays", 1))
+        nothing = Promise(dict.fromkeys(kept.arms, 0), plays=traits_of(kept).plays)
         found |= {name: DeadlineLearn(build(described["learner"]), nothing), name + UNDER: kept}
     return found
 

@@ -10,7 +10,7 @@ import typer
 from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.cli.output import answer, as_json, line, say
 from evenhand.cli.reading import observations
-from evenhand.cli.reading.labels import labels_in
+from evenhand.cli.reading.inputs import labels_in
 from evenhand.cli.reading.observations import contexts_of, groups_of, read_rewards, several_of, ticket_of
 from evenhand.cli.reading.tables import read_texts
 from evenhand.cli.studies.changes import labels_of

@@ -67,8 +67,7 @@ def label(
     import pandas as pd
 
     from evenhand.cli.reading.empty_cells import without_empty_cells
-    from evenhand.cli.reading.inputs import names_of
-    from evenhand.cli.reading.labels import labels_in
+    from evenhand.cli.reading.inputs import labels_in, names_of
     from evenhand.cli.reading.tables import read_as_written
     from evenhand.data.csv_files import write_csv
     from evenhand.protocol import labels_of_texts

@@ -13,8 +13,7 @@ import typer
 from evenhand.cli.options import JSON
 from evenhand.cli.output import as_json, say
 from evenhand.cli.reading.causal_data import fitted_model, model_in
-from evenhand.cli.reading.inputs import named_shares, read_object, shares_of
-from evenhand.cli.reading.labels import labels_in
+from evenhand.cli.reading.inputs import labels_in, named_shares, read_object, shares_of
 from evenhand.cli.reading.policies import describe, lifted, put
 from evenhand.cli.reading.promises import described_promises
 from evenhand.cli.reading.tables import read_log
@@ -108,7 +107,7 @@ def _about(study: Study, policy: Any, known: bool) -> list[str]:
     """Return what is on offer, what is promised, and what this log will not show; `known` says that arms are named
     beside the promise."""
     statistics = study.statistics()
-    clauses, arms = statistics.promise.clauses if statistics.promise else (), getattr(policy, "arms", None) or ()
+    clauses, arms = statistics.promise.clauses if statistics.promise else (), traits_of(policy).arms or ()
     lines = [f"On offer are {len(arms)} arms: {listed(arms)}."] if arms else []
     if clauses:
         others = len(arms) - len({arm for clause in clauses for arm in clause.arms})

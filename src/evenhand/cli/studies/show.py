@@ -124,12 +124,12 @@ def _row(record: Record) -> dict[str, Any]:
 
 def _tables(policy: Any) -> dict[str, Any]:
     """Return what a sampler or a search has found so far, and the scale on which people are compared."""
-    scale = getattr(policy, "scale", None)
+    scale, risks, recommend = (getattr(policy, name, None) for name in ("scale", "risks", "recommend"))
     found: dict[str, Any] = {} if scale is None else {"scale": str(scale)}
-    if hasattr(policy, "risks"):
-        found["risks"] = policy.risks.reset_index().to_dict("records")
-    if hasattr(policy, "recommend"):
-        best = policy.recommend()
+    if risks is not None:
+        found["risks"] = risks.reset_index().to_dict("records")
+    if recommend is not None:
+        best = recommend()
         rows = best.table.reset_index()
         found["recommendation"] = {"candidate": best.candidate, "status": best.status, "confidence": best.confidence}
         found["candidates"] = rows.astype(object).where(rows.notna(), None).to_dict("records")
