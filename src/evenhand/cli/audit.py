@@ -97,6 +97,7 @@ def taking_audited(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def call(**given: Any) -> None:
+        # audited when the command asks: `report` may find a store in the place of a log, which nothing here can read
         read = functools.partial(_audited, **{name: given[name] for name in names})
         command(read, **{name: value for name, value in given.items() if name in own})
 

@@ -154,6 +154,7 @@ class Command(TyperCommand):
         found: list[Any] = super().get_params(ctx)
         for one in found:
             if "display_type" not in vars(one):
+                # typer keeps its parameters and asks for them again: what is replaced twice would be read twice
                 typed, one.display_type = one.display_type, partial(_type_in_words, one.display_type)
                 one.process_value = partial(_number_read, one, typed, one.process_value)
         return found

@@ -52,7 +52,7 @@ def _registered_in_source() -> Iterator[tuple[str, str, str]]:
                     case ast.Call(ast.Name("experiment"), [ast.Constant(str(name)), ast.Constant(str(title))]):
                         yield "experiment", name, title
                     case ast.Call(ast.Name("register"), [ast.Constant(str(name)), *more], named):
-                        kinds = [one.value for one in (*more, *(each.value for each in named))]
+                        kinds = [ast.literal_eval(one) for one in (*more, *(each.value for each in named))]
                         summary = (ast.get_docstring(node) or "").partition("\n")[0]
                         if kinds != ["part"]:
                             yield str(kinds[0]) if kinds else "policy", name, summary

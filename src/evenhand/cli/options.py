@@ -54,6 +54,7 @@ def help_of(function: Callable[..., None]) -> str:
 def with_options_of(call: Callable[..., None], *functions: Any, without: str = "") -> Callable[..., None]:
     """Give a function that is called by name the parameters of others, but for one; of two alike the last counts."""
     own = {name: one for function in functions for name, one in _parameters(function).items() if name != without}
+    # typer reads a signature: written once for all commands, shared options could not drift apart from their help
     by_name = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own.values()]
     call.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined]
     call.__annotations__ = {name: one.annotation for name, one in own.items()}

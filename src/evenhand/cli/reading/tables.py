@@ -134,6 +134,7 @@ def _at_hand(path: str | Path) -> Iterator[tuple[Path, str]]:
         return
     content = Path(path).read_bytes() if pipe else sys.stdin.buffer.read()
     with TemporaryDirectory() as folder:
+        # readers look at a file twice, for its form and its cells; a pipe could be read once only
         file = Path(folder) / ("table.gz" if content.startswith(b"\x1f\x8b") else "table")
         file.write_bytes(content)
         name = file_said(path)

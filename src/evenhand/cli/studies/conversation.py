@@ -136,6 +136,7 @@ def _tell_many(study: Study, file: str, json: bool) -> None:
     """Tell a table of rewards in one transaction; a refused row does not affect the others."""
     given = read_rewards(file, several_of(study))
     readable = [(text, reward) for text, reward in given if not isinstance(reward, EvenhandError)]
+    # a row that cannot be read is not sent, so that the others are told; its refusal keeps its place in the list
     done = iter(study.perform([Operation("tell", ticket_of(text), {"reward": reward}) for text, reward in readable]))
     outcomes = [reward if isinstance(reward, EvenhandError) else next(done) for _, reward in given]
     refused = [
