@@ -47,7 +47,9 @@ def _registered_in_source() -> Iterator[tuple[str, str, str]]:
     for file in (file for home in (*registry.HOMES, "experiments") for file in (own / home).rglob("*.py")):
         source = file.read_text(encoding="utf-8")
         for node in ast.parse(source).body if "\n@register(" in source or "\n@experiment(" in source else ():
-            for call in node.decorator_list if isinstance(node, ast.ClassDef | ast.FunctionDef) else ():
+            if not isinstance(node, ast.ClassDef | ast.FunctionDef):
+                continue
+            for call in node.decorator_list:
                 match call:
                     case ast.Call(ast.Name("experiment"), [ast.Constant(str(name)), ast.Constant(str(title))]):
                         yield "experiment", name, title
