@@ -1,12 +1,15 @@
 """What a command imports: only what it needs, so that it answers at once."""
 
+import json
 import re
 import subprocess
 import sys
 
 import pytest
 
+from evenhand import registry
 from evenhand.cli.command import COMMANDS
+from evenhand.experiments.framework import catalogue
 from tests.cli.shell import NEW, answer
 
 RUN = """
@@ -81,3 +84,14 @@ def test_a_registered_name_is_found_without_other_problems(name):
     ).stdout.split()
     assert found == name
     assert not set(modules) & (HEAVY | PROBLEMS)
+
+
+def test_the_list_is_read_from_the_source_and_lacks_nothing_that_is_registered():
+    everything = {(one.kind, one.name, one.summary) for one in registry.entries()}
+    own = {row for row in everything if registry.get(row[1]).cls.__module__.startswith("evenhand.")}
+    own |= {("experiment", one.id, one.title) for one in catalogue()}
+    assert {tuple(row.values()) for row in json.loads(answer("list", "--json"))} == own
+
+
+def test_list_imports_no_policy():
+    assert not imported("list") & (HEAVY | PROBLEMS)

@@ -6,14 +6,26 @@ import functools
 import inspect
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenhand.audit.audited_promise import check_named
+from evenhand.audit.decision_log import read_plays
+from evenhand.audit.findings import when_broken
 from evenhand.cli.options import JSON, with_options_of
 from evenhand.cli.output import as_json, cell, draw, folder, number, records, say, say_notes
+from evenhand.cli.reading.inputs import changing_shares, named_shares, windows_of
+from evenhand.cli.reading.promises import promise_in
+from evenhand.cli.reading.tables import read_log, read_table
+from evenhand.data.csv_files import write_csv
+from evenhand.data.tables import in_natural_order
 from evenhand.errors import ArgumentError, SharesError, wanted
+from evenhand.labels import by_label
+from evenhand.promises.clause import AT_MOST
+from evenhand.protocol import distinct, find_label, places
 
 if TYPE_CHECKING:
     from evenhand.audit.apart import ApartAudit
@@ -24,20 +36,12 @@ Audited = functools.partial[tuple[Any, Any]]
 
 
 def _audited(
-    log: Annotated[list[Path], typer.Argument(metavar="LOG...")],
-    *,
-    share_texts: Annotated[list[str] | None, typer.Option("--shares")] = None,
-    arm: str = "arm",
-    tolerance: float = 0.0,
-    order: str = "",
-    cap_texts: Annotated[list[str] | None, typer.Option("--cap")] = None,
-    cap_tolerance: float = 0.0,
-    window_texts: Annotated[list[str] | None, typer.Option("--window")] = None,
-    promise: Path | None = None,
-    segment: str = "",
-    available: str = "",
-    round: str = "",
-) -> tuple[Any, Any]:
+    log: Annotated[list[Path], typer.Argument(metavar="LOG...")], *,
+    share_texts: Annotated[list[str] | None, typer.Option("--shares")] = None, arm: str = "arm", tolerance: float = 0.0,
+    order: str = "", cap_texts: Annotated[list[str] | None, typer.Option("--cap")] = None, cap_tolerance: float = 0.0,
+    window_texts: Annotated[list[str] | None, typer.Option("--window")] = None, promise: Path | None = None,
+    segment: str = "", available: str = "", round: str = "",
+) -> tuple[Any, Any]:  # fmt: skip
     """Return the audit of a log, or of several that were written apart, and the log: a table, or the name of files that
     were read in batches.
 
@@ -62,10 +66,6 @@ def _audited(
     given = (share_texts, cap_texts, window_texts)
     shares, cap, window = (",".join(texts or ()) for texts in given)
     from evenhand import quotas
-    from evenhand.audit.audited_promise import check_named
-    from evenhand.cli.reading.inputs import changing_shares, named_shares, windows_of
-    from evenhand.cli.reading.promises import promise_in
-    from evenhand.cli.reading.tables import read_log
 
     changing: Any = changing_shares(shares)
     named = named_shares(shares) if changing is None and shares else None
@@ -97,6 +97,7 @@ def taking_audited(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def call(**given: Any) -> None:
+        # audited when the command asks: `report` may find a store in the place of a log, which nothing here can read
         read = functools.partial(_audited, **{name: given[name] for name in names})
         command(read, **{name: value for name, value in given.items() if name in own})
 
@@ -104,12 +105,7 @@ def taking_audited(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @taking_audited
-def audit(
-    audited: Audited,
-    *,
-    out: Path | None = None,
-    json: JSON = False,
-) -> None:
+def audit(audited: Audited, *, out: Path | None = None, json: JSON = False) -> None:
     """Check a decision log against promised shares, caps and windows. Exit code 1 when one was broken, 2 when most rows
     lie in segments that are too short to break one.
 
@@ -136,11 +132,6 @@ def audit(
 
 def _written_apart(logs: list[Path], arm: str, texts: list[str], named: Any) -> tuple[list[Any], list[Any]]:
     """Return the table of each log, and the labels of the arms in all of them."""
-    from evenhand.audit.decision_log import read_plays
-    from evenhand.cli.reading.tables import read_table
-    from evenhand.data.tables import in_natural_order
-    from evenhand.protocol import distinct
-
     if len({log.resolve() for log in logs}) < len(logs):
         raise ArgumentError(wanted("LOG...", "each log once", " ".join(map(str, logs))))
     frames = [read_table(log, text=texts) for log in logs]
@@ -148,8 +139,6 @@ def _written_apart(logs: list[Path], arm: str, texts: list[str], named: Any) -> 
 
 
 def _show_apart(finding: ApartAudit, logs: list[Path], out: Path | None, json: bool) -> None:
-    from evenhand.data.csv_files import write_csv
-
     if out is not None:
         folder(out)
         write_csv(finding.promises, out / "promises.csv")
@@ -165,18 +154,13 @@ def _show_apart(finding: ApartAudit, logs: list[Path], out: Path | None, json: b
 
 def _with_every_arm(named: dict[str, Any], kinds: Any) -> dict[Any, Any]:
     """Return the shares by the arms' labels in the log, 0 for those that are not named."""
-    from evenhand.labels import by_label
-    from evenhand.protocol import find_label, places
-
     owed = dict(by_label(named, "--shares", "ARM=SHARE", kinds, refusal=SharesError))
     known = places(owed)
     return owed | {kind: 0 for kind in kinds if find_label(kind, known) is None}
 
 
 def _write(finding: Audit, out: Path, several: bool) -> None:
-    from functools import partial
 
-    from evenhand.data.csv_files import write_csv
     from evenhand.plots import plot_audit
 
     folder(out)
@@ -189,15 +173,13 @@ def _write(finding: Audit, out: Path, several: bool) -> None:
 
 def _print_json(finding: Audit, several: bool) -> None:
     names = ("kept", "enough", "rounds", "worst_shortfall", "worst_arm", "worst_round", "rounds_in_violation")
-    body = {name: getattr(finding, name) for name in (*names, "first_violation", "never_seen")}
+    body = {name: vars(finding)[name] for name in (*names, "first_violation")} | {"never_seen": finding.never_seen}
     body["first_breach"] = None if finding.first_breach is None else str(finding.first_breach)
     promises = {"promises": finding.promises.to_dict("records")} if several else {}
     as_json(body | {"arms": finding.arms.to_dict("records")} | promises, finding)
 
 
 def _say(finding: Audit, log: Path, unit: str, segments: bool, several: bool) -> None:
-    from evenhand.audit.findings import when_broken
-
     title = f"{log}: {finding.rounds:,} decisions"
     if segments:
         shown = finding.arms[["arm", "pulls", "share", "behind_over_segments"]].rename(columns={"pulls": "plays"})
@@ -228,9 +210,6 @@ def _say(finding: Audit, log: Path, unit: str, segments: bool, several: bool) ->
 
 def promised_rows(finding: Audit, unit: str, segments: bool) -> list[dict[str, Any]]:
     """Return a row for each promise: to whom, how much, what they had of the decisions, and when it was broken."""
-    from evenhand.audit.findings import when_broken
-    from evenhand.promises.clause import AT_MOST
-
     arms, found = finding.arms.set_index("arm"), []
     for one in finding.owed.sort_values(["rounds_in_violation", "worst_shortfall"], ascending=False).to_dict("records"):
         within, most = " in " in one["limit"], one["promise"] in AT_MOST

@@ -8,18 +8,14 @@ import typer
 
 from evenhand.cli.options import JSON
 from evenhand.cli.output import as_json, records, say, say_notes
+from evenhand.cli.reading.inputs import names_of
+from evenhand.cli.reading.tables import read_table
 
 
 def audit_parity(
-    log: Path,
-    *,
-    group: str = "group",
-    value: str = "reward",
-    level: float = 0.95,
-    tolerance: float = 0.0,
-    within: int = 20,
-    json: JSON = False,
-) -> None:
+    log: Path, *, group: str = "group", value: str = "reward", level: float = 0.95, tolerance: float = 0.0,
+    within: int = 20, json: JSON = False,
+) -> None:  # fmt: skip
     """Test whether groups have the same mean, in one look and in any number of looks. Exit code 1 when any number of
     looks would show that they differ, 2 when too few rows can be compared for that, as of too many groups.
 
@@ -33,8 +29,6 @@ def audit_parity(
     within : How many rows apart the rows of a pair may lie.
     """
     from evenhand.audit import parity
-    from evenhand.cli.reading.inputs import names_of
-    from evenhand.cli.reading.tables import read_table
 
     groups = names_of(group)
     frame = read_table(log, text=groups)

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import typer
 
+from evenhand import registry
 from evenhand.cli.options import JSON
 from evenhand.cli.output import as_json, table
 from evenhand.errors import ContractError
 
 
-def check(
-    name: str,
-    *,
-    json: JSON = False,
-) -> None:
+def check(name: str, *, json: JSON = False) -> None:
     """Run the contract over a registered policy or world; exit code 1 if one breaks it.
 
     Parameters
     ----------
     name : A registered name, or the beginning of several, such as quotas/.
     """
-    from evenhand import registry
     from evenhand.checks import check_registered
 
     named = [e.name for e in registry.entries(prefix=name)] if name.endswith("/") else [registry.get(name).name]

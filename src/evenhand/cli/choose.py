@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,23 +10,21 @@ import typer
 
 from evenhand.cli.options import JSON, STUDY, is_store
 from evenhand.cli.output import as_json, number, records, say, say_notes
+from evenhand.cli.reading.tables import read_table
+from evenhand.cli.studies.audit_pairs import REWARD
+from evenhand.data.csv_files import write_csv
+from evenhand.data.tables import numbers
 from evenhand.errors import ArgumentError, wanted
+from evenhand.rng import draw_seed
 
 SHOWN = 5
 """Pairs that are shown."""
 
 
 def choose(
-    table: Path,
-    *,
-    state: str,
-    places: Annotated[int, typer.Option(min=1)],
-    reward: str = "",
-    study: STUDY = None,
-    out: Path | None = None,
-    seed: Annotated[int | None, typer.Option(min=0)] = None,
-    json: JSON = False,
-) -> None:
+    table: Path, *, state: str, places: Annotated[int, typer.Option(min=1)], reward: str = "", study: STUDY = None,
+    out: Path | None = None, seed: Annotated[int | None, typer.Option(min=0)] = None, json: JSON = False,
+) -> None:  # fmt: skip
     """Give everybody a chance of a place, the best on average under which nobody is treated more differently than the
     answers allow; write the chances, and who is chosen by a draw with these chances.
 
@@ -41,14 +40,6 @@ def choose(
     out : CSV file for TABLE with the columns chance and chosen.
     seed : The seed of the draw; by default drawn, and said.
     """
-    import warnings
-
-    from evenhand.cli.reading.tables import read_table
-    from evenhand.cli.studies.audit_pairs import REWARD
-    from evenhand.data.csv_files import write_csv
-    from evenhand.data.tables import numbers
-    from evenhand.rng import draw_seed
-
     frame, queue = read_table(table), _queue(state, study)
     taken = {"chance", "chosen"} & set(frame)
     if out is not None and taken:

@@ -142,7 +142,7 @@ class Command(TyperCommand):
             return super().parse_args(ctx, args)
         except Exception as refusal:
             error: Any = refusal
-            if getattr(error, "option_name", "").startswith("--") and hasattr(error, "possibilities"):
+            if hasattr(error, "possibilities") and error.option_name.startswith("--"):
                 meant = nearest(error.option_name, error.possibilities or ())
                 error.message = f"No such option: {error.option_name}."
                 error.message += f" Did you mean {meant[0]}?" if meant else ""
@@ -154,6 +154,7 @@ class Command(TyperCommand):
         found: list[Any] = super().get_params(ctx)
         for one in found:
             if "display_type" not in vars(one):
+                # typer keeps its parameters and asks for them again: what is replaced twice would be read twice
                 typed, one.display_type = one.display_type, partial(_type_in_words, one.display_type)
                 one.process_value = partial(_number_read, one, typed, one.process_value)
         return found
@@ -203,9 +204,9 @@ def _number_read(one: Any, typed: Callable[[Any], str], read: Callable[..., Any]
     kind, option = typed(context).strip("<>").split()[0], one.opts[-1]
     if not isinstance(value, str) or kind not in ("float", "int"):
         return read(context, value)
-    from evenhand.cli.reading.numbers import NUMBER, number_of
+    from evenhand.cli.reading.inputs import A_NUMBER, number_of
 
-    digits, what = value.strip().removeprefix("-").isdecimal(), NUMBER if kind == "float" else "a whole number"
+    digits, what = value.strip().removeprefix("-").isdecimal(), A_NUMBER if kind == "float" else "a whole number"
     number = int(value) if digits else number_of(value, option, what)
     try:
         return read(context, number)
@@ -238,7 +239,6 @@ def imported_when_called() -> None:
 
 def _function(command: str) -> Callable[..., None]:
     module, _, name = COMMANDS[command].partition(":")
-    function: Callable[..., None] = getattr(
-        importlib.import_module(f"evenhand.cli.{module}"), name or module.rpartition(".")[2]
-    )
+    known = vars(importlib.import_module(f"evenhand.cli.{module}"))
+    function: Callable[..., None] = known[name or module.rpartition(".")[2]]
     return function

@@ -9,17 +9,13 @@ import typer
 
 from evenhand.cli.options import JSON
 from evenhand.cli.output import as_json, folder, picture, say, say_notes, table
+from evenhand.data.csv_files import write_csv
 
 if TYPE_CHECKING:
     from evenhand.experiments.quotas.programme import Programme
 
 
-def demo(
-    *,
-    out: Path = Path("out/demo"),
-    seed: int = 442,
-    json: JSON = False,
-) -> None:
+def demo(*, out: Path = Path("out/demo"), seed: int = 442, json: JSON = False) -> None:
     """Give away 1,000 places in a programme to 442 diabetes patients, each group with a promised share; no download.
 
     Parameters
@@ -27,7 +23,6 @@ def demo(
     out : Folder for the decision log and the picture.
     seed : Seed of the demonstration.
     """
-    from evenhand.data.csv_files import write_csv
     from evenhand.experiments.quotas.programme import draw, run
 
     folder(out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -10,6 +11,12 @@ import typer
 
 from evenhand.cli.options import JSON
 from evenhand.cli.output import as_json, draw, folder, records, say, say_notes
+from evenhand.cli.reading.inputs import named_shares, names_of, numbers_by_name, shares_of
+from evenhand.cli.reading.policies import check_kept, policies_of
+from evenhand.cli.reading.promises import UNDER, promise_in, with_and_without
+from evenhand.cli.reading.tables import is_table, read_table
+from evenhand.cli.refusals import typed_options
+from evenhand.data.tables import column, numbers
 from evenhand.errors import ArgumentError, TableError, wanted
 
 if TYPE_CHECKING:
@@ -22,31 +29,13 @@ UNDER_SHARES = ("thompson", "deadline-learn+thompson")
 
 
 def evaluate(
-    context: typer.Context,
-    log: Path,
-    *,
-    arm: str = "arm",
-    reward: str = "reward",
-    propensity: str = "",
-    policy: Annotated[list[str] | None, typer.Option("--policy", "-p")] = None,
-    shares: str = "",
-    tolerance: float = 0.0,
-    promise: Path | None = None,
-    estimator: str = "dr",
-    model: str = "",
-    largest_weight: float | None = None,
-    stationary: bool = False,
-    level: float = 0.95,
-    contexts: str = "",
-    position: str = "",
-    order: str = "",
-    rounds: int | None = None,
-    replays: int = 10,
-    seed: int = 0,
-    at_least: float | None = None,
-    picture: Path | None = None,
-    json: JSON = False,
-) -> None:
+    context: typer.Context, log: Path, *, arm: str = "arm", reward: str = "reward", propensity: str = "",
+    policy: Annotated[list[str] | None, typer.Option("--policy", "-p")] = None, shares: str = "",
+    tolerance: float = 0.0, promise: Path | None = None, estimator: str = "dr", model: str = "",
+    largest_weight: float | None = None, stationary: bool = False, level: float = 0.95, contexts: str = "",
+    position: str = "", order: str = "", rounds: int | None = None, replays: int = 10, seed: int = 0,
+    at_least: float | None = None, picture: Path | None = None, json: JSON = False,
+) -> None:  # fmt: skip
     """Estimate what a policy would have earned from a log of another, with an interval you may look at any time.
 
     With --shares or --promise and no --policy it shows what the promise costs a learner.
@@ -79,10 +68,6 @@ def evaluate(
     picture : File for the picture, such as value.png.
     """
     import evenhand as eh
-    from evenhand.cli.reading.inputs import names_of
-    from evenhand.cli.reading.policies import check_kept
-    from evenhand.cli.reading.tables import read_table
-    from evenhand.cli.refusals import typed_options
     from evenhand.evaluation.replayed import learns
 
     frame = read_table(log, text=[name for name in (arm, position) if name])
@@ -118,10 +103,6 @@ def _policies(
     given: list[str], shares: str, promise: Path | None, tolerance: float, seed: int, frame: pd.DataFrame, *columns: str
 ) -> dict[str, Any]:
     """Return the policies by the words that name them; `columns` are those of the arm, the reward and the position."""
-    from evenhand.cli.reading.inputs import shares_of
-    from evenhand.cli.reading.policies import policies_of
-    from evenhand.cli.reading.promises import UNDER, promise_in, with_and_without
-    from evenhand.cli.reading.tables import read_table
     from evenhand.evaluation import under_shares
     from evenhand.evaluation.promise_cost import shares_in
     from evenhand.quotas import LoggedArms
@@ -159,10 +140,6 @@ def _policies(
 
 def _distribution(text: str) -> Any:
     """Return the distribution that a text or file says, None where it names a policy that learns."""
-    from evenhand.cli.reading.inputs import named_shares, numbers_by_name
-    from evenhand.cli.reading.tables import is_table, read_table
-    from evenhand.data.tables import column, numbers
-
     if not is_table(text):
         read = named_shares(text, "--policy")
         return None if read is None else numbers_by_name(read, "--policy", "a probability in [0, 1]")
@@ -181,18 +158,12 @@ def _distribution(text: str) -> Any:
 
 def _propensity(text: str, frame: pd.DataFrame) -> Any:
     """Return the column, the columns by arm, or None."""
-    from evenhand.cli.reading.inputs import named_shares
-
     several = text not in frame.columns and "=" in text
     return named_shares(text, "--propensity") if several else text or None
 
 
 def _model(text: str) -> Any:
     """Return the model or the expected rewards that a text names, None for no text."""
-    from evenhand.cli.reading.inputs import named_shares, numbers_by_name
-    from evenhand.cli.reading.tables import is_table, read_table
-    from evenhand.data.tables import column, numbers
-
     if text == "logistic":
         from sklearn.linear_model import LogisticRegression
 
@@ -210,8 +181,6 @@ def _model(text: str) -> Any:
 
 
 def _draw(found: Evaluation | Comparison, picture: Path, at_least: float | None) -> None:
-    from functools import partial
-
     from evenhand.plots import plot_evaluation
 
     if picture.suffix.lower() != ".png":

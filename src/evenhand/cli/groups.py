@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import inspect
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evenhand.audit.parity import WIDE
 from evenhand.cli.output import draw, records, say
+from evenhand.cli.reading.inputs import names_of
+from evenhand.cli.reading.policies import group_settings
+from evenhand.data.csv_files import write_csv
+from evenhand.data.groupings import Grouping
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,7 +23,6 @@ ENOUGH = 20_000
 
 def table_world(frame: pd.DataFrame, arm: str, group: str, reward: str, features: str, sensitive: str) -> Any:
     """Return the arms of a user's table; `arm`, `group` and `features` are columns separated by commas."""
-    from evenhand.cli.reading.inputs import names_of
     from evenhand.groups import TableArms
 
     return TableArms(
@@ -40,8 +45,6 @@ def table_bias(world: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """
     import numpy as np
 
-    from evenhand.audit.parity import WIDE
-    from evenhand.data.groupings import Grouping
     from evenhand.groups.bias import INTERCEPT
 
     found, (low, high) = world.bias(), world.reward_range
@@ -59,7 +62,6 @@ def table_bias(world: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
 def learned_bias(world: Any, rounds: int, seed: int) -> pd.DataFrame:
     """Return what GroupFairTopInterval has learned of the bias in a simulated world after one conversation of at most
     20,000 rounds."""
-    from evenhand.cli.reading.policies import group_settings
     from evenhand.groups import GroupFairTopInterval
 
     takes = inspect.signature(GroupFairTopInterval).parameters
@@ -102,9 +104,6 @@ def show_bias(found: pd.DataFrame, of_table: bool) -> None:
 
 def write_bias(found: pd.DataFrame, out: Path) -> list[Path]:
     """Write the learned bias into a folder and return what was written."""
-    from functools import partial
-
-    from evenhand.data.csv_files import write_csv
     from evenhand.plots import plot_bias
 
     write_csv(found, out / "bias.csv")

@@ -12,7 +12,7 @@ import inspect
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_origin
 
 import typer
 
@@ -54,6 +54,7 @@ def help_of(function: Callable[..., None]) -> str:
 def with_options_of(call: Callable[..., None], *functions: Any, without: str = "") -> Callable[..., None]:
     """Give a function that is called by name the parameters of others, but for one; of two alike the last counts."""
     own = {name: one for function in functions for name, one in _parameters(function).items() if name != without}
+    # typer reads a signature: written once for all commands, shared options could not drift apart from their help
     by_name = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own.values()]
     call.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined]
     call.__annotations__ = {name: one.annotation for name, one in own.items()}
@@ -85,13 +86,7 @@ def with_table_options(command: str, function: Callable[..., None]) -> Callable[
 
 
 def _of_tables(
-    *,
-    sep: str = "",
-    decimal: str = "",
-    encoding: str = "",
-    format: str = "",
-    header: str = "",
-    values: str = "",
+    *, sep: str = "", decimal: str = "", encoding: str = "", format: str = "", header: str = "", values: str = ""
 ) -> None:
     """Take the options of all commands that read tables; each is found out, and said, where it is not given.
 
@@ -113,7 +108,7 @@ def _parameters(function: Any) -> dict[str, inspect.Parameter]:
     own = dict(inspect.signature(function, eval_str=True).parameters)
     for name in said.keys() & own.keys():
         one, words = own[name], " ".join(said[name].split())
-        if hasattr(one.annotation, "__metadata__"):
+        if get_origin(one.annotation) is Annotated:
             one.annotation.__metadata__[0].help = words
         elif one.kind is inspect.Parameter.KEYWORD_ONLY:
             flag = [f"--{name.replace('_', '-')}"] if one.annotation is bool else []  # typer would add a --no-NAME

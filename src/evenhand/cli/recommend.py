@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenhand import registry
 from evenhand.cli.options import JSON
 from evenhand.cli.reading.causal_data import fitted_model, model_in, show_answer
+from evenhand.cli.reading.inputs import named_shares, numbers_by_name, read_object
+from evenhand.cli.reading.tables import is_table, read_texts
 from evenhand.cli.recommendation import show
 from evenhand.cli.refusals import typed_options
+from evenhand.data.csv_files import write_csv
+from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError, TableError, wanted, why_unreadable
+from evenhand.rng import draw_seed
+from evenhand.saving import state
 
 if TYPE_CHECKING:
     from evenhand.interventions import Problem
@@ -24,31 +31,14 @@ AT_ANY_TIME = {"trial", "log", "tell", "ask", "out", "json", "sep", "decimal", "
 
 
 def recommend(
-    context: typer.Context,
-    model: Path | None = None,
-    *,
-    edges: str = "",
-    intervene: str = "",
-    sensitive: list[str] | None = None,
-    outcome: str = "",
-    candidates: Path | None = None,
-    values: str = "",
-    tolerance: float | None = None,
-    budget: int | None = None,
-    search: str = "csr",
-    pooled: Annotated[bool | None, typer.Option("--pooled/--paper")] = None,
-    delta: float | None = None,
-    smoothing: float = 1.0,
-    cut: list[str] | None = None,
-    slack: float | None = None,
-    seed: int | None = None,
-    trial: Path | None = None,
-    log: Path | None = None,
-    tell: Path | None = None,
-    ask: Path | None = None,
-    out: Path | None = None,
-    json: JSON = False,
-) -> None:
+    context: typer.Context, model: Path | None = None, *, edges: str = "", intervene: str = "",
+    sensitive: list[str] | None = None, outcome: str = "", candidates: Path | None = None, values: str = "",
+    tolerance: float | None = None, budget: int | None = None, search: str = "csr",
+    pooled: Annotated[bool | None, typer.Option("--pooled/--paper")] = None, delta: float | None = None,
+    smoothing: float = 1.0, cut: list[str] | None = None, slack: float | None = None, seed: int | None = None,
+    trial: Path | None = None, log: Path | None = None, tell: Path | None = None, ask: Path | None = None,
+    out: Path | None = None, json: JSON = False,
+) -> None:  # fmt: skip
     """Find the best candidate among the fair ones. Without --budget the answer comes at once: exactly from a complete
     model, or with --edges from a table of people. With --budget it simulates a trial; with --trial and --ask, --tell or
     --log it guides a real one.
@@ -82,10 +72,6 @@ def recommend(
     ask : CSV for the next allocation.
     out : Folder for the table and the picture.
     """
-    from evenhand.cli.reading.tables import read_texts
-    from evenhand.data.csv_files import write_csv
-    from evenhand.saving import state
-
     at_once = trial is None and budget is None
     if trial is not None and trial.exists():
         running = _begun(trial, [option for own, option in typed_options(context).items() if own not in AT_ANY_TIME])
@@ -125,8 +111,6 @@ def recommend(
 
 def _begun(trial: Path, again: list[str]) -> Search:
     """Return the search in a file; it goes on with what it was begun with, so nothing of that may be given again."""
-    from evenhand.saving import state
-
     if again:
         what = "MODEL and its options" if "MODEL" in again else ", ".join(again)
         mend = f"leave {what} out to go on, or name another file"
@@ -157,8 +141,6 @@ def _problem(
     asked: dict[str, Any], values: str, edges: str, smoothing: float, cuts: Sequence[str], log: Path | None
 ) -> tuple[Problem, Any]:
     """Build the problem that the options describe; return it with the costs in the file of candidates."""
-    from evenhand.cli.reading.inputs import named_shares, numbers_by_name, read_object
-    from evenhand.cli.reading.tables import is_table, read_texts
     from evenhand.interventions import Problem
 
     missing = [option for option, value in asked.items() if value is None or value in ("", [])]
@@ -188,8 +170,6 @@ def _problem(
 
 def _search(problem: Problem, name: str, tolerance: float | None, budget: int | None, wished: dict[str, Any]) -> Search:
     """Build the search that the options describe."""
-    from evenhand import registry
-
     settings: dict[str, Any] = {"budget": budget}
     settings |= {option: value for option, value in wished.items() if value is not None}
     for option in ("delta", "slack"):
@@ -204,9 +184,7 @@ def _search(problem: Problem, name: str, tolerance: float | None, budget: int | 
 
 def _simulate(running: Search, seed: int | None, *, quiet: bool) -> int:
     """Carry out the trials on the model itself; return the seed used."""
-    from evenhand.display.progress import ProgressBar
     from evenhand.interventions import SimulatedTrial
-    from evenhand.rng import draw_seed
 
     world, seed = SimulatedTrial(running.problem), draw_seed(seed)
     world.reset(seed)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.cli.output import as_json, draw, folder, say, say_notes, table
+from evenhand.data.csv_files import write_csv
 
 
 def in_words(found: Any, rows: Any, sure: str = "confidence {:g}") -> str:
@@ -53,15 +54,9 @@ def compact(rows: Any) -> tuple[list[str], list[list[str]]]:
 
 
 def show(
-    found: Any,
-    body: dict[str, Any],
-    sentences: Sequence[str],
-    tolerance: float | None,
-    out: Path | None,
-    json: bool,
-    sure: str = "confidence {:g}",
-    sensitive: Sequence[Any] = (),
-) -> None:
+    found: Any, body: dict[str, Any], sentences: Sequence[str], tolerance: float | None, out: Path | None, json: bool,
+    sure: str = "confidence {:g}", sensitive: Sequence[Any] = (),
+) -> None:  # fmt: skip
     """Print a recommendation, in words or as JSON with `body`; write its tables and pictures into a folder."""
     rows = found.table.reset_index()
     if out is not None:
@@ -79,7 +74,6 @@ def show(
 
 
 def _write(found: Any, rows: Any, tolerance: float | None, sensitive: Sequence[Any], out: Path) -> None:
-    from evenhand.data.csv_files import write_csv
     from evenhand.plots.interventions import plot_candidates, plot_outcomes, plot_sensitivity
 
     folder(out)

@@ -135,6 +135,7 @@ def _literal(words: str) -> tuple[str, int] | None:
     closing, end = CLOSING[words[0]], words.find("...")
     whole = [(words[:at], at, "") for at in range(2, len(words) + 1) if words[at - 1] == closing]
     cut = [(words[:at] + closing, end + 3, ",...") for at in range(end, 0, -1) if words.startswith(", ", at)]
+    # the shortest that closes first: a longer one would take the brackets of the next list as well
     for text, length, more in (*whole, *cut):
         with suppress(ValueError, SyntaxError, TypeError):
             value = literal_eval(text)

@@ -11,15 +11,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenhand.audit.decision_log import read_plays, read_rounds
+from evenhand.audit.findings import when_broken
 from evenhand.cli.audit import Audited, promised_rows, taking_audited
 from evenhand.cli.options import JSON, STUDY, is_store
 from evenhand.cli.output import answer, png, promise_verdict
+from evenhand.cli.studies.show import COLUMNS, arm_rows, pictures
+from evenhand.cli.studies.verify import in_words as in_sentences
+from evenhand.data.tables import numbers, places_in
+from evenhand.display.html import Table, notes_of
+from evenhand.display.report import page
 from evenhand.errors import ArgumentError, wanted
+from evenhand.promises.clause import in_words
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evenhand.display.html import Table
     from evenhand.promises.promise import Promise
 
 LATEST = 8
@@ -40,15 +47,9 @@ Found = tuple[str, bool | None, str, str, dict[str, Any]]
 
 @taking_audited
 def report(
-    audited: Audited,
-    context: typer.Context,
-    log: Annotated[str, typer.Argument(metavar="STORE|LOG")],
-    *,
-    study: STUDY = None,
-    reward: str = "",
-    out: Path = Path("report.html"),
-    json: JSON = False,
-) -> None:
+    audited: Audited, context: typer.Context, log: Annotated[str, typer.Argument(metavar="STORE|LOG")], *,
+    study: STUDY = None, reward: str = "", out: Path = Path("report.html"), json: JSON = False,
+) -> None:  # fmt: skip
     """Write one HTML file that opens without a server: what is promised, whether it was kept and where not, the
     picture, the cost, the last decisions with reasons, how to check it again. Exit code 1 when it was broken.
 
@@ -58,8 +59,6 @@ def report(
     reward : A log's column of rewards, to say what keeping the promise costs.
     out : The HTML file to write.
     """
-    from evenhand.display.report import page
-
     if out.suffix.lower() not in (".html", ".htm"):
         raise ArgumentError(wanted("--out", "a file that ends in .html", str(out)))
     store, words = is_store(log), ["evenhand", "audit", log]
@@ -85,8 +84,6 @@ def _of_log(audited: Audited, log: str, reward: str, again: str) -> Found:
     """Return the report on a log."""
     import pandas as pd
 
-    from evenhand.audit.decision_log import read_plays, read_rounds
-    from evenhand.data.tables import numbers
     from evenhand.plots import plot_audit
 
     finding, frame = audited(log=[Path(log)])
@@ -124,10 +121,6 @@ def _of_study(place: str, name: str | None) -> Found:
     """Return the report on a study."""
     import pandas as pd
 
-    from evenhand.audit.findings import when_broken
-    from evenhand.cli.studies.show import COLUMNS, arm_rows, pictures
-    from evenhand.cli.studies.verify import in_words as in_sentences
-    from evenhand.display.html import notes_of
     from evenhand.studies import Study
     from evenhand.studies.statistics.state import summarize
 
@@ -174,15 +167,12 @@ def _of_study(place: str, name: str | None) -> Found:
 
 def _promised(promise: Promise, inside: str) -> list[str]:
     """Return all that is promised, a line for each part, and inside each of what."""
-    from evenhand.promises.clause import in_words
-
     plays = [f"{promise.plays} arms are played in a round"] if promise.plays > 1 else []
     return [*in_words(promise.clauses), *plays, *([f"all of this inside each {inside}"] if inside else [])]
 
 
 def _cost(promise: Promise, labels: Any, rewards: Any) -> list[str]:
     """Return what keeping the promise costs, and what that supposes."""
-    from evenhand.data.tables import places_in
     from evenhand.evaluation.promise_cost import price_of
 
     price = price_of(promise, places_in(labels, list(promise.arms)), rewards)
@@ -196,8 +186,6 @@ def _cost(promise: Promise, labels: Any, rewards: Any) -> list[str]:
 
 def _table(frame: pd.DataFrame, joint: str = " ") -> Table:
     """Return the columns of a table in which something stands, the words of a name joined so."""
-    from evenhand.display.html import Table
-
     filled = frame.dropna(axis="columns", how="all").reset_index(drop=True)
     return Table.of(filled.rename(columns=lambda name: str(name).replace("_", joint)))
 

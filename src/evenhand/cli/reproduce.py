@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -11,22 +12,15 @@ import typer
 from evenhand.cli.options import JSON
 from evenhand.cli.output import as_json, folder, say, table
 from evenhand.errors import ArgumentError, wanted
+from evenhand.extras import optional
 
 
 def reproduce(
-    experiment: str,
-    *,
-    quick: bool = False,
-    reduced: bool = False,
+    experiment: str, *, quick: bool = False, reduced: bool = False,
     trials: Annotated[int | None, typer.Option(min=1)] = None,
-    rounds: Annotated[int | None, typer.Option(min=1)] = None,
-    device: str | None = None,
-    finished_only: bool = False,
-    out: Path = Path("out"),
-    jobs: int = -1,
-    strict: bool = False,
-    json: JSON = False,
-) -> None:
+    rounds: Annotated[int | None, typer.Option(min=1)] = None, device: str | None = None, finished_only: bool = False,
+    out: Path = Path("out"), jobs: int = -1, strict: bool = False, json: JSON = False,
+) -> None:  # fmt: skip
     """Reproduce a paper's figure: data, picture, and one verdict per claim. Repeat it after an interruption.
 
     Parameters
@@ -42,10 +36,7 @@ def reproduce(
     jobs : The number of processes; -1 for all cores.
     strict : Exit with code 1 if a conclusive claim is not reproduced.
     """
-    import time
-
     from evenhand.experiments.framework import Runner, find
-    from evenhand.extras import optional
 
     optional("h5netcdf", "a reproduction")
     bodies = []

@@ -11,7 +11,15 @@ import typer
 
 from evenhand.cli.options import JSON
 from evenhand.cli.output import as_json, draw, folder, promised_cells, say, say_notes, table
+from evenhand.cli.reading.inputs import delay_of, names_of, numbers_of, shares_of
+from evenhand.cli.reading.policies import check_kept, policies_of
+from evenhand.cli.reading.promises import UNDER, with_and_without
+from evenhand.cli.reading.tables import read_table
+from evenhand.data.csv_files import write_csv
 from evenhand.errors import ArgumentError, MissingExtraError, wanted
+from evenhand.extras import optional
+from evenhand.labels import label_texts
+from evenhand.policy.traits import traits_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -24,28 +32,13 @@ LOSSES = ("regret", "r_regret", "true_regret", "biased_regret", "perceived_regre
 
 
 def simulate(
-    world: str = "",
-    *,
-    data: Path | None = None,
-    arm: str = "",
-    reward: str = "reward",
-    group: str = "",
-    sensitive: str = "",
-    features: str = "",
-    means: str = "",
-    policy: Annotated[list[str] | None, typer.Option("--policy", "-p")] = None,
-    shares: str = "",
-    tolerance: float = 0.0,
-    promises: Annotated[Path | None, typer.Option("--promise", "--promises")] = None,
-    log: Path | None = None,
-    delay: str = "0",
-    rounds: int = 10_000,
-    replications: int = 20,
-    seed: int | None = None,
-    jobs: int = -1,
-    out: Path | None = None,
-    json: JSON = False,
-) -> None:
+    world: str = "", *, data: Path | None = None, arm: str = "", reward: str = "reward", group: str = "",
+    sensitive: str = "", features: str = "", means: str = "",
+    policy: Annotated[list[str] | None, typer.Option("--policy", "-p")] = None, shares: str = "",
+    tolerance: float = 0.0, promises: Annotated[Path | None, typer.Option("--promise", "--promises")] = None,
+    log: Path | None = None, delay: str = "0", rounds: int = 10_000, replications: int = 20, seed: int | None = None,
+    jobs: int = -1, out: Path | None = None, json: JSON = False,
+) -> None:  # fmt: skip
     """Simulate policies and show whether their promises held and what these cost.
 
     Parameters
@@ -72,9 +65,6 @@ def simulate(
     """
     import evenhand as eh
     from evenhand.cli.groups import learned_bias, say_bias, table_bias
-    from evenhand.cli.reading.inputs import delay_of, shares_of
-    from evenhand.cli.reading.policies import check_kept, policies_of
-    from evenhand.cli.reading.promises import with_and_without
 
     if data is not None and group:
         played = _grouped(data, arm or group, group, reward, features, sensitive)
@@ -87,7 +77,8 @@ def simulate(
     else:
         policies = with_and_without(promises, policy or [], played, rounds)
     bias: Any = None
-    if of_table := hasattr(played, "bias"):
+    traits = traits_of(played)
+    if of_table := traits.bias is not None:
         bias, few = table_bias(played)
         if not json:
             say_bias(bias, few, reward)
@@ -97,14 +88,13 @@ def simulate(
         policies, played, rounds=rounds, **replayed, replications=replications, seed=seed, delay=delay_of(delay),
         jobs=jobs, progress=not json, store=None if out is None else folder(out) / "partial",
     )  # fmt: skip
-    if hasattr(played, "groups") and not of_table:
+    if traits.groups is not None and not of_table:
         bias = learned_bias(played, rounds, history.attrs["seed"])
     _report(history, policies, bias, out, json, of_table=of_table)
 
 
 def _replayed(path: Path) -> dict[str, Any]:
     """Return the offers and the segments that a log says."""
-    from evenhand.cli.reading.tables import read_table
     from evenhand.simulation.given import said_in
 
     table = read_table(path, text=["available", "segment", "given"])
@@ -119,8 +109,6 @@ def _replayed(path: Path) -> dict[str, Any]:
 
 def _grouped(data: Path, arm: str, group: str, reward: str, features: str, sensitive: str) -> Any:
     from evenhand.cli.groups import table_world
-    from evenhand.cli.reading.inputs import names_of
-    from evenhand.cli.reading.tables import read_table
 
     text = {*names_of(arm), *names_of(group)} - {*names_of(features)}
     return table_world(read_table(data, text=sorted(text)), arm, group, reward, features, sensitive)
@@ -128,8 +116,6 @@ def _grouped(data: Path, arm: str, group: str, reward: str, features: str, sensi
 
 def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> Any:
     from evenhand import quotas, registry
-    from evenhand.cli.reading.numbers import numbers_of
-    from evenhand.cli.reading.tables import read_table
 
     if data is not None:
         return quotas.LoggedArms(read_table(data, text=[arm]), arm=arm, reward=reward)
@@ -149,8 +135,6 @@ def _report(
     history: xr.Dataset, policies: dict[str, Any], bias: Any, out: Path | None, json: bool, *, of_table: bool
 ) -> None:
     from evenhand.cli.groups import show_bias, write_bias
-    from evenhand.cli.reading.promises import UNDER
-    from evenhand.policy.traits import traits_of
     from evenhand.simulation.measures import cost_of
 
     costs = {name: cost_of(history, name + UNDER, name) for name in policies if name + UNDER in policies}
@@ -207,7 +191,6 @@ def _report(
 
 
 def _summary(history: xr.Dataset, later: set[str]) -> list[dict[str, Any]]:
-    from evenhand.labels import label_texts
     from evenhand.simulation.measures import half_width
 
     last = history.isel(round=-1)
@@ -238,8 +221,6 @@ def _summary(history: xr.Dataset, later: set[str]) -> list[dict[str, Any]]:
 
 def _arms(history: xr.Dataset, clauses: list[Clause], most: int = 60) -> tuple[list[str], list[list[Any]]]:
     """Return a table of what each arm and each set of arms is promised, and what it had under each policy."""
-    from evenhand.labels import label_texts
-
     last = history.isel(round=-1)
     pulls, rounds = last.pulls.mean("replication"), float(last["round"])
     on_offer = last.offered.mean("replication") if "offered" in last else None
@@ -261,8 +242,6 @@ def _arms(history: xr.Dataset, clauses: list[Clause], most: int = 60) -> tuple[l
 
 def _write_netcdf(history: xr.Dataset, path: Path) -> list[Path]:
     """Write the whole history, or say what is missing to do so: what was simulated is not lost for it."""
-    from evenhand.extras import optional
-
     try:
         optional("h5netcdf", path.name)
     except MissingExtraError as error:
@@ -276,7 +255,6 @@ def _write(history: xr.Dataset, clauses: list[Clause], summary: list[dict[str, A
     import pandas as pd
 
     from evenhand import plots
-    from evenhand.data.csv_files import write_csv
 
     written = _write_netcdf(history, out / "history.nc")
     write_csv(pd.DataFrame(summary), out / "summary.csv")

@@ -78,7 +78,7 @@ def error_of(envelope: Any, status: int | None = None) -> EvenhandError:
     RewardError('reward: wanted a number in [0, 1], got 7.0')
     """
     name, message = str(envelope["name"]), str(envelope["message"])
-    kind = getattr(errors, name, None) if name in errors.__all__ else None
+    kind = vars(errors)[name] if name in errors.__all__ else None
     if isinstance(kind, type) and issubclass(kind, EvenhandError) and kind is not ServiceError:
         return kind(message)
     said = "the service refuses this" if status is None else f"the service answers {status} ({name})"

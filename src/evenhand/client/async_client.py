@@ -48,15 +48,9 @@ class AsyncClient:
     """
 
     def __init__(
-        self,
-        url: str | None = None,
-        *,
-        key: str | Sequence[str] | None = None,
-        timeout: float = 30.0,
-        retries: int = 4,
-        seed: int | None = None,
-        transport: httpx.AsyncBaseTransport | None = None,
-    ) -> None:
+        self, url: str | None = None, *, key: str | Sequence[str] | None = None, timeout: float = 30.0,
+        retries: int = 4, seed: int | None = None, transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:  # fmt: skip
         self._connection = Connection(url, key, timeout, retries, seed)
         self._http: httpx.AsyncClient = import_httpx().AsyncClient(transport=transport)
 
@@ -66,7 +60,7 @@ class AsyncClient:
 
     async def studies(self) -> list[dict[str, Any]]:
         """Return the outline of every study of the service."""
-        return await self._send(calls.get("/studies", lambda content: loads(content)["studies"]))
+        return await self._send(Call("GET", "/studies", "read", lambda content: loads(content)["studies"]))
 
     async def create(
         self, name: str, policy: Mapping[str, Any], *, expire_after: float | str | None = None
@@ -114,17 +108,10 @@ class AsyncRemoteStudy:
         self._client, self.name = client, name
 
     async def ask(
-        self,
-        *,
-        contexts: Any = None,
-        groups: Any = None,
-        available: Sequence[Label] | None = None,
-        segment: Label | None = None,
-        annotator: str | None = None,
-        key: str | None = None,
-        sticky: bool = False,
+        self, *, contexts: Any = None, groups: Any = None, available: Sequence[Label] | None = None,
+        segment: Label | None = None, annotator: str | None = None, key: str | None = None, sticky: bool = False,
         subject: str | None = None,
-    ) -> Decision:
+    ) -> Decision:  # fmt: skip
         """Return a decision. Asking again with the same `key` returns the same one; another ask under it is refused.
 
         With `sticky` the key alone decides: asking again returns its first decision, whatever else is given then.
@@ -134,7 +121,7 @@ class AsyncRemoteStudy:
             raise ArgumentError(wanted("sticky", "a key beside it", "none"))
         shown = {"contexts": contexts, "groups": groups, "available": available, "segment": segment}
         body = calls.round_of({**shown, "annotator": annotator, "subject": subject, "sticky": sticky or None})
-        return await self._client._send(calls.ask(self.name, body, decision_of, key))
+        return await self._post("ask", "decide", body, decision_of, calls.checked_key(key))
 
     async def ask_many(
         self, rounds: int | Sequence[Mapping[str, Any]], *, key: str | None = None
@@ -143,22 +130,14 @@ class AsyncRemoteStudy:
 
         A round that is refused is an error in the list; the others are decided.
         """
-        return await self._client._send(calls.ask(self.name, calls.rounds_of(rounds), _decisions, key))
+        return await self._post("ask", "decide", calls.rounds_of(rounds), _decisions, calls.checked_key(key))
 
     async def tell(
-        self,
-        ticket: Decision | str,
-        reward: Any = None,
-        *,
-        violations: Any = None,
-        acceptable: Any = None,
-        auditor: str | None = None,
-        X: Any = None,
-        y: Any = None,
-        samples: Mapping[str, Any] | None = None,
-    ) -> Told:
+        self, ticket: Decision | str, reward: Any = None, *, violations: Any = None, acceptable: Any = None,
+        auditor: str | None = None, X: Any = None, y: Any = None, samples: Mapping[str, Any] | None = None,
+    ) -> Told:  # fmt: skip
         """Tell what happened after a decision. The same report again is "already told", another one is refused."""
-        y = y.tolist() if hasattr(y, "tolist") else y  # by position, as the rows of X, which is an array
+        y = calls.listed(y)  # by position, as the rows of X, which is an array
         audited = {"violations": violations, "acceptable": acceptable, "auditor": auditor}
         told = calls.given({"reward": reward, **audited, "X": X, "y": y, "samples": samples})
         return await self._post("tell", "report", {"ticket": calls.ticket_of(ticket), **told}, _status)
@@ -218,14 +197,9 @@ class AsyncRemoteStudy:
         return await self._get("", _shares)
 
     async def decisions(
-        self,
-        *,
-        before: int | None = None,
-        limit: int = 50,
-        arm: str | None = None,
-        reason: str | None = None,
+        self, *, before: int | None = None, limit: int = 50, arm: str | None = None, reason: str | None = None,
         open: bool | None = None,
-    ) -> dict[str, Any]:
+    ) -> dict[str, Any]:  # fmt: skip
         """Return `decisions`, newest first, and in `next` the `before` of the next page."""
         return await self._get("/decisions", before=before, limit=limit, arm=arm, reason=reason, open=open)
 
@@ -244,12 +218,9 @@ class AsyncRemoteStudy:
         return await self._get("/history", timeout=timeout, format="json", form=form)
 
     async def download(
-        self,
-        *,
-        format: Literal["csv", "parquet", "json"] = "csv",
-        form: Literal["log", "bandit"] = "log",
+        self, *, format: Literal["csv", "parquet", "json"] = "csv", form: Literal["log", "bandit"] = "log",
         timeout: float = 600.0,
-    ) -> bytes:
+    ) -> bytes:  # fmt: skip
         """Return all decisions as the content of a file."""
         return await self._get("/history", bytes, timeout, format=format, form=form)
 
@@ -260,13 +231,15 @@ class AsyncRemoteStudy:
     async def _get(
         self, place: str, read: Callable[[bytes], Any] = loads, timeout: float | None = None, **query: Any
     ) -> Any:
-        return await self._client._send(calls.get(f"/studies/{self.name}{place}", read, timeout, **query))
+        path, query = f"/studies/{self.name}{place}", calls.given(query)
+        return await self._client._send(Call("GET", path, "read", read, query=query, timeout=timeout))
 
     async def _post(
-        self, what: str, role: Role, body: Mapping[str, Any], read: Callable[[Any], Any], *, repeatable: bool = True
-    ) -> Any:
+        self, what: str, role: Role, body: Mapping[str, Any], read: Callable[[Any], Any], key: str | None = None, *,
+        repeatable: bool = True,
+    ) -> Any:  # fmt: skip
         path = f"/studies/{self.name}/{what}"
-        return await self._client._send(calls.post(path, role, body, read, repeatable=repeatable))
+        return await self._client._send(calls.post(path, role, body, read, key, repeatable=repeatable))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r} of {self._client!r})"

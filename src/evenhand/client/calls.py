@@ -44,33 +44,20 @@ class Call:
     timeout: float | None = None
 
 
-def get(path: str, read: Callable[[bytes], Any], timeout: float | None = None, **query: Any) -> Call:
-    """Return a request that reads."""
-    return Call("GET", path, "read", read, query=given(query), timeout=timeout)
-
-
 def post(
-    path: str,
-    role: Role,
-    body: Mapping[str, Any],
-    read: Callable[[Any], Any],
-    *,
-    repeatable: bool = True,
-    timeout: float | None = None,
-) -> Call:
+    path: str, role: Role, body: Mapping[str, Any], read: Callable[[Any], Any], key: str | None = None, *,
+    repeatable: bool = True, timeout: float | None = None,
+) -> Call:  # fmt: skip
     """Return a request that writes; `read` takes what the response's body holds."""
     content = as_json(body, exact=not repeatable)  # what is not repeatable changes the promise
-    return Call(
-        "POST", path, role, lambda sent: read(json.loads(sent)), content, repeatable=repeatable, timeout=timeout
-    )
+    return Call("POST", path, role, lambda sent: read(json.loads(sent)), content, None, key, repeatable, timeout)
 
 
-def ask(study: str, body: Mapping[str, Any], read: Callable[[Any], Any], key: str | None) -> Call:
-    """Return a request for decisions, with an idempotency key: a new one unless the caller has one."""
+def checked_key(key: str | None) -> str:
+    """Return the idempotency key of an ask: a new one unless the caller has one."""
     if key is not None and (not isinstance(key, str) or not re.fullmatch("[!-~]([ -~]{0,98}[!-~])?", key)):
         raise ArgumentError(wanted("key", "1 to 100 printable ASCII characters, neither first nor last a space", key))
-    path, named = f"/studies/{study}/ask", key or uuid.uuid4().hex
-    return Call("POST", path, "decide", lambda sent: read(json.loads(sent)), as_json(body), key=named)
+    return key or uuid.uuid4().hex
 
 
 def checked_name(name: str) -> str:
@@ -94,11 +81,8 @@ def given(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def round_of(shown: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of one ask without what is None; an offer is a list, whatever its row labels are."""
-    available: Any = shown.get("available")
-    if isinstance(available, (str, int)):
-        available = [available]
-    elif hasattr(available, "tolist"):
-        available = available.tolist()
+    available = listed(shown.get("available"))
+    available = [available] if isinstance(available, (str, int)) else available
     return given({**shown, "contexts": _rows(shown.get("contexts")), "available": available})
 
 
@@ -154,29 +138,37 @@ def _rows(contexts: Any) -> Any:
     ContextError
         If rows have labels of their own, which a request does not carry: the service would read them by position.
     """
-    labels = contexts.index.tolist() if hasattr(contexts, "iloc") else []
-    if not hasattr(contexts, "columns"):
-        named = all(isinstance(label, str) for label in labels)
-        return contexts if named or not hasattr(contexts, "tolist") else contexts.tolist()
+    labels = contexts.index.tolist() if _part(contexts, "iloc") else []
+    if _part(contexts, "columns") is None:
+        return contexts if labels and all(isinstance(label, str) for label in labels) else listed(contexts)
     if len(labels) > 1 and labels != list(range(len(labels))):
         mend = "a request carries no row labels: sort the rows as the arms, then reset_index(drop=True)"
         raise ContextError(wanted("contexts", "rows in the order of the arms, numbered 0, 1, 2, ...", labels, mend))
-    for method, arguments in (("to_dicts", ()), ("to_pylist", ()), ("to_dict", ("records",))):
-        if hasattr(contexts, method):
-            return getattr(contexts, method)(*arguments)
-    return contexts
+    rows = _part(contexts, "to_dicts", "to_pylist")
+    return rows() if rows else contexts.to_dict("records") if _part(contexts, "to_dict") else contexts
+
+
+def listed(values: Any) -> Any:
+    """Return an array or a column as a list, anything else as it is."""
+    to_list = _part(values, "tolist")
+    return to_list() if to_list else values
+
+
+def _part(value: Any, *names: str) -> Any:
+    """Return the first of these that a value has, None where it has none: arrays and data frames are told by what they
+    can do, so that the client needs none of their libraries."""
+    return next((found for name in names if (found := getattr(value, name, None)) is not None), None)
 
 
 def _plain(value: Any) -> Any:
-    table = hasattr(value, "columns")
-    if hasattr(value, "iloc") and not table:
-        labels = value.index.tolist()
-        if len(set(labels)) < len(labels):
-            raise TypeError(f"a Series that names a label twice, {labels}")
-        return dict(zip(labels, value.tolist(), strict=True))
-    for method in ("tolist", "to_pylist"):
-        if hasattr(value, method) and not table:
-            return getattr(value, method)()
-    if isinstance(value, Collection) and not isinstance(value, (bytes, bytearray)) and not table:
-        return dict(value) if isinstance(value, Mapping) else list(value)
+    if _part(value, "columns") is None:
+        if _part(value, "iloc"):
+            labels = value.index.tolist()
+            if len(set(labels)) < len(labels):
+                raise TypeError(f"a Series that names a label twice, {labels}")
+            return dict(zip(labels, value.tolist(), strict=True))
+        if to_list := _part(value, "tolist", "to_pylist"):
+            return to_list()
+        if isinstance(value, Collection) and not isinstance(value, (bytes, bytearray)):
+            return dict(value) if isinstance(value, Mapping) else list(value)
     raise TypeError(f"{type(value).__name__} is not a number, a text or a list")

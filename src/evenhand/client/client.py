@@ -49,15 +49,9 @@ class Client:
     """
 
     def __init__(
-        self,
-        url: str | None = None,
-        *,
-        key: str | Sequence[str] | None = None,
-        timeout: float = 30.0,
-        retries: int = 4,
-        seed: int | None = None,
-        transport: httpx.BaseTransport | None = None,
-    ) -> None:
+        self, url: str | None = None, *, key: str | Sequence[str] | None = None, timeout: float = 30.0,
+        retries: int = 4, seed: int | None = None, transport: httpx.BaseTransport | None = None,
+    ) -> None:  # fmt: skip
         self._connection = Connection(url, key, timeout, retries, seed)
         self._http: httpx.Client = import_httpx().Client(transport=transport)
 
@@ -67,7 +61,7 @@ class Client:
 
     def studies(self) -> list[dict[str, Any]]:
         """Return the outline of every study of the service."""
-        return self._send(calls.get("/studies", lambda content: loads(content)["studies"]))
+        return self._send(Call("GET", "/studies", "read", lambda content: loads(content)["studies"]))
 
     def create(self, name: str, policy: Mapping[str, Any], *, expire_after: float | str | None = None) -> RemoteStudy:
         """Create a study: `policy` names one beside its arguments, as {"policy": "quotas/fair-ucb", "shares": ...}."""
@@ -113,17 +107,10 @@ class RemoteStudy:
         self._client, self.name = client, name
 
     def ask(
-        self,
-        *,
-        contexts: Any = None,
-        groups: Any = None,
-        available: Sequence[Label] | None = None,
-        segment: Label | None = None,
-        annotator: str | None = None,
-        key: str | None = None,
-        sticky: bool = False,
+        self, *, contexts: Any = None, groups: Any = None, available: Sequence[Label] | None = None,
+        segment: Label | None = None, annotator: str | None = None, key: str | None = None, sticky: bool = False,
         subject: str | None = None,
-    ) -> Decision:
+    ) -> Decision:  # fmt: skip
         """Return a decision. Asking again with the same `key` returns the same one; another ask under it is refused.
 
         With `sticky` the key alone decides: asking again returns its first decision, whatever else is given then.
@@ -133,7 +120,7 @@ class RemoteStudy:
             raise ArgumentError(wanted("sticky", "a key beside it", "none"))
         shown = {"contexts": contexts, "groups": groups, "available": available, "segment": segment}
         body = calls.round_of({**shown, "annotator": annotator, "subject": subject, "sticky": sticky or None})
-        return self._client._send(calls.ask(self.name, body, decision_of, key))
+        return self._post("ask", "decide", body, decision_of, calls.checked_key(key))
 
     def ask_many(
         self, rounds: int | Sequence[Mapping[str, Any]], *, key: str | None = None
@@ -142,22 +129,14 @@ class RemoteStudy:
 
         A round that is refused is an error in the list; the others are decided.
         """
-        return self._client._send(calls.ask(self.name, calls.rounds_of(rounds), _decisions, key))
+        return self._post("ask", "decide", calls.rounds_of(rounds), _decisions, calls.checked_key(key))
 
     def tell(
-        self,
-        ticket: Decision | str,
-        reward: Any = None,
-        *,
-        violations: Any = None,
-        acceptable: Any = None,
-        auditor: str | None = None,
-        X: Any = None,
-        y: Any = None,
-        samples: Mapping[str, Any] | None = None,
-    ) -> Told:
+        self, ticket: Decision | str, reward: Any = None, *, violations: Any = None, acceptable: Any = None,
+        auditor: str | None = None, X: Any = None, y: Any = None, samples: Mapping[str, Any] | None = None,
+    ) -> Told:  # fmt: skip
         """Tell what happened after a decision. The same report again is "already told", another one is refused."""
-        y = y.tolist() if hasattr(y, "tolist") else y  # by position, as the rows of X, which is an array
+        y = calls.listed(y)  # by position, as the rows of X, which is an array
         audited = {"violations": violations, "acceptable": acceptable, "auditor": auditor}
         told = calls.given({"reward": reward, **audited, "X": X, "y": y, "samples": samples})
         return self._post("tell", "report", {"ticket": calls.ticket_of(ticket), **told}, _status)
@@ -217,14 +196,9 @@ class RemoteStudy:
         return self._get("", _shares)
 
     def decisions(
-        self,
-        *,
-        before: int | None = None,
-        limit: int = 50,
-        arm: str | None = None,
-        reason: str | None = None,
+        self, *, before: int | None = None, limit: int = 50, arm: str | None = None, reason: str | None = None,
         open: bool | None = None,
-    ) -> dict[str, Any]:
+    ) -> dict[str, Any]:  # fmt: skip
         """Return `decisions`, newest first, and in `next` the `before` of the next page."""
         return self._get("/decisions", before=before, limit=limit, arm=arm, reason=reason, open=open)
 
@@ -243,12 +217,9 @@ class RemoteStudy:
         return self._get("/history", timeout=timeout, format="json", form=form)
 
     def download(
-        self,
-        *,
-        format: Literal["csv", "parquet", "json"] = "csv",
-        form: Literal["log", "bandit"] = "log",
+        self, *, format: Literal["csv", "parquet", "json"] = "csv", form: Literal["log", "bandit"] = "log",
         timeout: float = 600.0,
-    ) -> bytes:
+    ) -> bytes:  # fmt: skip
         """Return all decisions as the content of a file."""
         return self._get("/history", bytes, timeout, format=format, form=form)
 
@@ -257,13 +228,15 @@ class RemoteStudy:
         return self._get("/audit", timeout=timeout)
 
     def _get(self, place: str, read: Callable[[bytes], Any] = loads, timeout: float | None = None, **query: Any) -> Any:
-        return self._client._send(calls.get(f"/studies/{self.name}{place}", read, timeout, **query))
+        path, query = f"/studies/{self.name}{place}", calls.given(query)
+        return self._client._send(Call("GET", path, "read", read, query=query, timeout=timeout))
 
     def _post(
-        self, what: str, role: Role, body: Mapping[str, Any], read: Callable[[Any], Any], *, repeatable: bool = True
-    ) -> Any:
+        self, what: str, role: Role, body: Mapping[str, Any], read: Callable[[Any], Any], key: str | None = None, *,
+        repeatable: bool = True,
+    ) -> Any:  # fmt: skip
         path = f"/studies/{self.name}/{what}"
-        return self._client._send(calls.post(path, role, body, read, repeatable=repeatable))
+        return self._client._send(calls.post(path, role, body, read, key, repeatable=repeatable))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r} of {self._client!r})"

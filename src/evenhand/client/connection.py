@@ -159,7 +159,7 @@ def read(call: Call, content: bytes) -> Any:
 
 def _noted(error: Any, call: Call) -> Any:
     """Say under which key a decision can be asked for again, if it may have been taken."""
-    if call.key is not None and getattr(error, "status", 503) in (None, *AGAIN):
+    if call.key is not None and (not isinstance(error, ServiceError) or error.status in (None, *AGAIN)):
         error.add_note(f"The decision may have been taken. Ask again with key={call.key!r} to get the same one.")
     return error
 

@@ -7,8 +7,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evenhand.arguments import real
+from evenhand.cli.reading.inputs import number_of
+from evenhand.cli.reading.tables import GIVEN, read_table
 from evenhand.cli.recommendation import show
+from evenhand.data.tables import numbers
 from evenhand.errors import ArgumentError, wanted, wanted_one_of
+from evenhand.rng import draw_seed
 
 if TYPE_CHECKING:
     from evenhand.interventions import CausalModel, Problem
@@ -25,7 +30,6 @@ def model_in(path: str | Path) -> CausalModel:
     TableError
         If the file is absent, in another encoding, or not BIF.
     """
-    from evenhand.cli.reading.tables import GIVEN
     from evenhand.interventions import CausalModel
 
     return CausalModel.from_bif(path, encoding=GIVEN.get().encoding)
@@ -39,7 +43,6 @@ def fitted_model(path: Path, edges: str, smoothing: float, cuts: Sequence[str]) 
     ArgumentError, TableError
         If the file, the edges or a cut are not as wanted.
     """
-    from evenhand.cli.reading.tables import read_table
     from evenhand.interventions import CausalModel
     from evenhand.interventions.edges import parents_of, read_edges
 
@@ -58,9 +61,6 @@ def _grouped(frame: Any, column: str, ends: str, cut: str) -> Any:
     """Return the numbers of a column as texts of where they lie: "under 25", "25 to under 45", "45 or more"."""
     import numpy as np
 
-    from evenhand.cli.reading.numbers import number_of
-    from evenhand.data.tables import numbers
-
     limits = [number_of(end, "--cut", "COLUMN=25,45: limits in ascending order") for end in ends.split(",")]
     if any(not np.isfinite(limit) for limit in limits) or sorted(set(limits)) != limits:
         raise ArgumentError(wanted("--cut", "COLUMN=25,45: limits in ascending order", cut))
@@ -75,9 +75,7 @@ def show_answer(
 ) -> None:
     """Print what a complete model or a table of data says: the answer, every candidate, how sensitive it is, and rows
     that were never seen."""
-    from evenhand.arguments import real
     from evenhand.interventions.sensitivity import Sensitivity
-    from evenhand.rng import draw_seed
 
     structure, fitted = problem.structure, problem.model.counts is not None
     if fitted:

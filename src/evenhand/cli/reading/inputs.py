@@ -1,14 +1,15 @@
-"""What users type or name a file for, read once: shares, JSON objects, names of columns."""
+"""What users type or name a file for, read once: shares, numbers, labels, JSON objects, names of columns."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from evenhand.cli.reading.labels import labels_in
-from evenhand.cli.reading.numbers import number_of
+from evenhand.cli.reading.tables import is_table, read_table, text_in
 from evenhand.data.files import FORMATS, Given
 from evenhand.data.json_files import each_once
 from evenhand.data.tables import NUMBER
@@ -18,6 +19,7 @@ from evenhand.labels import by_label
 from evenhand.protocol import Label
 
 Pairs = Iterable[tuple[str, Any]]
+A_NUMBER = "a number such as 0.1, 1/10 or 10%"
 
 
 def shares_of(text: str, arms: Sequence[Label]) -> dict[Label, Any]:
@@ -36,8 +38,6 @@ def shares_of(text: str, arms: Sequence[Label]) -> dict[Label, Any]:
 def changing_shares(text: str) -> Any:
     """Return the table in a CSV or Parquet file with a column `from`, of shares that change over time; None for any
     other text."""
-    from evenhand.cli.reading.tables import is_table, read_table
-
     if "=" in text or not is_table(text):
         return None
     table = read_table(text, text=["arm", "share"])
@@ -92,8 +92,6 @@ def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
     SharesError, TableError
         If it cannot be read, a cell of a file is empty, or an arm is named twice.
     """
-    from evenhand.cli.reading.tables import is_table, read_table, text_in
-
     if text.lstrip().startswith("{"):
         return _parse(text, option, lambda pairs: _shares(pairs, option))
     if text.lower().endswith(".json") and not is_table(text):
@@ -157,8 +155,6 @@ def read_object(path: Path) -> dict[str, Any]:
     TableError
         If the file cannot be read, is no JSON object, or an object in it has a name twice.
     """
-    from evenhand.cli.reading.tables import text_in
-
     return _parse(text_in(path), str(path), each_once)
 
 
@@ -206,3 +202,44 @@ def checked(sep: str, decimal: str, encoding: str, format: str, header: str = ""
         raise ArgumentError(wanted("--values", "texts that stand for numbers, no=0,yes=1", already[0]))
     sure = (sep or None, decimal or None, encoding or None, format or None)
     return Given(*sure, tuple(map(str, names)), values=tuple(numbers.items()))
+
+
+def labels_in(text: str, option: str) -> list[Any]:
+    """Read labels a,b, or a list as JSON.
+
+    >>> labels_in("a, b", "--available"), labels_in('["a,b", 17]', "--available")
+    (['a', 'b'], ['a,b', 17])
+    """
+    if not text.lstrip().startswith("["):
+        return [label.strip() for label in text.split(",")]
+    try:
+        return list(json.loads(text))
+    except ValueError as error:
+        raise ArgumentError(wanted(option, 'labels a,b,c or ["a", "b"] as JSON', text)) from error
+
+
+def number_of(text: Any, name: str, what: str = A_NUMBER) -> float:
+    """Return the number in a text.
+
+    >>> number_of("0.1", "--gap"), number_of("1/4", "--gap"), number_of("2.5 %", "--gap")
+    (0.1, 0.25, 0.025)
+
+    Raises
+    ------
+    ArgumentError
+        If there is none; of a decimal comma it says how to write the number.
+    """
+    typed = str(text).strip()
+    part = typed.removesuffix("%").strip()
+    try:
+        number = float(Fraction(part)) if "/" in part else float(part)
+    except (ValueError, ArithmeticError) as error:
+        comma = re.fullmatch(r"[+-]?\d*,\d+\s*%?", typed)  # which lists have between numbers
+        mend = f"write {typed.replace(',', '.')}, with a decimal point" if comma else ""
+        raise ArgumentError(wanted(name, what, text, mend)) from error
+    return number if part == typed else number / 100
+
+
+def numbers_of(text: str, name: str) -> list[float]:
+    """Return a list of numbers such as 0.7,0.5,0.4."""
+    return [number_of(part, name, "numbers separated by commas") for part in text.split(",")]

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenhand.cli.reading.inputs import labels_in, named_shares, numbers_by_name
+from evenhand.cli.reading.tables import GIVEN, is_table, read_table, text_in
+from evenhand.data.csv_cells import with_point
 from evenhand.data.json_files import each_once
+from evenhand.data.tables import cells, column, numbers, places_in
 from evenhand.errors import (
     ArgumentError,
     ContextError,
@@ -39,8 +43,6 @@ def contexts_of(text: str, study: Study) -> Any:
     A table has a row an arm and a column a feature; where it has a column `arm`, rows may stand in any order. In JSON
     a row is a list of numbers, or an object column -> value; a single object is a row that all arms share.
     """
-    from evenhand.cli.reading.tables import is_table, read_table, text_in
-
     if is_table(text):
         return _in_table(read_table(text, text=["arm"]), text, study)
     try:
@@ -60,10 +62,9 @@ def contexts_of(text: str, study: Study) -> Any:
 
 
 def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
-    from evenhand.data.tables import column, numbers, places_in
-
     policy, features = study.state.bare_copy(), frame.drop(columns="arm", errors="ignore")
-    if getattr(policy, "encoder", None) is None:
+    encodes = hasattr(policy, "encoder")
+    if not encodes or policy.encoder is None:
         try:
             features = features.assign(**{name: numbers(features, name) for name in features.columns})
         except TableError as error:
@@ -84,16 +85,13 @@ def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
             raise UnknownArmError(wanted(where, "a row for every arm", f"none for {missing[0]!r}"))
         order.sort(key=at.__getitem__)
     ordered = features.iloc[order].reset_index(drop=True)
-    return ordered if hasattr(policy, "encoder") else ordered.to_numpy(np.float64).tolist()
+    return ordered if encodes else ordered.to_numpy(np.float64).tolist()
 
 
 def groups_of(text: str, study: Study) -> dict[Label, Any] | list[Any]:
     """Read the groups of some arms, a=men,b=women, or a JSON file or object, or those of all arms as a list in JSON."""
-    from evenhand.cli.reading.inputs import named_shares
-    from evenhand.cli.reading.labels import labels_in
-
     traits = traits_of(study.state.bare_copy())
-    names = {str(name): name for name in getattr(traits.membership, "names", ())}
+    names = {str(name): name for name in (traits.membership.names if traits.membership else ())}
 
     def own(group: Any) -> Any:
         return names.get(group, group) if isinstance(group, str) else group
@@ -133,9 +131,6 @@ def told_label(text: str) -> Label | None:
 def reward_of(text: str, several: bool = False) -> Any:
     """Read a reward: a number, a list of numbers as JSON, or null where nobody was chosen; with `several`, for several
     arms, also 1,0 or a=1,b=0 or a JSON object; a text that --values names is its number."""
-    from evenhand.cli.reading.inputs import named_shares, numbers_by_name
-    from evenhand.cli.reading.tables import GIVEN
-
     text = str(dict(GIVEN.get().values).get(text, text))
     try:
         return float(text)
@@ -177,10 +172,6 @@ def pairs_of(text: str, option: str) -> list[list[int]] | bool:
 
 def rows_of(path: str, label: str) -> dict[str, Any]:
     """Read labelled rows: every column but `label` is a feature."""
-
-    from evenhand.cli.reading.tables import read_table
-    from evenhand.data.tables import column, numbers
-
     frame = read_table(path, text=[label])
     labels = column(frame, label).tolist()
     features = [numbers(frame, str(name)) for name in frame.columns if name != label]
@@ -190,9 +181,6 @@ def rows_of(path: str, label: str) -> dict[str, Any]:
 
 def read_rewards(path: str, several: bool) -> list[tuple[str, Any]]:
     """Read a table of tickets and rewards; in the place of a reward that cannot be read stands its refusal."""
-    from evenhand.cli.reading.tables import read_table
-    from evenhand.data.tables import cells, column
-
     frame = read_table(path, text=["ticket", "reward"])
     tickets = [str(ticket) for ticket in column(frame, "ticket")]
     rewards = cells(frame.fillna({"reward": ""}), "reward")
@@ -200,8 +188,6 @@ def read_rewards(path: str, several: bool) -> list[tuple[str, Any]]:
 
 
 def _reward_in(cell: Any, several: bool) -> Any:
-    from evenhand.data.csv_cells import with_point
-
     try:
         return reward_of(str(cell) if several else with_point(str(cell)), several)
     except RewardError as refusal:

@@ -84,7 +84,7 @@ def fit(described: dict[str, Any], spec: str, world: Any, horizon: int) -> None:
         if "horizon" in takes and takes["horizon"].default is inspect.Parameter.empty:
             part["horizon"] = horizon
         if "groups" in takes:
-            if not hasattr(world, "groups"):
+            if traits_of(world).groups is None:
                 raise ArgumentError(wanted("--policy", "one for arms without groups, or --group COLUMN", spec))
             part |= group_settings(takes, world, horizon)
             if TWO_GROUPS in spec.split("+") and "sensitive" in takes:
@@ -100,7 +100,7 @@ def check_kept(shares: str, policies: Iterable[Any]) -> None:
 def group_settings(takes: Mapping[str, Any], world: Any, horizon: int) -> dict[str, Any]:
     """Return the settings for a world with groups, of those that a policy takes."""
     offered: dict[str, Any] = {"groups": world.groups, "horizon": horizon, "cold_start": "minimum_norm"}
-    if hasattr(world, "bias"):
+    if traits_of(world).bias is not None:
         offered |= {"intercept": True, "noise_scale": float(world.rewards.std()) or 1.0}
     return {name: value for name, value in offered.items() if name in takes}
 
@@ -124,7 +124,7 @@ def lifted(policy: str, sensitive: Any) -> Any:
 
 def _default(world: Any, shares: dict[Label, Any] | None, tolerance: float) -> Sequence[str]:
     """Return the policies to compare where none is named."""
-    if hasattr(world, "groups"):
+    if traits_of(world).groups is not None:
         return FOR_GROUPS if shares is None else (*FOR_GROUPS, "deadline-learn+group-fair-top-interval")
     if shares is None:
         return "ucb1", "thompson"

@@ -7,7 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evenhand.cli.reading.inputs import read_object
+from evenhand.cli.reading.policies import FOR_GROUPS, describe, fit
+from evenhand.cli.reading.tables import text_in
 from evenhand.errors import ArgumentError, TableError, nearest, wanted, wanted_one_of, why_unreadable
+from evenhand.policy.traits import traits_of
 from evenhand.promises.plain import ARGUMENTS
 from evenhand.promises.reading import is_set
 from evenhand.protocol import Label, find_label, places
@@ -40,7 +44,6 @@ def described_promises(
     ArgumentError
         If it has a name that is not known, promises nothing, or names an arm that there is not.
     """
-    from evenhand.cli.reading.policies import describe
     from evenhand.studies.specification import promise_from
 
     given = _read(path)
@@ -74,18 +77,17 @@ def _check_arms(where: str, named: Sequence[Label], known: Sequence[Label]) -> N
 def with_and_without(path: Path, specs: Sequence[str], world: Any, horizon: int) -> dict[str, Any]:
     """Return each learner twice, by its name with nothing promised and under the promise in a file; the file's own
     learner where none is named, or in a world with groups one for these."""
-    from evenhand.cli.reading.policies import FOR_GROUPS, fit
     from evenhand.quotas import DeadlineLearn, Promise
     from evenhand.studies.specification import build
 
     found: dict[str, Any] = {}
     for spec in specs or [""]:
-        own = _read(path).get("learner") or (FOR_GROUPS[0] if hasattr(world, "groups") else "")
+        own = _read(path).get("learner") or (FOR_GROUPS[0] if traits_of(world).groups is not None else "")
         wished = spec or own
         described = described_promises(path, wished, world.arms, "--policy" if spec else f"{path}: learner")
         fit(described, wished, world, horizon)
         kept, name = build(described), spec or described["learner"]["policy"].rpartition("/")[2]
-        nothing = Promise(dict.fromkeys(kept.arms, 0), plays=getattr(kept, "plays", 1))
+        nothing = Promise(dict.fromkeys(kept.arms, 0), plays=traits_of(kept).plays)
         found |= {name: DeadlineLearn(build(described["learner"]), nothing), name + UNDER: kept}
     return found
 
@@ -124,9 +126,6 @@ def _stated(given: dict[str, Any], arms: Any, path: Path) -> Any:
 
 def _read(path: Path) -> dict[str, Any]:
     """Return what stands in a file, its names checked."""
-    from evenhand.cli.reading.inputs import read_object
-    from evenhand.cli.reading.tables import text_in
-
     if path.suffix.lower() == ".json":
         given = read_object(path)
     else:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from evenhand.audit.decision_log import read_plays
+from evenhand.audit.files import labels_in_files
 from evenhand.data import files
 from evenhand.data.csv_files import EVERY
 from evenhand.data.csv_form import CsvForm, detected
@@ -90,9 +92,6 @@ def read_log(log: Path, arm: str, texts: Container[str], named: Any = None, *, w
     named : what names arms, by which labels are read.
     whole : read a table, however large.
     """
-    from evenhand.audit.decision_log import read_plays
-    from evenhand.audit.files import labels_in_files
-
     many = glob.has_magic(str(log)) and not log.exists()
     if many and GIVEN.get() != FOUND_OUT:
         what = "one file beside --sep, --decimal, --encoding, --format, --header and --values"
@@ -135,6 +134,7 @@ def _at_hand(path: str | Path) -> Iterator[tuple[Path, str]]:
         return
     content = Path(path).read_bytes() if pipe else sys.stdin.buffer.read()
     with TemporaryDirectory() as folder:
+        # readers look at a file twice, for its form and its cells; a pipe could be read once only
         file = Path(folder) / ("table.gz" if content.startswith(b"\x1f\x8b") else "table")
         file.write_bytes(content)
         name = file_said(path)

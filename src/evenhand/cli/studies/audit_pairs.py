@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenhand.arguments import real
 from evenhand.cli.options import JSON
 from evenhand.cli.output import line, say
+from evenhand.cli.reading.inputs import names_of
+from evenhand.cli.reading.tables import read_table
+from evenhand.cli.studies.pair_audit import Audit
+from evenhand.data.tables import column, numbers
 from evenhand.errors import ArgumentError, TableError, VerdictError, wanted
+from evenhand.saving.state import save
+from evenhand.studies import Store, Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,23 +31,12 @@ MEND = "repeat what the state was begun with, or begin another --state"
 
 
 def audit_pairs(
-    table: Path,
-    *,
-    features: str,
-    reward: str,
-    individuals: int | None = None,
-    questions: Annotated[int | None, typer.Option(min=1)] = None,
-    errors: float | None = None,
-    state: Path | None = None,
-    read: Path | None = None,
-    gap: float | None = None,
-    auditor: str | None = None,
-    store: str | None = None,
-    study: str = "audit",
-    auditors: Annotated[int | None, typer.Option(min=1)] = None,
-    seed: int | None = None,
-    json: JSON = False,
-) -> None:
+    table: Path, *, features: str, reward: str, individuals: int | None = None,
+    questions: Annotated[int | None, typer.Option(min=1)] = None, errors: float | None = None,
+    state: Path | None = None, read: Path | None = None, gap: float | None = None, auditor: str | None = None,
+    store: str | None = None, study: str = "audit", auditors: Annotated[int | None, typer.Option(min=1)] = None,
+    seed: int | None = None, json: JSON = False,
+) -> None:  # fmt: skip
     """Show two people whose chances differ, and ask whether that is unfair; the pair that teaches most comes first.
 
     "unsure" teaches nothing. Every answer is kept in --state, and the same command goes on there. An answer can be
@@ -63,17 +60,8 @@ def audit_pairs(
     auditors : How many people answer each question; 1, or as in --state.
     seed : Seed of the rows and the draws; 0, or as in --state.
     """
-    import warnings
-
-    from evenhand.arguments import real
-    from evenhand.cli.reading.inputs import names_of
-    from evenhand.cli.reading.tables import read_table
-    from evenhand.cli.studies.pair_audit import Audit
-    from evenhand.data.tables import numbers
-    from evenhand.saving.state import save
     from evenhand.similarity import PairQueue
     from evenhand.similarity.verdicts import checked_auditor
-    from evenhand.studies import Store, Study
 
     names, frame = names_of(features), read_table(table)
     people, rewards = frame[[]].assign(**{name: numbers(frame, name) for name in names}), numbers(frame, reward)
@@ -143,8 +131,6 @@ def _resumed(state: Path, people: pd.DataFrame, rewards: Any, reward: str, given
 def _judged(queue: PairQueue, file: Path, gap: float, auditor: str | None) -> tuple[int, list[str]]:
     """Take the answers in a file, all or none, about this difference of chances; return how many there are, and what is
     to be said of them."""
-    from evenhand.cli.reading.tables import read_table
-    from evenhand.data.tables import column
     from evenhand.similarity.verdict_learning import ANNOUNCEMENT
 
     frame, trusted = read_table(file, text=["answer"]), queue.policy.metric.error_rate == 0.0

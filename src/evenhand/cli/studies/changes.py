@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.cli.output import answer
+from evenhand.cli.reading.inputs import named_shares
+from evenhand.cli.reading.promises import promise_in
 from evenhand.errors import ArgumentError, EvenhandError, SharesError, wanted
+from evenhand.promises.versions import rows_of
+from evenhand.protocol import find_label
+from evenhand.studies import Operation, Study
 
-if TYPE_CHECKING:
-    from evenhand.studies import Study
 
-
-def add(
-    store: STORE,
-    arm: str,
-    *,
-    share: str = "0",
-    study: STUDY = None,
-    json: JSON = False,
-) -> None:
+def add(store: STORE, arm: str, *, share: str = "0", study: STUDY = None, json: JSON = False) -> None:
     """Put a new arm on offer, or a retired one again; the promises to all other arms go on.
 
     Parameters
@@ -28,8 +23,6 @@ def add(
     arm : The label of the arm: a new one, or that of a retired arm.
     share : Its promised share, such as 0.1 or 1/5.
     """
-    from evenhand.studies import Study
-
     with Study.open(store, study) as running:
         label = labels_of([arm], running)[0]
         wait = _do(running, "add", {"arm": label, "share": share})
@@ -37,21 +30,13 @@ def add(
         answer({"status": "added", "arm": label, "begins_after": wait}, f"added {label}{when}", json)
 
 
-def retire(
-    store: STORE,
-    arm: str,
-    *,
-    study: STUDY = None,
-    json: JSON = False,
-) -> None:
+def retire(store: STORE, arm: str, *, study: STUDY = None, json: JSON = False) -> None:
     """Take an arm off offer; its open tickets may still be told.
 
     Parameters
     ----------
     arm : The label of the arm.
     """
-    from evenhand.studies import Study
-
     with Study.open(store, study) as running:
         label = labels_of([arm], running)[0]
         _do(running, "retire", {"arm": label})
@@ -59,12 +44,7 @@ def retire(
 
 
 def change(
-    store: STORE,
-    *,
-    shares: str = "",
-    promise: Path | None = None,
-    study: STUDY = None,
-    json: JSON = False,
+    store: STORE, *, shares: str = "", promise: Path | None = None, study: STUDY = None, json: JSON = False
 ) -> None:
     """Promise other shares, or all else, from now on: rounds and decisions are counted from this change.
 
@@ -73,11 +53,6 @@ def change(
     shares : The share of each arm on offer: a=0.2,b=1/3, or a CSV or JSON file.
     promise : A file as for `evenhand new --promise`: another promise, which says everything.
     """
-    from evenhand.cli.reading.inputs import named_shares
-    from evenhand.cli.reading.promises import promise_in
-    from evenhand.promises.versions import rows_of
-    from evenhand.studies import Study
-
     if bool(shares) == (promise is not None):
         raise ArgumentError(wanted("--shares", "either this or --promise FILE", shares or "neither"))
     named = named_shares(shares) if shares else {}
@@ -103,16 +78,12 @@ def _said(row: dict[str, Any]) -> str:
 
 def labels_of(texts: list[str], study: Study) -> list[Any]:
     """Return the study's labels for their texts, which may be those of numbers; unknown texts as they are."""
-    from evenhand.protocol import find_label
-
     arms = study.state.bare_copy().arms or ()
     found = [find_label(text, arms) for text in texts]
     return [text if place is None else arms[place] for text, place in zip(texts, found, strict=True)]
 
 
 def _do(study: Study, kind: Literal["add", "retire", "change"], given: dict[str, Any]) -> Any:
-    from evenhand.studies import Operation
-
     (outcome,) = study.perform([Operation(kind, given=given)])
     if isinstance(outcome, EvenhandError):
         raise outcome

@@ -3,36 +3,32 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.cli.output import answer, as_json, line, say
+from evenhand.cli.reading import observations
+from evenhand.cli.reading.inputs import labels_in
+from evenhand.cli.reading.observations import contexts_of, groups_of, read_rewards, several_of, ticket_of
+from evenhand.cli.reading.tables import read_texts
+from evenhand.cli.studies.changes import labels_of
 from evenhand.errors import ArgumentError, EvenhandError, StoreError, file_said, wanted
-
-if TYPE_CHECKING:
-    from evenhand.studies import Operation, Study
+from evenhand.policy.traits import traits_of
+from evenhand.studies import Operation, Study
+from evenhand.studies.log.codec import as_decided
+from evenhand.studies.log.operations import given_or_refusal
 
 NAMED = 12
 """How many refused rows are named on the screen."""
 
 
 def ask(
-    store: STORE,
-    *,
-    study: STUDY = None,
-    contexts: str = "",
-    available: str = "",
-    groups: str = "",
-    segment: str | None = None,
-    annotator: str | None = None,
-    count: Annotated[int, typer.Option(min=1)] = 1,
-    key: str | None = None,
-    sticky: bool = False,
-    subject: str | None = None,
-    json: JSON = False,
-) -> None:
+    store: STORE, *, study: STUDY = None, contexts: str = "", available: str = "", groups: str = "",
+    segment: str | None = None, annotator: str | None = None, count: Annotated[int, typer.Option(min=1)] = 1,
+    key: str | None = None, sticky: bool = False, subject: str | None = None, json: JSON = False,
+) -> None:  # fmt: skip
     """Take a decision. It is saved with its reason before it is printed as one line of JSON.
 
     Parameters
@@ -47,12 +43,6 @@ def ask(
     sticky : Return the first decision of --key, whatever else is given now.
     subject : Whom the contexts are about: they are encrypted, and `evenhand erase` can erase them.
     """
-    from evenhand.cli.reading.labels import labels_in
-    from evenhand.cli.reading.observations import contexts_of, groups_of
-    from evenhand.cli.studies.changes import labels_of
-    from evenhand.studies import Operation, Study
-    from evenhand.studies.log.operations import given_or_refusal
-
     with Study.open(store, study) as running:
 
         def read() -> dict[str, Any]:
@@ -79,21 +69,10 @@ def ask(
 
 
 def tell(
-    store: STORE,
-    ticket: str = "",
-    reward: str = "",
-    *,
-    study: STUDY = None,
-    file: str = "",
-    violations: str = "",
-    acceptable: str = "",
-    rows: str = "",
-    label: str = "label",
-    samples: str = "",
-    annotator: str = "",
-    auditor: str = "",
-    json: JSON = False,
-) -> None:
+    store: STORE, ticket: str = "", reward: str = "", *, study: STUDY = None, file: str = "", violations: str = "",
+    acceptable: str = "", rows: str = "", label: str = "label", samples: str = "", annotator: str = "",
+    auditor: str = "", json: JSON = False,
+) -> None:  # fmt: skip
     """Record a decision's reward. It is saved before "told" is printed, and counts once even if it is told again.
 
     Parameters
@@ -109,11 +88,6 @@ def tell(
     annotator : For an item's label: who labels it.
     auditor : Who says which pairs are fair, where several people audit.
     """
-    from evenhand.cli.reading import observations
-    from evenhand.cli.reading.tables import read_texts
-    from evenhand.policy.traits import traits_of
-    from evenhand.studies import Operation, Study
-
     with Study.open(store, study) as running:
         if file:
             _tell_many(running, file, json)
@@ -139,22 +113,13 @@ def tell(
         _close(running, Operation("tell", number, given), json)
 
 
-def forget(
-    store: STORE,
-    ticket: str,
-    *,
-    study: STUDY = None,
-    json: JSON = False,
-) -> None:
+def forget(store: STORE, ticket: str, *, study: STUDY = None, json: JSON = False) -> None:
     """Close a ticket whose reward will never be known; the decision still counts as taken.
 
     Parameters
     ----------
     ticket : The decision's number or its signed ticket.
     """
-    from evenhand.cli.reading.observations import ticket_of
-    from evenhand.studies import Operation, Study
-
     with Study.open(store, study) as running:
         _close(running, Operation("forget", ticket_of(ticket)), json)
 
@@ -169,11 +134,9 @@ def _close(study: Study, operation: Operation, json: bool) -> None:
 
 def _tell_many(study: Study, file: str, json: bool) -> None:
     """Tell a table of rewards in one transaction; a refused row does not affect the others."""
-    from evenhand.cli.reading.observations import read_rewards, several_of, ticket_of
-    from evenhand.studies import Operation
-
     given = read_rewards(file, several_of(study))
     readable = [(text, reward) for text, reward in given if not isinstance(reward, EvenhandError)]
+    # a row that cannot be read is not sent, so that the others are told; its refusal keeps its place in the list
     done = iter(study.perform([Operation("tell", ticket_of(text), {"reward": reward}) for text, reward in readable]))
     outcomes = [reward if isinstance(reward, EvenhandError) else next(done) for _, reward in given]
     refused = [
@@ -194,8 +157,6 @@ def _tell_many(study: Study, file: str, json: bool) -> None:
 
 def _shown(study: Study, decision: Any) -> dict[str, Any]:
     """Return a decision as the shell shows it: its signed ticket first."""
-    from evenhand.studies.log.codec import as_decided
-
     fields = {name: value for name, value in as_decided(decision).items() if name not in ("type", "plan")}
     if "frame" in fields:
         del fields["frame"]

@@ -7,19 +7,17 @@ from pathlib import Path
 
 from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.cli.output import answer
+from evenhand.data.csv_files import write_csv
 from evenhand.errors import ArgumentError, wanted
+from evenhand.extras import optional
+from evenhand.studies import Study
+from evenhand.studies.export import bandit_frame
+from evenhand.studies.files import flat
 
 FORMS = ("log", "bandit")
 
 
-def export(
-    store: STORE,
-    *,
-    out: str,
-    form: str = "log",
-    study: STUDY = None,
-    json: JSON = False,
-) -> None:
+def export(store: STORE, *, out: str, form: str = "log", study: STUDY = None, json: JSON = False) -> None:
     """Write the decisions to a file, one per row.
 
     Parameters
@@ -27,12 +25,6 @@ def export(
     out : The file: .csv, .csv.gz or .parquet; - for CSV on standard output.
     form : log: one row per decision; bandit: logged bandit feedback with propensities.
     """
-    from evenhand.data.csv_files import write_csv
-    from evenhand.extras import optional
-    from evenhand.studies import Study
-    from evenhand.studies.export import bandit_frame
-    from evenhand.studies.files import flat
-
     if form not in FORMS:
         raise ArgumentError(wanted("--form", f"one of {', '.join(FORMS)}", form))
     parquet = out.lower().endswith((".parquet", ".pq"))

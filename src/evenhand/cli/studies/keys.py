@@ -10,22 +10,16 @@ import typer
 from evenhand.cli.options import JSON, STORE
 from evenhand.cli.output import answer, as_json, records, say
 from evenhand.errors import ArgumentError, wanted
+from evenhand.studies import Store
+from evenhand.studies.keys import ALLOWED, add_key, list_keys, revoke_key
 
 ACTIONS = ("list", "add", "revoke")
 
 
 def keys(
-    store: STORE,
-    action: str = "list",
-    key: str = "",
-    *,
-    role: str = "",
-    note: str = "",
-    expires: str | None = None,
-    lifetime: Annotated[str | None, typer.Option("--for")] = None,
-    study: list[str] | None = None,
-    json: JSON = False,
-) -> None:
+    store: STORE, action: str = "list", key: str = "", *, role: str = "", note: str = "", expires: str | None = None,
+    lifetime: Annotated[str | None, typer.Option("--for")] = None, study: list[str] | None = None, json: JSON = False,
+) -> None:  # fmt: skip
     """Add, list and revoke the keys of the service. A key is shown only once; the store keeps its digest.
 
     Parameters
@@ -38,9 +32,6 @@ def keys(
     lifetime : How long a new key works, such as 90d or 12h.
     study : A study that a new key is limited to; give it again for several.
     """
-    from evenhand.studies import Store
-    from evenhand.studies.keys import ALLOWED, add_key, list_keys, revoke_key
-
     if action not in ACTIONS:
         raise ArgumentError(wanted("ACTION", f"one of {', '.join(ACTIONS)}", action))
     if (action == "revoke") != bool(key):

@@ -66,12 +66,11 @@ def label(
     seed : The seed; by default drawn, or as in --state.
     """
     from evenhand.cli.reading.empty_cells import without_empty_cells
-    from evenhand.cli.reading.inputs import names_of
-    from evenhand.cli.reading.labels import labels_in
+    from evenhand.cli.reading.inputs import labels_in, names_of
     from evenhand.cli.reading.tables import read_as_written
     from evenhand.data.csv_files import write_csv
     from evenhand.protocol import labels_of_texts
-    from evenhand.sampling import labelled_table, progress_table
+    from evenhand.sampling import labelled_table
     from evenhand.saving.state import save
 
     if tasks is None and read is None and out is None:
@@ -95,16 +94,7 @@ def label(
     done: dict[str, int] = {}
     words = ""
     if tasks is not None:
-        for who in names or (None,):
-            while (missing := items - len(queue.open_items(annotator=who))) > 0:
-                try:
-                    queue.ask(missing, annotator=who)
-                except ExhaustedError:
-                    if not queue.open_items():
-                        raise
-                    break
-        save(queue, state)
-        done = {"tasks": queue.write_tasks(tasks, annotator=names[0] if len(names) == 1 else None)}
+        done = _write_tasks(queue, tasks, items, names, state)
         words = f"{done['tasks']} items are in {tasks}; when they are labelled: --read FILE"
     elif read is not None:
         done = _told(queue, read, annotator, users)
@@ -113,15 +103,38 @@ def label(
         words += f", {done['repeated']} told before" if "repeated" in done else ""
     if out is not None:
         write_csv(labelled_table(queue), out)
+    _show(queue, done, words, json)
+
+
+def _show(queue: LabelQueue, done: dict[str, int], words: str, json: bool) -> None:
+    """Print what was done, the progress, and the risks."""
+    from evenhand.sampling import progress_table
+
+    risks, progress = (table.reset_index().to_dict("records") for table in (queue.risks, progress_table(queue)))
     if json:
-        risks = queue.risks.reset_index().to_dict("records")
-        as_json({**done, "groups": risks, "progress": progress_table(queue).reset_index().to_dict("records")}, queue)
+        as_json({**done, "groups": risks, "progress": progress}, queue)
         return
     if words:
         say(words)
-    records("Items", progress_table(queue).reset_index().to_dict("records"))
-    records("Risks on the validation items", queue.risks.reset_index().to_dict("records"))
+    records("Items", progress)
+    records("Risks on the validation items", risks)
     say_notes(queue)
+
+
+def _write_tasks(queue: LabelQueue, tasks: Path, items: int, names: list[str], state: Path) -> dict[str, int]:
+    """Ask for items until everybody has so many open; keep the queue before anybody sees them, then write them."""
+    from evenhand.saving.state import save
+
+    for who in names or (None,):
+        while (missing := items - len(queue.open_items(annotator=who))) > 0:
+            try:
+                queue.ask(missing, annotator=who)
+            except ExhaustedError:
+                if not queue.open_items():
+                    raise
+                break
+    save(queue, state)
+    return {"tasks": queue.write_tasks(tasks, annotator=names[0] if len(names) == 1 else None)}
 
 
 def _told(queue: LabelQueue, path: Path, annotator: str | None, users: dict[str, str]) -> dict[str, int]:

@@ -12,11 +12,21 @@ import typer
 
 from evenhand.cli.options import JSON
 from evenhand.cli.output import as_json, say
+from evenhand.cli.reading.causal_data import fitted_model, model_in
+from evenhand.cli.reading.inputs import labels_in, named_shares, read_object, shares_of
+from evenhand.cli.reading.policies import describe, lifted, put
+from evenhand.cli.reading.promises import described_promises
+from evenhand.cli.reading.tables import read_log
 from evenhand.errors import ArgumentError, wanted
+from evenhand.policy import certain
+from evenhand.policy.traits import traits_of
+from evenhand.promises.clause import in_words, listed
+from evenhand.studies import Study
+from evenhand.studies.log.expiry import read_expiry
+from evenhand.studies.specification import policy_from
 
 if TYPE_CHECKING:
     from evenhand.interventions import CausalModel
-    from evenhand.studies import Study
 
 ALONE = "No other arm is on offer: name more with --arms, or with --arms-from LOG --arm COLUMN."
 BLIND = (
@@ -26,25 +36,13 @@ BLIND = (
 
 
 def new(
-    store: str,
-    *,
-    policy: Annotated[str, typer.Option("--policy", "-p")] = "",
-    shares: str = "",
-    arms: str = "",
-    arms_from: Path | None = None,
-    arm: str = "arm",
-    tolerance: float | None = None,
-    learner: str = "",
-    groups: str = "",
-    sensitive: str = "",
-    seed: int | None = None,
-    name: str | None = None,
-    expire_after: str | None = None,
-    settings: Annotated[list[str] | None, typer.Option("--set")] = None,
-    spec: Path | None = None,
-    promises: Annotated[Path | None, typer.Option("--promise", "--promises")] = None,
+    store: str, *, policy: Annotated[str, typer.Option("--policy", "-p")] = "", shares: str = "", arms: str = "",
+    arms_from: Path | None = None, arm: str = "arm", tolerance: float | None = None, learner: str = "",
+    groups: str = "", sensitive: str = "", seed: int | None = None, name: str | None = None,
+    expire_after: str | None = None, settings: Annotated[list[str] | None, typer.Option("--set")] = None,
+    spec: Path | None = None, promises: Annotated[Path | None, typer.Option("--promise", "--promises")] = None,
     json: JSON = False,
-) -> None:
+) -> None:  # fmt: skip
     """Create a study: a policy in a store, where every decision and reward is saved.
 
     Parameters
@@ -66,13 +64,6 @@ def new(
     spec : JSON file with the policy, {"policy": "quotas/fair-ucb", ...}; options override it.
     promises : TOML or JSON file: a table promise; beside it learner, arms, lottery.
     """
-    from evenhand.cli.reading.policies import describe, lifted, put
-    from evenhand.cli.reading.promises import described_promises
-    from evenhand.policy.traits import traits_of
-    from evenhand.studies import Study
-    from evenhand.studies.log.expiry import read_expiry
-    from evenhand.studies.specification import policy_from
-
     labels = _arms(arms, arms_from, arm)
     described = {} if spec is None else _described(spec)
     if promises is not None:
@@ -115,11 +106,8 @@ def new(
 def _about(study: Study, policy: Any, known: bool) -> list[str]:
     """Return what is on offer, what is promised, and what this log will not show; `known` says that arms are named
     beside the promise."""
-    from evenhand.policy import certain
-    from evenhand.promises.clause import in_words, listed
-
     statistics = study.statistics()
-    clauses, arms = statistics.promise.clauses if statistics.promise else (), getattr(policy, "arms", None) or ()
+    clauses, arms = statistics.promise.clauses if statistics.promise else (), traits_of(policy).arms or ()
     lines = [f"On offer are {len(arms)} arms: {listed(arms)}."] if arms else []
     if clauses:
         others = len(arms) - len({arm for clause in clauses for arm in clause.arms})
@@ -133,23 +121,17 @@ def _about(study: Study, policy: Any, known: bool) -> list[str]:
 
 
 def _sees_contexts(policy: Any) -> bool:
-    from evenhand.policy.traits import traits_of
-
     return "contexts" in inspect.signature(policy.ask).parameters and traits_of(policy).contextual is not False
 
 
 def _told(policy: Any) -> str:
     """Return how the shell tells the rewards of this policy."""
-    from evenhand.policy.traits import traits_of
-
     told = {"rows": "--rows FILE --label COLUMN", "samples": "--samples FILE", "reward": "REWARD", "labels": "LABEL"}
     return told[traits_of(policy).feedback]
 
 
 def _described(path: Path) -> dict[str, Any]:
     """Read the policy's description; the causal model of a search may be named by its BIF file."""
-    from evenhand.cli.reading.inputs import read_object
-
     body = read_object(path)
     problem = body.get("problem")
     named = problem.get("model") if isinstance(problem, dict) else None
@@ -162,8 +144,6 @@ def _described(path: Path) -> dict[str, Any]:
 
 def _causal_model(named: str | dict[str, Any]) -> CausalModel:
     """Return the model in a BIF file, or one fitted to a file of observations, {"data": FILE, "edges": "a -> b"}."""
-    from evenhand.cli.reading.causal_data import fitted_model, model_in
-
     if isinstance(named, str):
         return model_in(named)
     given = {"smoothing": 1.0, "cut": [], **named}
@@ -177,8 +157,6 @@ def _causal_model(named: str | dict[str, Any]) -> CausalModel:
 
 def _labels(labels: Any, shares: str, groups: str) -> dict[str, Any]:
     """Read what is said about arms, with text as the keys of objects."""
-    from evenhand.cli.reading.inputs import named_shares, shares_of
-
     owed: Any = (named_shares(shares) or shares) if shares else None
     if isinstance(owed, dict) and labels is not None:
         every = range(labels) if isinstance(labels, int) else labels
@@ -191,9 +169,6 @@ def _labels(labels: Any, shares: str, groups: str) -> dict[str, Any]:
 
 def _arms(text: str, log: Path | None, column: str) -> Any:
     """Return the labels of the arms, or their number; None where they are not named."""
-    from evenhand.cli.reading.labels import labels_in
-    from evenhand.cli.reading.tables import read_log
-
     if log is not None:
         return read_log(log, column, [column])[1]
     return int(text) if text.isdigit() else labels_in(text, "--arms") if text else None

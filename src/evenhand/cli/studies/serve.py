@@ -13,20 +13,16 @@ DEFAULTS: dict[str, Any] = {"host": "127.0.0.1", "port": 8000, "workers": 1, "op
 
 
 def serve(
-    context: typer.Context,
-    *,
-    store: str | None = None,
-    settings: str | None = None,
+    context: typer.Context, *, store: str | None = None, settings: str | None = None,
     host: Annotated[str | None, typer.Option(show_default="127.0.0.1")] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65535, show_default="8000")] = None,
     workers: Annotated[int | None, typer.Option(min=1, show_default="1")] = None,
     open_metrics: Annotated[bool | None, typer.Option("--open-metrics", show_default="no")] = None,
     max_body: Annotated[int | None, typer.Option(min=1, show_default="8388608")] = None,
-    log_level: Annotated[str | None, typer.Option(show_default="info")] = None,
-    password_file: str | None = None,
+    log_level: Annotated[str | None, typer.Option(show_default="info")] = None, password_file: str | None = None,
     print_keys: Annotated[bool | None, typer.Option(show_default="yes")] = None,
     create: Annotated[bool | None, typer.Option("--create", show_default="no")] = None,
-) -> None:
+) -> None:  # fmt: skip
     """Serve a store over HTTP, with a page to watch it, until it is stopped.
 
     Parameters

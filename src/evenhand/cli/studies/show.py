@@ -25,10 +25,14 @@ from evenhand.cli.output import (
     say,
     table,
 )
+from evenhand.cli.reading.observations import ticket_of
+from evenhand.data.csv_files import write_csv
+from evenhand.display.html import notes_of
+from evenhand.studies import Study
+from evenhand.studies.statistics.state import summarize
 
 if TYPE_CHECKING:
     from evenhand.promises.clause import Clause
-    from evenhand.studies import Study
     from evenhand.studies.log.log import Record
     from evenhand.studies.statistics.statistics import Statistics
 
@@ -42,14 +46,9 @@ COLUMNS = {"label": "arm", "owed": "behind", "decisions": "plays"}
 
 
 def show(
-    store: STORE,
-    *,
-    study: STUDY = None,
-    decision: str = "",
-    open_: Annotated[bool, typer.Option("--open")] = False,
-    out: Path | None = None,
-    json: JSON = False,
-) -> None:
+    store: STORE, *, study: STUDY = None, decision: str = "", open_: Annotated[bool, typer.Option("--open")] = False,
+    out: Path | None = None, json: JSON = False,
+) -> None:  # fmt: skip
     """Show the state of a study: shares and promises, open tickets, learned bias, the last decisions with reasons.
 
     Parameters
@@ -58,10 +57,6 @@ def show(
     open_ : List all open tickets.
     out : Folder for arms.csv and the pictures.
     """
-    from evenhand.display.html import notes_of
-    from evenhand.studies import Study
-    from evenhand.studies.statistics.state import summarize
-
     with Study.open(store, study) as running:
         if decision:
             _one(running, decision, json)
@@ -104,8 +99,6 @@ def bars(rows: Sequence[dict[str, Any]], blocks: str = "█│", width: int = 48
 
 
 def _one(study: Study, ticket: str, json: bool) -> None:
-    from evenhand.cli.reading.observations import ticket_of
-
     found = study.log.record(ticket_of(ticket))._asdict()
     if json:
         as_json(found)
@@ -131,14 +124,12 @@ def _row(record: Record) -> dict[str, Any]:
 
 def _tables(policy: Any) -> dict[str, Any]:
     """Return what a sampler or a search has found so far, and the scale on which people are compared."""
-    from evenhand.display.html import notes_of
-
-    scale = getattr(policy, "scale", None)
+    scale, risks, recommend = (getattr(policy, name, None) for name in ("scale", "risks", "recommend"))
     found: dict[str, Any] = {} if scale is None else {"scale": str(scale)}
-    if hasattr(policy, "risks"):
-        found["risks"] = policy.risks.reset_index().to_dict("records")
-    if hasattr(policy, "recommend"):
-        best = policy.recommend()
+    if risks is not None:
+        found["risks"] = risks.reset_index().to_dict("records")
+    if recommend is not None:
+        best = recommend()
         rows = best.table.reset_index()
         found["recommendation"] = {"candidate": best.candidate, "status": best.status, "confidence": best.confidence}
         found["candidates"] = rows.astype(object).where(rows.notna(), None).to_dict("records")
@@ -240,7 +231,6 @@ def _write(study: Study, found: dict[str, Any], out: Path) -> list[Path]:
     import pandas as pd
 
     from evenhand.cli.groups import write_bias
-    from evenhand.data.csv_files import write_csv
 
     write_csv(pd.DataFrame(found["arms"]), out / "arms.csv")
     written = [out / "arms.csv", *(draw(out, name, plot) for name, plot in pictures(study.statistics()).items())]

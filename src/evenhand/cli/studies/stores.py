@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.cli.output import answer, as_json, records, say
+from evenhand.studies import Store, Study
+from evenhand.studies.statistics.state import outline
 
 
 def studies(store: STORE, json: JSON = False) -> None:
     """List the studies of a store."""
-    from evenhand.studies import Store, Study
-    from evenhand.studies.statistics.state import outline
-
     place = Store.at(store)
     rows = []
     for name in place.names():
@@ -27,8 +26,6 @@ def studies(store: STORE, json: JSON = False) -> None:
 
 def snapshot(store: STORE, study: STUDY = None, json: JSON = False) -> None:
     """Save a study's state. Do this before you replace evenhand or the policy's own code."""
-    from evenhand.studies import Study
-
     with Study.open(store, study) as running:
         running.state.snapshot()
         words = f"{running.name}: its state after {running.log.sequence} entries is kept; they are not replayed again"
@@ -36,12 +33,7 @@ def snapshot(store: STORE, study: STUDY = None, json: JSON = False) -> None:
 
 
 def erase(
-    store: STORE,
-    *,
-    subject: str | None = None,
-    older_than: str | None = None,
-    study: STUDY = None,
-    json: JSON = False,
+    store: STORE, *, subject: str | None = None, older_than: str | None = None, study: STUDY = None, json: JSON = False
 ) -> None:
     """Make the encrypted contexts of a subject, or all old ones, unreadable for ever. The log still verifies.
 
@@ -50,8 +42,6 @@ def erase(
     subject : Whom to erase, as named to `evenhand ask --subject`.
     older_than : Erase all contexts older than this, such as 365d.
     """
-    from evenhand.studies import Study
-
     with Study.open(store, study) as running:
         erased = running.erase(subject, older_than=older_than)
         words = f"{running.name}: {erased.subjects} subject{'' if erased.subjects == 1 else 's'} erased"

@@ -12,18 +12,15 @@ import typer
 from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.cli.output import as_json, promise_sentence, promise_verdict, say
 from evenhand.errors import ArgumentError
+from evenhand.saving.state import write
+from evenhand.studies import Study
 
 if TYPE_CHECKING:
     from evenhand.studies.verify import Verification
 
 
 def verify(
-    store: STORE,
-    *,
-    study: STUDY = None,
-    known: str | None = None,
-    mark: Path | None = None,
-    json: JSON = False,
+    store: STORE, *, study: STUDY = None, known: str | None = None, mark: Path | None = None, json: JSON = False
 ) -> None:
     """Replay a study from its start and check the promise at every round; exit code 1 if something is wrong.
 
@@ -33,9 +30,6 @@ def verify(
     mark : The file that keeps where this verification ends; the next one with the same file continues there. Keep it
         where those who can write to the store cannot change it.
     """
-    from evenhand.saving.state import write
-    from evenhand.studies import Study
-
     with Study.open(store, study) as running:
         try:
             since = mark.read_bytes() if mark is not None and mark.exists() else None

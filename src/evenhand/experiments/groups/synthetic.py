@@ -97,11 +97,30 @@ NAIVE_LOSES = Claim(
 TRIO = ((FAIR, "true regret"), (BLIND, "biased regret"), (NAIVE, "true regret"))
 
 
+def sizes(knob: str) -> dict[str, Sweep]:
+    """Return the full and the quick settings of the figure that turns a knob."""
+    return {"full": SWEEPS[knob], "quick": QUICK[knob]}
+
+
+@experiment("groups/fig1a", "share of sensitive pulls against horizon T", **sizes("a"))
+@experiment("groups/fig1b", "share of sensitive pulls against number of arms n", **sizes("b"))
+@experiment("groups/fig1c", "share of sensitive pulls against mean bias mu", **sizes("c"))
+@experiment("groups/fig1d", "share of sensitive pulls against number of sensitive arms", **sizes("d"))
+@experiment("groups/fig4a", "share of sensitive pulls against spread c of the coefficients", **sizes("spread"))
+@experiment("groups/fig4b", "share of sensitive pulls against number of features d", **sizes("dimension"))
+@experiment("groups/fig4c", "share of sensitive pulls against delta", **sizes("delta"))
 def shares(settings: Sweep, runner: Runner) -> Report:
     """Draw the sensitive share of the pulls and judge what is said about it."""
     return _report(settings, runner, {"share": "share of sensitive pulls"}, _about_shares)
 
 
+@experiment("groups/fig2a", "biased and true regret against horizon T", **sizes("a"))
+@experiment("groups/fig2b", "biased and true regret against number of arms n", **sizes("b"))
+@experiment("groups/fig2c", "biased and true regret against mean bias mu", **sizes("c"))
+@experiment("groups/fig2d", "biased and true regret against number of sensitive arms", **sizes("d"))
+@experiment("groups/fig5a", "biased and true regret against spread c of the coefficients", **sizes("spread"))
+@experiment("groups/fig5b", "biased and true regret against number of features d", **sizes("dimension"))
+@experiment("groups/fig5c", "biased and true regret against delta", **sizes("delta"))
 def regrets(settings: Sweep, runner: Runner) -> Report:
     """Draw biased and true regret a round and judge what is said about them."""
     drawn = {name: f"{name} a round" for name in ("biased regret", "true regret")}
@@ -224,21 +243,3 @@ def _sure(table: pd.DataFrame, measure: str, settings: Sweep, first: float, last
     slacks = [weights @ ends for ends in _ends(table, measure).values()]
     errors = [np.hypot(*(weights * ends)) for ends in _ends(table, measure, "error").values()]
     return certainty(slacks, errors, settings.replications)
-
-
-def _enter() -> None:
-    knobs = dict(zip("abc", ("spread", "dimension", "delta"), strict=True))
-    figures = {
-        **{f"1{letter}": ("shares", letter) for letter in "abcd"},
-        **{f"2{letter}": ("regrets", letter) for letter in "abcd"},
-        **{f"4{letter}": ("shares", knob) for letter, knob in knobs.items()},
-        **{f"5{letter}": ("regrets", knob) for letter, knob in knobs.items()},
-    }
-    functions = {"shares": shares, "regrets": regrets}
-    titles = {"shares": "share of sensitive pulls", "regrets": "biased and true regret"}
-    for figure, (what, knob) in figures.items():
-        title = f"{titles[what]} against {NAMES[SWEEPS[knob].vary]}"
-        experiment(f"groups/fig{figure}", title, full=SWEEPS[knob], quick=QUICK[knob])(functions[what])
-
-
-_enter()

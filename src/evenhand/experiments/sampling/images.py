@@ -207,27 +207,31 @@ QUICK: dict[str, Any] = {"trials": 1, "rounds": 3, "batch": 10, "test_rows": 200
 REDUCED: dict[str, Any] = {"trials": 3, "rounds": 200, "mixed_precision": True}
 
 
-PICTURES: dict[str, tuple[str, Callable[[Images, int], Task], int, int]] = {
-    "fashion-mnist": ("FashionMNIST: accuracy of the worst-off pair", fashion_mnist_task, 500, 50),
-    "cifar10": ("CIFAR-10: accuracy of the worst-off pair", cifar10_task, 500, 10),
-    "utkface": ("UTKFace: accuracy of gender in the worst-off ethnicity", utkface_task, 200, 5),
-}
-"""Of each data set the title, the task, the rounds, and the rows of a draw in the reduced size: those of CIFAR-10 and
-UTKFace are smaller, as their files hold a part of the pictures."""
-
-
-def _enter(data: str) -> None:
-    title, task, rounds, batch = PICTURES[data]
-
-    def run(settings: Images, runner: Runner) -> Report:
-        return _run(settings, runner, functools.partial(task, settings))
-
+def _sizes(data: str, rounds: int, batch: int) -> dict[str, Images]:
+    """Return the settings of each size. The reduced size draws fewer rows at a time of CIFAR-10 and UTKFace, as their
+    files hold a part of the pictures."""
     full, quick = Images(data, rounds=rounds, trials=10), Images(data, **QUICK)
-    experiment(f"sampling/{data}", title, full=full, quick=quick, reduced=Images(data, batch=batch, **REDUCED))(run)
+    return {"full": full, "quick": quick, "reduced": Images(data, batch=batch, **REDUCED)}
 
 
-for name in PICTURES:
-    _enter(name)
+@experiment(
+    "sampling/fashion-mnist", "FashionMNIST: accuracy of the worst-off pair", **_sizes("fashion-mnist", 500, 50)
+)
+def fashion_mnist(settings: Images, runner: Runner) -> Report:
+    """Run the schemes on five pairs of clothes."""
+    return _run(settings, runner, functools.partial(fashion_mnist_task, settings))
+
+
+@experiment("sampling/cifar10", "CIFAR-10: accuracy of the worst-off pair", **_sizes("cifar10", 500, 10))
+def cifar10(settings: Images, runner: Runner) -> Report:
+    """Run the schemes on five pairs of animals and vehicles."""
+    return _run(settings, runner, functools.partial(cifar10_task, settings))
+
+
+@experiment("sampling/utkface", "UTKFace: accuracy of gender in the worst-off ethnicity", **_sizes("utkface", 200, 5))
+def utkface(settings: Images, runner: Runner) -> Report:
+    """Run the schemes on gender by five ethnicities."""
+    return _run(settings, runner, functools.partial(utkface_task, settings))
 
 
 def _model(settings: Images, task: Task) -> EstimatorModel:
