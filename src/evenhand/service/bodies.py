@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evenhand.service.errors import Refusal
@@ -102,7 +102,7 @@ async def send_json(send: Send, body: Any, status: int) -> None:
 
 async def compress(response: Response, request: Request) -> ASGIApp:
     """Return a response that is compressed if it is not small and the client accepts it."""
-    body = getattr(response, "body", b"")
+    body = b"" if isinstance(response, FileResponse) else response.body
     if len(body) >= LARGE and "gzip" in request.headers.get("accept-encoding", ""):
         response.body = await run_detached(partial(gzip.compress, bytes(body), 5, mtime=0))
         response.headers["Content-Encoding"] = "gzip"

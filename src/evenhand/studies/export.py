@@ -11,6 +11,8 @@ import numpy as np
 from evenhand.data.contexts import read_shown
 from evenhand.errors import ArgumentError
 from evenhand.frames import is_frame
+from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.traits import traits_of
 from evenhand.studies.log.codec import CHECKED, revive
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     single = all(isinstance(reward, (int, float)) for reward in told["reward"])
     if (several and not len(told)) or not single:
         raise ArgumentError(f"bandit feedback: wanted decisions for one arm each, got those of {name}")
-    unknown = not getattr(policy, "compiled", True)
+    unknown = not traits_of(policy).compiled
     said = [decision.get("propensity") for decision in told["decision"]]
     may_draw = bool(table["random_state"].notna().any()) or unknown
     if may_draw and any(p is None and q is None for p, q in zip(told["probabilities"], said, strict=True)):
@@ -96,7 +98,7 @@ def _numbers(logged: Any, policy: Any, labels: list[Any]) -> Any:
     """Return logged contexts as the numbers that the policy saw; one row for all arms becomes a row an arm."""
     contexts = revive(logged)
     named = is_frame(contexts) or isinstance(contexts, Mapping)
-    if not hasattr(policy, "encoder") or not (named or np.ndim(contexts) == 1):
+    if not isinstance(policy, KernelPolicy) or not (named or np.ndim(contexts) == 1):
         return np.array(contexts)
     arms = labels[: len(contexts)] if is_frame(contexts) and len(contexts) > 1 else labels
     return read_shown(

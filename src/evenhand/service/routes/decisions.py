@@ -83,7 +83,7 @@ class AskBody(Body):
         if not self.model_fields_set:
             return {}
         names = ("contexts", "groups", "available", "segment", "annotator")
-        shown = {name: getattr(self, name) for name in names}
+        shown = {name: value for name, value in vars(self).items() if name in names}
         if isinstance(self.contexts, list) and self.contexts and isinstance(self.contexts[0], dict):
             shown["contexts"] = rows_frame(self.contexts, "contexts")
         return {name: value for name, value in shown.items() if value is not None}

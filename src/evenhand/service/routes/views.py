@@ -217,7 +217,7 @@ RECORD = ("decision", "given", "told", "version", "random_state", "key", "actor"
 def decision(request: Request, path: DecisionPath, session: Session) -> dict[str, Any]:
     """Return the contexts, the decision and its reason, its version and random state, and its outcome."""
     record = session.reader.log.record(path.id)
-    return {**_row(record), **{name: getattr(record, name) for name in RECORD}}
+    return {**_row(record), **{name: value for name, value in record._asdict().items() if name in RECORD}}
 
 
 class ForcedQuery(BaseModel):
@@ -318,7 +318,7 @@ def _written(table: pd.DataFrame, format: Format) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+    return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 class AuditOut(WorstCase):

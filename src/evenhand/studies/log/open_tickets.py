@@ -13,6 +13,7 @@ import numpy as np
 from sqlalchemy import Connection
 
 from evenhand.errors import ErasedError
+from evenhand.policy.conversation import Conversation
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import arguments_of, from_text
 from evenhand.studies.log.log import Log
@@ -36,7 +37,7 @@ class OpenTickets:
 
     def __init__(self, policy: Any, log: Log, floor: int) -> None:
         self._policy, self._log, self.floor = policy, log, floor
-        self._apart = getattr(policy, "apart", False)
+        self._apart = is_apart(policy)
         self._held: frozenset[int] = frozenset()
         """Tickets of which the log does not say enough: they are saved with the policy."""
         if self._apart:
@@ -128,9 +129,19 @@ def _number(ask: Entry) -> int:
     return ask.ticket or 0
 
 
+def is_apart(policy: Any) -> bool:
+    """Return whether the log alone may hold the open tickets of a policy, which decides without a look at them."""
+    return isinstance(policy, Conversation) and policy.apart
+
+
+def open_tickets_of(policy: Any) -> Collection[int]:
+    """Return the numbers of the open tickets that a policy remembers, none where it has no tickets."""
+    return getattr(policy, "open_tickets", ())
+
+
 def alone(policy: Any, tickets: Collection[int] = ()) -> AbstractContextManager[None]:
     """Have a policy remember these open tickets alone, for a while; one that decides by them remembers all."""
-    return policy.remembering(tickets) if getattr(policy, "apart", False) else nullcontext()
+    return policy.remembering(tickets) if is_apart(policy) else nullcontext()
 
 
 def take_up(policy: Any, ask: Entry) -> None:

@@ -10,7 +10,7 @@ from evenhand.errors import EvenhandError, StateFileError
 from evenhand.registry import register
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies.log.log import Log
-from evenhand.studies.log.open_tickets import alone
+from evenhand.studies.log.open_tickets import alone, is_apart, open_tickets_of
 from evenhand.studies.log.replay import Replay
 from evenhand.studies.log.subjects import has_subjects
 from evenhand.studies.store.schema import SNAPSHOTS
@@ -168,9 +168,9 @@ def same_state(policy: Any, state: bytes) -> bool:
     """Return whether a stored state is that of a policy that remembers all its open tickets."""
     try:
         stored = State.read(state, "snapshot")
-        tickets = stored.policy.open_tickets if getattr(policy, "apart", False) else ()
+        tickets = stored.policy.open_tickets if is_apart(policy) else ()
         with alone(policy, tickets):
             same = to_bytes(policy) == to_bytes(stored.policy)
-        return same and all(number > stored.floor for number in getattr(policy, "open_tickets", ()))
+        return same and all(number > stored.floor for number in open_tickets_of(policy))
     except EvenhandError:
         return False

@@ -19,6 +19,7 @@ from evenhand.errors import (
     StoreError,
     wanted,
 )
+from evenhand.policy.policy import KernelPolicy
 from evenhand.studies.log.chain import Entry, digest_of
 from evenhand.studies.log.codec import (
     by_arm,
@@ -34,6 +35,7 @@ from evenhand.studies.log.operations import CHANGES, Operation, apply, decision_
 from evenhand.studies.log.replay import Replay
 from evenhand.studies.log.request_keys import LONGEST, same_ask, text_of
 from evenhand.studies.log.subjects import Subjects, sealed_under
+from evenhand.studies.signing import id_of
 
 LAST = 2**63 - 1
 MANY = 1_000
@@ -162,12 +164,12 @@ class Transaction:
             return before[1]
         if kind in CHANGES:
             return self._changed(kind, given, actor)
-        begun = getattr(replay.policy, "dimension", 0) is not None
+        begun = not isinstance(replay.policy, KernelPolicy) or replay.policy.dimension is not None
         drawn_from, text = replay.streams.text(), to_text(given)
         started = time.perf_counter()
         try:
             told = revive(given) if "$" in text else given
-            decided = apply(replay.policy, kind, ticket if hasattr(ticket, "id") else number, told)
+            decided = apply(replay.policy, kind, number if id_of(ticket) is ticket else ticket, told)
         except ClosedTicketError as closed:
             assert number is not None
             return self._closed_before(closed, kind, number, given)

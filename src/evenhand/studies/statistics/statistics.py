@@ -234,8 +234,8 @@ class Statistics(PromiseCheck):
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restore` needs to continue exactly here."""
-        found: dict[str, Any] = {name: getattr(self, name) for name in (*NUMBERS, *ARRAYS)}
-        found |= {name: np.array(getattr(self, name), dtype) for name, dtype in LATEST.items()}
+        found: dict[str, Any] = {name: vars(self)[name] for name in (*NUMBERS, *ARRAYS)}
+        found |= {name: np.array(vars(self)[name], dtype) for name, dtype in LATEST.items()}
         return found | {
             "check": super().snapshot(),
             "labels": self.labels,
@@ -249,12 +249,10 @@ class Statistics(PromiseCheck):
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Continue from a snapshot of the statistics of the same log."""
         super().restore(snapshot["check"])
-        for name in NUMBERS:
-            setattr(self, name, snapshot[name])
-        for name in ARRAYS:
-            setattr(self, name, np.array(snapshot[name]))
+        vars(self).update({name: snapshot[name] for name in NUMBERS})
+        vars(self).update({name: np.array(snapshot[name]) for name in ARRAYS})
         for name in LATEST:
-            getattr(self, name).extend(snapshot[name].tolist())
+            vars(self)[name].extend(snapshot[name].tolist())
         self.labels = list(snapshot["labels"])
         self.open = {ticket: (tuple(indices), at) for ticket, at, *indices in snapshot["open"]}
         self._tickets_groups = {ticket: tuple(groups) for ticket, *groups in snapshot["tickets_groups"]}
@@ -285,7 +283,7 @@ class Statistics(PromiseCheck):
         more = size - len(self.counts)
         self.labels.extend(range(len(self.counts), size) if labels is None else labels)
         for name in ("counts", "last_owed", "rewards", "rewarded"):
-            setattr(self, name, np.pad(getattr(self, name), (0, more)))
+            vars(self)[name] = np.pad(vars(self)[name], (0, more))
         self._moments = [
             moment._replace(
                 counts=np.pad(moment.counts, (0, more)), owed=np.pad(moment.owed, (0, more), constant_values=np.nan)

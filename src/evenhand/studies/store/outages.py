@@ -32,12 +32,18 @@ def is_outage(error: BaseException | None) -> bool:
         return True
     raised: Any = error.orig if isinstance(error, DBAPIError) else error
     if isinstance(raised, sqlite3.Error):
-        code = getattr(raised, "sqlite_errorcode", None)
+        code = vars(raised).get("sqlite_errorcode")
         closed = code is None and isinstance(raised, sqlite3.ProgrammingError)
         return closed or (code is not None and code & 0xFF in OF_FILES)
-    if getattr(raised, "sqlstate", None) is not None:
-        return str(raised.sqlstate)[:2] in OF_SERVERS
+    state = state_of(raised)
+    if state is not None:
+        return state[:2] in OF_SERVERS
     return type(raised).__name__ in ("OperationalError", "InterfaceError")  # no state: the connection was lost
+
+
+def state_of(error: BaseException | None) -> str | None:
+    """Return the state that PostgreSQL gave an error, None where there is none: the connection was lost."""
+    return getattr(error, "sqlstate", None)
 
 
 def said_by(error: BaseException) -> str | None:

@@ -19,7 +19,7 @@ from sqlalchemy.exc import OperationalError
 
 from evenhand.errors import ArgumentError, StoreError, UnreachableError, wanted
 from evenhand.studies.store.engine import MEMORY, PATIENCE, Way, Ways, begin, ways_of
-from evenhand.studies.store.outages import is_outage, said_by
+from evenhand.studies.store.outages import is_outage, said_by, state_of
 from evenhand.studies.store.schema import KEYS, METADATA, STUDIES, VERSION, VERSIONS
 from evenhand.studies.store.storage import Storage
 
@@ -135,7 +135,7 @@ class Store:
                 for table in tables:
                     run(f"VACUUM FULL {table.name}")
             except OperationalError as error:
-                if getattr(error.orig, "sqlstate", None) != LOCKED:
+                if state_of(error.orig) != LOCKED:
                     raise
                 return False
             finally:
@@ -257,7 +257,7 @@ def _check_file(database: str | None, create: bool) -> None:
         if not path.exists():
             begin_file(path)
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", error)
+        why = error.strerror if isinstance(error, OSError) else error
         raise UnreachableError(f"{str(path)[:200]!r}: cannot be reached: {why}") from error
 
 
