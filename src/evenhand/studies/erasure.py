@@ -29,6 +29,9 @@ def erase(
             return Erasure(0, 0, True)
         transaction = state.transaction(connection, replay)
         forgotten = transaction.erase(list(found))
+        # Snapshots may hold the contexts of open tickets unencrypted. Erased contexts could be read from one that stayed:
+        # test_only_the_first_snapshot_and_the_last_are_left.
         only_snapshot(replay, connection, log.study, now())
         transaction.write()
+    # After the commit: a transaction cannot clear the files of what it has just deleted.
     return Erasure(len(set(found.values())), forgotten, store.purge(SUBJECTS, SNAPSHOTS))

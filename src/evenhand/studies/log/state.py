@@ -87,6 +87,7 @@ class State:
         """Perform operations in one transaction, and return the outcome or the refusal of each; with `whole`, the first
         refusal is raised and undoes all."""
         with self.turn:
+            # Rehearse before the lock is taken: a policy compiles for seconds, and all other writers would wait for it.
             self._rehearse(operations)
             with self.writing() as (connection, replay):
                 before = replay.sequence
@@ -96,6 +97,8 @@ class State:
                 if whole and refusal is not None:
                     raise refusal
                 self._added = self._added or replay.sequence > before
+                # In one transaction with its entries: a snapshot whose entries a crash has undone would be ahead of the
+                # log, and every later decision would follow from it: test_killed_at_any_moment_nothing_is_lost.
                 if replay.wants_snapshot:
                     self._snapshot(connection, replay)
                 elif replay.wants_resting_place:
@@ -112,6 +115,8 @@ class State:
                 last, replay = self._log.lock(connection), self.seen
                 yield connection, self._follow(connection) if replay is None or replay.sequence < last else replay
         except BaseException:
+            # The policy has applied what the log may not hold. Later decisions would follow from it, and no replay could
+            # repeat them: test_a_failed_transaction_leaves_no_trace.
             self.seen = None
             raise
 

@@ -88,6 +88,8 @@ class Transaction:
         replay, gone = self._replay, set(ids)
         asks = self._log.open_asks(self._connection, replay.tickets.floor, LAST)
         numbers = [ask.ticket for ask in asks if ask.ticket is not None and sealed_under(ask) in gone]
+        # Forget them before the keys go: later their contexts cannot be read, and no replay could take the tickets up.
+        # See test_open_tickets_of_an_erased_subject_are_forgotten.
         replay.tickets.fetch_blind(self._connection, numbers, replay.sequence)
         for number in numbers:
             started, drawn_from = time.perf_counter(), replay.streams.text()
@@ -221,6 +223,8 @@ class Transaction:
         """Add an entry to the log for an operation that the policy has just applied."""
         replay = self._replay
         about = ticket, now(), given, decision, replay.version, random_state, key, actor
+        # Each digest covers the one before it, so the lock must be held until the commit: two writers would chain to the
+        # same entry. tests/service/test_simulated.py plants this as a_writer_does_not_lock_the_log.
         fields = replay.sequence + 1, kind, *about
         entry = Entry(*fields, digest_of(replay.digest, (*fields, "")))
         replay.advance_to(entry, started)
@@ -228,6 +232,7 @@ class Transaction:
 
     def _closed_before(self, closed: ClosedTicketError, kind: str, number: int, given: dict[str, Any]) -> str:
         """Return that the same was told before, or refuse another report."""
+        # The ticket may have been closed earlier in this transaction, and the query finds only what is written.
         self.write()
         try:
             events = self._log.of_ticket(self._connection, number)
