@@ -11,11 +11,7 @@ from starlette.requests import Request
 from evenhand.errors import ArgumentError, EvenhandError, SharesError, wanted
 from evenhand.labels import by_label
 from evenhand.promises.versions import rows_of
-from evenhand.service.routes.fields import (
-    Body,
-    Named,
-    Share,
-)
+from evenhand.service.routes.fields import Body, Named, Share
 from evenhand.service.routes.routing import Endpoint
 from evenhand.service.sessions import Session
 from evenhand.studies import Operation

@@ -14,11 +14,7 @@ from starlette.responses import Response
 from evenhand.errors import ArgumentError
 from evenhand.service.bodies import NO_STORE, as_json
 from evenhand.service.errors import Refusal
-from evenhand.service.routes.fields import (
-    Body,
-    Label,
-    WorstCase,
-)
+from evenhand.service.routes.fields import Body, Label, WorstCase
 from evenhand.service.routes.routing import Endpoint, unless_seen, unlimited
 from evenhand.service.sessions import Session, Sessions
 from evenhand.studies import Study

@@ -17,12 +17,7 @@ from starlette.responses import Response
 from evenhand.data.csv_files import write_csv
 from evenhand.errors import ArgumentError, wanted
 from evenhand.extras import optional
-from evenhand.service.routes.fields import (
-    LARGEST,
-    Label,
-    StudyPath,
-    WorstCase,
-)
+from evenhand.service.routes.fields import LARGEST, Label, StudyPath, WorstCase
 from evenhand.service.routes.routing import Endpoint, unless_seen
 from evenhand.service.sessions import Session
 from evenhand.studies import Study

@@ -265,12 +265,6 @@ def by_arm(reward: dict[str, Any], arms: list[Any]) -> Any:
     return [named[text] for text in order] if fits else reward
 
 
-def reason_code(decided: dict[str, Any]) -> str:
-    """Return the reason code of a decision in the log."""
-    code: str = decided.get("reason_code", "other")
-    return code
-
-
 def decision_from(decided: dict[str, Any]) -> Any:
     """Return the ticket that was handed out, as `ask` returned it."""
     fields = {name: item for name, item in decided.items() if name != "type"}

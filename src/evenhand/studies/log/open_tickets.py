@@ -105,12 +105,12 @@ class OpenTickets:
         asks, whole = self._open(connection, EXPIRED + 1)
         due = [ask for ask in asks if ask.at + after <= at][:EXPIRED]
         left = asks[len(due) :]
-        # Raise the floor past what is closed now. Otherwise every search would begin at the first ticket, and take longer
-        # the longer the log is: test_ten_thousand_open_tickets_are_neither_loaded_nor_written.
+        # Raise the floor past what is closed now. Otherwise every search would begin at the first ticket, and take
+        # longer the longer the log is: test_ten_thousand_open_tickets_are_neither_loaded_nor_written.
         if left:
-            self.floor = _number(left[0]) - 1
+            self.floor = (left[0].ticket or 0) - 1
         elif due:
-            self.floor = _number(due[-1])
+            self.floor = due[-1].ticket or 0
         self._none_before = left[0].at + after if left else at + after if whole and not due else 0
         for ask in due:
             if self._apart and not self._policy.remembers(ask.ticket):
@@ -123,12 +123,8 @@ class OpenTickets:
         last = max(self._log.last_tickets(connection), default=0)
         upper = min(last, self.floor + SEARCHED)
         asks = self._log.open_asks(connection, self.floor, upper, most)
-        self.floor = _number(asks[0]) - 1 if asks else upper
+        self.floor = (asks[0].ticket or 0) - 1 if asks else upper
         return asks, upper == last
-
-
-def _number(ask: Entry) -> int:
-    return ask.ticket or 0
 
 
 def is_apart(policy: Any) -> bool:

@@ -20,7 +20,7 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.policy.traits import traits_of
 from evenhand.protocol import Label
 from evenhand.studies.log.chain import Entry
-from evenhand.studies.log.codec import arguments_of, checked_arguments, from_text, reason_code, revive
+from evenhand.studies.log.codec import arguments_of, checked_arguments, from_text, revive
 from evenhand.studies.log.operations import CHANGES
 from evenhand.studies.statistics.promise_check import PromiseCheck
 
@@ -180,7 +180,7 @@ class Statistics(PromiseCheck):
             self.decided(indices, None if row.given == "{}" else checked_arguments(row.given))
         for index in indices:
             self._drawn(row, index)
-        if reason_code(decision) == "forced":
+        if decision.get("reason_code") == "forced":
             self.forced += 1
             self.last_owed[indices[0]] = self.rounds
         if self._chosen is not None:
