@@ -338,14 +338,10 @@ async def tell(request: Request, session: Session, body: TellBody | TellBatch) -
 
 
 def _tell_operation(session: Session, body: TellBody, actor: str) -> Operation:
-    return Operation("tell", body.ticket, _told(session, body), None, actor)
-
-
-def _told(session: Session, body: TellBody) -> dict[str, Any]:
-    """Return what the policy is told; one that plays one arm a round takes no rewards by arm."""
+    """Return the operation of a report; a policy that plays one arm a round takes no rewards by arm."""
     if isinstance(body.reward, dict) and session.plays == 1:
         raise ArgumentError(wanted("reward", EXPECTED["reward"][1], body.reward))
-    return body.told()
+    return Operation("tell", body.ticket, body.told(), None, actor)
 
 
 def _report(session: Session, row: dict[str, Any], where: str, actor: str) -> Operation | EvenhandError:
