@@ -232,7 +232,8 @@ def as_decided(decision: Any) -> dict[str, Any]:
     if fast and AS_THEY_ARE.issuperset(map(type, decision)):  # most are
         found = {"type": "Decision", **decision._asdict()}
         return found if decision.slate is None else found | _indexes(decision.slate)
-    fields = decision._asdict() if isinstance(decision, tuple) else vars(decision)
+    named = isinstance(decision, tuple)
+    fields = decision._asdict() if named else vars(decision)
     kept = {name: plain(item, "decision") for name, item in fields.items() if name != "token"}
     if isinstance(decision, Decision):
         kept |= {} if decision.slate is None else _indexes(decision.slate)
