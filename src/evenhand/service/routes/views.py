@@ -212,7 +212,8 @@ RECORD = ("decision", "given", "told", "version", "random_state", "key", "actor"
 def decision(request: Request, path: DecisionPath, session: Session) -> dict[str, Any]:
     """Return the contexts, the decision and its reason, its version and random state, and its outcome."""
     record = session.reader.log.record(path.id)
-    return {**_row(record), **{name: value for name, value in record._asdict().items() if name in RECORD}}
+    known = record._asdict()
+    return {**_row(record), **{name: known[name] for name in RECORD}}
 
 
 class ForcedQuery(BaseModel):
