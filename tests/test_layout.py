@@ -16,7 +16,7 @@ PLACES = {
     "how are the entries of a log chained?": ("studies/log/chain.py", "digest_of"),
     "how long does a writer wait for another?": ("studies/store/engine.py", "begin"),
     "how large may the body of a request be?": ("service/bodies.py", "read_body"),
-    "what is the body of a request that changes shares?": ("service/schemas/request_schemas.py", "ChangeBody"),
+    "what is the body of a request that changes shares?": ("service/routes/promises.py", "ChangeBody"),
     "how is a log of another system audited against shares?": ("audit/promises.py", "audit"),
     "how is a table in a file read?": ("data/files.py", "read_table"),
     "which item is labelled next?": ("sampling/labelling/label_queue.py", "LabelQueue"),

@@ -16,7 +16,7 @@ from evenhand.data.files import read_table
 from evenhand.interventions import CausalModel, Problem
 from evenhand.protocol import composed
 from evenhand.sampling import LabelQueue, OptimisticSampler
-from evenhand.service.history import export_log
+from evenhand.service.routes.views import export_log
 from evenhand.studies.export import bandit_frame
 from evenhand.studies.files import read_csv
 from tests.fuzzing import many

@@ -245,7 +245,7 @@ def test_long_reading_holds_up_nothing_else(serving, monkeypatch, path):
     finding = SimpleNamespace(as_dict=lambda: first)
     monkeypatch.setattr("evenhand.service.sessions.Session.audit", lambda session: free.wait(60) and finding)
     exported = b"[]", "text", ""
-    monkeypatch.setattr("evenhand.service.history.export_log", lambda *_: exported if free.wait(60) else None)
+    monkeypatch.setattr("evenhand.service.routes.views.export_log", lambda *_: exported if free.wait(60) else None)
     with ThreadPoolExecutor(60) as pool:
         asked = [pool.submit(served.send, "read", "GET", f"/studies/{name}{path}") for name in ("ads", "news") * 30]
         until(lambda: sum(one.done() for one in asked) == 58)
@@ -267,7 +267,7 @@ def test_a_large_answer_is_compressed_for_those_who_can_read_it(serving, monkeyp
     """By a thread: the event loop answers others meanwhile."""
     served, threads, compress = serving(), [], gzip.compress
     monkeypatch.setattr(
-        "evenhand.service.responses.gzip.compress",
+        "evenhand.service.bodies.gzip.compress",
         lambda *given, **named: threads.append(threading.current_thread()) or compress(*given, **named),
     )
     served.create("many", {"policy": "quotas/fair-ucb", "shares": {f"arm {i}": 0.0 for i in range(900)}, "seed": 1})

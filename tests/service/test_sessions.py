@@ -12,8 +12,8 @@ from evenhand.errors import UnknownStudyError
 from evenhand.groups import LinearThompson
 from evenhand.kernels.compose import Gradual
 from evenhand.quotas import FairUCB
-from evenhand.service.routes.read_routes import gauges_of, series_of
-from evenhand.service.series import SERIES
+from evenhand.service.routes.system import gauges_of
+from evenhand.service.routes.views import SERIES, series_of
 from evenhand.service.sessions import Session, Sessions, warm_up
 from evenhand.studies import Operation, Store, Study
 from evenhand.studies.log.state import State

@@ -17,7 +17,7 @@ from evenhand.errors import EvenhandError, StoreError
 from evenhand.kernels.compose import flat
 from evenhand.service import auth, sessions, writer
 from evenhand.service.auth import Guard
-from evenhand.service.routes import read_routes
+from evenhand.service.routes import studies, views
 from evenhand.service.sessions import Session
 from evenhand.service.writer import Writer
 from evenhand.studies import signing
@@ -421,8 +421,8 @@ def a_view_is_said_to_be_as_before_by_what_this_process_read():
         seen = session._statistics.sequence if session._statistics else session.reader.log.sequence
         return honest(request, SimpleNamespace(reader=SimpleNamespace(log=SimpleNamespace(sequence=seen))), mark, body)
 
-    honest = read_routes._unless_seen
-    return [patch.object(read_routes, "_unless_seen", unless_seen)]
+    honest = views.unless_seen
+    return [patch.object(module, "unless_seen", unless_seen) for module in (studies, views)]
 
 
 def a_writer_does_not_lock_the_log():

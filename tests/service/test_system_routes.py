@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenhand.service.routes.system_routes import FOLDER
+from evenhand.service.routes.system import FOLDER
 
 
 def test_the_page_is_sent_to_anybody_and_looked_for_anew_each_time(served):

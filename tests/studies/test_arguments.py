@@ -23,7 +23,7 @@ from evenhand.client import AsyncRemoteStudy, RemoteStudy
 from evenhand.errors import ArgumentError, EvenhandError, UnknownTicketError
 from evenhand.sampling import LabelQueue
 from evenhand.saving.state import from_bytes, to_bytes
-from evenhand.service.schemas.request_schemas import AskBody, TellBody
+from evenhand.service.routes.decisions import AskBody, TellBody
 from evenhand.similarity import PairQueue
 from evenhand.studies import Operation
 from evenhand.studies.export import bandit_frame

@@ -13,7 +13,7 @@ import evenhand as eh
 from evenhand.cli import app
 from evenhand.data.csv_files import write_csv
 from evenhand.errors import TableError
-from evenhand.service.history import export_log
+from evenhand.service.routes.views import export_log
 from evenhand.studies import Operation, Study
 from evenhand.studies.export import bandit_frame
 from evenhand.studies.files import read_csv

@@ -11,8 +11,8 @@ import evenhand as eh
 from evenhand.errors import StoreError, UnreachableError
 from evenhand.studies import Operation, Study
 from evenhand.studies.keys import add_key, list_keys
-from evenhand.studies.store.outages import is_outage
 from evenhand.studies.store.schema import EVENTS
+from evenhand.studies.store.store import is_outage
 from tests.studies.postgres import Server, binaries
 
 POLICY = eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"a": 0.2, "b": 0.3}, tolerance=3)

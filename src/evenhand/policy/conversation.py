@@ -84,6 +84,8 @@ class Conversation(Configured):
     """The type of the tickets."""
     _kin: ClassVar[str] = "policy"
     """What another conversation is called in refusals."""
+    asks_several: ClassVar[str] = ""
+    """The argument by which `ask` hands out several tickets at once, "" where there is none."""
     apart: ClassVar[bool] = False
     """Whether a study may keep the open tickets in its log, and the policy without them: no decision looks at them."""
     compiled: bool = True

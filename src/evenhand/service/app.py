@@ -14,16 +14,18 @@ from evenhand.service.jobs import Lane, run_detached
 from evenhand.service.metrics import Metrics
 from evenhand.service.middleware import Middleware
 from evenhand.service.readiness import Readiness
-from evenhand.service.routes.read_routes import READ_ENDPOINTS
-from evenhand.service.routes.system_routes import SYSTEM_ENDPOINTS
-from evenhand.service.routes.write_routes import WRITE_ENDPOINTS
+from evenhand.service.routes.decisions import DECISION_ENDPOINTS
+from evenhand.service.routes.promises import PROMISE_ENDPOINTS
+from evenhand.service.routes.studies import STUDY_ENDPOINTS
+from evenhand.service.routes.system import SYSTEM_ENDPOINTS
+from evenhand.service.routes.views import VIEW_ENDPOINTS
 from evenhand.service.sessions import Sessions
 from evenhand.studies import Store
 
 READING, CHANGING = 30.0, 600.0
 """Seconds in which a read of the store is answered, and what may take long: a change, an audit, a table."""
 
-ENDPOINTS = (*WRITE_ENDPOINTS, *READ_ENDPOINTS, *SYSTEM_ENDPOINTS)
+ENDPOINTS = (*DECISION_ENDPOINTS, *PROMISE_ENDPOINTS, *STUDY_ENDPOINTS, *VIEW_ENDPOINTS, *SYSTEM_ENDPOINTS)
 """Every route of studies and of the service itself; those used most come first."""
 
 

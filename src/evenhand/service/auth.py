@@ -83,6 +83,7 @@ class Guard:
         """Read the keys on a thread; requests that arrive meanwhile wait for the same read."""
         if self._reading is None or self._reading.done():
             self._reading = asyncio.create_task(self._load())
+        # Without the shield, a client that hangs up would cancel the read for all who wait for it.
         await asyncio.shield(self._reading)
 
     async def _load(self) -> None:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from evenhand import errors
 from evenhand.errors import ArgumentError, EvenhandError, TicketError, wanted
-from evenhand.service.schemas.request_schemas import EXPECTED
+from evenhand.service.routes.fields import EXPECTED
 
 STATUS: dict[type[EvenhandError], int] = {
     errors.UnknownStudyError: 404,

@@ -10,7 +10,6 @@ import numpy as np
 
 from evenhand.protocol import find_label
 from evenhand.studies.log.chain import Entry
-from evenhand.studies.log.codec import reason_code
 
 
 class Index:
@@ -98,7 +97,7 @@ class Index:
             self._others[len(self._arms) - 1] = {self._code(f"arm {arm}") for arm in decision["arms"][1:]}
         self._reasons.append(self._code(f"reason {decision.get('reason', '')}"))
         self._open.append(1)
-        if reason_code(decision) == "forced":
+        if decision.get("reason_code") == "forced":
             self._owed.append(ticket)
 
     def _code(self, text: str) -> int:

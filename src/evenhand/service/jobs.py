@@ -89,6 +89,8 @@ class Lane:
             loop.call_soon_threadsafe(self._ended, loop, answer, done)
 
     def _ended(self, loop: asyncio.AbstractEventLoop, answer: asyncio.Future[Any], done: Future[Any]) -> None:
+        # Freed when the job ends, not when its request was refused: hung jobs would otherwise pile up beyond `most`.
+        # See test_a_job_that_fails_or_is_left_gives_its_place_back_when_it_ends.
         self._free += 1
         error = done.exception()
         if error is not None:

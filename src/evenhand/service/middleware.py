@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import logging
 import re
 import secrets
 import time
@@ -45,8 +44,6 @@ class Middleware:
 
     def __init__(self, inside: ASGIApp, metrics: Metrics, log: Any) -> None:
         self._inside, self._metrics, self._log = inside, metrics, log
-        enabled = getattr(log, "is_enabled_for", lambda _: log is not None)
-        self._notes_requests = enabled(logging.INFO)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -79,7 +76,7 @@ class Middleware:
         method = scope["method"]
         known = method if method in ("GET", "HEAD", "POST", "DELETE") else "other"
         self._metrics.count_request(known, route, status, seconds)
-        if self._notes_requests:
+        if self._log is not None:
             self._log.info(
                 "request",
                 id=id.decode(),

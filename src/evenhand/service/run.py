@@ -23,15 +23,7 @@ if TYPE_CHECKING:
 
 SETTINGS = "EVENHAND_SERVE"
 """The environment variable that tells workers what to serve."""
-NEEDED = (
-    "httpx",
-    "prometheus_client",
-    "pydantic",
-    "sqlalchemy",
-    "starlette",
-    "structlog",
-    "uvicorn",
-)
+NEEDED = ("httpx", "prometheus_client", "pydantic", "sqlalchemy", "starlette", "structlog", "uvicorn")
 CONNECTIONS = 1_000
 """Open at once in one process; further requests are answered with 503."""
 IN_MEMORY = (":memory:", "sqlite://")
@@ -88,11 +80,9 @@ def serve(
     _print_addresses(place, listening, host, page_key if print_keys else None)
     settings = {
         "store": store,
-        "page_key": page_key,
-        "open_metrics": open_metrics,
-        "max_body": max_body,
-        "log_level": log_level,
         "password_file": password_file,
+        "log_level": log_level,
+        "app": {"page_key": page_key, "open_metrics": open_metrics, "max_body": max_body},
     }
     if workers == 1:
         with suppress(KeyboardInterrupt), _exit_cleanly():
@@ -147,13 +137,7 @@ def _application(store: Store, settings: dict[str, Any]) -> Starlette:
     from evenhand.service.app import create_app
     from evenhand.service.logs import json_log
 
-    return create_app(
-        store,
-        page_key=settings["page_key"],
-        max_body=settings["max_body"],
-        open_metrics=settings["open_metrics"],
-        log=json_log(level=settings["log_level"]),
-    )
+    return create_app(store, log=json_log(level=settings["log_level"]), **settings["app"])
 
 
 def options(level: str) -> dict[str, Any]:

@@ -106,7 +106,8 @@ class Session:
         """Perform the operations that were accepted, and store the state if it has changed."""
         self.writer.stop()
         self.study.state.snapshot_if_small()
-        if self._turn.acquire(blocking=False):  # whoever reads may hang
+        # A reader that hangs keeps the turn; waiting for it would keep the whole service from ending.
+        if self._turn.acquire(blocking=False):
             self.keep(1_000)
             self._turn.release()
 
@@ -176,6 +177,8 @@ class Sessions:
         if lane is None:
             lane = self._openings[name] = Lane(f"opening study {name[:100]!r}", 1, SECONDS)
         try:
+            # One lane for each name: a study whose opening hangs takes no place of another:
+            # test_a_read_that_hangs_takes_no_place_of_another_study_and_the_end_does_not_wait_for_it.
             return await lane.run(lambda: self.open(name))
         finally:
             self._openings.pop(name, None)

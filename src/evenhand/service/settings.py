@@ -61,7 +61,7 @@ def read_password(path: str) -> str:
     try:
         lines = Path(path).read_text(encoding="utf-8").split("\n")
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "it is no text"
+        why = (isinstance(error, OSError) and error.strerror) or "it is no text"
         raise ArgumentError(wanted("password_file", "a file that can be read", path, why)) from error
     if not lines[0]:
         raise ArgumentError(wanted("password_file", "a file whose first line is the password", path))

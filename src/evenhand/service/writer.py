@@ -106,6 +106,7 @@ class Writer:
     def stop(self, timeout: float | None = None) -> None:
         """Accept no more operations, perform and answer those accepted, and end the thread."""
         with self._turn:
+            # Under the lock: a request is either in the queue by now, and is answered, or is refused. None is lost.
             self._stopping = True
         self._arrived.set()
         if self._thread.ident is not None:
@@ -116,6 +117,8 @@ class Writer:
             self._first()
         while group := self._next():
             done = self._ended(_perform(self.study, group))
+            # Answer only after the commit: otherwise a client could hold a decision that a crash has undone.
+            # See test_an_answer_comes_only_after_the_commit.
             loops = {waiting.loop for waiting, _ in done}
             for loop in loops:
                 mine = [(waiting.answer, outcome) for waiting, outcome in done if waiting.loop is loop]
@@ -166,11 +169,14 @@ def _perform(study: Performer, group: list[_Waiting]) -> list[tuple[_Waiting, An
     """Return the outcomes of each request in the group, or the error because of which none was performed."""
     try:
         outcomes = study.perform([operation for waiting in group for operation in waiting.operations])
+    # The store refused the whole transaction: trying each request alone would wait for a dead store again and again.
     except EvenhandError as error:
         return [(waiting, error) for waiting in group]
     except Exception as error:
         if len(group) == 1:
             return [(group[0], error)]
+        # The transaction was undone, so each request is tried alone: only the one with the defect fails.
+        # See test_a_defect_hits_only_the_request_that_brings_it.
         return [done for waiting in group for done in _perform(study, [waiting])]
     done, start = [], 0
     for waiting in group:

@@ -18,6 +18,7 @@ from evenhand.saving.state import to_bytes
 from evenhand.studies.log.chain import Birth
 from evenhand.studies.log.codec import now
 from evenhand.studies.log.log import Log
+from evenhand.studies.log.open_tickets import open_tickets_of
 from evenhand.studies.log.snapshots import latest_replay, write_snapshot
 from evenhand.studies.log.transaction import Transaction
 from evenhand.studies.log.versions import policy_version
@@ -60,10 +61,12 @@ def state_of_new(policy: Any) -> bytes:
     ArgumentError
         If it is not a registered policy, has open tickets, or makes a promise and has decided already.
     """
-    if isinstance(policy, type) or registry.name_of(policy) is None or not hasattr(policy, "ask"):
+    name = registry.name_of(policy)
+    if name is None or registry.get(name).kind != "policy":
         raise ArgumentError(wanted("policy", "a registered policy, such as eh.quotas.FairUCB({...})", policy))
-    if len(getattr(policy, "open_tickets", ())):
-        raise ArgumentError(wanted("policy", "one without open tickets", f"{len(policy.open_tickets)} open"))
+    waiting = len(open_tickets_of(policy))
+    if waiting:
+        raise ArgumentError(wanted("policy", "one without open tickets", f"{waiting} open"))
     if traits_of(policy).kept is not None and vars(policy).get("round", 0):
         got = f"one at round {policy.round}"
         mend = "its promise is checked over every round, so the log must hold all: pass policy.fresh()"

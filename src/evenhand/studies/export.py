@@ -1,8 +1,8 @@
-"""A study's log as logged bandit feedback, which off-policy estimators read."""
+"""A study's log as a table, a row a decision, and as logged bandit feedback, which off-policy estimators read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +11,91 @@ import numpy as np
 from evenhand.data.contexts import read_shown
 from evenhand.errors import ArgumentError
 from evenhand.frames import is_frame
-from evenhand.studies.log.codec import CHECKED, revive
+from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.traits import traits_of
+from evenhand.studies.log.codec import CHECKED, from_text, moment, revive, shown_arguments
+from evenhand.studies.log.log import CLOSED, Log
+from evenhand.studies.log.request_keys import shown_key
+from evenhand.studies.store.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from evenhand.studies.study import Study
+
+COLUMNS = [
+    "ticket", "round", "at", "arm", "index", "reason", "probabilities", "propensity", "given", "status", "told_at",
+    "reward", "told", "decision", "version", "random_state", "key", "actor", "digest",
+]  # fmt: skip
+
+
+def log_table(store: Store, log: Log) -> pd.DataFrame:
+    """Return the decisions, a row each, in the order in which they were taken.
+
+    Columns: `ticket`, `round`, `at` (UTC), `arm` (the group of a draw, nothing for an allocation), `index`, `reason`,
+    `probabilities` (a list, or None), `propensity` (the probability with which the arm was chosen, of several arms with
+    which just these were; nan where the log does not say), `given` (the arguments of `ask`), `status` ("open", "told",
+    "forgotten" or "expired"), `told_at`, `reward` (None where none was told), `told` (all that was told), `decision`
+    (all that was decided), `version`, `random_state`, `key`, `actor`, `digest` (of the entry in the log). Where several
+    arms are played in a round, `arms` has all of them, the best first, `reward` is a list in their order, and
+    `slate_propensity` has for each of them the probability that it was among those played.
+    """
+    import pandas as pd
+
+    rows: dict[int, dict[str, Any]] = {}
+    with store.reading() as connection:
+        for entry in log.rows(connection):
+            given, decision = shown_arguments(entry.given), from_text(entry.decision)
+            if entry.kind == "ask":
+                arm = decision.get("arm", decision.get("group"))
+                rows[entry.ticket or 0] = {
+                    "ticket": entry.ticket,
+                    "round": decision.get("round", decision.get("phase")),
+                    "at": moment(entry.at),
+                    "arm": tuple(arm) if isinstance(arm, list) else arm,
+                    "index": decision.get("index"),
+                    "reason": decision.get("reason"),
+                    "probabilities": decision.get("probabilities"),
+                    "propensity": _propensity(decision),
+                    "given": given,
+                    "status": "open",
+                    "told_at": None,
+                    "reward": None,
+                    "told": None,
+                    "decision": {name: value for name, value in decision.items() if name != "type"},
+                    "version": entry.version,
+                    "random_state": from_text(entry.random_state),
+                    "key": shown_key(entry.key),
+                    "actor": entry.actor,
+                    "digest": entry.digest,
+                }
+                if "arms" in decision:
+                    chances = decision.get("probabilities")
+                    among = None if chances is None else {a: chances[i] for a, i in _slate(decision)}
+                    rows[entry.ticket or 0] |= {"arms": decision["arms"], "slate_propensity": among}
+            elif entry.ticket is not None and entry.ticket in rows:
+                rows[entry.ticket]["status"] = CLOSED[entry.kind]
+                if entry.kind == "tell":
+                    rows[entry.ticket] |= {"told_at": moment(entry.at), "told": given, "reward": given.get("reward")}
+    more = ["arms", "slate_propensity"] if any("arms" in row for row in rows.values()) else []
+    table = pd.DataFrame(list(rows.values()), columns=COLUMNS + more)
+    table["propensity"] = table["propensity"].astype(float)
+    for name in ("at", "told_at"):
+        table[name] = pd.to_datetime(table[name], utc=True)
+    return table
+
+
+def _slate(decision: dict[str, Any]) -> Iterator[tuple[Any, int]]:
+    """Yield the arms of a decision for several, with their positions."""
+    return zip(decision["arms"], decision["indexes"], strict=True)
+
+
+def _propensity(decision: dict[str, Any]) -> float | None:
+    """Return the probability of what was decided, None where the log does not say."""
+    chances, index = decision.get("probabilities"), decision.get("index")
+    if chances is None or index is None or index < 0 or "arms" in decision:
+        return decision.get("propensity")
+    return float(chances[index])
 
 
 def bandit_frame(study: Study) -> pd.DataFrame:
@@ -48,7 +127,7 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     single = all(isinstance(reward, (int, float)) for reward in told["reward"])
     if (several and not len(told)) or not single:
         raise ArgumentError(f"bandit feedback: wanted decisions for one arm each, got those of {name}")
-    unknown = not getattr(policy, "compiled", True)
+    unknown = not traits_of(policy).compiled
     said = [decision.get("propensity") for decision in told["decision"]]
     may_draw = bool(table["random_state"].notna().any()) or unknown
     if may_draw and any(p is None and q is None for p, q in zip(told["probabilities"], said, strict=True)):
@@ -96,7 +175,7 @@ def _numbers(logged: Any, policy: Any, labels: list[Any]) -> Any:
     """Return logged contexts as the numbers that the policy saw; one row for all arms becomes a row an arm."""
     contexts = revive(logged)
     named = is_frame(contexts) or isinstance(contexts, Mapping)
-    if not hasattr(policy, "encoder") or not (named or np.ndim(contexts) == 1):
+    if not isinstance(policy, KernelPolicy) or not (named or np.ndim(contexts) == 1):
         return np.array(contexts)
     arms = labels[: len(contexts)] if is_frame(contexts) and len(contexts) > 1 else labels
     return read_shown(

@@ -27,9 +27,7 @@ from evenhand.studies.store.store import Store
 Role = Literal["decide", "report", "read", "both"]
 ROLES: tuple[Role, ...] = ("decide", "report", "read")
 """To take decisions, to report rewards, to read: what a route needs, and the roles that most keys have."""
-ALLOWED: Mapping[Role, tuple[Role, ...]] = {role: (role,) for role in ROLES} | {
-    "both": ("decide", "report"),
-}
+ALLOWED: Mapping[Role, tuple[Role, ...]] = {role: (role,) for role in ROLES} | {"both": ("decide", "report")}
 """What a key of each role may do. "both" is for people who label, and for programs that ask and tell alike."""
 
 

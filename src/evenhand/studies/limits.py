@@ -42,8 +42,8 @@ def check_sizes(name: str, arguments: dict[str, Any]) -> None:
         dimension = _count(arguments.get("dimension", arguments.get("theta")))
         individuals = _count(arguments.get("individuals"))
         _most("individuals", individuals, MOST_INDIVIDUALS)
-        shared = getattr(arguments.get("metric"), "shared", True)
-        copies = 1 if shared else max(1, individuals * (individuals - 1) // 2)
+        metric = arguments.get("metric")
+        copies = 1 if metric is None or metric.shared else max(1, individuals * (individuals - 1) // 2)
         _most("numbers that the metric learner keeps", copies * dimension**4, 4 * LARGEST_TABLE)
     if name == "problem":
         sizes = [_count(states) for states in arguments["states"].values()]
@@ -126,10 +126,10 @@ def _shape(contexts: Any) -> tuple[int, int, int]:
     """Return the rows, cells and columns of contexts: a list of rows, a data frame, or a dict for one row."""
     if isinstance(contexts, dict):
         return 1, len(contexts), len(contexts)
-    if hasattr(contexts, "shape"):
-        rows, features = contexts.shape
-        return rows, rows * features, features
-    return len(contexts), sum(map(len, contexts)), len(contexts[0])
+    if isinstance(contexts, list):
+        return len(contexts), sum(map(len, contexts)), len(contexts[0])
+    rows, features = contexts.shape
+    return rows, rows * features, features
 
 
 def _count(value: Any) -> int:

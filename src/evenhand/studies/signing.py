@@ -48,6 +48,11 @@ def number_of(study: str, secret: str, ticket: object) -> int:
     return number
 
 
+def id_of(ticket: Any) -> Any:
+    """Return the number of a decision; anything else as it is."""
+    return getattr(ticket, "id", ticket)
+
+
 def ticket_number(study: Birth, ticket: Any) -> int:
     """Return the number of a ticket, given as a decision, its number or its signed text.
 
@@ -60,7 +65,7 @@ def ticket_number(study: Birth, ticket: Any) -> int:
     """
     if isinstance(ticket, str):
         return number_of(study.name, study.secret, ticket)
-    number = getattr(ticket, "id", ticket)
+    number = id_of(ticket)
     if not is_whole(number):
         raise UnknownTicketError(wanted("ticket", "a decision, its number or its signed text", ticket))
     return int(number)

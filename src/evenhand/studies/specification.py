@@ -20,6 +20,7 @@ import numpy as np
 from evenhand import registry
 from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, EvenhandError, nearest, wanted
+from evenhand.policy.policy import KernelPolicy
 from evenhand.promises.plain import ARGUMENTS, TABLES
 from evenhand.promises.promise import Promise
 from evenhand.promises.versions import named_as
@@ -67,7 +68,7 @@ def policy_from(spec: Any, *, bounded: bool = True) -> Any:
     FairUCB(shares={'ads': Fraction(1, 5), 'news': Fraction(1, 3)}, tolerance=0.0, arms=('ads', 'news'))
     """
     policy = build(_plain(spec, "policy"), bounded=bounded)
-    if getattr(policy, "arms", ()) is None:
+    if isinstance(policy, KernelPolicy) and policy.arms is None:
         raise ArgumentError(wanted("arms", "a number of arms or a list of labels", None, 'such as "arms": ["a", "b"]'))
     return policy
 
@@ -97,7 +98,7 @@ def _made(spec: Any, kind: registry.Kind, where: str, depth: int, bounded: bool)
         own = f"{where}.promise" if where else "promise"
         given["shares"] = promise_from(promised, given.get("arms"), own, bounded=bounded)
     sets = given.pop("sets", None) if "shares" in given else None
-    encoder = given.pop("encoder", None) if hasattr(entry.cls, "encode_with") else None
+    encoder = given.pop("encoder", None) if issubclass(entry.cls, KernelPolicy) else None
     arguments = _arguments(entry, given, where, depth, bounded)
     if bounded:
         check_sizes(entry.name, arguments)

@@ -15,7 +15,6 @@ from evenhand.errors import ArgumentError, EvenhandError, UnknownStudyError, wan
 from evenhand.policy.conversation import Conversation
 from evenhand.protocol import Label
 from evenhand.studies.creation import name_of_new, open_store, state_of_new, write_study
-from evenhand.studies.erasure import erase
 from evenhand.studies.log.chain import Birth
 from evenhand.studies.log.codec import moment
 from evenhand.studies.log.expiry import read_expiry
@@ -274,7 +273,7 @@ class Study:
         ArgumentError
             If neither or both are given, or `older_than` is no duration.
         """
-        return erase(self.store, self._log, self.state, subject, older_than)
+        return self.state.erase(subject, older_than)
 
     def compile(self) -> None:
         """Compile the policy's decisions now, where it can be; by itself it is compiled after some thousand calls."""
@@ -366,8 +365,8 @@ class Study:
             return statistics
 
     def frame(self) -> pd.DataFrame:
-        """Return the decisions as a table, a row each; see `evenhand.studies.table.log_table`."""
-        from evenhand.studies.table import log_table
+        """Return the decisions as a table, a row each; see `evenhand.studies.export.log_table`."""
+        from evenhand.studies.export import log_table
 
         return log_table(self.store, self._log)
 

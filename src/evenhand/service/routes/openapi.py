@@ -11,8 +11,8 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from evenhand.service.errors import NAMES
+from evenhand.service.routes.fields import Envelope
 from evenhand.service.routes.routing import Endpoint
-from evenhand.service.schemas.response_schemas import Envelope
 from evenhand.version import __version__
 
 REF = "#/components/schemas/{model}"

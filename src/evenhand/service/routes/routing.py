@@ -23,10 +23,10 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from evenhand.errors import ArgumentError, UnknownStudyError, wanted
-from evenhand.service.bodies import header, read_body
+from evenhand.service.bodies import JSON, LARGE, as_json, compress, header, read_body, send_json
 from evenhand.service.errors import Refusal, from_validation
-from evenhand.service.responses import JSON, LARGE, as_json, compress, send_json
-from evenhand.service.schemas.request_schemas import StudyPath
+from evenhand.service.routes.fields import StudyPath
+from evenhand.service.sessions import Session
 from evenhand.studies.keys import Key, Role
 
 T = TypeVar("T")
@@ -163,6 +163,16 @@ def unlimited(request: Request) -> None:
     key = request.scope.get("admitted")
     if key is not None and key.studies is not None:
         raise Refusal(403, f"this key is limited to {_listed(key)}; this needs a key for all studies")
+
+
+def unless_seen(request: Request, session: Session, mark: str, body: Callable[[], Any]) -> Response:
+    """Return 304 if the client's `If-None-Match` names the log as it is now."""
+    tag = f'"{session.reader.log.sequence}-{mark}"'
+    headers = {"ETag": tag, "Cache-Control": "no-cache"}
+    seen = request.headers.get("if-none-match", "")
+    if tag in (part.strip().removeprefix("W/").replace("-gzip", "") for part in seen.split(",")):
+        return Response(status_code=304, headers=headers)
+    return as_json(body(), headers)
 
 
 def _listed(key: Key) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sized
 from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -117,7 +117,7 @@ def plain(value: Any, name: str = "given", *, exact: bool = True) -> Any:
     if not isinstance(value, (np.generic, np.ndarray, bytes, bytearray)):
         if hasattr(value, "tolist"):
             return kept(value.tolist())
-        if hasattr(value, "to_pylist") or isinstance(value, Collection):
+        if isinstance(value, Sized) and isinstance(value, Iterable):
             return kept(listed(value))
     raise ArgumentError(wanted(name, "numbers, texts, lists, arrays or tables, which a log can keep", value))
 
@@ -231,17 +231,20 @@ def as_decided(decision: Any) -> dict[str, Any]:
     fast = type(decision) is Decision and decision.deferred is None and decision.chance is None
     if fast and AS_THEY_ARE.issuperset(map(type, decision)):  # most are
         found = {"type": "Decision", **decision._asdict()}
-        return found if decision.slate is None else found | _indexes(decision)
-    fields = decision._asdict() | _indexes(decision) if hasattr(decision, "_asdict") else vars(decision)
+        return found if decision.slate is None else found | _indexes(decision.slate)
+    named = isinstance(decision, tuple)
+    fields = decision._asdict() if named else vars(decision)
     kept = {name: plain(item, "decision") for name, item in fields.items() if name != "token"}
-    sure = getattr(decision, "chance", None) is not None and decision.propensity is not None
-    return {"type": type(decision).__name__, **kept, **({"propensity": decision.propensity} if sure else {})}
+    if isinstance(decision, Decision):
+        kept |= {} if decision.slate is None else _indexes(decision.slate)
+        if decision.chance is not None and decision.propensity is not None:
+            kept["propensity"] = decision.propensity
+    return {"type": type(decision).__name__, **kept}
 
 
-def _indexes(decision: Any) -> dict[str, Any]:
+def _indexes(slate: tuple[Any, Any]) -> dict[str, Any]:
     """Return the positions of the arms of a decision for several."""
-    slate = getattr(decision, "slate", None)
-    return {} if slate is None else {"indexes": list(slate[1])}
+    return {"indexes": list(slate[1])}
 
 
 def by_arm(reward: dict[str, Any], arms: list[Any]) -> Any:
@@ -253,7 +256,7 @@ def by_arm(reward: dict[str, Any], arms: list[Any]) -> Any:
     [1.0, 0.0]
     """
     given = revive(reward)
-    if hasattr(given, "to_dict"):
+    if "$series" in reward or "$table" in reward:
         given = given.to_dict()
     if not isinstance(given, dict):
         return reward
@@ -261,12 +264,6 @@ def by_arm(reward: dict[str, Any], arms: list[Any]) -> Any:
     named = {writing(label): value for label, value in given.items()}
     fits = len(named) == len(given) == len(order) and set(named) == set(order)
     return [named[text] for text in order] if fits else reward
-
-
-def reason_code(decided: dict[str, Any]) -> str:
-    """Return the reason code of a decision in the log."""
-    code: str = decided.get("reason_code", "other")
-    return code
 
 
 def decision_from(decided: dict[str, Any]) -> Any:

@@ -215,8 +215,12 @@ def _paged(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
 
 def as_event(entry: Entry) -> Event:
     """Return a stored entry as an event."""
-    decoded = {"at": moment(entry.at), "key": shown_key(entry.key), "given": shown_arguments(entry.given)} | {
-        name: from_text(getattr(entry, name)) for name in ("decision", "random_state")
+    decoded = {
+        "at": moment(entry.at),
+        "given": shown_arguments(entry.given),
+        "decision": from_text(entry.decision),
+        "random_state": from_text(entry.random_state),
+        "key": shown_key(entry.key),
     }
     return Event(**{**entry._asdict(), **decoded})
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from evenhand.errors import ArgumentError, ErasedError, EvenhandError, ReplayError, wanted
 from evenhand.policy.conversation import Conversation
+from evenhand.protocol import Decision
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import arguments_of, as_decided, from_text, plain, to_text
 
@@ -77,12 +78,12 @@ class Arguments:
         made: Any = policy if isinstance(policy, type) else type(policy)
         asked, told = _parameters(made.ask), _parameters(made.tell)
         self.ticket: str = told[0].name
-        self.several: str = getattr(made, "asks_several", "")
+        self.several: str = made.asks_several if issubclass(made, Conversation) else ""
         self._asked = asked
         self._takes = {"ask": [one for one in asked if one.name != self.several], "tell": told[1:], "forget": []}
         self._policy = made.__name__
         if hasattr(policy, "change"):
-            self._takes |= {kind: _parameters(getattr(made, kind)) for kind in CHANGES}
+            self._takes |= {kind: _parameters(method) for kind, method in _changes(made).items()}
         self._defaults = {kind: {one.name: one.default for one in takes} for kind, takes in self._takes.items()}
         self._needed = {
             kind: [name for name, default in defaults.items() if default is inspect.Parameter.empty]
@@ -155,7 +156,7 @@ def apply(policy: Any, kind: str, ticket: Any, arguments: dict[str, Any]) -> Any
     if kind == "ask":
         return policy.ask(**arguments)
     if kind in CHANGES:
-        return getattr(policy, kind)(**arguments)
+        return _changes(policy)[kind](**arguments)
     if kind in NOTES:
         return None
     if type(ticket) is int and isinstance(policy, Conversation):
@@ -163,9 +164,14 @@ def apply(policy: Any, kind: str, ticket: Any, arguments: dict[str, Any]) -> Any
     return policy.tell(ticket, **arguments) if kind == "tell" else policy.forget(ticket)
 
 
+def _changes(policy: Any) -> dict[str, Callable[..., Any]]:
+    """Return the methods that change a promise, by the kinds of their operations."""
+    return dict(zip(CHANGES, (policy.add, policy.retire, policy.change), strict=True))
+
+
 def decision_text(policy: Any, decision: Any) -> str:
     """Return a new decision as the log keeps it, with the policy's notes about its ticket."""
-    noted = policy.noted(decision.id) if getattr(policy, "apart", False) else None
+    noted = policy.noted(decision.id) if isinstance(policy, Conversation) and policy.apart else None
     return to_text(as_decided(decision) | noted if noted else as_decided(decision))
 
 
@@ -214,7 +220,7 @@ def replay_entry(policy: Any, entry: Entry, version: str) -> bool:
         raise ReplayError(f"entry {entry.sequence}, {entry.kind} {entry.ticket}: refused in replay: {error}") from error
     if entry.kind not in ("ask", *CHANGES):
         return False
-    if getattr(decided, "deferred", None) is not None:
+    if isinstance(decided, Decision) and decided.deferred is not None:
         decided.deferred = _logged_probabilities(entry)
     again = decision_text(policy, decided) if entry.kind == "ask" else returned_text(decided)
     if again == entry.decision:

@@ -13,10 +13,11 @@ from evenhand.errors import EvenhandError, ReplayError
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies.log.chain import Entry, check_link
 from evenhand.studies.log.codec import Streams, from_text, revive
-from evenhand.studies.log.log import Log
-from evenhand.studies.log.open_tickets import OpenTickets, alone, take_up
+from evenhand.studies.log.log import LARGEST, Log
+from evenhand.studies.log.open_tickets import OpenTickets, alone, is_apart, take_up
 from evenhand.studies.log.operations import Arguments, Operation, apply, replay_entry
 from evenhand.studies.log.versions import policy_version
+from evenhand.studies.signing import id_of
 
 ENTRIES = 1_000
 SECONDS = 0.5
@@ -24,7 +25,6 @@ LEAST = 10
 """A snapshot is due after ENTRIES entries, or after LEAST entries that took SECONDS to apply."""
 SMALL = 2**16
 """The largest state, in bytes, that is saved after every transaction of a study with subjects."""
-LAST = 2**63 - 1
 
 
 class Replay:
@@ -120,7 +120,7 @@ class Replay:
         copy = self.copy()
         for kind, operation in operations.items():
             with contextlib.suppress(EvenhandError):
-                number = getattr(operation.ticket, "id", operation.ticket)
+                number = id_of(operation.ticket)
                 if kind != "ask" and type(number) is int:
                     OpenTickets(copy, self.log, 0).fetch(connection, [number], self.sequence)
                 apply(copy, kind, operation.ticket, revive(self.arguments.checked(kind, operation.given)))
@@ -138,8 +138,8 @@ class Replay:
     def whole_copy(self, connection: Connection) -> Any:
         """Return an independent copy of the policy, with all open tickets."""
         copy = self.copy()
-        if getattr(copy, "apart", False):
-            for ask in self.log.open_asks(connection, self.tickets.floor, LAST, up_to=self.sequence):
+        if is_apart(copy):
+            for ask in self.log.open_asks(connection, self.tickets.floor, LARGEST, up_to=self.sequence):
                 if not copy.remembers(ask.ticket):
                     take_up(copy, ask)
         return copy

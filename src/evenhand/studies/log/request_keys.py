@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from evenhand.errors import EvenhandError
+from evenhand.policy.policy import KernelPolicy
 from evenhand.protocol import composed
 from evenhand.studies.log.codec import revive
 
@@ -48,7 +49,7 @@ def same_ask(before: dict[str, Any], given: dict[str, Any], policy: Any) -> bool
     """
     if before == given:
         return True
-    if before.get("erased") or not hasattr(policy, "round_shown"):
+    if before.get("erased") or not isinstance(policy, KernelPolicy):
         return False
     try:
         one, other = (policy.round_shown(**revive(ask)) for ask in (before, given))

@@ -10,18 +10,22 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import Connection
 
-from evenhand.errors import ErasedError, EvenhandError
+from evenhand.errors import ArgumentError, ErasedError, EvenhandError, wanted
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.studies.log.codec import now
+from evenhand.studies.log.expiry import read_expiry
 from evenhand.studies.log.log import Log
 from evenhand.studies.log.operations import Arguments, Operation
 from evenhand.studies.log.replay import Replay
-from evenhand.studies.log.snapshots import latest_replay, mark_version, take_resting_place, take_snapshot
+from evenhand.studies.log.snapshots import latest_replay, mark_version, only_snapshot, take_resting_place, take_snapshot
+from evenhand.studies.log.subjects import Erasure, Subjects
 from evenhand.studies.log.transaction import Transaction
+from evenhand.studies.store.schema import SNAPSHOTS, SUBJECTS
 from evenhand.studies.store.store import Store
 
 SMALL = 2**20
@@ -87,6 +91,7 @@ class State:
         """Perform operations in one transaction, and return the outcome or the refusal of each; with `whole`, the first
         refusal is raised and undoes all."""
         with self.turn:
+            # Rehearse before the lock is taken: a policy compiles for seconds, and all other writers would wait for it.
             self._rehearse(operations)
             with self.writing() as (connection, replay):
                 before = replay.sequence
@@ -96,6 +101,8 @@ class State:
                 if whole and refusal is not None:
                     raise refusal
                 self._added = self._added or replay.sequence > before
+                # In one transaction with its entries: a snapshot whose entries a crash has undone would be ahead of the
+                # log, and every later decision would follow from it: test_killed_at_any_moment_nothing_is_lost.
                 if replay.wants_snapshot:
                     self._snapshot(connection, replay)
                 elif replay.wants_resting_place:
@@ -112,6 +119,8 @@ class State:
                 last, replay = self._log.lock(connection), self.seen
                 yield connection, self._follow(connection) if replay is None or replay.sequence < last else replay
         except BaseException:
+            # The policy has applied what the log may not hold. Later decisions would follow from it, and no replay
+            # could repeat them: test_a_failed_transaction_leaves_no_trace.
             self.seen = None
             raise
 
@@ -119,6 +128,25 @@ class State:
         """Return the operations of a transaction that `writing` began."""
         mark_version(replay, connection, self._log.study, now())
         return Transaction(connection, self._log, replay, self._number_of)
+
+    def erase(self, subject: str | None, older_than: float | str | timedelta | None) -> Erasure:
+        """Delete the keys of a subject's contexts, or of all old ones; see `Study.erase`."""
+        after = None if older_than is None else read_expiry(older_than, "older_than")
+        if (subject is None) == (after is None) or (subject is not None and not isinstance(subject, str)):
+            raise ArgumentError(wanted("subject, older_than", "one of them", subject if after is None else older_than))
+        with self.turn, self.writing() as (connection, replay):
+            before = None if after is None else now() - round(after * 1e6)
+            found = Subjects(connection, self._log.study).find(name=subject, before=before)
+            if not found:
+                return Erasure(0, 0, True)
+            transaction = self.transaction(connection, replay)
+            forgotten = transaction.erase(list(found))
+            # Snapshots hold contexts of open tickets unencrypted. From one that stayed, erased contexts could be read:
+            # test_only_the_first_snapshot_and_the_last_are_left.
+            only_snapshot(replay, connection, self._log.study, now())
+            transaction.write()
+        # After the commit: a transaction cannot clear the files of what it has just deleted.
+        return Erasure(len(set(found.values())), forgotten, self._store.purge(SUBJECTS, SNAPSHOTS))
 
     # ------------------------------------------------------------------ what is kept of it
 

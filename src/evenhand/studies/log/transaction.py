@@ -19,23 +19,17 @@ from evenhand.errors import (
     StoreError,
     wanted,
 )
+from evenhand.policy.policy import KernelPolicy
 from evenhand.studies.log.chain import Entry, digest_of
-from evenhand.studies.log.codec import (
-    by_arm,
-    decision_from,
-    first_random_state,
-    now,
-    revive,
-    to_text,
-)
+from evenhand.studies.log.codec import by_arm, decision_from, first_random_state, now, revive, to_text
 from evenhand.studies.log.expiry import duration
-from evenhand.studies.log.log import Log, record_of
+from evenhand.studies.log.log import LARGEST, Log, record_of
 from evenhand.studies.log.operations import CHANGES, Operation, apply, decision_text, returned_text
 from evenhand.studies.log.replay import Replay
 from evenhand.studies.log.request_keys import LONGEST, same_ask, text_of
 from evenhand.studies.log.subjects import Subjects, sealed_under
+from evenhand.studies.signing import id_of
 
-LAST = 2**63 - 1
 MANY = 1_000
 """The most subjects that one entry says to be erased."""
 DONE = {"tell": "told", "forget": "forgotten"}
@@ -84,8 +78,10 @@ class Transaction:
         ids : of the subjects' keys.
         """
         replay, gone = self._replay, set(ids)
-        asks = self._log.open_asks(self._connection, replay.tickets.floor, LAST)
+        asks = self._log.open_asks(self._connection, replay.tickets.floor, LARGEST)
         numbers = [ask.ticket for ask in asks if ask.ticket is not None and sealed_under(ask) in gone]
+        # Forget them before the keys go: later their contexts cannot be read, and no replay could take the tickets up.
+        # See test_open_tickets_of_an_erased_subject_are_forgotten.
         replay.tickets.fetch_blind(self._connection, numbers, replay.sequence)
         for number in numbers:
             started, drawn_from = time.perf_counter(), replay.streams.text()
@@ -162,12 +158,12 @@ class Transaction:
             return before[1]
         if kind in CHANGES:
             return self._changed(kind, given, actor)
-        begun = getattr(replay.policy, "dimension", 0) is not None
+        begun = not isinstance(replay.policy, KernelPolicy) or replay.policy.dimension is not None
         drawn_from, text = replay.streams.text(), to_text(given)
         started = time.perf_counter()
         try:
             told = revive(given) if "$" in text else given
-            decided = apply(replay.policy, kind, ticket if hasattr(ticket, "id") else number, told)
+            decided = apply(replay.policy, kind, number if id_of(ticket) is ticket else ticket, told)
         except ClosedTicketError as closed:
             assert number is not None
             return self._closed_before(closed, kind, number, given)
@@ -219,6 +215,8 @@ class Transaction:
         """Add an entry to the log for an operation that the policy has just applied."""
         replay = self._replay
         about = ticket, now(), given, decision, replay.version, random_state, key, actor
+        # Each digest covers the one before it, so the lock must be held until the commit: two writers would chain to
+        # the same entry. tests/service/test_simulated.py plants this as a_writer_does_not_lock_the_log.
         fields = replay.sequence + 1, kind, *about
         entry = Entry(*fields, digest_of(replay.digest, (*fields, "")))
         replay.advance_to(entry, started)
@@ -226,6 +224,7 @@ class Transaction:
 
     def _closed_before(self, closed: ClosedTicketError, kind: str, number: int, given: dict[str, Any]) -> str:
         """Return that the same was told before, or refuse another report."""
+        # The ticket may have been closed earlier in this transaction, and the query finds only what is written.
         self.write()
         try:
             events = self._log.of_ticket(self._connection, number)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand import registry
+from evenhand.learners.adapter import Adapter
 from evenhand.version import __version__
 
 DECIDING = (
@@ -24,9 +25,9 @@ def policy_version(policy: Any) -> str:
     holds (its learner, its model, its metric) where these are somebody else's: of an adapter, the object's class and
     the functions.
     """
-    held = [policy, *getattr(policy, "__dict__", {}).values()]
+    held = [policy, *vars(policy).values()]
     parts = [part for part in held if part is policy or registry.name_of(part) is not None]
-    own = {source for part in parts for source in getattr(part, "sources", [type(part)])}
+    own = {source for part in parts for source in (part.sources if isinstance(part, Adapter) else [type(part)])}
     files = {_file(source) for source in own if not str(source.__module__).startswith("evenhand.")}
     digest = hashlib.sha256(_evenhand())
     for file in sorted(files):

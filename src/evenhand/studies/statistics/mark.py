@@ -75,7 +75,7 @@ class Mark(NamedTuple):
     @classmethod
     def of(cls, study: str, state: bytes, count: Count) -> Self:
         """Return the mark of a verification that came to this state and count."""
-        counts = {name: getattr(count, name) for name in count.NAMES}
+        counts = {name: vars(count)[name] for name in count.NAMES}
         return cls(study, counts, count.check.snapshot(), state)
 
     @property
@@ -91,8 +91,7 @@ class Mark(NamedTuple):
     def resume(self, policy: Any) -> Count:
         """Return the count that continues from here."""
         count = Count(policy)
-        for name, value in self.counts.items():
-            setattr(count, name, value)
+        vars(count).update(self.counts)
         count.check.restore(self.check)
         return count
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from evenhand.errors import ReplayError, wanted
 from evenhand.kernels.arrays import Floats
+from evenhand.policy.policy import KernelPolicy
 from evenhand.policy.traits import traits_of
 from evenhand.promises.books import Books, Standing
 from evenhand.promises.clause import Clause
@@ -26,8 +27,6 @@ from evenhand.protocol import Label, as_label, find_label, first_named, label_of
 
 BATCH = 2**16
 """Rounds times arms that are entered at once."""
-BY_CLAUSE = ("clock", "seen", "plays", "recent")
-"""The parts of a standing that are of a key and a clause."""
 Subject = Label | tuple[Label, ...]
 """An arm or a set of arms."""
 
@@ -45,7 +44,7 @@ class PromiseCheck:
         traits = traits_of(policy)
         self.promise: Any = traits.promise
         self.when: str | None = traits.kept
-        self.retired: list[Label] = list(getattr(policy, "retired", ()))
+        self.retired: list[Label] = list(policy.retired) if isinstance(policy, KernelPolicy) else []
         self._horizon: int | None = traits.horizon
         self._labels: list[Label] = [] if self.promise is None else list(policy.arms)
         self._known: tuple[dict[Any, int], tuple[Label, ...]] = {}, ()
@@ -188,8 +187,8 @@ class PromiseCheck:
             fresh = late is not None and clause.arms == (late,)
             at = None if fresh else place.get((clause.kind, clause.arms))
             if at is not None:
-                for name in BY_CLAUSE[:-1]:
-                    getattr(stand, name)[:, q] = getattr(old, name)[:, at]
+                for new, known in ((stand.clock, old.clock), (stand.seen, old.seen), (stand.plays, old.plays)):
+                    new[:, q] = known[:, at]
                 n = min(stand.recent.shape[2], old.recent.shape[2])
                 stand.recent[:, q, :n] = old.recent[:, at, :n]
             elif fresh and clause.kind == "floor":

@@ -20,7 +20,7 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.policy.traits import traits_of
 from evenhand.protocol import Label
 from evenhand.studies.log.chain import Entry
-from evenhand.studies.log.codec import arguments_of, checked_arguments, from_text, reason_code, revive
+from evenhand.studies.log.codec import arguments_of, checked_arguments, from_text, revive
 from evenhand.studies.log.operations import CHANGES
 from evenhand.studies.statistics.promise_check import PromiseCheck
 
@@ -180,7 +180,7 @@ class Statistics(PromiseCheck):
             self.decided(indices, None if row.given == "{}" else checked_arguments(row.given))
         for index in indices:
             self._drawn(row, index)
-        if reason_code(decision) == "forced":
+        if decision.get("reason_code") == "forced":
             self.forced += 1
             self.last_owed[indices[0]] = self.rounds
         if self._chosen is not None:
@@ -234,8 +234,8 @@ class Statistics(PromiseCheck):
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restore` needs to continue exactly here."""
-        found: dict[str, Any] = {name: getattr(self, name) for name in (*NUMBERS, *ARRAYS)}
-        found |= {name: np.array(getattr(self, name), dtype) for name, dtype in LATEST.items()}
+        found: dict[str, Any] = {name: vars(self)[name] for name in (*NUMBERS, *ARRAYS)}
+        found |= {name: np.array(vars(self)[name], dtype) for name, dtype in LATEST.items()}
         return found | {
             "check": super().snapshot(),
             "labels": self.labels,
@@ -249,12 +249,10 @@ class Statistics(PromiseCheck):
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Continue from a snapshot of the statistics of the same log."""
         super().restore(snapshot["check"])
-        for name in NUMBERS:
-            setattr(self, name, snapshot[name])
-        for name in ARRAYS:
-            setattr(self, name, np.array(snapshot[name]))
+        vars(self).update({name: snapshot[name] for name in NUMBERS})
+        vars(self).update({name: np.array(snapshot[name]) for name in ARRAYS})
         for name in LATEST:
-            getattr(self, name).extend(snapshot[name].tolist())
+            vars(self)[name].extend(snapshot[name].tolist())
         self.labels = list(snapshot["labels"])
         self.open = {ticket: (tuple(indices), at) for ticket, at, *indices in snapshot["open"]}
         self._tickets_groups = {ticket: tuple(groups) for ticket, *groups in snapshot["tickets_groups"]}
@@ -285,7 +283,7 @@ class Statistics(PromiseCheck):
         more = size - len(self.counts)
         self.labels.extend(range(len(self.counts), size) if labels is None else labels)
         for name in ("counts", "last_owed", "rewards", "rewarded"):
-            setattr(self, name, np.pad(getattr(self, name), (0, more)))
+            vars(self)[name] = np.pad(vars(self)[name], (0, more))
         self._moments = [
             moment._replace(
                 counts=np.pad(moment.counts, (0, more)), owed=np.pad(moment.owed, (0, more), constant_values=np.nan)

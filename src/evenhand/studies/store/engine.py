@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 import time
 from collections.abc import Callable
 from itertools import count
@@ -175,5 +176,5 @@ def _forked() -> None:
         engine.dispose(close=False)
 
 
-if hasattr(os, "register_at_fork"):
+if sys.platform != "win32":
     os.register_at_fork(after_in_child=_forked)

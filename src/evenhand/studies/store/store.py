@@ -7,6 +7,7 @@ when it returns (SQLite: write-ahead log with `synchronous = FULL`).
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -15,11 +16,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sqlalchemy import Connection, Table, delete, insert, inspect, make_url, select, text
 from sqlalchemy.exc import ArgumentError as BadURL
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from evenhand.errors import ArgumentError, StoreError, UnreachableError, wanted
 from evenhand.studies.store.engine import MEMORY, PATIENCE, Way, Ways, begin, ways_of
-from evenhand.studies.store.outages import is_outage, said_by
 from evenhand.studies.store.schema import KEYS, METADATA, STUDIES, VERSION, VERSIONS
 from evenhand.studies.store.storage import Storage
 
@@ -39,6 +40,22 @@ LOCKED = "55P03"
 ROOM = 2**14
 """Bytes that must fit into a file for it to count as writable."""
 KINDS = "a path such as ads.evenhand, sqlite:///ads.evenhand, sqlite:// (in memory) or postgresql://user@host/database"
+OF_FILES = frozenset(
+    (
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_INTERRUPT,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_PROTOCOL,
+    )
+)
+"""SQLite's primary codes of what a file, its disk or its locks refuse; a damaged file has SQLITE_CORRUPT and others."""
+OF_SERVERS = ("08", "25", "40", "53", "55", "57")
+"""The classes of PostgreSQL's states of lost connections, conflicts, missing resources and operators who intervene."""
 
 
 class Store:
@@ -135,7 +152,7 @@ class Store:
                 for table in tables:
                     run(f"VACUUM FULL {table.name}")
             except OperationalError as error:
-                if getattr(error.orig, "sqlstate", None) != LOCKED:
+                if state_of(error.orig) != LOCKED:
                     raise
                 return False
             finally:
@@ -257,7 +274,7 @@ def _check_file(database: str | None, create: bool) -> None:
         if not path.exists():
             begin_file(path)
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", error)
+        why = error.strerror if isinstance(error, OSError) else error
         raise UnreachableError(f"{str(path)[:200]!r}: cannot be reached: {why}") from error
 
 
@@ -270,3 +287,38 @@ def begin_file(path: Path) -> None:
 def _version(connection: Connection) -> Any:
     """Return the version of the tables, None where there are none of ours."""
     return connection.scalar(select(VERSIONS.c.version)) if inspect(connection).has_table(VERSIONS.name) else None
+
+
+def is_outage(error: BaseException | None) -> bool:
+    """Return whether a database raised this because it was not to be had, and not because of what it holds."""
+    if isinstance(error, PoolTimeout):
+        return True
+    raised: Any = error.orig if isinstance(error, DBAPIError) else error
+    if isinstance(raised, sqlite3.Error):
+        code = vars(raised).get("sqlite_errorcode")
+        closed = code is None and isinstance(raised, sqlite3.ProgrammingError)
+        return closed or (code is not None and code & 0xFF in OF_FILES)
+    state = state_of(raised)
+    if state is not None:
+        return state[:2] in OF_SERVERS
+    return type(raised).__name__ in ("OperationalError", "InterfaceError")  # no state: the connection was lost
+
+
+def state_of(error: BaseException | None) -> str | None:
+    """Return the state that PostgreSQL gave an error, None where there is none: the connection was lost."""
+    return getattr(error, "sqlstate", None)
+
+
+def said_by(error: BaseException) -> str | None:
+    """Return the first line of what a database said; None of an error that is not one of a database."""
+    if isinstance(error, UnicodeDecodeError):  # from a message of SQLite about a damaged name
+        return "the database is damaged: it holds text that cannot be read"
+    if isinstance(error, PoolTimeout):
+        return "the store did not do it: all connections are in use"
+    if not isinstance(error, (DBAPIError, sqlite3.Error)):
+        return None
+    raised = error.orig if isinstance(error, DBAPIError) else error
+    said = "the store did not do it: " + str(raised).strip().split("\n", 1)[0]
+    if "readonly database" in said:
+        said += "; to read it too, its folder must be writable: copy all its files to one that is"
+    return said

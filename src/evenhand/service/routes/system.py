@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from prometheus_client import CONTENT_TYPE_LATEST
+from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 
+from evenhand.service.metrics import StudyGauges
 from evenhand.service.routes import openapi
-from evenhand.service.routes.read_routes import gauges_of
 from evenhand.service.routes.routing import Endpoint, unlimited
-from evenhand.service.schemas.request_schemas import FilePath
-from evenhand.service.schemas.response_schemas import HealthOut, LiveOut
+from evenhand.service.sessions import Session, Sessions
+from evenhand.studies.log.codec import now
+from evenhand.studies.statistics import gauges
 from evenhand.version import __version__
 
 FOLDER = Path(__file__).parent.parent / "page"
@@ -23,9 +25,23 @@ FILES = StaticFiles(directory=FOLDER)
 NO_CACHE = {"Cache-Control": "no-cache"}
 
 
+class LiveOut(BaseModel):
+    """The process answers."""
+
+    status: Literal["ok"]
+    version: str
+
+
 async def live(request: Request) -> dict[str, Any]:
     """Say that the process is alive, whatever its store does: restart a process that does not answer."""
     return {"status": "ok", "version": __version__}
+
+
+class HealthOut(LiveOut):
+    """The process answers, and its store takes writes."""
+
+    studies: int
+    unreadable: int = Field(description="How many studies could not be read the last time; `GET /studies` names them.")
 
 
 async def ready(request: Request) -> dict[str, Any]:
@@ -49,6 +65,18 @@ async def metrics(request: Request) -> Response:
     return Response(text, media_type=CONTENT_TYPE_LATEST, headers={"Cache-Control": "no-store"})
 
 
+async def gauges_of(sessions: Sessions) -> list[StudyGauges]:
+    """Return the state of every study for the metrics."""
+    read, failed = await sessions.every(_gauges)
+    return [*read.values(), *(StudyGauges(name, {"readable": 0}, {}) for name in failed)]
+
+
+def _gauges(session: Session) -> StudyGauges:
+    with session.reading() as (statistics, _):
+        values = {**gauges.gauges_of(statistics), "readable": 1.0}
+        return StudyGauges(session.reader.name, values, gauges.overdue_of(statistics, now()))
+
+
 async def document(request: Request) -> dict[str, Any]:
     return openapi.document(request.app.state.endpoints)
 
@@ -69,10 +97,11 @@ async def audit_page(request: Request) -> Response:
     return FileResponse(FOLDER / "audit.html", headers=NO_CACHE)
 
 
-async def file(request: Request, path: FilePath) -> Response:
-    if "\0" in path.file:  # Starlette before 0.47 lets the file system refuse it, as a defect
+async def file(request: Request) -> Response:
+    name = request.path_params["file"]
+    if "\0" in name:  # Starlette before 0.47 lets the file system refuse it, as a defect
         raise HTTPException(404)
-    response = await FILES.get_response(path.file, request.scope)
+    response = await FILES.get_response(name, request.scope)
     response.headers.update(NO_CACHE)
     return response
 

@@ -1,0 +1,411 @@
+"""The routes that decide: ask, tell and forget, one by one or in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, WithJsonSchema
+from starlette.requests import Request
+from starlette.responses import Response
+
+from evenhand.errors import ArgumentError, ContextError, EvenhandError, wanted
+from evenhand.frames import rows_frame
+from evenhand.policy.kernel_policy import KernelPolicy
+from evenhand.protocol import Decision
+from evenhand.service.bodies import NO_STORE, as_json
+from evenhand.service.errors import Refusal, envelope, refusal_of
+from evenhand.service.routes.fields import (
+    EXPECTED,
+    TICKET,
+    Body,
+    Cell,
+    Envelope,
+    ErrorOut,
+    Label,
+    Name,
+    Scalar,
+    Ticket,
+    Values,
+)
+from evenhand.service.routes.routing import Endpoint, off_loop, parse
+from evenhand.service.sessions import Session
+from evenhand.studies import Operation, Study
+from evenhand.studies.limits import check_pairs, check_shown
+from evenhand.studies.log.codec import as_decided
+from evenhand.studies.log.operations import given_or_refusal
+
+MANY = 500
+"""Rows beyond which a batch is prepared on a thread."""
+Contexts = list[list[int | float]] | list[dict[str, Cell]] | dict[str, Cell]
+Group = Name | list[Name]
+Groups = list[Group] | dict[str, Group]
+Pairs = Annotated[
+    Values, WithJsonSchema({"type": "array", "items": {"type": "array", "items": {"type": "integer"}}})
+]  # fmt: skip
+
+
+class AskBody(Body):
+    """One decision, or `count` decisions that see the same contexts."""
+
+    contexts: Contexts | None = Field(
+        default=None,
+        description="What the round shows, a row for each arm: numbers, or an object column -> value. A single object "
+        "is a row that all arms share. Text needs a policy with an encoder.",
+        examples=[[[0.1, 2.0], [0.4, 1.0]]],
+    )
+    groups: Groups | None = Field(
+        default=None,
+        description="The groups of the arms in this round, where they differ; a list is several attributes together.",
+        examples=[{"a": "F", "b": ["M", "under 25"]}],
+    )
+    available: list[Name] | None = Field(
+        default=None, description="The arms that are on offer in this round, where not all are.", examples=[["a", "b"]]
+    )
+    segment: Name | None = Field(
+        default=None, description="The segment of this round, for a promise inside each.", examples=["mobile"]
+    )
+    annotator: str | None = Field(default=None, description="Who labels, so that nobody gets an item twice.")
+    subject: str | None = Field(
+        default=None,
+        description="Whom the contexts are about: they are encrypted in the log, and can be erased.",
+        examples=["user-17"],
+    )
+    sticky: bool = Field(
+        default=False,
+        description="Whether the idempotency key alone decides: its first decision comes again, whatever is shown now.",
+    )
+    count: int | None = Field(default=None, ge=1, description="How many decisions to take; the answer is then a list.")
+
+    def shown(self) -> dict[str, Any]:
+        """Return what the policy is shown."""
+        if not self.model_fields_set:
+            return {}
+        names = ("contexts", "groups", "available", "segment", "annotator")
+        shown = {name: value for name, value in vars(self).items() if name in names}
+        if isinstance(self.contexts, list) and self.contexts and isinstance(self.contexts[0], dict):
+            shown["contexts"] = rows_frame(self.contexts, "contexts")
+        return {name: value for name, value in shown.items() if value is not None}
+
+
+class AskRow(AskBody):
+    """One row of a batch."""
+
+    key: str | None = Field(default=None, description="An idempotency key of this row.")
+
+
+class AskBatch(Body):
+    """Many decisions, each with contexts of its own."""
+
+    batch: list[AskRow]
+
+
+class AskHeaders(BaseModel):
+    """The headers of an ask."""
+
+    key: str | None = Field(
+        None,
+        alias="Idempotency-Key",
+        pattern="^[!-~]([ -~]{0,98}[!-~])?$",
+        description="Your own name for this decision: asking again with the same key returns the same decision. In a "
+        "batch the i-th decision has the name KEY#i.",
+    )
+
+
+class DecisionOut(BaseModel):
+    """A decision; which fields it has beside the ticket depends on the policy."""
+
+    ticket: str = Field(examples=[TICKET])
+    id: int = Field(examples=[17])
+    round: int | None = Field(None, description="The round, 1, 2, ...")
+    phase: int | None = Field(None, description="The phase of a search.")
+    arm: Label | None = Field(None, description="The arm to play.", examples=["a"])
+    group: Label | None = Field(None, description="The group to sample from.")
+    index: int | None = Field(None, description="The arm's or group's position, from 0; -1 for none.")
+    arms: list[str | int] | None = Field(None, description="All arms to play, the best first, where there are several.")
+    indexes: list[int] | None = Field(None, description="Their positions, from 0.")
+    count: int | None = Field(None, description="How many rows to sample.")
+    probabilities: list[float] | None = Field(None, description="What the arm was drawn from; null if not drawn.")
+    reason: str | None = Field(None, description="Why.", examples=["owed its share"])
+    reason_code: str | None = Field(None, description="The kind of the reason, for programs.", examples=["forced"])
+    frame: dict[str, list[Any]] | None = Field(None, description="A table, by columns: what to try how often.")
+    plan: list[list[int]] | None = None
+    item: Label | None = Field(None, description="The id of the item to label.")
+    purpose: str | None = Field(None, description="Whether the item's label trains or validates the model.")
+    content: str | None = Field(None, description="What people see of the item: a text, or a picture's address.")
+    choices: list[str | int] | None = Field(None, description="All labels, where they are known.")
+    gap: float | None = Field(None, description="How much the probabilities of the two people of a pair differ.")
+    people: dict[str, list[str]] | None = Field(None, description="What is shown of the two people, by feature.")
+
+
+class DecisionBatch(BaseModel):
+    """Decisions in the order of the request; a row that was refused is an error, and the others were taken."""
+
+    decisions: list[DecisionOut | Envelope]
+
+
+async def ask(
+    request: Request,
+    session: Session,
+    headers: AskHeaders,
+    body: AskBody | AskBatch = AskBody(),  # noqa: B008
+) -> Any:
+    """Take a decision, or many.
+
+    Without `count` and `batch` the response is the bare decision. The decision is on disk, with its reason, before the
+    response is sent.
+    """
+    state, actor = request.app.state, request.scope["key"]
+    if isinstance(body, AskBody) and body.count is None:
+        one_row = body.contexts is not None and len(body.contexts) == 1  # the study may wait for a writer that hangs
+        operation = await off_loop(one_row, lambda: _ask_operation(session, body, headers, actor))
+        return await _alone(request, session, operation)
+    rows = body.batch if isinstance(body, AskBatch) else [body]
+    count = sum(row.count or 1 for row in rows)
+    session.writer.check_room(min(count, state.max_batch))
+    operations = await off_loop(
+        count > MANY, lambda: _operations(session.study, rows, headers.key, actor, state.max_batch)
+    )
+    outcomes = await _performed(session, operations)
+    return await off_loop(len(outcomes) > MANY, lambda: _decided(request, session.study, outcomes))
+
+
+def _ask_operation(session: Session, body: AskBody, headers: AskHeaders, actor: str) -> Operation:
+    def read() -> dict[str, Any]:
+        shown = _shown(session.study, body)
+        check_shown(session.study.log.birth.policy, [shown])
+        return shown
+
+    shown, refusal = given_or_refusal(read, sticky=body.sticky)
+    return Operation("ask", None, shown, headers.key, actor, 0, body.subject, body.sticky, refusal)
+
+
+def _operations(
+    study: Study, rows: Sequence[AskBody], key: str | None, actor: str, most: int
+) -> list[Operation | EvenhandError]:
+    """Return an operation for each decision, or what refuses it; the i-th has the number i under the request's key."""
+    operations: list[Operation | EvenhandError] = []
+    for row in rows:
+        count, own = row.count or 1, row.key if isinstance(row, AskRow) else None
+        if count > most:
+            raise ArgumentError(wanted("count", f"a whole number from 1 to {most}", count))
+        if count > 1 and own:
+            raise ArgumentError(wanted("key", "one for each decision", f"one for {count}"))
+        _check_size(len(operations) + count, most)
+        try:
+            shown, refusal = given_or_refusal(partial(_shown, study, row), sticky=row.sticky)
+        except ContextError as error:
+            operations += [error] * count
+            continue
+        operations += [
+            Operation("ask", None, dict(shown), own or key, actor, 0 if own else i, row.subject, row.sticky, refusal)
+            for i in range(len(operations), len(operations) + count)
+        ]
+    given = (operation.given for operation in operations if isinstance(operation, Operation))
+    check_shown(study.log.birth.policy, given)
+    return operations
+
+
+def _shown(study: Study, body: AskBody) -> dict[str, Any]:
+    """Return what a policy is shown; refuse one row for several arms, which may have lost the others on its way."""
+    contexts, shown = body.contexts, body.shown()
+    if isinstance(contexts, list) and len(contexts) == 1:
+        policy = study.state.bare_copy()
+        arms = len(policy.arms or ()) if isinstance(policy, KernelPolicy) else 0
+        if arms > 1:
+            raise ContextError(wanted("contexts", f"{arms} rows of numbers, one for each arm", "one row"))
+    return shown
+
+
+def _decided(request: Request, study: Study, outcomes: Sequence[Any]) -> Response:
+    """Return the response to a batch of asks, and count it; raise the first refusal if all were refused."""
+    good = sum(not isinstance(outcome, EvenhandError) for outcome in outcomes)
+    if outcomes and not good:
+        raise outcomes[0]
+    request.app.state.metrics.count("ask", study.name, good)
+    decisions = [
+        _error(request, outcome) if isinstance(outcome, EvenhandError) else _decision(study, outcome)
+        for outcome in outcomes
+    ]
+    return as_json({"decisions": decisions}, NO_STORE)
+
+
+def _decision(study: Study, decision: Any) -> dict[str, Any]:
+    """Return a decision as JSON has it, its ticket signed."""
+    if type(decision) is Decision:
+        alone = decision.slate is None and not isinstance(decision.arm, tuple)
+        several = {} if alone else {"arms": list(decision.arms), "indexes": list(decision.indexes)}
+        return {"ticket": study.sign(decision.id), **decision._asdict(), **several}
+    fields = {name: value for name, value in as_decided(decision).items() if name != "type"}
+    if isinstance(fields.get("frame"), dict):
+        fields["frame"] = fields["frame"]["$table"]
+    return {"ticket": study.sign(decision.id), **fields}
+
+
+class TellBody(Body):
+    """What happened after a decision: the fields that the policy takes."""
+
+    ticket: Ticket
+    reward: Annotated[Values | dict[str, Scalar], WithJsonSchema({"type": ["number", "array", "object"]})] | None = (
+        Field(
+            default=None,
+            examples=[1.0],
+            description="For several arms a list in the order of the decision's `arms`, or an object arm -> reward.",
+        )
+    )
+    violations: Pairs | bool | None = Field(
+        default=None,
+        description="Pairs that an auditor finds treated unfairly; true, for something, is answered with which to ask.",
+    )
+    acceptable: Pairs | None = Field(default=None, description="Pairs that an auditor finds treated fairly.")
+    auditor: str | None = Field(default=None, description="Who names these pairs, where several people audit.")
+    X: Values | None = Field(default=None, description="Rows of features, for policies that sample.")
+    y: Name | list[Name] | None = Field(default=None, description="Their labels.")
+    samples: dict[str, list[Cell]] | None = Field(default=None, description="The columns of a table of trials.")
+    label: Name | None = Field(
+        default=None, description="For an item to label: its label, or null to reject the item.", examples=["cat"]
+    )
+    annotator: str | None = Field(default=None, description="Who labels.")
+
+    def told(self) -> dict[str, Any]:
+        """Return what the policy is told.
+
+        Raises
+        ------
+        ArgumentError
+            If the columns of `samples` differ in length, or more pairs are named than any round has.
+        """
+        told = {name: value for name, value in vars(self).items() if name != "ticket" and value is not None}
+        if "label" in self.model_fields_set:
+            told["label"] = self.label
+        if self.samples is not None:
+            if len({len(column) for column in self.samples.values()}) > 1:
+                raise ArgumentError(wanted("samples", EXPECTED["samples"][1], self.samples))
+            import pandas as pd
+
+            told["samples"] = pd.DataFrame(self.samples)
+        if self.violations is not None or self.acceptable is not None:
+            check_pairs(told)
+        return told
+
+
+class TellBatch(Body):
+    """Many reports; a row that is refused holds up no other."""
+
+    batch: list[dict[str, Any]] = Field(examples=[[{"ticket": TICKET, "reward": 1.0}]])
+
+
+class ToldOut(BaseModel):
+    """The status of a report."""
+
+    ticket: str = Field(examples=[TICKET])
+    status: Literal["told", "already told", "forgotten", "already forgotten"]
+
+
+class ToldRow(BaseModel):
+    """The status of one row of a batch of reports, or its error."""
+
+    ticket: Any = None
+    status: Literal["told", "already told"] | None = None
+    error: ErrorOut | None = None
+
+
+class ToldBatch(BaseModel):
+    """The status of each report, in the order of the request."""
+
+    results: list[ToldRow]
+
+
+async def tell(request: Request, session: Session, body: TellBody | TellBatch) -> Any:
+    """Report what happened, once or many times.
+
+    The same report again is answered `already told`; a different one is refused. In a batch each row has its own
+    outcome.
+    """
+    state, actor = request.app.state, request.scope["key"]
+    if isinstance(body, TellBody):
+        large = body.samples is not None or isinstance(body.reward, dict)
+        return await _alone(request, session, await off_loop(large, lambda: _tell_operation(session, body, actor)))
+    _check_size(len(body.batch), state.max_batch)
+    session.writer.check_room(len(body.batch))
+    reports = await off_loop(
+        len(body.batch) > MANY,
+        lambda: [_report(session, row, f"batch[{i}]", actor) for i, row in enumerate(body.batch)],
+    )
+    outcomes = await _performed(session, reports)
+    return await off_loop(len(outcomes) > MANY, lambda: _told_all(request, session.study, body.batch, outcomes))
+
+
+def _tell_operation(session: Session, body: TellBody, actor: str) -> Operation:
+    """Return the operation of a report; a policy that plays one arm a round takes no rewards by arm."""
+    if isinstance(body.reward, dict) and session.plays == 1:
+        raise ArgumentError(wanted("reward", EXPECTED["reward"][1], body.reward))
+    return Operation("tell", body.ticket, body.told(), None, actor)
+
+
+def _report(session: Session, row: dict[str, Any], where: str, actor: str) -> Operation | EvenhandError:
+    """Return the operation of one row of a batch, or the error that refuses it."""
+    try:
+        return _tell_operation(session, parse(TellBody, row, where), actor)
+    except EvenhandError as error:
+        return error
+
+
+def _told_all(request: Request, study: Study, batch: Sequence[Mapping[str, Any]], outcomes: Sequence[Any]) -> Response:
+    """Return the response to a batch of reports, and count it."""
+    request.app.state.metrics.count("tell", study.name, outcomes.count("told"))
+    results = [
+        {"ticket": row.get("ticket")}
+        | (_error(request, outcome) if isinstance(outcome, EvenhandError) else {"status": outcome})
+        for row, outcome in zip(batch, outcomes, strict=True)
+    ]
+    return as_json({"results": results}, NO_STORE)
+
+
+class ForgetBody(Body):
+    """A ticket whose outcome will never be known."""
+
+    ticket: Ticket
+
+
+async def forget(request: Request, session: Session, body: ForgetBody) -> dict[str, Any]:
+    """Close a ticket whose outcome will never be known."""
+    return await _alone(request, session, Operation("forget", body.ticket, actor=request.scope["key"]))
+
+
+async def _performed(session: Session, operations: Sequence[Operation | EvenhandError]) -> list[Any]:
+    """Perform operations in one transaction; return their outcomes, a refusal as it is."""
+    sound = [operation for operation in operations if isinstance(operation, Operation)]
+    done = iter(await session.writer.perform(sound) if sound else [])
+    return [next(done) if isinstance(operation, Operation) else operation for operation in operations]
+
+
+async def _alone(request: Request, session: Session, operation: Operation) -> dict[str, Any]:
+    """Perform one operation, count it and return its answer; raise what refused it."""
+    (outcome,) = await session.writer.perform([operation])
+    if isinstance(outcome, EvenhandError):
+        raise outcome
+    if operation.kind == "ask" or outcome in ("told", "forgotten"):
+        request.app.state.metrics.count(operation.kind, session.study.name, 1)
+    if operation.kind == "ask":
+        return _decision(session.study, outcome)
+    return {"ticket": operation.ticket, "status": outcome}
+
+
+def _check_size(count: int, most: int) -> None:
+    if count > most:
+        raise Refusal(413, f"more than {most} rows in one batch; send smaller batches")
+
+
+def _error(request: Request, error: EvenhandError) -> dict[str, Any]:
+    """Return the row of what was refused in a batch, and count it."""
+    request.app.state.metrics.count_refusal(refusal_of(error).name)
+    return {"error": envelope(error)}
+
+
+DECISION_ENDPOINTS = (
+    Endpoint("POST", "/studies/{name}/ask", ask, "decide", (DecisionOut, DecisionBatch)),
+    Endpoint("POST", "/studies/{name}/tell", tell, "report", (ToldOut, ToldBatch)),
+    Endpoint("POST", "/studies/{name}/forget", forget, "report", (ToldOut,)),
+)

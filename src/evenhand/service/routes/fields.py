@@ -1,0 +1,88 @@
+"""What several bodies of requests and responses share: the types of their fields, and what is expected of each.
+
+A model checks the form; what a policy takes is for the policy to say, in the words of the library.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
+
+from evenhand.errors import ArgumentError, ContextError, TicketError
+from evenhand.protocol import as_label
+
+Scalar = int | float | str
+Values = Scalar | list[Scalar | list[Scalar | list[Scalar]]]
+Cell = int | float | str | bool
+Name = Annotated[
+    str | int | float | bool, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "integer"}]})
+]  # `evenhand.protocol.label_of` says which values are labels
+Named = Annotated[Name, AfterValidator(as_label)]
+Share = int | float | str
+Label = str | int | list[str | int]
+LARGEST = 2**62
+TICKET = "ads.17.5f0c2a9d41b7e683"
+Ticket = Annotated[
+    str, Field(description="The ticket as ask returned it: it names the study and is signed.", examples=[TICKET])
+]
+EXPECTED: dict[str, tuple[type[ArgumentError], str]] = {
+    "ticket": (TicketError, f"a signed ticket such as {TICKET!r}"),
+    "contexts": (ContextError, "a list of rows of numbers, or of objects column -> value"),
+    "groups": (ArgumentError, "a list of groups, or an object arm -> group"),
+    "available": (ArgumentError, "a list of the labels of arms"),
+    "segment": (ArgumentError, "a text or a whole number"),
+    "annotator": (ArgumentError, "a name"),
+    "auditor": (ArgumentError, "a name"),
+    "label": (ArgumentError, "a text or a whole number, or null"),
+    "arm": (ArgumentError, "a label: a text or a whole number"),
+    "share": (ArgumentError, "a number from 0 to 1, or a text such as 1/3"),
+    "shares": (ArgumentError, "an object arm -> share, or a list of shares"),
+    "subject": (ArgumentError, "a text of up to 200 printable characters"),
+    "batch": (ArgumentError, "a list of objects"),
+    "count": (ArgumentError, "a whole number >= 1"),
+    "key": (ArgumentError, "a text of 1 to 200 printable characters"),
+    "Idempotency-Key": (ArgumentError, "1 to 100 printable ASCII characters, neither first nor last a space"),
+    "samples": (ArgumentError, "an object of columns, lists of one length"),
+    **dict.fromkeys(("reward", "X", "y"), (ArgumentError, "numbers, texts, or lists of them")),
+    "violations": (ArgumentError, "pairs of positions [[0, 1], ...], or true or false"),
+    "acceptable": (ArgumentError, "pairs of positions [[0, 1], ...]"),
+    "name": (ArgumentError, "up to 100 letters, digits, - and _, a letter or a digit first"),
+    "expire_after": (ArgumentError, "seconds, or a text such as 7d or 12h"),
+    "policy": (ArgumentError, 'an object such as {"policy": "quotas/fair-ucb", ...}'),
+}
+"""By field: the error that refuses what does not fit, and what was expected."""
+
+
+class Body(BaseModel):
+    """A request's body: no other names than these, and no text where a number is expected."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class StudyPath(BaseModel):
+    """The path of a study's routes."""
+
+    name: str = Field(min_length=1, description="The study's name.", examples=["ads"])
+
+
+class ErrorOut(BaseModel):
+    """An error: a permanent name, and a message that says what to do."""
+
+    name: str = Field(examples=["ContradictionError"])
+    message: str = Field(examples=["ticket 17 was told before: reward 1.0, not 0.0; nothing has changed"])
+
+
+class Envelope(BaseModel):
+    """The body of every refusal."""
+
+    error: ErrorOut
+
+
+class WorstCase(BaseModel):
+    """How far a promise was broken, if it was."""
+
+    worst_shortfall: float | None
+    worst_arm: Label | None
+    worst_round: int | None
+    rounds_in_violation: int

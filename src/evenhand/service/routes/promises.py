@@ -1,0 +1,122 @@
+"""The routes that change a promise: add or retire an arm, or promise something else."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+from starlette.requests import Request
+
+from evenhand.errors import ArgumentError, EvenhandError, SharesError, wanted
+from evenhand.labels import by_label
+from evenhand.promises.versions import rows_of
+from evenhand.service.routes.fields import Body, Named, Share
+from evenhand.service.routes.routing import Endpoint
+from evenhand.service.sessions import Session
+from evenhand.studies import Operation
+from evenhand.studies.specification import promise_from
+
+
+class AddBody(Body):
+    """An arm to put on offer."""
+
+    arm: Named = Field(description="Its label: a new one, or that of a retired arm.", examples=["d"])
+    share: Share = Field(default=0, description="Its promised share.", examples=["1/5"])
+
+
+class AddedOut(BaseModel):
+    """An arm is on offer."""
+
+    status: Literal["added"]
+    arm: str | int
+    begins_after: int = Field(description="After how many rounds its promise begins.")
+
+
+async def add(request: Request, session: Session, body: AddBody) -> dict[str, Any]:
+    """Put a new arm on offer, or a retired one again."""
+    given = {"arm": body.arm, "share": body.share}
+    return {"status": "added", "arm": body.arm, "begins_after": await _changed(request, session, "add", given)}
+
+
+class RetireBody(Body):
+    """An arm to take off offer."""
+
+    arm: Named = Field(examples=["d"])
+
+
+class RetiredOut(BaseModel):
+    """An arm is off offer; its open tickets may still be told."""
+
+    status: Literal["retired"]
+    arm: str | int
+
+
+async def retire(request: Request, session: Session, body: RetireBody) -> dict[str, Any]:
+    """Take an arm off offer; all other promises go on."""
+    await _changed(request, session, "retire", {"arm": body.arm})
+    return {"status": "retired", "arm": body.arm}
+
+
+class ChangeBody(Body):
+    """Other shares from now on, or another promise: one of the two."""
+
+    shares: dict[str, Share] | list[Share] | None = Field(
+        default=None, description="The share of each arm on offer.", examples=[{"a": "1/2", "b": 0.1}]
+    )
+    promise: dict[str, Any] | None = Field(
+        default=None,
+        description="Everything that is promised from now on, as for a new study.",
+        examples=[{"shares": {"a": "1/2"}, "caps": {"b": "1/4"}, "tolerance": 2}],
+    )
+
+
+class LagOut(BaseModel):
+    """By how many plays an arm, or a set of arms, was behind its former share."""
+
+    label: str | int | list[str | int]
+    plays: float
+    segment: str | int | None = Field(None, description="In which segment, where rounds have segments.")
+
+
+class ChangedOut(BaseModel):
+    """The shares were changed."""
+
+    status: Literal["changed"]
+    dropped: list[LagOut] = Field(description="What arms were behind that is not carried over to the new shares.")
+
+
+async def change(request: Request, session: Session, body: ChangeBody) -> dict[str, Any]:
+    """Promise other shares, or all else, from now on: rounds and decisions are counted from this change."""
+    if (body.shares is None) == (body.promise is None):
+        raise ArgumentError(wanted("shares", "either shares or promise", "neither" if body.promise is None else "both"))
+    labels = await session.reads.run(partial(_labels, session))
+    shares: Any = body.shares
+    if isinstance(shares, dict):
+        shares = by_label(shares, "shares", "an object arm -> share", labels, refusal=SharesError)
+    if body.promise is not None:
+        shares = promise_from(body.promise, labels, bounded=True)
+    dropped = await _changed(request, session, "change", {"shares": shares})
+    return {"status": "changed", "dropped": rows_of(dropped)}
+
+
+def _labels(session: Session) -> list[Any]:
+    with session.reading() as (statistics, _):
+        return list(statistics.labels)
+
+
+async def _changed(
+    request: Request, session: Session, kind: Literal["add", "retire", "change"], given: dict[str, Any]
+) -> Any:
+    """Change a study's promise and return what the policy returned."""
+    (outcome,) = await session.writer.perform([Operation(kind, given=given, actor=request.scope["key"])])
+    if isinstance(outcome, EvenhandError):
+        raise outcome
+    return outcome
+
+
+PROMISE_ENDPOINTS = (
+    Endpoint("POST", "/studies/{name}/add", add, "decide", (AddedOut,)),
+    Endpoint("POST", "/studies/{name}/retire", retire, "decide", (RetiredOut,)),
+    Endpoint("POST", "/studies/{name}/change", change, "decide", (ChangedOut,)),
+)
