@@ -72,7 +72,8 @@ class Traits:
     hands_out: type[Any] = Decision
 
 
-UNSAID = object()
+UNSAID: Any = object()
+"""What a policy says of a trait that it does not have."""
 STATED = tuple(name for name in Traits.__dataclass_fields__ if name != "labels")
 
 
@@ -84,7 +85,7 @@ def traits_of(policy: Any) -> Traits:
     >>> traits.labels, traits.kept, traits.feedback
     (('ads', 'news'), 'at every round', 'reward')
     """
-    stated = {name: said for name in STATED if (said := getattr(policy, name, UNSAID)) is not UNSAID}
+    stated: dict[str, Any] = {name: said for name in STATED if (said := getattr(policy, name, UNSAID)) is not UNSAID}
     learner = stated.get("learner")
     for name in ("membership", "bias"):
         stated.setdefault(name, getattr(learner, name, None))

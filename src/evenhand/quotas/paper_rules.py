@@ -255,6 +255,7 @@ class HorizonFairUCB(UnderQuota):
 
     rule = Rule(unserved, as_wished, count)
     kept: ClassVar[Kept] = "at the horizon"
+    horizon: int
 
     def __init__(
         self,

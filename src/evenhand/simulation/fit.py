@@ -11,7 +11,7 @@ import numpy as np
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.learners.adapter import Adapter, asks_among
-from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
 from evenhand.protocol import Decision, Policy
 from evenhand.simulation.given import Course

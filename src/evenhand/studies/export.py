@@ -11,7 +11,7 @@ import numpy as np
 from evenhand.data.contexts import read_shown
 from evenhand.errors import ArgumentError
 from evenhand.frames import is_frame
-from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
 from evenhand.studies.log.codec import CHECKED, from_text, moment, revive, shown_arguments
 from evenhand.studies.log.log import CLOSED, Log

@@ -20,7 +20,7 @@ import numpy as np
 from evenhand import registry
 from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, EvenhandError, nearest, wanted
-from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.promises.plain import ARGUMENTS, TABLES
 from evenhand.promises.promise import Promise
 from evenhand.promises.versions import named_as

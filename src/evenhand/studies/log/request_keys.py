@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from evenhand.errors import EvenhandError
-from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.protocol import composed
 from evenhand.studies.log.codec import revive
 

@@ -19,7 +19,7 @@ from evenhand.errors import (
     StoreError,
     wanted,
 )
-from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.studies.log.chain import Entry, digest_of
 from evenhand.studies.log.codec import by_arm, decision_from, first_random_state, now, revive, to_text
 from evenhand.studies.log.expiry import duration

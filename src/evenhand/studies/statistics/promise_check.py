@@ -15,7 +15,7 @@ import numpy as np
 
 from evenhand.errors import ReplayError, wanted
 from evenhand.kernels.arrays import Floats
-from evenhand.policy.policy import KernelPolicy
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
 from evenhand.promises.books import Books, Standing
 from evenhand.promises.clause import Clause
