@@ -22,9 +22,9 @@ import pandas as pd
 
 import evenhand as eh
 from benchmarks.timing import Measure, report
-from evenhand.evaluation.course import Course
 from evenhand.evaluation.estimators import read_candidate, read_estimates
 from evenhand.evaluation.logged import Logged, read_logged
+from evenhand.evaluation.value_curve import ValueCurve
 
 ARMS = 34
 LEAST = 20.0
@@ -62,11 +62,11 @@ def estimated(logged: Logged, policy: Any, model: Any, estimator: Any) -> tuple[
     started = time.process_time()
     candidate = read_candidate(policy, logged)
     estimates = read_estimates(model, logged, past_alone=True) if estimator == "dr" else None
-    course = Course(logged, candidate, estimator, estimates, 8.0)
-    while course.rounds < len(logged.codes):
-        course.take(len(logged.codes), bounded=False)
-    course.normal(0.95)
-    return time.process_time() - started, course.value
+    value_curve = ValueCurve(logged, candidate, estimator, estimates, 8.0)
+    while value_curve.rounds < len(logged.codes):
+        value_curve.take(len(logged.codes), bounded=False)
+    value_curve.normal(0.95)
+    return time.process_time() - started, value_curve.value
 
 
 def main() -> None:

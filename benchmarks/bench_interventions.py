@@ -24,9 +24,9 @@ from evenhand.experiments.interventions.constraints import LOOSE
 from evenhand.experiments.interventions.curves import SEARCHES
 from evenhand.experiments.interventions.hepar import CODINGS, hepar2_problem
 from evenhand.experiments.interventions.instances import instance
-from evenhand.interventions import CSR, CausalModel, Problem, Rows
+from evenhand.interventions import CSR, CausalModel, Problem, TrialNeeds
 from evenhand.interventions.estimators import Estimates
-from evenhand.interventions.measures import Draws, replay, simulated_searches
+from evenhand.interventions.measures import EvidenceDraws, replay, simulated_searches
 
 
 def per_sample(search: CSR, random: np.random.Generator, cold: bool = False) -> None:
@@ -74,7 +74,7 @@ def cold_program(problem: Problem, budget: float) -> float:
     for i, (block, column) in enumerate(zip(blocks, (0, 2, 1), strict=True)):
         matrix[i * k : (i + 1) * k, column * k : (column + 1) * k] = -block
     matrix[:-1, -1] = 1
-    matrix[-1, :-1] = np.tile(problem.checked_costs(None), 3)
+    matrix[-1, :-1] = np.tile(problem.read_costs(None), 3)
     goal = np.append(np.zeros(3 * k), -1.0)
     total = np.append(np.ones(3 * k), 0.0)[None]
     return float(linprog(goal, matrix, np.append(np.zeros(3 * k), budget), total, [1.0]).fun)
@@ -83,7 +83,7 @@ def cold_program(problem: Problem, budget: float) -> float:
 def searches(repetitions: int) -> list[Measure]:
     """CSR-V2 on the paper's synthetic instance, against itself sample by sample."""
     problem = instance(LOOSE, seed=1)
-    draws = Draws(problem.cells)
+    draws = EvidenceDraws(problem.cells)
     at = {
         budget: CSR(problem, tolerance=LOOSE.tolerance, budget=budget, pooled=False)
         for budget in (10_000, 100_000, 1_000_000)
@@ -125,7 +125,7 @@ def searches(repetitions: int) -> list[Measure]:
 def programs(repetitions: int) -> list[Measure]:
     """The allocation program, hot, against scipy."""
     problem, random = instance(LOOSE, seed=1), np.random.default_rng(1)
-    program = problem.program(problem.checked_costs(None), 0.01, Rows())
+    program = problem.program(problem.read_costs(None), 0.01, TrialNeeds())
     cases = {
         "hot": lambda: seconds(lambda: [program.solve(random.random(30) < 0.5) for _ in range(20)]) / 20,
         "scipy": lambda: seconds(lambda: cold_program(problem, 0.01)),

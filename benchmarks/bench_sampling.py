@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from evenhand.errors import DatasetError
 from evenhand.experiments.sampling.synthetic import in_model_1, three_schemes
-from evenhand.experiments.sampling.trials import Synthetic, run_trials
+from evenhand.experiments.sampling.trials import SyntheticTrials, run_trials
 from evenhand.sampling import EstimatorModel, OptimisticSampler, SyntheticModel1, TablePool, UniformSampler
 
 
@@ -174,7 +174,7 @@ def main(quick: bool) -> None:
     except DatasetError as absent:
         pool = None
         print(f"Adult left out: {absent}")
-    settings = Synthetic(trials=10 if quick else 100)
+    settings = SyntheticTrials(trials=10 if quick else 100)
     started = time.perf_counter()
     run_trials(
         three_schemes(), lambda seed: in_model_1("I", seed), rounds=settings.rounds, checkpoints=settings.checkpoints,

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.policy import KernelPolicy
-from evenhand.policy.conversation import Conversation
+from evenhand.policy.ask_tell import AskTell
 from evenhand.simulation.world import KernelWorld
 from evenhand.version import __version__
 
@@ -94,9 +94,9 @@ def link_inside(app: Any, name: str, source: list[str]) -> None:
 
 CONVERSED = "ask choose compile forget forget_older gaps learn observe open_tickets plays probabilities reset respond"
 CONVERSED += " round tell tell_all update"
-BEHIND = "checked_label copied_arrays examples make_room prepare put_back quota_memory quota_parameters"
-BEHIND += " replay reset_offer shape sources takes_back warn_if_grown"
-TRUNK = {name for base in (Conversation, KernelPolicy, KernelWorld) for name in dir(base)}
+BEHIND = "read_label copied_arrays examples make_room prepare put_back quota_memory quota_parameters"
+BEHIND += " replay reset_offer shape sources contradicts warn_if_grown"
+TRUNK = {name for base in (AskTell, KernelPolicy, KernelWorld) for name in dir(base)}
 HOOKS = {*BEHIND.split()} | TRUNK - {*CONVERSED.split()}
 """What authors of policies and worlds fill in, and no user calls."""
 

@@ -10,8 +10,8 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 from evenhand.policy.kernel_policy import KernelPolicy, Kernels
 from evenhand.policy.kernel_set import reason
-from evenhand.quotas.quota_kernels import Rule
-from evenhand.quotas.quota_policy import UnderQuota, promise_over
+from evenhand.quotas.quota_kernels import QuotaRule
+from evenhand.quotas.quota_policy import QuotaPolicy, promise_over
 
 BEST = reason("highest mean, or so it believes", "greedy")
 
@@ -139,10 +139,10 @@ def count(params: QuotaParams, state: QuotaState, round: int, arm: int) -> None:
     state.pulls[arm] += 1
 
 
-class BreaksItsPromiseLate(UnderQuota):
+class BreaksItsPromiseLate(QuotaPolicy):
     """Keeps a promise of small shares for 700 rounds, and breaks it a little later."""
 
-    rule = Rule(late_from_700, wishes, count)
+    rule = QuotaRule(late_from_700, wishes, count)
 
     def __init__(self, learner, shares, tolerance=0.0, *, arms=None, seed=None):
         self._set_up(learner, promise_over(learner, shares, tolerance, arms), seed)
@@ -157,4 +157,4 @@ class BreaksItsPromiseLate(UnderQuota):
 class LooksAtNoDeadline(BreaksItsPromiseLate):
     """Waits until an arm is behind, when others may be behind in the same round."""
 
-    rule = Rule(whoever_is_behind, wishes, count)
+    rule = QuotaRule(whoever_is_behind, wishes, count)

@@ -91,14 +91,14 @@ class Stated:
 
 
 class AlwaysSaysForced(Stated, Planted):
-    """Says forced of granted wishes too."""
+    """Says forced of granted proposals too."""
 
     def code(self, decision):
         return "forced"
 
 
 class NeverSaysForced(Stated, Planted):
-    """Says that a refused wish was the learner's."""
+    """Says that a refused proposal was the learner's."""
 
     def code(self, decision):
         return "learner"
@@ -132,7 +132,7 @@ class ForgetsTheFloor(Drawn):
 
 
 class IsStricterThanItSays(Planted):
-    """Keeps a promise without tolerance, and says that it refuses no wish that could be granted."""
+    """Keeps a promise without tolerance, and says that it refuses no proposal that could be granted."""
 
     def __init__(
         self, learner, shares, tolerance=0.0, plays=1, caps=None, cap_tolerance=0.0, *, arms=None, seed=None

@@ -206,7 +206,7 @@ TWICE = pa.Table.from_arrays([pa.array([0.5]), pa.array([0.5])], names=["a", "a"
 
 @pytest.mark.parametrize("frame", [3, "log.csv", None, {"a": [1]}, [[1]], np.eye(2), pd.Series([1]), pl.Series([1])])
 def test_what_is_no_frame_is_refused_by_name(frame):
-    with pytest.raises(TableError, match=r"^frame: wanted a pandas DataFrame, got .*polars, pyarrow and DuckDB"):
+    with pytest.raises(TableError, match=r"^frame: expected a pandas DataFrame, got .*polars, pyarrow and DuckDB"):
         eh.audit.parity(frame, group="sex", value="reward")
 
 

@@ -48,20 +48,20 @@ def test_arrays_of_other_kinds_are_not_held(dtype):
 
 
 HAND_EDITED = {
-    "objects": (["|O", [2], "C"], r"array 0: wanted numbers, truth values, text or times, got the type '\|O'"),
+    "objects": (["|O", [2], "C"], r"array 0: expected numbers, truth values, text or times, got the type '\|O'"),
     "code": (["f8,f8", [1], "C"], "got the type 'f8,f8'"),
     "no such type": (["<i3", [2], "C"], "."),
-    "negative": (["<f8", [-2], "C"], r"array 0: wanted a shape of whole numbers from 0, got \[-2\]"),
+    "negative": (["<f8", [-2], "C"], r"array 0: expected a shape of whole numbers from 0, got \[-2\]"),
     "two negatives": (["<f8", [-2, -1], "C"], r"got \[-2, -1\]"),
     "a fraction": (["<f8", [2.0], "C"], r"got \[2.0\]"),
     "truth": (["<f8", [True, 2], "C"], r"got \[True, 2\]"),
-    "too many": (["<f8", [3], "C"], "array 0: wanted 24 bytes, got 16"),
-    "far too many": (["<f8", [10**40], "C"], f"wanted {8 * 10**40} bytes, got 16"),
-    "too few": (["<f8", [1], "C"], "the arrays: wanted 8 bytes, got 16"),
+    "too many": (["<f8", [3], "C"], "array 0: expected 24 bytes, got 16"),
+    "far too many": (["<f8", [10**40], "C"], f"expected {8 * 10**40} bytes, got 16"),
+    "too few": (["<f8", [1], "C"], "the arrays: expected 8 bytes, got 16"),
     "nothing, endlessly": (["<f8", [0, 10**40], "C"], "."),
-    "order": (["<f8", [2], "K"], r"array 0: wanted \[type, shape, order\], got \['<f8', \[2\], 'K'\]"),
-    "no list": ("<f8", "array 0: wanted"),
-    "no shape": (["<f8", 2, "C"], "array 0: wanted"),
+    "order": (["<f8", [2], "K"], r"array 0: expected \[type, shape, order\], got \['<f8', \[2\], 'K'\]"),
+    "no list": ("<f8", "array 0: expected"),
+    "no shape": (["<f8", 2, "C"], "array 0: expected"),
 }
 
 

@@ -27,7 +27,7 @@ def test_a_log_teaches_what_its_rows_teach_one_by_one():
         stepped.update("ab".index(item), float(click))
     for one, other in zip(numbers_of(warm), numbers_of(stepped), strict=True):
         assert np.array_equal(one, other)
-    assert warm.taught
+    assert warm.has_history
     assert warm.round == 0
     assert warm.open_tickets == []
 
@@ -89,7 +89,7 @@ def test_contexts_are_learned_under_the_names_of_earlier_rounds():
         states.append(policy._state.moment.tolist())
         assert policy.context_columns == ["age", "pay"]
     assert states[0] == states[1]
-    with pytest.raises(ContextError, match=r"contexts: wanted the columns \['age', 'pay'\], as before, got"):
+    with pytest.raises(ContextError, match=r"contexts: expected the columns \['age', 'pay'\], as before, got"):
         policy.learn(log.rename(columns={"pay": "wage"}), contexts=["age", "wage"])
 
 
@@ -105,14 +105,14 @@ def test_exp3_weighs_rows_by_their_probabilities():
 
 GOOD = {"arm": "item", "reward": "click"}
 BAD_LOGS = [
-    (LOG, {"arm": "arm", "reward": "click"}, TableError, "column: wanted one of"),
-    (LOG.assign(item="z"), GOOD, TableError, "column 'item', row 1: wanted one of the arms"),
+    (LOG, {"arm": "arm", "reward": "click"}, TableError, "column: expected one of"),
+    (LOG.assign(item="z"), GOOD, TableError, "column 'item', row 1: expected one of the arms"),
     (LOG.assign(click=[0, 1, 2, 0, 0]), GOOD, TableError, "column 'click', row 3"),
     (LOG.assign(click=[0, 1, None, 0, 0]), GOOD, TableError, "column 'click', row 3"),
     (LOG, GOOD | {"probability": "item"}, TableError, "column 'item'"),
     (LOG.assign(p=0.0), GOOD | {"probability": "p"}, TableError, "column 'p', row 1"),
-    (LOG, GOOD | {"contexts": ["click"]}, ContextError, "contexts: wanted None"),
-    (LOG.to_dict(), GOOD, TableError, "frame: wanted a pandas DataFrame"),
+    (LOG, GOOD | {"contexts": ["click"]}, ContextError, "contexts: expected None"),
+    (LOG.to_dict(), GOOD, TableError, "frame: expected a pandas DataFrame"),
     (LOG.iloc[:0], GOOD, TableError, "column 'item': no rows"),
 ]
 
@@ -122,7 +122,7 @@ def test_a_bad_log_is_refused_and_nothing_has_changed(log, arguments, error, mes
     policy = FairUCB({"a": 0.3, "b": 0.3})
     with pytest.raises(error, match=message):
         policy.learn(log, **arguments)
-    assert not policy.taught
+    assert not policy.has_history
 
 
 @pytest.mark.parametrize("contexts", [None, [], "age", [3], ["age"]])
@@ -130,7 +130,7 @@ def test_bad_contexts_of_a_log_are_refused(contexts):
     policy = TopInterval(["F", "M"])
     policy.begin(2)
     log = pd.DataFrame({"arm": [0], "reward": [1.0], "age": [3.0]})
-    with pytest.raises(ContextError, match="contexts: wanted a list of 2 names"):
+    with pytest.raises(ContextError, match="contexts: expected a list of 2 names"):
         policy.learn(log, contexts=contexts)
 
 
@@ -161,12 +161,12 @@ def test_all_rewards_are_refused_where_one_is():
     for decisions, rewards, error, message in [
         ([first, second], [0.5, 7], RewardError, "reward"),
         ([first, 3], [0.5, 0.5], ClosedTicketError, "ticket 3 was told"),
-        ([first, first.id], [0.5, 0.5], ArgumentError, "decisions: wanted each ticket once"),
-        ([first, second], [0.5], ArgumentError, "rewards: wanted 2, one for each decision"),
-        (first.id, [0.5], ArgumentError, "decisions: wanted a list"),
-        ([first], 0.5, ArgumentError, "rewards: wanted a list"),
-        ([first], np.array(0.5), ArgumentError, "rewards: wanted a list"),
-        (np.array(first.id), [0.5], ArgumentError, "decisions: wanted a list"),
+        ([first, first.id], [0.5, 0.5], ArgumentError, "decisions: expected each ticket once"),
+        ([first, second], [0.5], ArgumentError, "rewards: expected 2, one for each decision"),
+        (first.id, [0.5], ArgumentError, "decisions: expected a list"),
+        ([first], 0.5, ArgumentError, "rewards: expected a list"),
+        ([first], np.array(0.5), ArgumentError, "rewards: expected a list"),
+        (np.array(first.id), [0.5], ArgumentError, "decisions: expected a list"),
     ]:
         with pytest.raises(error, match=message):
             policy.tell_all(decisions, rewards)
@@ -185,7 +185,7 @@ def test_old_tickets_are_closed():
     assert policy.forget_older(0) == [3, 4, 5]
     assert sum(policy.pulls.values()) == 6
     for wrong in (-1, 2.5, None):
-        with pytest.raises(ArgumentError, match="rounds: wanted a whole number"):
+        with pytest.raises(ArgumentError, match="rounds: expected a whole number"):
             policy.forget_older(wrong)
 
 
@@ -201,7 +201,9 @@ def test_rewards_by_ticket_are_told_to_their_tickets(tickets):
 def test_rewards_of_other_tickets_are_refused_and_nothing_is_told():
     policy = UCB1(arms=["a", "b"])
     decisions = [policy.ask() for _ in range(2)]
-    with pytest.raises(ArgumentError, match="rewards: wanted the row labels of decisions, each once, got '7 in row 2'"):
+    with pytest.raises(
+        ArgumentError, match="rewards: expected the row labels of decisions, each once, got '7 in row 2'"
+    ):
         policy.tell_all(decisions, pd.Series({1: 1.0, 7: 0.0}))
     assert len(policy.open_tickets) == 2
     policy.tell_all(decisions, pd.Series([1.0, 0.0]))

@@ -87,7 +87,7 @@ def test_a_study_knows_one_label_from_every_door(tmp_path, serving):
     twice = served.send("decide", "POST", "/studies", json={"name": "twice", "policy": spec})
     assert (twice.status_code, twice.json()["error"]["message"]) == (
         422,
-        f"shares: wanted {TWICE}, in two forms of Unicode",
+        f"shares: expected {TWICE}, in two forms of Unicode",
     )
     served.create("ads", {"policy": "quotas/fair-ucb", "shares": {D: 0.2, "b": 0.3}, "seed": 1})
     arms = {served.ask().json()["arm"] for _ in range(6)}
@@ -128,7 +128,7 @@ def test_a_certification_reads_columns_by_name_after_it_was_saved_too():
     check = sampler.certify(threshold=0.5, batch=4)
     for one in (check, from_bytes(to_bytes(check))):
         draw = one.ask()
-        with pytest.raises(ArgumentError, match="X: wanted the columns"):
+        with pytest.raises(ArgumentError, match="X: expected the columns"):
             one.tell(draw, frame.rename(columns={"noise": "other"}), [0, 0, 1, 1])
         predicted = one.model.predict(frame.to_numpy()).tolist()
         one.tell(draw, frame[["noise", "x"]], predicted)

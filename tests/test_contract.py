@@ -19,7 +19,7 @@ from evenhand.errors import (
     RewardError,
     UnknownTicketError,
 )
-from evenhand.policy.conversation import Lock, locked
+from evenhand.policy.ask_tell import Lock, locked
 from evenhand.protocol import Decision
 from evenhand.quotas import BernoulliArms, FairLearn, FairUCB, Promise
 from tests.naming import at_night, timed
@@ -114,7 +114,7 @@ class Careful:
 
     def check(self, reward):
         if not isinstance(reward, (int, float)) or not np.isfinite(reward):
-            raise RewardError("wanted a finite number")
+            raise RewardError("expected a finite number")
 
     @locked
     def tell(self, decision, reward):
@@ -147,7 +147,7 @@ class AcceptsAnyTicket(Careful):
 class AcceptsNaN(Careful):
     def check(self, reward):
         if not isinstance(reward, (int, float)) or np.isinf(reward):
-            raise RewardError("wanted a number")
+            raise RewardError("expected a number")
 
 
 class RaisesSomethingElse(Careful):
@@ -333,7 +333,7 @@ def test_a_world_that_does_not_follow_its_seed_is_caught():
 
 @pytest.mark.parametrize("thing", [None, 3, object(), Stubborn(0)])
 def test_what_is_no_policy_is_refused_by_the_checker(thing):
-    with pytest.raises(ArgumentError, match=r"policy: wanted an object with ask\(\) and tell\(\)"):
+    with pytest.raises(ArgumentError, match=r"policy: expected an object with ask\(\) and tell\(\)"):
         eh.check_policy(thing)
 
 

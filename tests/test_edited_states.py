@@ -84,5 +84,5 @@ def test_a_forged_file_runs_nothing(change):
 
 def test_an_array_of_a_class_that_has_changed_since_is_refused_by_name():
     for kept in (np.zeros(1), np.zeros(3, np.float32)):
-        with pytest.raises(StateFileError, match=r"saved state\.sums: wanted an array float64 \(3,\), got"):
+        with pytest.raises(StateFileError, match=r"saved state\.sums: expected an array float64 \(3,\), got"):
             fill(np.zeros(3), kept, "state.sums")

@@ -77,7 +77,7 @@ def test_categories_are_learned_with_those_that_are_declared_and_in_natural_orde
 
 def test_an_unseen_category_is_refused_by_name_or_ignored():
     row = {"job": "new", "age": 3}
-    with pytest.raises(TableError, match=r"^column 'job', row 1: wanted one of the categories \['none', .*got 'new'"):
+    with pytest.raises(TableError, match=r"^column 'job', row 1: expected one of the categories \['none', .*got 'new'"):
         Encoder(ENCODER).transform(row)
     assert Encoder(ENCODER, unseen="ignore").transform(row).tolist() == [[0.0, 0.0, 0.0, 3.0]]
     policy = linear().encode_with(column_transformer())
@@ -88,32 +88,32 @@ def test_an_unseen_category_is_refused_by_name_or_ignored():
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        (3, "columns: wanted a dict column -> its categories"),
-        ({}, "columns: wanted a dict column -> its categories"),
-        (["job"], "columns: wanted a dict column -> its categories"),
-        ({"job": []}, r"columns\['job'\]: wanted 1 to 1000 different categories"),
-        ({"job": "none"}, r"columns\['job'\]: wanted 1 to 1000 different categories"),
-        ({"job": ["a", "a"]}, r"columns\['job'\]: wanted 1 to 1000 different categories"),
-        ({"job": ["True", "true"]}, r"columns\['job'\]: wanted 1 to 1000 different categories"),
-        ({"job": [1, "1"]}, r"columns\['job'\]: wanted 1 to 1000 different categories"),
-        ({"job": [0.5]}, r"columns\['job'\]: wanted 1 to 1000 different categories"),
-        ({"job": range(1001)}, r"columns\['job'\]: wanted 1 to 1000 different categories"),
+        (3, "columns: expected a dict column -> its categories"),
+        ({}, "columns: expected a dict column -> its categories"),
+        (["job"], "columns: expected a dict column -> its categories"),
+        ({"job": []}, r"columns\['job'\]: expected 1 to 1000 different categories"),
+        ({"job": "none"}, r"columns\['job'\]: expected 1 to 1000 different categories"),
+        ({"job": ["a", "a"]}, r"columns\['job'\]: expected 1 to 1000 different categories"),
+        ({"job": ["True", "true"]}, r"columns\['job'\]: expected 1 to 1000 different categories"),
+        ({"job": [1, "1"]}, r"columns\['job'\]: expected 1 to 1000 different categories"),
+        ({"job": [0.5]}, r"columns\['job'\]: expected 1 to 1000 different categories"),
+        ({"job": range(1001)}, r"columns\['job'\]: expected 1 to 1000 different categories"),
     ],
 )
 def test_what_is_no_encoder_is_refused(columns, words):
     with pytest.raises(ArgumentError, match=words):
         Encoder(columns)
-    with pytest.raises(ArgumentError, match="unseen: wanted one of 'refuse', 'ignore'"):
+    with pytest.raises(ArgumentError, match="unseen: expected one of 'refuse', 'ignore'"):
         Encoder(ENCODER, unseen="drop")
 
 
 @pytest.mark.parametrize(
     ("frame", "words"),
     [
-        (3, "frame: wanted a pandas DataFrame"),
+        (3, "frame: expected a pandas DataFrame"),
         (PEOPLE[["job"]], "'age'"),
         (PEOPLE.assign(age=[1.0, np.nan, 2.0]), "column 'age', row 2: the cell is empty"),
-        (PEOPLE.assign(age=["x", "y", "z"]), "column 'age', row 1: wanted finite numbers"),
+        (PEOPLE.assign(age=["x", "y", "z"]), "column 'age', row 1: expected finite numbers"),
     ],
 )
 def test_a_table_that_does_not_fit_is_refused(frame, words):
@@ -123,9 +123,9 @@ def test_a_table_that_does_not_fit_is_refused(frame, words):
 
 def test_dates_and_identifiers_are_no_categories():
     days = pd.DataFrame({"day": pd.date_range("2026-01-01", periods=3)})
-    with pytest.raises(TableError, match=r"column 'day': wanted numbers or categories.*turn dates"):
+    with pytest.raises(TableError, match=r"column 'day': expected numbers or categories.*turn dates"):
         Encoder.fit(days)
-    with pytest.raises(TableError, match=r"column 'id': wanted text with few values, got '200 in 200 rows'"):
+    with pytest.raises(TableError, match=r"column 'id': expected text with few values, got '200 in 200 rows'"):
         Encoder.fit(pd.DataFrame({"id": [f"n{n}" for n in range(200)]}))
 
 
@@ -217,10 +217,10 @@ def test_text_without_an_encoder_is_refused_with_the_line_that_mends_it():
 @pytest.mark.parametrize(
     ("policy", "encoder", "words"),
     [
-        (linear, 3, "encoder: wanted an Encoder, or a fitted transformer of scikit-learn, got 3"),
-        (linear, Encoder, "encoder: wanted an Encoder, or a fitted transformer"),
+        (linear, 3, "encoder: expected an Encoder, or a fitted transformer of scikit-learn, got 3"),
+        (linear, Encoder, "encoder: expected an Encoder, or a fitted transformer"),
         (linear, "ColumnTransformer", "call its fit"),
-        (lambda: eh.learners.UCB1(arms=3), Encoder(ENCODER), "encoder: wanted none: UCB1 sees no contexts"),
+        (lambda: eh.learners.UCB1(arms=3), Encoder(ENCODER), "encoder: expected none: UCB1 sees no contexts"),
     ],
 )
 def test_what_cannot_encode_is_refused(policy, encoder, words):
@@ -279,14 +279,18 @@ def test_a_dict_is_read_by_its_names():
     one, other = linear(), linear()
     assert talk(one, {"x": 0.2, "y": 0.4}) == talk(other, {"x": 0.2, "y": 0.4})
     assert talk(one, {"y": 0.1, "x": 0.3}) == talk(other, [[0.3, 0.1]] * 3)
-    with pytest.raises(ContextError, match=r"contexts: wanted the columns \['x', 'y'\], as before"):
+    with pytest.raises(ContextError, match=r"contexts: expected the columns \['x', 'y'\], as before"):
         one.ask({"x": 0.2, "z": 0.4})
 
 
 @pytest.mark.parametrize("contexts", [[0.1, 0.2, 0.3], np.zeros(3)])
 def test_as_many_numbers_as_arms_may_mean_either_and_are_refused(contexts):
     policy = linear()
-    with pytest.raises(ContextError, match=r"3 numbers, as many as arms.*\[\[\.\.\.\]\] for one row.*a number an arm"):
+    with pytest.raises(
+        ContextError,
+        match=r"3 numbers, as many as arms.*\[\[\.\.\.\]\] for one row.*one number per "
+        r"arm",
+    ):
         policy.ask(contexts)
     assert talk(policy, [contexts]) == talk(linear(), [contexts] * 3)
     policy.ask(contexts)  # three numbers a row are known now
@@ -298,5 +302,5 @@ def test_as_many_numbers_as_arms_may_mean_either_and_are_refused(contexts):
 def test_what_is_no_row_is_refused(contexts):
     policy = linear()
     policy.ask([ROW] * 3)
-    with pytest.raises(ContextError, match=r"^contexts: wanted"):
+    with pytest.raises(ContextError, match=r"^contexts: expected"):
         policy.ask(contexts)

@@ -4,13 +4,13 @@ from evenhand.errors import nearest, wanted_one_of
 
 
 def test_a_few_names_are_all_listed_in_their_order():
-    assert wanted_one_of("column", ["b", "a"], "zzz") == "column: wanted one of ['b', 'a'], got 'zzz'"
+    assert wanted_one_of("column", ["b", "a"], "zzz") == "column: expected one of ['b', 'a'], got 'zzz'"
 
 
 def test_many_names_are_cut_to_the_nearest_and_the_rest_is_counted():
     known = [f"feature {i}" for i in range(43)] + ["reward"]
     said = wanted_one_of("column", known, "Rewrad")
-    assert said.startswith("column: wanted one of ['reward', 'feature 0', ")
+    assert said.startswith("column: expected one of ['reward', 'feature 0', ")
     assert said.endswith(" and 36 more, got 'Rewrad'; did you mean 'reward'?")
 
 

@@ -60,8 +60,8 @@ def test_the_same_transformer_reads_other_tables():
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        ({"a": ["x", "x"]}, "features: wanted columns with at least two values"),
-        ({"a": ["x", "y"], "a_y": [1, 2]}, "features: wanted columns .* names that differ, got"),
+        ({"a": ["x", "x"]}, "features: expected columns with at least two values"),
+        ({"a": ["x", "y"], "a_y": [1, 2]}, "features: expected columns .* names that differ, got"),
     ],
     ids=["one value", "two names alike"],
 )
@@ -95,13 +95,17 @@ TIMES = [
 
 @pytest.mark.parametrize("values", TIMES, ids=named)
 def test_dates_times_and_durations_are_refused_with_a_mend(values):
-    with pytest.raises(TableError, match=r"column 'c': wanted numbers or categories, got .*; turn dates and durations"):
+    with pytest.raises(
+        TableError,
+        match=r"column 'c': expected numbers or categories, got .*; turn dates and "
+        r"durations",
+    ):
         categories(pd.DataFrame({"c": values}), "c")
 
 
 @pytest.mark.parametrize("values", TIMES[:4], ids=named)
 def test_dates_are_no_rewards_either(values):
-    with pytest.raises(TableError, match=r"column 'c': wanted finite numbers, got .*; turn dates"):
+    with pytest.raises(TableError, match=r"column 'c': expected finite numbers, got .*; turn dates"):
         numbers(pd.DataFrame({"c": values}), "c")
 
 
@@ -116,12 +120,12 @@ def test_text_that_only_resembles_a_date_is_a_category():
         ([f"id {row}" for row in range(N)], "text with few values, got '60 in 60 rows'; if it is an identifier"),
         ([1 + 2j] * N, "finite numbers"),
         (pd.Series([1 + 2j] * N, dtype=object), "finite numbers"),
-        ([[1, 2]] * N, "row 1: wanted a whole number or text"),
-        ([{"a": 1}] * N, "row 1: wanted a whole number or text"),
+        ([[1, 2]] * N, "row 1: expected a whole number or text"),
+        ([{"a": 1}] * N, "row 1: expected a whole number or text"),
         ([1, "a", None], "row 3: the cell is empty; fill it"),
         ([None, "a", None, "b", None], "row 1: the cell is empty, and so are 2 more in this column; fill it"),
         ([1.0, float("inf")], "row 2"),
-        ([1, "a", 2.5], "row 3: wanted a whole number or text"),
+        ([1, "a", 2.5], "row 3: expected a whole number or text"),
     ],
     ids=named,
 )
@@ -143,7 +147,7 @@ def test_categories_of_fewer_than_one_in_a_hundred_rows_share_a_column():
 
 
 def test_more_than_a_thousand_categories_are_refused():
-    with pytest.raises(TableError, match="column 'c': wanted at most 1000 categories, got 1001; name features="):
+    with pytest.raises(TableError, match="column 'c': expected at most 1000 categories, got 1001; name features="):
         coded(pd.Categorical([str(row) for row in range(1001)]))
 
 
@@ -161,7 +165,7 @@ def test_without_names_all_columns_without_another_use_are_features():
 @pytest.mark.parametrize("numbers", [np.arange(N) + 1, np.arange(N)[::-1], np.arange(N) * 3 // 2], ids=named)
 def test_a_column_that_numbers_the_rows_is_a_feature_only_where_it_is_named(numbers):
     frame = people(id=numbers)
-    words = r"column 'id': wanted a feature, got 'a number for each row, from \d+ to \d+'; name features= without"
+    words = r"column 'id': expected a feature, got 'a number for each row, from \d+ to \d+'; name features= without"
     with pytest.raises(TableError, match=words):
         eh.groups.TableArms(frame, "sex", group="sex", reward="hired")
     with pytest.raises(TableError, match=words):

@@ -38,5 +38,5 @@ def test_labels_read_plainly_where_nothing_is_lost():
 
 
 def test_a_label_that_is_another_ones_json_is_refused():
-    with pytest.raises(ArgumentError, match="groups: wanted labels that tell the combinations apart"):
+    with pytest.raises(ArgumentError, match="groups: expected labels that tell the combinations apart"):
         combined_labels([("F", "M"), "F & M", '["F", "M"]'], "groups")

@@ -41,7 +41,7 @@ QUOTAS = {
     ids=["duplicate index", "set", "frozenset", "table"],
 )
 def test_shares_whose_labels_are_unclear_are_refused(door, shares, words):
-    with pytest.raises(SharesError, match=f"shares: wanted a list, or a dict arm -> share, got .*{words}"):
+    with pytest.raises(SharesError, match=f"shares: expected a list, or a dict arm -> share, got .*{words}"):
         door(shares)
 
 
@@ -73,7 +73,7 @@ def test_columns_are_read_by_the_names_that_the_first_frame_gave_them(tmp_path):
     policy.forget(policy.ask(CONTEXTS))
     eh.save(policy, tmp_path / "state")
     for one in (policy, eh.load(tmp_path / "state")):
-        assert one._checked_contexts(turned).tolist() == [[2.0, 4.0], [1.0, 3.0]]
+        assert one._read_contexts(turned).tolist() == [[2.0, 4.0], [1.0, 3.0]]
         with pytest.raises(ContextError, match=r"the columns \['x', 'y'\], as before, got .*'z'"):
             one.ask(CONTEXTS.rename(columns={"y": "z"}))
     twice = CONTEXTS.set_axis(["x", "x"], axis=1)
@@ -95,7 +95,7 @@ def test_a_policy_over_individuals_reads_columns_by_name_too(tmp_path):
         assert one.distances(turned)[2].tolist() == same.distances(people.to_numpy())[2].tolist()
         with pytest.raises(ContextError, match=r"the columns \['age', 'debts'\], as before"):
             one.ask(people.rename(columns={"age": "sex"}))
-        with pytest.raises(ArgumentError, match=r"x: wanted one entry for each of \['age', 'debts'\]"):
+        with pytest.raises(ArgumentError, match=r"x: expected one entry for each of \['age', 'debts'\]"):
             one.verdict(turned.iloc[0].rename({"age": "sex"}), turned.iloc[1].rename({"age": "sex"}), 0.3, True)
 
 
@@ -113,16 +113,16 @@ def test_contexts_with_other_labels_than_the_arms_are_refused(index):
 def test_arms_that_are_numbers_are_labels_too():
     policy = TopInterval({2: "F", 0: "M", 1: "F"})
     frame = pd.DataFrame({"x": [10.0, 11.0, 12.0]})
-    assert policy._checked_contexts(frame).ravel().tolist() == [12.0, 10.0, 11.0]
+    assert policy._read_contexts(frame).ravel().tolist() == [12.0, 10.0, 11.0]
 
 
 @pytest.mark.parametrize("bad", [TWICE, {"F", "M"}, CONTEXTS, 3, "FM"], ids=named)
 def test_groups_whose_labels_are_unclear_are_refused(bad):
-    with pytest.raises(ArgumentError, match="groups: wanted"):
+    with pytest.raises(ArgumentError, match="groups: expected"):
         TopInterval(bad)
-    with pytest.raises(ArgumentError, match="groups: wanted"):
+    with pytest.raises(ArgumentError, match="groups: expected"):
         BiasedLinearArms(groups=bad, sensitive="F")
-    with pytest.raises(ArgumentError, match="groups: wanted"):
+    with pytest.raises(ArgumentError, match="groups: expected"):
         TopInterval({"a": "F", "b": "M"}).ask(CONTEXTS, groups=bad)
 
 
@@ -131,9 +131,9 @@ def test_sampling_reads_costs_and_proportions_by_group():
     assert OptimisticSampler(["a", "b"], costs=by_group).costs == {"a": 1.0, "b": 3.0}
     assert ProportionalSampler(["a", "b"], proportions=by_group)._weights.tolist() == [1.0, 3.0]
     for bad in (by_group.set_axis(["a", "a"]), {1.0, 3.0}, pd.DataFrame({"a": [1.0], "b": [3.0]}), 2.0, "12"):
-        with pytest.raises(ArgumentError, match=r"proportions: wanted a list .* or a dict group -> number"):
+        with pytest.raises(ArgumentError, match=r"proportions: expected a list .* or a dict group -> number"):
             ProportionalSampler(["a", "b"], proportions=bad)
-        with pytest.raises(ArgumentError, match=r"costs: wanted a list .* or a dict group -> number"):
+        with pytest.raises(ArgumentError, match=r"costs: expected a list .* or a dict group -> number"):
             OptimisticSampler(["a", "b"], costs=bad)
 
 
@@ -142,14 +142,14 @@ def test_sampling_reads_costs_and_proportions_by_group():
 )
 def test_arms_and_groups_without_an_order_are_refused(bad):
     for name, door in (("arms", arm_labels), ("groups", OptimisticSampler), ("arms", lambda a: FairUCB(0.01, arms=a))):
-        with pytest.raises(ArgumentError, match=f"{name}: wanted"):
+        with pytest.raises(ArgumentError, match=f"{name}: expected"):
             door(bad)
 
 
 def test_means_are_read_by_arm():
     assert BernoulliArms(pd.Series({"b": 0.7, "a": 0.5})).arms == ("b", "a")
     for bad in (pd.Series([0.1, 0.2], index=["a", "a"]), {0.1, 0.2}, "0.1", 0.3, pd.DataFrame({"a": [0.1, 0.2]})):
-        with pytest.raises(ArgumentError, match="means: wanted a probability for each arm"):
+        with pytest.raises(ArgumentError, match="means: expected a probability for each arm"):
             BernoulliArms(bad)
 
 
@@ -172,7 +172,7 @@ def test_conditional_tables_are_read_by_their_states():
     for table in (pd.DataFrame(plain), plain, plain.tolist()):
         assert CausalModel.from_tables(STATES, PARENTS, {"dose": table}).tables["dose"].tolist() == plain.tolist()
     for bad in (DOSE.set_axis(["m", "x"]), DOSE.set_axis(["m", "m"]), DOSE.set_axis(["low", "x"], axis=1)):
-        with pytest.raises(ArgumentError, match=r"tables\['dose'\]: wanted one entry for each of"):
+        with pytest.raises(ArgumentError, match=r"tables\['dose'\]: expected one entry for each of"):
             CausalModel.from_tables(STATES, PARENTS, {"dose": bad})
 
 
@@ -187,16 +187,16 @@ def test_costs_values_and_candidates_are_read_by_label():
     found = problem(candidates=pd.Series({"now": DOSE, "more": DOSE.to_numpy()[::-1, ::-1]}))
     assert found.candidates == ("now", "more")
     assert found.tables.tolist() == [[[0.8, 0.2], [0.4, 0.6]]] * 2
-    assert found.checked_costs(pd.Series({"more": 2.0, "now": 0.0})).tolist() == [0.0, 2.0]
+    assert found.read_costs(pd.Series({"more": 2.0, "now": 0.0})).tolist() == [0.0, 2.0]
     assert problem(values=pd.Series({1: 5.0, 0: 3.0})).low == 3.0
     for bad in (pd.Series([1.0, 2.0], index=["now", "now"]), {1.0, 2.0}, 3.0, "12", pd.DataFrame({"now": [1.0, 2.0]})):
-        with pytest.raises(ArgumentError, match="costs: wanted 2 finite numbers"):
-            found.checked_costs(bad)
+        with pytest.raises(ArgumentError, match="costs: expected 2 finite numbers"):
+            found.read_costs(bad)
     for bad in (pd.Series([1.0, 2.0], index=[0, 0]), {1.0, 2.0}, [1.0], 3.0):
-        with pytest.raises(ArgumentError, match="values: wanted a number for each state"):
+        with pytest.raises(ArgumentError, match="values: expected a number for each state"):
             problem(values=bad)
     for bad in ({"x", "y"}, DOSE, "ab", 3, pd.Series([DOSE, DOSE], index=["now", "now"])):
-        with pytest.raises(ArgumentError, match="candidates: wanted a dict label -> table, or a list of tables"):
+        with pytest.raises(ArgumentError, match="candidates: expected a dict label -> table, or a list of tables"):
             problem(candidates=bad)
 
 

@@ -1,6 +1,7 @@
 """The rooms of the house: a reader finds the place of a thing by the names of folders and files alone."""
 
 import ast
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import evenhand as eh
 
 HOME = Path(eh.__file__).parent
 PLACES = {
-    "where is it decided whether a wish is granted?": ("promises/selection.py", "grant"),
+    "where is it decided whether a proposal is granted?": ("promises/selection.py", "is_grantable"),
     "where is a promise refused that cannot be kept?": ("promises/feasible.py", "check_sums"),
     "how are plays counted against clauses?": ("promises/round_kernels.py", "play"),
     "how long may a ticket stay open?": ("studies/log/expiry.py", "read_expiry"),
@@ -55,3 +56,13 @@ def test_only_doors_list_their_names():
     doors = {HOME / "errors.py", HOME / "quotas" / "promise.py"}
     rooms = (file for file in HOME.rglob("*.py") if file.name != "__init__.py")
     assert {file for file in rooms if "\n__all__ = " in file.read_text()} == doors
+
+
+def test_no_public_class_name_stands_twice():
+    """One name, one thing: a reader who looks for a class finds it at once."""
+    places = defaultdict(set)
+    for file in HOME.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].add(str(file.relative_to(HOME)))
+    assert {name: sorted(files) for name, files in places.items() if len(files) > 1} == {}

@@ -47,15 +47,15 @@ def test_what_is_no_number_is_no_reward_and_no_index(policy, shown):
     decision = policy.ask(*shown)
     for value in NONE:
         if value is not None or not isinstance(policy, LipschitzUCB):
-            with pytest.raises(RewardError, match="reward: wanted"):
+            with pytest.raises(RewardError, match="reward: expected"):
                 policy.tell(decision, value)
         if hasattr(policy, "update"):
-            with pytest.raises(RewardError, match="reward: wanted"):
+            with pytest.raises(RewardError, match="reward: expected"):
                 policy.update(*shown, 0, value)
-            with pytest.raises(ArgumentError, match="index: wanted an arm's index below 2"):
+            with pytest.raises(ArgumentError, match="index: expected an arm's index below 2"):
                 policy.update(*shown, value, 1.0)
         if value is not None:
-            with pytest.raises(ArgumentError, match="seed: wanted"):
+            with pytest.raises(ArgumentError, match="seed: expected"):
                 FairUCB([0.2, 0.2], seed=value)
     assert policy.open_tickets == [decision.id]
 
@@ -82,7 +82,7 @@ TABLES = [
 def test_a_table_with_what_is_no_number_shows_no_contexts(name, table):
     policy = POLICIES[name][0]
     before = policy.open_tickets
-    with pytest.raises(ContextError, match="contexts: wanted"):
+    with pytest.raises(ContextError, match="contexts: expected"):
         policy.ask(table)
     assert policy.open_tickets == before
 
@@ -116,7 +116,7 @@ SETTINGS = {
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_what_is_no_number_is_no_setting(setting):
     for value in NONE:
-        with pytest.raises(ArgumentError, match=f"{setting.split(' of')[0]}: wanted"):
+        with pytest.raises(ArgumentError, match=f"{setting.split(' of')[0]}: expected"):
             SETTINGS[setting](value)
 
 
@@ -133,8 +133,8 @@ def test_numbers_of_every_kind_are_numbers():
 @pytest.mark.parametrize("label", [2**63, -(10**400)], ids=["just too large", "beyond floating point"])
 def test_a_number_beyond_64_bits_is_no_label(label):
     for made in (lambda: UCB1(arms=[0, label]), lambda: FairUCB({0: 0.1, label: 0.1})):
-        with pytest.raises(ArgumentError, match=r"arms: wanted numbers below 2\^63"):
+        with pytest.raises(ArgumentError, match=r"arms: expected numbers below 2\^63"):
             made()
-    with pytest.raises(ArgumentError, match=r"groups: wanted numbers below 2\^63"):
+    with pytest.raises(ArgumentError, match=r"groups: expected numbers below 2\^63"):
         OptimisticSampler([0, label])
     assert UCB1(arms=[0, 2**63 - 1]).arms[1] == 2**63 - 1

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.display.html import Shown, notes_of
-from evenhand.policy.conversation import Conversation
+from evenhand.display.html import HasCard, notes_of
+from evenhand.policy.ask_tell import AskTell
 from evenhand.studies import Study
 from evenhand.studies.verify import Verification
 from tests.cli.shell import answer, call
@@ -43,9 +43,9 @@ def ours(one):
 
 
 def test_every_class_is_shown_by_the_one_rule():
-    rules = {base._repr_html_ for base in (Shown, Conversation, Study)}
+    rules = {base._repr_html_ for base in (HasCard, AskTell, Study)}
     assert [one.__name__ for one in classes() if one._repr_html_ not in rules] == []
-    own = [one.__name__ for one in classes() if issubclass(one, Shown) and one.__repr__ is not Shown.__repr__]
+    own = [one.__name__ for one in classes() if issubclass(one, HasCard) and one.__repr__ is not HasCard.__repr__]
     assert own == ["Promise"]  # a value, shown as it is written; it has no notes
     assert len(classes()) > 40
 
@@ -57,7 +57,7 @@ def test_every_card_carries_the_notes_of_its_object(what, monkeypatch):
     monkeypatch.setattr(type(noted), "notes", KEPT, raising=False)
     assert notes_of(noted) == (NOTE,)
     assert "Nobody has looked at this &lt;since&gt;." in thing._repr_html_()
-    if isinstance(thing, Shown):
+    if isinstance(thing, HasCard):
         assert f"note 1: {NOTE}" in repr(thing)
 
 

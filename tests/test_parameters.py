@@ -40,11 +40,11 @@ def test_a_clone_has_the_same_arguments_and_no_memory(name):
     world.reset(1)
     ticket = policy.ask(*world.observe())
     policy.tell(ticket, *world.respond(ticket))
-    assert policy.taught
+    assert policy.has_history
     twin = clone(policy)
     assert type(twin) is type(policy)
     assert twin is not policy
-    assert not twin.taught
+    assert not twin.has_history
     if not name.startswith("sampling/"):  # a sampler's model is the one that it trains
         assert texts(twin.get_params()) == texts(policy.get_params())
     assert list(twin.get_params(deep=False)) == list(policy.config())
@@ -82,7 +82,9 @@ def test_a_policy_that_has_decided_keeps_its_parameters(name):
     policy.ask(*world.observe())
     with pytest.raises(ArgumentError, match=r"not decided yet.*sklearn.base.clone"):
         policy.set_params(**policy.get_params(deep=False))
-    with pytest.raises(ArgumentError, match=f"set_params: wanted a parameter of {type(policy).__name__}: .*'nothing'"):
+    with pytest.raises(
+        ArgumentError, match=f"set_params: expected a parameter of {type(policy).__name__}: .*'nothing'"
+    ):
         clone(policy).set_params(nothing=1)
 
 
@@ -121,13 +123,17 @@ MADE = {
     [
         ("policy", {"tolerance": -1}, "tolerance"),
         ("policy", {"shares": {"a": 0.9, "b": 0.9}}, "shares: they sum to"),
-        ("policy", {"shares__a": 0.1}, "set_params: wanted no parameter of dict, which has none, got 'shares__a'"),
-        ("policy", {"alpha": 1, "tolerance": 2}, "set_params: wanted a parameter of FairUCB: shares, tolerance"),
-        ("policy", {"learner__epsilon": 1}, "set_params: wanted a parameter of FairUCB: .* got 'learner__epsilon'"),
+        ("policy", {"shares__a": 0.1}, "set_params: expected no parameter of dict, which has none, got 'shares__a'"),
+        ("policy", {"alpha": 1, "tolerance": 2}, "set_params: expected a parameter of FairUCB: shares, tolerance"),
+        ("policy", {"learner__epsilon": 1}, "set_params: expected a parameter of FairUCB: .* got 'learner__epsilon'"),
         ("quota", {"learner__epsilon": 7}, "epsilon"),
-        ("quota", {"learner__temperature": 1}, "set_params: wanted a parameter of EpsilonGreedy: epsilon, arms, seed"),
-        ("quota", {"tolerance": 5, "learner": "nothing"}, "learner: wanted an object with choose"),
-        ("sampler", {"model__D": 1}, "set_params: wanted a parameter of LogisticModel: C, got 'model__D'"),
+        (
+            "quota",
+            {"learner__temperature": 1},
+            "set_params: expected a parameter of EpsilonGreedy: epsilon, arms, seed",
+        ),
+        ("quota", {"tolerance": 5, "learner": "nothing"}, "learner: expected an object with choose"),
+        ("sampler", {"model__D": 1}, "set_params: expected a parameter of LogisticModel: C, got 'model__D'"),
         ("sampler", {"batch": 0}, "batch"),
     ],
 )
@@ -181,9 +187,9 @@ def test_models_are_cloned_untrained(model):
         draw = sampler.ask()
         sampler.tell(draw, *world.respond(draw))
     trained = sampler.model
-    assert trained.taught
+    assert trained.has_history
     twin = clone(trained)
-    assert not twin.taught
+    assert not twin.has_history
     key = "C" if isinstance(model, LogisticModel) else "estimator__C"
     assert twin.get_params()[key] == 0.5
     assert twin.set_params(**{key: 0.1}).get_params()[key] == 0.1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import evenhand as eh
-from evenhand.checks import conversation
+from evenhand.checks import ask_tell
 from evenhand.errors import ArgumentError, ContractError
 from evenhand.learners import UCB1
 from evenhand.quotas import BernoulliArms
@@ -48,11 +48,11 @@ def test_the_contract_finds_a_promise_that_breaks_late(scratch_registry):
 @pytest.mark.parametrize("promise", [{"windows": {"c": 3}}, {"shares": {"a": 0, ("b", "c"): "3/4"}}], ids=str)
 def test_the_contract_finds_every_kind_of_clause_that_the_loop_breaks(promise, monkeypatch):
     for name in ("LONG", "LONG_AS_PYTHON"):
-        monkeypatch.setattr(conversation, name, 300)
+        monkeypatch.setattr(ask_tell, name, 300)
     policy = UCB1(arms=["a", "b", "c"])
     policy.promise = eh.Promise(**{"shares": {"a": 0, "b": 0, "c": 0}} | promise)
     with pytest.raises(AssertionError, match=r"within 300 rounds a clause was broken \d+ times"):
-        conversation.check_promise_kept(policy, BernoulliArms({"a": 0.9, "b": 0.1, "c": 0.1}), 10)
+        ask_tell.check_promise_kept(policy, BernoulliArms({"a": 0.9, "b": 0.1, "c": 0.1}), 10)
 
 
 def test_a_promise_that_breaks_late_is_found_by_drawn_cases():

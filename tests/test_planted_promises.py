@@ -8,12 +8,13 @@ import evenhand as eh
 from evenhand.errors import ContractError
 from tests import planted_promises as planted
 from tests.naming import rest_at_night
-from tests.promises.drawn_promises import PARTS
+from tests.promises.generated_promises import PARTS
 from tests.promises.promise_game import check_promise
 
 ENOUGH = r"had \d+ plays where \d+ are owed in \d+ rounds"
 BROKEN = {
-    planted.ForgetsOwnClocks: "(breaks its promise|gives a wrong reason|refuses a wish that some rule could grant) in "
+    planted.ForgetsOwnClocks: "(breaks its promise|gives a wrong reason|refuses a proposal that some rule could "
+    "grant) in "
     "round .*, with arms on offer",
     planted.IgnoresACapAtATie: r"breaks its promise .*arm \d had \d+ plays where \d+ are allowed in .* caps=",
     planted.DropsALagSilently: r"states a wrong claim .*it says that 0 plays of \[\d\] are dropped where .* behind",
@@ -22,11 +23,11 @@ BROKEN = {
     planted.PlaysAnArmTwice: r"plays what may not be played .*it played .* where \d of .* were to be played",
     planted.ForgetsSets: f"breaks its promise .*the arms .* together {ENOUGH}",
     planted.CountsOverSegments: f"breaks its promise .* {ENOUGH}, .* with .*segments",
-    planted.AlwaysSaysForced: r"gives a wrong reason .*says forced where the learner wished \[\d\], which was played",
-    planted.NeverSaysForced: r"gives a wrong reason .*it does not say forced where \[\d\] was wished",
+    planted.AlwaysSaysForced: r"gives a wrong reason .*says forced where the learner proposed \[\d\], which was played",
+    planted.NeverSaysForced: r"gives a wrong reason .*it does not say forced where \[\d\] was proposed",
     planted.StatesEvenChances: r"states a wrong chance .*arm \d had .* plays (more|fewer) than its chances sum to",
     planted.ForgetsTheFloor: r"states a wrong chance .*arm \d has chance .* may be played and is owed",
-    planted.IsStricterThanItSays: "refuses a wish that some rule could grant .* was wished and could be granted",
+    planted.IsStricterThanItSays: "refuses a proposal that some rule could grant .* was proposed and could be granted",
     planted.ServesTheWindowThatEndsFirst: r"breaks its promise .* of the \d plays owed in the last \d+ rounds",
 }
 

@@ -45,19 +45,19 @@ def test_a_decision_says_what_when_and_why(policy):
 @pytest.mark.parametrize(
     ("reward", "words"),
     [
-        (float("nan"), r"reward: wanted a number in \[0, 1\], got nan; scale"),
+        (float("nan"), r"reward: expected a number in \[0, 1\], got nan; scale"),
         (float("inf"), r"a number in \[0, 1\], got inf"),
         (-0.001, r"a number in \[0, 1\], got -0.001"),
         (1.001, r"a number in \[0, 1\], got 1.001"),
         (7, r"a number in \[0, 1\], got 7"),
-        ("1", "wanted a number, got '1'"),
-        (True, r"wanted a number, got True; write 1.0 for yes and 0.0 for no"),
-        (np.True_, "wanted a number, got True; write 1.0 for yes"),
-        (np.array(False), "wanted a number, got False; write 1.0 for yes"),
-        (None, "wanted a number, got None"),
-        ([1.0], "wanted a number"),
-        (1j, "wanted a number"),
-        (np.array([0.5, 0.5]), "wanted one number"),
+        ("1", "expected a number, got '1'"),
+        (True, r"expected a number, got True; write 1.0 for yes and 0.0 for no"),
+        (np.True_, "expected a number, got True; write 1.0 for yes"),
+        (np.array(False), "expected a number, got False; write 1.0 for yes"),
+        (None, "expected a number, got None"),
+        ([1.0], "expected a number"),
+        (1j, "expected a number"),
+        (np.array([0.5, 0.5]), "expected one number"),
         (np.float64("nan"), "got nan"),
     ],
     ids=named,
@@ -93,7 +93,7 @@ def test_a_ticket_that_was_never_handed_out_is_refused(policy, number):
 def test_what_is_no_ticket_is_refused(thing):
     policy = FairUCB([0.3, 0.3])
     policy.ask()
-    refused(policy, lambda: policy.tell(thing, 1.0), UnknownTicketError, "wanted a Decision or its id")
+    refused(policy, lambda: policy.tell(thing, 1.0), UnknownTicketError, "expected a Decision or its id")
 
 
 def test_a_ticket_of_another_policy_is_refused_where_it_shows(policy):
@@ -150,7 +150,7 @@ def test_update_refuses_an_arm_that_is_not_there(index):
 
 @pytest.mark.parametrize("arms", [1, 0, [], ["a"], ["a", "a"], [None, "a"], "ab", 2.5, [["a"], ["b"]]], ids=named)
 def test_arms_must_be_at_least_two_with_a_label_each(arms):
-    with pytest.raises(ArgumentError, match="arms: wanted"):
+    with pytest.raises(ArgumentError, match="arms: expected"):
         UCB1(arms=arms)
 
 
@@ -163,7 +163,7 @@ def test_a_learner_without_arms_says_so_until_it_has_some():
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "1", True, [1]], ids=named)
 def test_what_is_no_seed_is_refused(seed):
-    with pytest.raises(ArgumentError, match="seed: wanted an int >= 0, a numpy Generator or None"):
+    with pytest.raises(ArgumentError, match="seed: expected an int >= 0, a numpy Generator or None"):
         Thompson(arms=2, seed=seed)
 
 
@@ -191,7 +191,7 @@ def test_a_learner_that_has_decided_cannot_be_put_under_a_quota():
     learner.choose()
     with pytest.raises(ArgumentError, match=r"one that has not decided yet.*pass learner.fresh\(\)"):
         FairLearn(learner, [0.2, 0.2])
-    with pytest.raises(ArgumentError, match="learner: wanted one for the arms"):
+    with pytest.raises(ArgumentError, match="learner: expected one for the arms"):
         FairLearn(UCB1(arms=3), [0.2, 0.2], arms=["a", "b"])
 
 

@@ -86,7 +86,7 @@ def test_every_long_call_shows_one_bar(counted, capsys):
 def test_an_evaluation_is_the_same_with_and_without_a_bar(capsys):
     assert str(replay(True)) == str(replay(False))
     assert "replays" in capsys.readouterr().err
-    with pytest.raises(ArgumentError, match="progress: wanted True or False, got 'yes'"):
+    with pytest.raises(ArgumentError, match="progress: expected True or False, got 'yes'"):
         replay("yes")
 
 

@@ -9,7 +9,7 @@ from evenhand.errors import wanted
 
 def shown(value):
     text = repr(value)
-    return f"n: wanted w, got {text if len(text) <= 80 else text[:77] + '...'}"
+    return f"n: expected w, got {text if len(text) <= 80 else text[:77] + '...'}"
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from evenhand.similarity import (
     PairQueue,
     fair_distribution,
 )
-from evenhand.simulation.given import read_given
+from evenhand.simulation.schedule import read_given
 
 # ------------------------------------------------------------------ the function
 
@@ -97,12 +97,12 @@ def test_numbers_that_pandas_gave_and_somebody_shuffled_are_labels_with_a_warnin
 @pytest.mark.parametrize(
     ("first", "other", "words"),
     [
-        (NAMED, ["a", "b", "z"], "y: wanted the row labels of X, each once, got \"'z' in row 3\""),
-        (NAMED, ["a", "b"], "y: wanted the row labels of X, each once, got \"none for 'c'\""),
-        (NAMED, ["b", "a", "b"], "y: wanted the row labels of X, each once, got \"'b' in row 3 again\""),
-        (NAMED, [1, 2, 3], "y: wanted the row labels of X, each once, got '1 in row 1'"),
-        (NUMBERED, ["a", "b", "c"], "y: wanted the row labels of X, each once, got \"'a' in row 1\""),
-        (NUMBERED, [1, 2, 3], "y: wanted the row labels of X, each once, got '3 in row 3'"),
+        (NAMED, ["a", "b", "z"], "y: expected the row labels of X, each once, got \"'z' in row 3\""),
+        (NAMED, ["a", "b"], "y: expected the row labels of X, each once, got \"none for 'c'\""),
+        (NAMED, ["b", "a", "b"], "y: expected the row labels of X, each once, got \"'b' in row 3 again\""),
+        (NAMED, [1, 2, 3], "y: expected the row labels of X, each once, got '1 in row 1'"),
+        (NUMBERED, ["a", "b", "c"], "y: expected the row labels of X, each once, got \"'a' in row 1\""),
+        (NUMBERED, [1, 2, 3], "y: expected the row labels of X, each once, got '3 in row 3'"),
         (NAMED.set_axis(["a", "a", "b"]), ["a", "b", "a"], "got \"'a' in row 3 again\""),
     ],
     ids=["another", "too few", "twice", "numbers", "beside numbers", "from 1", "twice in both"],
@@ -118,9 +118,9 @@ def test_other_labels_are_refused_by_name_and_the_mend_helps(first, other, words
 
 
 def test_labels_beside_an_array_must_not_contradict_each_other():
-    with pytest.raises(ArgumentError, match="group: wanted the row labels of y, in the same order, got"):
+    with pytest.raises(ArgumentError, match="group: expected the row labels of y, in the same order, got"):
         in_step(("X", np.eye(3)), ("y", NAMED), ("group", TURNED))
-    with pytest.raises(ArgumentError, match=r"group: wanted the row labels of y, each once, got .*'z' in row 1"):
+    with pytest.raises(ArgumentError, match=r"group: expected the row labels of y, each once, got .*'z' in row 1"):
         in_step(("X", np.eye(3)), ("y", NAMED), ("group", NAMED.set_axis(["z", "a", "b"])))
     assert in_step(("X", np.eye(3)), ("y", NAMED), ("group", NUMBERED), ("weight", NAMED))[2] is NUMBERED
 
@@ -205,8 +205,8 @@ def paid(rewards):
 
 def given(segments):
     offers = pd.Series([["a", "b"], ["a"], ["b"], ["a", "b"]], index=IDS[:4])
-    course = read_given(offers, segments, None, rounds=4, replications=1, arms=("a", "b")).course(0, 1)
-    return [course.arguments(round) for round in range(1, 5)]
+    schedule = read_given(offers, segments, None, rounds=4, replications=1, arms=("a", "b")).schedule(0, 1)
+    return [schedule.arguments(round) for round in range(1, 5)]
 
 
 DOORS = {
@@ -270,7 +270,7 @@ def test_every_door_matches_rows_by_their_labels_and_reads_arrays_by_position(na
 def test_every_door_refuses_rows_with_other_labels(name, thing, door):
     with pytest.raises(ArgumentError) as refused:
         door(thing.set_axis([f"other {row}" for row in range(len(thing))]))
-    assert str(refused.value).startswith(f"{name}: wanted the row labels of ")
+    assert str(refused.value).startswith(f"{name}: expected the row labels of ")
 
 
 def test_a_table_of_distances_is_read_by_the_labels_of_its_columns_too():
@@ -280,7 +280,7 @@ def test_a_table_of_distances_is_read_by_the_labels_of_its_columns_too():
         fair_distribution(REWARDS.tolist(), DISTANCES[PEOPLE[::-1]]).tolist()
         == fair_distribution(REWARDS, DISTANCES).tolist()
     )
-    with pytest.raises(ArgumentError, match="columns of distances: wanted the row labels of rewards, each once"):
+    with pytest.raises(ArgumentError, match="columns of distances: expected the row labels of rewards, each once"):
         fair_distribution(REWARDS, DISTANCES.set_axis(["ann", "bob", "dan"], axis=1))
 
 
@@ -294,7 +294,7 @@ def test_expected_rewards_are_read_by_arm():
     ledger = Ledger({"ann": "F", "bob": "M"})
     ledger.add("bob", 2.5, biased=turned(biased), true=true)
     assert (ledger.biased_regret, ledger.true_regret, ledger.perceived_regret) == (0.0, 1.0, 0.5)
-    with pytest.raises(ArgumentError, match=r"true: wanted one entry for each of \['ann', 'bob'\]"):
+    with pytest.raises(ArgumentError, match=r"true: expected one entry for each of \['ann', 'bob'\]"):
         ledger.add("bob", 2.5, biased=biased, true=true.set_axis(["bob", "cid"]))
     assert ledger.pulls.tolist() == [0, 1]
 
@@ -305,7 +305,7 @@ def test_rewards_of_people_who_were_drawn_are_read_by_their_positions():
     assert len(one.arm) > 1
     paid = pd.Series(np.linspace(0.0, 1.0, len(one.arm)), index=list(one.arm))
     shifted = paid.set_axis([f"p{place}" for place in one.arm])
-    with pytest.raises(ArgumentError, match="reward: wanted one entry for each of"):
+    with pytest.raises(ArgumentError, match="reward: expected one entry for each of"):
         policies[0].tell(one, shifted)
     policies[0].tell(one, turned(paid))
     policies[1].tell(other, paid.tolist())
@@ -315,9 +315,9 @@ def test_rewards_of_people_who_were_drawn_are_read_by_their_positions():
 def test_a_dict_names_the_items_of_a_queue():
     assert asked(groups=turned(GROUP).to_dict(), content=turned(GROUP).to_dict()) == asked(content=GROUP)
     for wrong in ({**GROUP, "other": "u"}, GROUP.iloc[1:].to_dict()):
-        with pytest.raises(ArgumentError, match=r"groups: wanted one entry for each id, got .*(other|none for 'd0')"):
+        with pytest.raises(ArgumentError, match=r"groups: expected one entry for each id, got .*(other|none for 'd0')"):
             asked(groups=wrong)
-        with pytest.raises(ArgumentError, match="content: wanted one entry for each id"):
+        with pytest.raises(ArgumentError, match="content: expected one entry for each id"):
             asked(content=wrong)
 
 
@@ -329,7 +329,7 @@ def test_the_test_of_a_collection_may_name_its_groups(kind):
 
     assert history(kind({"v": 0.2, "u": np.nan})).equals(history([np.nan, 0.2]))
     for wrong in (kind({"v": 0.2, "w": 0.1}), kind({"v": 0.2}), [0.1], ["a", "b"], 0.1):
-        with pytest.raises(ArgumentError, match=r"test\(\.\.\.\): wanted a number for each of the groups"):
+        with pytest.raises(ArgumentError, match=r"test\(\.\.\.\): expected a number for each of the groups"):
             history(wrong)
 
 
@@ -338,7 +338,7 @@ def test_models_and_candidates_are_read_by_the_names_of_arms():
     for same in (CHANCES[["b", "a"]], pl.DataFrame(CHANCES.to_dict("list"))):
         assert valued(model=same) == true
     assert valued(model=CHANCES.to_numpy()) == true
-    with pytest.raises(ArgumentError, match=r"model: wanted one entry for each of \['a', 'b'\]"):
+    with pytest.raises(ArgumentError, match=r"model: expected one entry for each of \['a', 'b'\]"):
         valued(model=CHANCES.rename(columns={"a": "c"}))
 
 
@@ -367,7 +367,7 @@ def test_rows_that_name_their_columns_follow_the_names():
         assert rows(kind(first), kind(second)) == (["x", "z"], [[1.0, 0.0], [5.0, 1.0]])
     assert rows(pd.Series([1.0, 0.0]), pd.Series([1.0, 5.0]))[1] == [[1.0, 0.0], [1.0, 5.0]]
     assert rows(pd.Series({1: 0.0, 0: 1.0}), pd.Series([1.0, 5.0]))[1] == [[0.0, 1.0], [5.0, 1.0]]
-    with pytest.raises(ContextError, match=r"contexts, row 2: wanted the columns \['x', 'z'\], as in row 1, got"):
+    with pytest.raises(ContextError, match=r"contexts, row 2: expected the columns \['x', 'z'\], as in row 1, got"):
         rows(pd.Series(first), pd.Series({"x": 1.0, "y": 5.0}))
 
 
@@ -376,7 +376,7 @@ def test_a_ledger_takes_expected_rewards_by_arm():
     ledger.add(1, 1.0, biased={"2": 3.0, 1.0: 1.0}, true=pd.Series({2: 3.0, 1: 1.0}))
     assert (ledger.biased_regret, ledger.true_regret) == (2.0, 2.0)
     for wrong in ({1: 1.0}, {1: 1.0, 3: 2.0}):
-        with pytest.raises(ArgumentError, match=r"biased: wanted an expected reward for each of the arms \[1, 2\]"):
+        with pytest.raises(ArgumentError, match=r"biased: expected an expected reward for each of the arms \[1, 2\]"):
             ledger.add(1, 1.0, biased=wrong)
     assert ledger.pulls.tolist() == [1, 0]
 
@@ -385,5 +385,5 @@ def test_a_ledger_takes_expected_rewards_by_arm():
 def test_a_column_for_each_arm_is_refused_where_a_number_is_meant(name):
     columns = {arm: CHANCES[arm] for arm in ("b", "a")}
     for given in (columns, {arm: column.to_numpy() for arm, column in columns.items()}):
-        with pytest.raises(ArgumentError, match=f"{name}: wanted a number for each arm, got 'a column for each arm'"):
+        with pytest.raises(ArgumentError, match=f"{name}: expected a number for each arm, got 'a column for each arm'"):
             valued(**{name: given})

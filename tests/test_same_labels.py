@@ -33,7 +33,7 @@ from evenhand.sampling import (
 )
 from evenhand.sampling.pools.table_pool import TableFeatures
 from evenhand.sampling.problem import per_group
-from evenhand.simulation.given import read_given
+from evenhand.simulation.schedule import read_given
 from evenhand.studies.log.codec import by_arm
 from evenhand.studies.specification import policy_from, promise_from
 from tests.cli.shell import call
@@ -414,7 +414,7 @@ def test_a_model_of_a_column_that_met_an_empty_cell_has_whole_states():
 def test_predictions_are_compared_with_labels_of_any_type(labels, error):
     assert scored(labels) == error
     with pytest.raises(
-        ArgumentError, match=r"y: wanted labels among \['false', 'true'\] \(text\), got 0 \(a whole num"
+        ArgumentError, match=r"y: expected labels among \['false', 'true'\] \(text\), got 0 \(a whole num"
     ):
         scored([0, 1])
 
@@ -431,19 +431,19 @@ BOTH = "(whole numbers), got '01' (text)"
 NOT_THESE = {
     "audit": (
         lambda: audit(LOG, arm="arm", shares={1: 0.2, 2: 0.3}),
-        "column 'arm', row 1: wanted an arm that has a share",
+        "column 'arm', row 1: expected an arm that has a share",
     ),
     "offers": (
         lambda: audit(LOG.assign(arm=1, here=LOG["arm"]), arm="arm", shares={1: 0, 2: 0}, available="here"),
-        "column 'here', row 1: wanted arms that have a share",
+        "column 'here', row 1: expected arms that have a share",
     ),
     "evaluate": (
         lambda: eh.evaluate(frame(LOGS["int"]), {"01": 0.5, "2": 0.5}, arm="arm", reward="reward"),
-        "policy: wanted the arms of the log, [1, 2] (whole",
+        "policy: expected the arms of the log, [1, 2] (whole",
     ),
     "True": (
         lambda: eh.evaluate(frame(LOGS["int"]), {True: 0.5, 2: 0.5}, arm="arm", reward="reward"),
-        "policy: wanted the arms of the log, [1, 2] (whole numbers), got 'true' (text)",
+        "policy: expected the arms of the log, [1, 2] (whole numbers), got 'true' (text)",
     ),
     "a model": (
         lambda: eh.evaluate(
@@ -451,31 +451,31 @@ NOT_THESE = {
         ),
         "none for 1 (a whole number) among ['01'] (text)",
     ),
-    "learn": (lambda: made().learn(LOG), "column 'arm', row 1: wanted one of the arms [1, 2, 3] " + BOTH),
+    "learn": (lambda: made().learn(LOG), "column 'arm', row 1: expected one of the arms [1, 2, 3] " + BOTH),
     "change": (
         lambda: changed({"01": 0.1, "2": 0.1, "3": 0}),
-        "shares: wanted arms among [1, 2, 3] " + BOTH + "; did you mean 1?",
+        "shares: expected arms among [1, 2, 3] " + BOTH + "; did you mean 1?",
     ),
     "groups": (
         lambda: Groups.read({1: "f", 2: "m"}).of_round({"01": "m"}),
-        "groups: wanted a dict over the arms [1, 2] " + BOTH,
+        "groups: expected a dict over the arms [1, 2] " + BOTH,
     ),
-    "classes": (lambda: classes_told([1, 2], ["01", "2"]), "y: wanted labels among [1, 2] " + BOTH),
+    "classes": (lambda: classes_told([1, 2], ["01", "2"]), "y: expected labels among [1, 2] " + BOTH),
     "an encoder": (
         lambda: Encoder({"size": [1, 2]}).transform({"size": "01"}),
-        "column 'size', row 1: wanted one of the categories [1, 2] " + BOTH,
+        "column 'size', row 1: expected one of the categories [1, 2] " + BOTH,
     ),
     "a trial": (
         lambda: CSR(problem(), tolerance=0.2, budget=3000).tell(None, TRIALS.assign(dose="01")),
-        "column 'dose', row 1: wanted one of [0, 1] " + BOTH + "; no row has one of them",
+        "column 'dose', row 1: expected one of [0, 1] " + BOTH + "; no row has one of them",
     ),
     "a rule": (
         lambda: problem(rule={"00": 1, "1": 1}),
-        "candidates['rule']: wanted an entry for each state of 'sex': [0, 1] (whole numbers), got '00' (text)",
+        "candidates['rule']: expected an entry for each state of 'sex': [0, 1] (whole numbers), got '00' (text)",
     ),
     "a state": (
         lambda: problem().model.probabilities(["cured"], do={"dose": "01"}),
-        "do['dose']: wanted a state of 'dose': [0, 1] " + BOTH,
+        "do['dose']: expected a state of 'dose': [0, 1] " + BOTH,
     ),
 }
 
@@ -492,17 +492,21 @@ def test_a_label_of_another_type_is_refused_with_both_types(door):
 
 def test_advice_to_leave_rows_out_is_given_where_others_are_left():
     search = CSR(problem(), tolerance=0.2, budget=3000)
-    with pytest.raises(TableError, match=r"^column 'dose', row 3: wanted one of \[0, 1\], got 7; leave such rows out$"):
+    with pytest.raises(
+        TableError,
+        match=r"^column 'dose', row 3: expected one of \[0, 1\], got 7; leave such rows "
+        r"out$",
+    ):
         search.tell(None, TRIALS.assign(dose=[0, 1, 7, 1] * 25))
 
 
 def test_a_mask_is_no_list_of_labels():
     flags = DeadlineLearn(UCB1(), {"true": 0.2, "false": 0.3}, seed=1)
     for policy in (flags, made()):
-        with pytest.raises(ArgumentError, match="available: wanted labels of the arms"):
+        with pytest.raises(ArgumentError, match="available: expected labels of the arms"):
             policy.ask(available=[True, False])
     log = pd.DataFrame({"arm": [0, 1], "here": [[True, False], [True, True]]})
-    with pytest.raises(UnknownArmError, match=r"row 1: wanted arms that have a share, one of \[0, 1\] .*got True"):
+    with pytest.raises(UnknownArmError, match=r"row 1: expected arms that have a share, one of \[0, 1\] .*got True"):
         audit(log, arm="arm", shares={0: 0.1, 1: 0.1}, available="here")
     flagged = log.assign(arm=[True, False], here=[[True, False]] * 2)
     assert audit(flagged, arm="arm", shares={True: 0.1, False: 0.1}, available="here").arms["pulls"].tolist() == [1, 1]
@@ -517,7 +521,7 @@ def test_labels_that_are_the_same_in_one_log_are_told_apart_by_names_alone():
     assert audit(log, arm="arm", shares={1: 0.1, 2: 0}).arms["pulls"].tolist() == [2, 1]
     with pytest.raises(SharesError, match="each set of arms once, got \"the arms of '1' twice\""):
         changed({1: 0.1, "1": 0.1, 2: 0.1, 3: 0})
-    with pytest.raises(TableError, match="row 2: wanted a whole number or text, got True; turn each bool into text"):
+    with pytest.raises(TableError, match="row 2: expected a whole number or text, got True; turn each bool into text"):
         audit(pd.DataFrame({"arm": ["True", True]}), arm="arm", shares=0.1)
 
 
@@ -575,13 +579,13 @@ def test_a_name_that_may_mean_a_number_of_the_log_is_refused(values, shares, wor
 @pytest.mark.parametrize(
     ("arms", "promise", "words"),
     [
-        (["1.0", "2.0"], ["--shares", "1=0.4,2=0.4"], "--shares: wanted arms among 1.0,2.0, got '1'; did you"),
-        (["1", "2"], ["--shares", "01=0.4,02=0.4"], "--shares: wanted arms among 1,2, got '01'; did you mean"),
-        (["01", "02"], ["--shares", "1=0.4"], "--shares: wanted arms among 01,02, got '1'; did you mean '01'?"),
-        (["1", "2"], ["--cap", "01=0.1"], "--cap: wanted arms among 1,2, got '01'; did you mean '1'?"),
-        (["1", "2"], ["--window", "01=5"], "--window: wanted arms among 1,2, got '01'; did you mean '1'?"),
-        (["a", "b"], ["--cap", "c=0.5"], "--cap: wanted an arm of the log, one of a,b, got 'c'; name an arm of"),
-        (["a", "b"], ["--shares", "c=0.5"], "--shares: wanted an arm of the log, one of a,b, got 'c'; name an"),
+        (["1.0", "2.0"], ["--shares", "1=0.4,2=0.4"], "--shares: expected arms among 1.0,2.0, got '1'; did you"),
+        (["1", "2"], ["--shares", "01=0.4,02=0.4"], "--shares: expected arms among 1,2, got '01'; did you mean"),
+        (["01", "02"], ["--shares", "1=0.4"], "--shares: expected arms among 01,02, got '1'; did you mean '01'?"),
+        (["1", "2"], ["--cap", "01=0.1"], "--cap: expected arms among 1,2, got '01'; did you mean '1'?"),
+        (["1", "2"], ["--window", "01=5"], "--window: expected arms among 1,2, got '01'; did you mean '1'?"),
+        (["a", "b"], ["--cap", "c=0.5"], "--cap: expected an arm of the log, one of a,b, got 'c'; name an arm of"),
+        (["a", "b"], ["--shares", "c=0.5"], "--shares: expected an arm of the log, one of a,b, got 'c'; name an"),
     ],
     ids=str,
 )
@@ -623,14 +627,26 @@ def test_caps_and_windows_are_about_the_same_arms_as_the_log(arms, promised, kep
 @pytest.mark.parametrize(
     ("arms", "promised", "words"),
     [
-        ([1] * 36 + [0] * 4, {"caps": {"01": 0.1}}, "caps: wanted arms among [0, 1] (whole numbers), got '01' (text)"),
-        ([1, 2] * 9, {"caps": pd.Series({"01": 0.1})}, "caps: wanted arms among [1, 2] (whole numbers), got '01'"),
-        ([1, 2] * 9, {"shares": 0.1, "windows": {"01": 3}}, "windows: wanted arms among [1, 2] (whole numbers), got"),
+        (
+            [1] * 36 + [0] * 4,
+            {"caps": {"01": 0.1}},
+            "caps: expected arms among [0, 1] (whole numbers), got '01' (text)",
+        ),
+        ([1, 2] * 9, {"caps": pd.Series({"01": 0.1})}, "caps: expected arms among [1, 2] (whole numbers), got '01'"),
+        ([1, 2] * 9, {"shares": 0.1, "windows": {"01": 3}}, "windows: expected arms among [1, 2] (whole numbers), got"),
         (OFTEN_TRUE, {"windows": {1: 3}}, "one of ['false', 'true'] (text), got 1 (a whole number)"),
         ([1, 2] * 9, {"caps": {"a": 0.5}}, "one of [1, 2] (whole numbers), got 'a' (text); name an arm of the log too"),
         (["ads", "news"] * 9, {"caps": {"Ads": 0.5}}, "one of ['ads', 'news'], got 'Ads'; did you mean 'ads'?"),
-        (["1.0", "2"] * 9, {"caps": {"1": 0.5, "2": 1}}, "caps: wanted arms among ['1.0', '2'], got '1'; did you mean"),
-        ([1, 2] * 9, {"shares": {1: 0, 2: 0, "01": 0.1}}, "shares: wanted arms among [1, 2] (whole numbers), got '01'"),
+        (
+            ["1.0", "2"] * 9,
+            {"caps": {"1": 0.5, "2": 1}},
+            "caps: expected arms among ['1.0', '2'], got '1'; did you mean",
+        ),
+        (
+            [1, 2] * 9,
+            {"shares": {1: 0, 2: 0, "01": 0.1}},
+            "shares: expected arms among [1, 2] (whole numbers), got '01'",
+        ),
     ],
     ids=str,
 )
@@ -641,19 +657,19 @@ def test_a_cap_or_window_of_no_arm_of_the_log_is_refused_with_types(arms, promis
 
 def test_a_distribution_over_other_texts_is_not_said_to_be_untried():
     log = frame(pd.Series(["1.0", "2.0"] * 20))
-    words = r"policy: wanted the arms of the log, \['1.0', '2.0'\], got '1'; did you mean '1.0'"
+    words = r"policy: expected the arms of the log, \['1.0', '2.0'\], got '1'; did you mean '1.0'"
     with pytest.raises(UnknownArmError, match=words):
         eh.evaluate(log, {"1": 0.5, "2": 0.5}, arm="arm", reward="reward")
 
 
 def test_a_table_of_other_arms_is_refused_with_types():
     log, table = frame(pd.Series([True, False] * 20)), pd.DataFrame({1: [0.5] * 40, 0: [0.5] * 40})
-    words = r"policy: wanted one entry for each of \['false', 'true'\] \(text\), got 1 \(a whole number\)"
+    words = r"policy: expected one entry for each of \['false', 'true'\] \(text\), got 1 \(a whole number\)"
     with pytest.raises(UnknownArmError, match=words):
         eh.evaluate(log, table, arm="arm", reward="reward")
-    with pytest.raises(UnknownArmError, match=r"policy: wanted the arms of the log, \[0, 1\] .*, got '00' .*mean 0"):
+    with pytest.raises(UnknownArmError, match=r"policy: expected the arms of the log, \[0, 1\] .*, got '00' .*mean 0"):
         eh.evaluate(frame(pd.Series([0, 1] * 20)), {"00": 0.5, 1: 0.5}, arm="arm", reward="reward")
-    with pytest.raises(UnknownArmError, match=r"policy: wanted the arms of the log, \['a', 'b'\], got 'ann'"):
+    with pytest.raises(UnknownArmError, match=r"policy: expected the arms of the log, \['a', 'b'\], got 'ann'"):
         eh.evaluate(frame(pd.Series(["a", "b"] * 20)), {"ann": 0.5, "bob": 0.5}, arm="arm", reward="reward")
 
 
@@ -701,7 +717,7 @@ def test_truth_values_are_labels_everywhere(door):
 
 @pytest.mark.parametrize("shares", [{True: 0.2, "true": 0.3}, {"True": 0.2, "true": 0.3}], ids=str)
 def test_one_truth_value_is_one_arm(shares):
-    with pytest.raises(ArgumentError, match="wanted each label once, got 'true'"):
+    with pytest.raises(ArgumentError, match="expected each label once, got 'true'"):
         FairUCB(shares)
 
 

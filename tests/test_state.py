@@ -224,5 +224,5 @@ def test_a_saved_policy_is_readable_as_other_files_are(tmp_path):
 def test_what_is_no_path_is_refused(path):
     policy = eh.quotas.FairUCB([0.2, 0.3])
     for door in (lambda: eh.load(path), lambda: eh.save(policy, path)):
-        with pytest.raises(ArgumentError, match="path: wanted the path of a file, got"):
+        with pytest.raises(ArgumentError, match="path: expected the path of a file, got"):
             door()

@@ -11,7 +11,7 @@ import pytest
 from pyarrow import feather, parquet
 
 import evenhand as eh
-from evenhand.cli.reading.tables import read_texts
+from evenhand.cli.inputs.tables import read_texts
 from evenhand.data.csv_files import EVERY
 from evenhand.data.files import read_table
 from evenhand.data.tables import cells, column, numbers
@@ -106,9 +106,9 @@ NOT_MEANT = {
     "words above the header": ("Statement of May\n\narm,x\na,1\n", "drop lines above the header"),
     "a comment that may be the header": ("# arm, x\na,1\nb,2\n", "line 1 may be a comment, or the header"),
     "a word that may be the header": ("#x\n0.5\n1\n", "line 1 may be a comment, or the header"),
-    "columns in JSON": ('{"arm": {"0": "a"}, "x": {"0": 1}}', r"wanted an array of objects, \[\{\.\.\.\}"),
-    "rows inside an object": ('{"rows": [{"arm": "a"}], "total": 1}', "wanted an array of objects"),
-    "lists in JSON": ('[{"arm": "a"}, ["b"]]', r"row 2: wanted an object \{\.\.\.\}, got \['b'\]"),
+    "columns in JSON": ('{"arm": {"0": "a"}, "x": {"0": 1}}', r"expected an array of objects, \[\{\.\.\.\}"),
+    "rows inside an object": ('{"rows": [{"arm": "a"}], "total": 1}', "expected an array of objects"),
+    "lists in JSON": ('[{"arm": "a"}, ["b"]]', r"row 2: expected an object \{\.\.\.\}, got \['b'\]"),
     "commas between lines": ('{"arm": "a"},\n{"arm": "b"}', "cannot be read as JSON: .* line 1 column 13"),
     "half a letter": ('[{"arm": "\\ud800"}]', "cannot be read as JSON: 'utf-8' codec can't encode"),
     "a name twice": ('{"arm": "a"}\n{"arm": "a", "arm": "b"}', "line 2: cannot be read as JSON: 'arm' stands there"),
@@ -128,7 +128,7 @@ def test_what_could_mean_something_else_is_refused_for_that(text, words, write):
 
 @pytest.mark.parametrize("path", [None, 3, b"log.csv", ["log.csv"]], ids=repr)
 def test_what_is_no_path_is_refused(path):
-    with pytest.raises(TableError, match="path: wanted the path of a file, got"):
+    with pytest.raises(TableError, match="path: expected the path of a file, got"):
         read_table(path)
 
 
@@ -285,7 +285,7 @@ def test_files_of_any_format_are_audited_by_name(write, tmp_path):
     expected = eh.quotas.audit(frame, arm="arm", shares=0.4)
     for pattern in ("p*.json", "p*.txt", "p*.arrow", "all"):
         same(eh.quotas.audit(tmp_path / pattern, arm="arm", shares=0.4), expected)
-    with pytest.raises(TableError, match="column: wanted one of"):
+    with pytest.raises(TableError, match="column: expected one of"):
         eh.quotas.audit(tmp_path / "p0.json", arm="item", shares=0.4)
 
 
@@ -317,7 +317,7 @@ def test_the_encoding_that_is_given_counts_for_every_file(command, write):
 
 def test_shares_and_contexts_are_tables_in_json_too(tmp_path, write):
     shares = write('[{"arm": "a", "share": 0.25}, {"arm": "b", "share": "1/3"}]', name="shares.json")
-    from evenhand.cli.reading.inputs import named_shares
+    from evenhand.cli.inputs.inputs import named_shares
 
     assert named_shares(str(shares)) == {"a": 0.25, "b": "1/3"}
     lines = write('{"arm": "a", "share": 0.25}\n{"arm": "b", "share": 0.5}', name="lines.json")

@@ -28,15 +28,15 @@ def test_labels_keep_their_type(values, labels):
 
 
 def test_an_object_that_is_no_label_is_refused():
-    words = r"column 'arm', row 2: wanted a whole number or text, got 1\.5; turn each float into text"
+    words = r"column 'arm', row 2: expected a whole number or text, got 1\.5; turn each float into text"
     with pytest.raises(TableError, match=words):
         column(pd.DataFrame({"arm": pd.Series(["a", 1.5], dtype=object)}), "arm")
 
 
 def test_only_a_number_out_of_range_is_to_be_scaled():
-    with pytest.raises(TableError, match=r"row 2: wanted numbers in .* got 7.*; scale the column first"):
+    with pytest.raises(TableError, match=r"row 2: expected numbers in .* got 7.*; scale the column first"):
         numbers(pd.DataFrame({"click": [0, 7]}), "click", low=0, high=1)
-    with pytest.raises(TableError, match=r"row 2: wanted numbers in \[0, 1\], got 'x'$"):
+    with pytest.raises(TableError, match=r"row 2: expected numbers in \[0, 1\], got 'x'$"):
         numbers(pd.DataFrame({"click": [0, "x"]}), "click", low=0, high=1)
 
 
@@ -57,5 +57,5 @@ def test_labels_stand_in_natural_order():
     ids=["float", "negative", "float32", "Float64", "category"],
 )
 def test_a_float_that_may_be_several_whole_numbers_is_no_label(values, row):
-    with pytest.raises(TableError, match=f"column 'id', row {row}: wanted labels that floats hold exactly, below"):
+    with pytest.raises(TableError, match=f"column 'id', row {row}: expected labels that floats hold exactly, below"):
         column(pd.DataFrame({"id": values}), "id")

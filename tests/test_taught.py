@@ -58,7 +58,7 @@ def test_a_taught_learner_is_not_wrapped(learner, way, wrap):
     one = learner(arms=2, seed=1)
     way(one)
     for again in (one, from_bytes(to_bytes(one)), copy.deepcopy(one)):
-        with pytest.raises(ArgumentError, match=r"learner: wanted one that has not decided yet, nor .*fresh\(\)"):
+        with pytest.raises(ArgumentError, match=r"learner: expected one that has not decided yet, nor .*fresh\(\)"):
             wrap(again, [0.2, 0.2])
     wrap(one.fresh(), [0.2, 0.2])
 
@@ -67,14 +67,14 @@ def test_a_taught_learner_is_not_wrapped(learner, way, wrap):
 def test_a_taught_policy_is_no_learner(policy):
     one = policy.fresh()
     one.update(*([[[1.0], [2.0]]] if one.contextual else []), 1, 1.0)
-    with pytest.raises(ArgumentError, match="learner: wanted one that has not decided yet"):
+    with pytest.raises(ArgumentError, match="learner: expected one that has not decided yet"):
         FairLearn(one, [0.1, 0.1])
 
 
 def test_contexts_alone_teach_nothing():
     learner = TopInterval(["a", "b"])
     learner.begin(3)
-    assert not learner.taught
+    assert not learner.has_history
     assert FairLearn(learner, [0.1, 0.1]).ask(np.ones((2, 3))).round == 1
 
 
@@ -84,7 +84,7 @@ def test_a_taught_policy_is_not_put_inside_naive_fair(way):
     contexts = np.arange(8.0).reshape(4, 2)
     inner = LinearThompson(groups)
     inner.ask(contexts) if way == "asked" else inner.update(contexts, 0, 1.0)
-    with pytest.raises(ArgumentError, match=r"inner: wanted one that has not decided yet.*pass inner.fresh\(\)"):
+    with pytest.raises(ArgumentError, match=r"inner: expected one that has not decided yet.*pass inner.fresh\(\)"):
         NaiveFair(groups, inner=inner)
 
 
@@ -93,7 +93,7 @@ def test_a_learner_that_is_taught_after_it_was_wrapped_changes_nothing():
     quota, fair = FairLearn(learner, [0.1, 0.1], seed=1), NaiveFair(["a", "b"], inner=inner, seed=1)
     learner.update(1, 1.0)
     inner.update([[1.0], [2.0]], 1, 5.0)
-    assert not quota.taught
+    assert not quota.has_history
     assert quota.fresh().ask().arm == quota.ask().arm == 0
     fair.fresh().ask([[1.0], [2.0]])
 
@@ -121,7 +121,11 @@ def sampled(sampler):
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("sampler", [OptimisticSampler, GreedySampler, UniformSampler])
 def test_a_trained_model_is_refused_by_samplers(sampler, model):
-    with pytest.raises(ArgumentError, match=r"model: wanted one that has not decided yet, nor learned .*fresh\(\), or"):
+    with pytest.raises(
+        ArgumentError,
+        match=r"model: expected one that has not decided yet, nor learned "
+        r".*fresh\(\), or",
+    ):
         sampler(["u", "v"], MODELS[model]())
 
 
@@ -129,9 +133,9 @@ def test_a_trained_model_is_refused_by_samplers(sampler, model):
 def test_samplers_go_on_after_loading_and_begin_anew_when_fresh(model):
     sampler = sampled(UniformSampler(["u", "v"], model, seed=1))
     assert from_bytes(to_bytes(sampler)).labels == 8
-    assert sampler.taught
+    assert sampler.has_history
     fresh = sampler.fresh()
-    assert not fresh.taught
+    assert not fresh.has_history
     assert sampled(fresh).labels == 8
 
 
@@ -139,13 +143,13 @@ def test_samplers_go_on_after_loading_and_begin_anew_when_fresh(model):
 def test_a_taught_metric_is_refused_by_policies(metric):
     one = metric(radius=2.0)
     number = one.verdict([1.0, 0.0], [0.0, 0.0], 0.5, True)
-    with pytest.raises(ArgumentError, match=r"metric: wanted one that has not .*pass metric.fresh\(\), or tell the"):
+    with pytest.raises(ArgumentError, match=r"metric: expected one that has not .*pass metric.fresh\(\), or tell the"):
         LipschitzUCB(2, metric=one)
     LipschitzUCB(2, metric=one.fresh())
     one.withdraw(number)
     policy = LipschitzUCB(2, metric=one, seed=1)
     policy.metric.verdict([1.0, 0.0], [0.0, 0.0], 0.5, True)
-    assert policy.taught
+    assert policy.has_history
     assert len(from_bytes(to_bytes(policy)).metric.verdicts) == 1
     assert policy.fresh().metric.verdicts == []
 
@@ -158,10 +162,10 @@ SIMULATED = [entry.name for entry in registry.entries("policy") if entry.name.sp
 def test_simulate_refuses_a_policy_whose_memory_it_would_not_use(name):
     policy, world = examples(registry.get(name).cls)[0]
     policy = policy.fresh(arms=world.arms) if getattr(policy, "arms", 0) is None else policy
-    before = policy.taught
+    before = policy.has_history
     world.reset(1)
     policy.ask(*world.observe())
-    with pytest.raises(ArgumentError, match=r"policies\['one'\]: wanted one that has not decided .*policy.fresh\(\)"):
+    with pytest.raises(ArgumentError, match=r"policies\['one'\]: expected one that has not decided .*policy.fresh\(\)"):
         eh.simulate({"one": policy}, world, rounds=5)
     eh.simulate(policy.fresh(), world, rounds=5, seed=1, jobs=1)
     assert not before
@@ -170,14 +174,14 @@ def test_simulate_refuses_a_policy_whose_memory_it_would_not_use(name):
 def test_simulate_refuses_a_policy_that_was_told_without_a_ticket():
     policy = FairLearn(Adapter(object(), choose=lambda one: 0, update=lambda one, index, reward: None), [0.1, 0.1])
     policy.update(0, 1.0)
-    with pytest.raises(ArgumentError, match="wanted one that has not decided yet"):
+    with pytest.raises(ArgumentError, match="expected one that has not decided yet"):
         eh.simulate(policy, BernoulliArms([0.1, 0.2]), rounds=5)
 
 
 def test_searches_that_have_begun_are_not_simulated():
     search, _ = next(CSR.examples())
     search.ask()
-    with pytest.raises(ArgumentError, match=r"searches\['csr'\]: wanted one that has not .*search.fresh\(\)"):
+    with pytest.raises(ArgumentError, match=r"searches\['csr'\]: expected one that has not .*search.fresh\(\)"):
         simulated_searches({"csr": search}, replications=1)
 
 
@@ -197,7 +201,7 @@ def test_a_group_fair_policy_knows_whether_it_was_taught():
     world.reset(1)
     (contexts,) = world.observe()
     policy.begin(contexts.shape[1])
-    assert not policy.taught
+    assert not policy.has_history
     policy.update(contexts, 0, 3.0)
-    assert policy.taught
-    assert from_bytes(to_bytes(policy)).taught
+    assert policy.has_history
+    assert from_bytes(to_bytes(policy)).has_history

@@ -17,7 +17,7 @@ from evenhand.checks import examples
 from evenhand.errors import ArgumentError, ContractError
 from evenhand.interventions import CSR, SimulatedTrial
 from evenhand.learners import KLUCB, Adapter
-from evenhand.policy.conversation import Conversation
+from evenhand.policy.ask_tell import AskTell
 from evenhand.quotas import DeadlineLearn, FairLearn, FairUCB
 from evenhand.saving import state
 from evenhand.saving.state import from_bytes, to_bytes
@@ -25,7 +25,7 @@ from evenhand.similarity import LipschitzUCB, MahalanobisOracle
 from evenhand.threads import run_together
 
 THREADS, ROUNDS = 8, 25
-POLICIES = [entry for entry in registry.entries("policy") if issubclass(entry.cls, Conversation)]
+POLICIES = [entry for entry in registry.entries("policy") if issubclass(entry.cls, AskTell)]
 
 
 class Slow:
@@ -277,7 +277,7 @@ def test_the_checker_finds_a_policy_without_a_lock(monkeypatch):
         def __exit__(self, *raised):
             return False
 
-    monkeypatch.setattr("evenhand.policy.conversation.Lock", NoLock)
+    monkeypatch.setattr("evenhand.policy.ask_tell.Lock", NoLock)
     policy = FairLearn(Slow(), [0.2, 0.2, 0.2])
     with pytest.raises(ContractError, match="breaks the contract, threads"):
         eh.check_policy(policy)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import evenhand as eh
-from evenhand.cli.reading.tables import read_texts
+from evenhand.cli.inputs.tables import read_texts
 from evenhand.data.csv_files import EVERY, write_csv
 from evenhand.data.files import read_table
 from evenhand.interventions import CausalModel, Problem

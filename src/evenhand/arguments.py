@@ -22,7 +22,7 @@ _Word = TypeVar("_Word", bound=str)
 
 
 def is_whole(value: Any) -> TypeGuard[int]:
-    """Say whether a value is a whole number of Python or numpy: neither True nor a duration."""
+    """Return whether a value is a whole number of Python or numpy: neither True nor a duration."""
     return type(value) is int or (isinstance(value, Integral) and not isinstance(value, (bool, np.timedelta64)))
 
 

@@ -1,7 +1,7 @@
 """Every exception that evenhand raises on purpose.
 
     EvenhandError
-    ├── ArgumentError            (also ValueError)   an argument is not what was wanted
+    ├── ArgumentError            (also ValueError)   an argument is not what was expected
     │   ├── SharesError          shares that cannot be promised
     │   ├── RewardError          a reward that is not finite, or outside the range of the policy
     │   ├── ContextError         contexts of another shape, or not finite
@@ -208,12 +208,12 @@ class SimulationInterrupted(EvenhandError):
 
 
 def wanted(name: str, what: str, got: Any, mend: str = "") -> str:
-    """Word a refusal: the argument's name, what was wanted, what came, how to mend it.
+    """Word a refusal: the argument's name, what was expected, what came, how to mend it.
 
     >>> wanted("tolerance", "a number >= 0", -1, "use 0.0 for the strict promise")
-    'tolerance: wanted a number >= 0, got -1; use 0.0 for the strict promise'
+    'tolerance: expected a number >= 0, got -1; use 0.0 for the strict promise'
     """
-    return f"{name}: wanted {what}, got {_shown(got)}" + (f"; {mend}" if mend else "")
+    return f"{name}: expected {what}, got {_shown(got)}" + (f"; {mend}" if mend else "")
 
 
 def _shown(got: Any) -> str:
@@ -238,11 +238,11 @@ def wanted_one_of(name: str, known: Iterable[Any], got: Any, *, what: str = "one
     the types where these differ.
 
     >>> wanted_one_of("column", ["age", "sex"], "Sex")
-    "column: wanted one of ['age', 'sex'], got 'Sex'; did you mean 'sex'?"
+    "column: expected one of ['age', 'sex'], got 'Sex'; did you mean 'sex'?"
     >>> wanted_one_of("column", [f"x{i}" for i in range(44)], "reward")
-    "column: wanted one of ['x0', 'x1', 'x2', 'x3', 'x4', 'x5', 'x6', 'x7'] and 36 more, got 'reward'"
+    "column: expected one of ['x0', 'x1', 'x2', 'x3', 'x4', 'x5', 'x6', 'x7'] and 36 more, got 'reward'"
     >>> wanted_one_of("arm", [10, 20], "1_0")
-    "arm: wanted one of [10, 20] (whole numbers), got '1_0' (text); did you mean 10?"
+    "arm: expected one of [10, 20] (whole numbers), got '1_0' (text); did you mean 10?"
     """
     known = list(known)
     texts = {str(one): one for one in islice(known, SEARCHED)}
@@ -256,7 +256,7 @@ def wanted_one_of(name: str, known: Iterable[Any], got: Any, *, what: str = "one
     if not of_one_type(known, got):
         listed, said = f"{listed} ({_kinds(known)})", f"{said} ({_kind(got)})"
     mend = mend or (f"did you mean {texts[meant[0]]!r}?" if meant else "")
-    return f"{name}: wanted {listed}, got {said}" + (f"; {mend}" if mend else "")
+    return f"{name}: expected {listed}, got {said}" + (f"; {mend}" if mend else "")
 
 
 def wanted_label(name: str, what: str, known: Iterable[Any], got: Any, mend: str = "") -> str:
@@ -264,9 +264,9 @@ def wanted_label(name: str, what: str, known: Iterable[Any], got: Any, mend: str
     said.
 
     >>> wanted_label("column 'arm'", "an arm that has a share", [1, 2], 3)
-    "column 'arm': wanted an arm that has a share, got 3"
+    "column 'arm': expected an arm that has a share, got 3"
     >>> wanted_label("column 'arm'", "an arm that has a share", [1, 2], "01")
-    "column 'arm': wanted an arm that has a share, one of [1, 2] (whole numbers), got '01' (text); did you mean 1?"
+    "column 'arm': expected an arm that has a share, one of [1, 2] (whole numbers), got '01' (text); did you mean 1?"
     """
     known = list(known)
     if of_one_type(known, got):

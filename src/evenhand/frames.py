@@ -98,7 +98,7 @@ def is_row(value: Any) -> bool:
 
 
 def is_frame(value: Any) -> TypeGuard[Any]:
-    """Say whether a value is a data frame of a library that narwhals reads."""
+    """Return whether a value is a data frame of a library that narwhals reads."""
     if not hasattr(type(value), "columns"):  # numbers, lists and arrays have none, which is quickly seen
         return False
     import narwhals as nw

@@ -62,8 +62,8 @@ def listed(values: Any) -> list[Any]:
 def by_label(
     values: Any, name: str, what: str, among: Iterable[Any] = (), *, refusal: type[ArgumentError] = ArgumentError
 ) -> dict[Any, Any] | list[Any]:
-    """Like `as_given`, by the labels of `among` that the keys are, and others as they are: see `find_label`. A tuple or
-    a frozenset names several.
+    """Like `from_plain`, by the labels of `among` that the keys are, and others as they are: see `find_label`. A tuple
+    or a frozenset names several.
 
     >>> by_label({"1": 0.2, ("2", "b"): 0.3}, "shares", "a dict arm -> share", [1, 2])
     {1: 0.2, (2, 'b'): 0.3}
@@ -71,7 +71,7 @@ def by_label(
     Raises
     ------
     ArgumentError
-        As `as_given` does, and if two keys are the same label.
+        As `from_plain` does, and if two keys are the same label.
     """
     given = as_given(values, name, what, refusal=refusal)
     if isinstance(given, list):

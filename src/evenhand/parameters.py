@@ -12,7 +12,7 @@ from typing import Any, Self
 from evenhand.errors import ArgumentError, wanted
 
 
-def untaught(name: str, thing: Any, mend: str) -> Any:
+def require_fresh(name: str, thing: Any, mend: str) -> Any:
     """Return what is about to be copied without its memory, if it has none to lose.
 
     Raises
@@ -22,7 +22,7 @@ def untaught(name: str, thing: Any, mend: str) -> Any:
     """
     round = vars(thing).get("round", 0) if hasattr(thing, "__dict__") else 0
     decided = type(round) is int and round > 0
-    if getattr(thing, "taught", decided):
+    if getattr(thing, "has_history", decided):
         got = f"one at round {round}" if decided else f"a {type(thing).__name__} that has learned already"
         raise ArgumentError(wanted(name, "one that has not decided yet, nor learned anything", got, mend))
     return thing
@@ -76,7 +76,7 @@ class Parameters:
         0.3
         """
         with self._lock:
-            untaught(type(self).__name__, self, "set the parameters of sklearn.base.clone(...) of it")
+            require_fresh(type(self).__name__, self, "set the parameters of sklearn.base.clone(...) of it")
             made = type(self)(**self._changed(params))
             state = vars(made) | {name: value for name, value in vars(self).items() if name == "_lock"}
             self.__dict__ = state

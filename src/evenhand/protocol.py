@@ -144,7 +144,7 @@ class Decision(_Decision):
         return own
 
     def __eq__(self, other: object) -> bool:
-        """Say whether all fields are equal, probabilities entry by entry."""
+        """Return whether all fields are equal, probabilities entry by entry."""
         if not isinstance(other, Decision):
             return NotImplemented
         same = np.array_equal(self.probabilities, other.probabilities)  # type: ignore[arg-type]

@@ -24,12 +24,12 @@ OWN = "EVENHAND_IMPORT"
 """The environment variable that names modules with policies of one's own, separated by commas; they may lie in the
 working folder."""
 
-_entries: dict[str, Entry] = {}
+_entries: dict[str, RegistryEntry] = {}
 _T = TypeVar("_T", bound=type)
 
 
 @dataclass(frozen=True)
-class Entry:
+class RegistryEntry:
     """One registered class: its permanent name, what kind of thing it is, and the class."""
 
     name: str
@@ -59,14 +59,14 @@ def register(name: str, kind: Kind = "policy") -> Callable[[_T], _T]:
         taken = _entries.get(name)
         if taken is not None and taken.cls.__qualname__ != cls.__qualname__:
             raise RegistryError(f"{name!r} is registered already, by {taken.cls.__qualname__}; choose another name")
-        _entries[name] = Entry(name, kind, cls)
+        _entries[name] = RegistryEntry(name, kind, cls)
         cls.registered_name = name  # type: ignore[attr-defined]
         return cls
 
     return enter
 
 
-def entries(kind: Kind | None = None, prefix: str = "") -> list[Entry]:
+def entries(kind: Kind | None = None, prefix: str = "") -> list[RegistryEntry]:
     """Return what is registered, sorted by name; `kind` and the name's beginning narrow it."""
     _import_all()
     wanted = ("policy", "world") if kind is None else (kind,)
@@ -75,7 +75,7 @@ def entries(kind: Kind | None = None, prefix: str = "") -> list[Entry]:
     )
 
 
-def get(name: str, kind: Kind | None = None) -> Entry:
+def get(name: str, kind: Kind | None = None) -> RegistryEntry:
     """Return the entry of that name.
 
     Raises

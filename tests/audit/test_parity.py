@@ -142,7 +142,7 @@ def test_combinations_of_columns_are_groups(tmp_path):
     log.to_csv(tmp_path / "log.csv", index=False)
     done = call("audit-parity", tmp_path / "log.csv", "--group", "sex,old", "--json")
     assert [row["group"] for row in json.loads(done.output)["groups"]] == found.groups["group"].tolist()
-    with pytest.raises(TableError, match="group: wanted columns that have no other use, got 'sex'"):
+    with pytest.raises(TableError, match="group: expected columns that have no other use, got 'sex'"):
         eh.audit.parity(log, group=["sex", "sex"], value="reward")
 
 
@@ -192,19 +192,24 @@ def test_the_round_does_not_depend_on_what_comes_later():
             {"group": ["a", "a"], "reward": [0, 1]},
             {},
             TableError,
-            "column 'group': wanted at least two groups, got 'a'",
+            "column 'group': expected at least two groups, got 'a'",
         ),
         (
             {"group": ["a", "b"], "reward": [0, 2]},
             {},
             TableError,
-            r"column 'reward', row 2: wanted numbers in \[0, 1\]",
+            r"column 'reward', row 2: expected numbers in \[0, 1\]",
         ),
         ({"group": ["a", None], "reward": [0, 1]}, {}, TableError, "column 'group', row 2: the cell is empty"),
-        ({"group": ["a", "b"]}, {}, TableError, r"column: wanted one of \['group'\], got 'reward'"),
-        ({"group": ["a", "b"], "reward": [0, 1]}, {"tolerance": -1}, ArgumentError, "tolerance: wanted a number >= 0"),
-        ({"group": ["a", "b"], "reward": [0, 1]}, {"level": 0}, ArgumentError, "level: wanted a number > 0"),
-        ({"group": ["a", "b"], "reward": [0, 1]}, {"within": 0}, ArgumentError, "within: wanted a whole number >= 1"),
+        ({"group": ["a", "b"]}, {}, TableError, r"column: expected one of \['group'\], got 'reward'"),
+        (
+            {"group": ["a", "b"], "reward": [0, 1]},
+            {"tolerance": -1},
+            ArgumentError,
+            "tolerance: expected a number >= 0",
+        ),
+        ({"group": ["a", "b"], "reward": [0, 1]}, {"level": 0}, ArgumentError, "level: expected a number > 0"),
+        ({"group": ["a", "b"], "reward": [0, 1]}, {"within": 0}, ArgumentError, "within: expected a whole number >= 1"),
     ],
     ids=["one group", "value", "empty", "column", "tolerance", "level", "within"],
 )
@@ -234,7 +239,7 @@ def grouped_study():
 
 
 def converse(study, rounds, means):
-    """Return the log, a row a decision."""
+    """Return the log, one row per decision."""
     random, rows = np.random.default_rng(2), []
     for _ in range(rounds):
         decision = study.ask(random.random((3, 1)))

@@ -44,7 +44,7 @@ def test_a_slate_from_a_file_of_promises(tmp_path, file):
     assert answer("tell", store, "1", f"{one}=1,{other}=0") == "already told\n"
     assert answer("tell", store, "1", f"{other}=0 {one}=1") == "already told\n"
     assert answer("tell", store, "2", json.dumps(dict.fromkeys(second["arms"], 0.5))) == "told\n"
-    refused(RewardError, "REWARD: wanted", "tell", store, third["id"], "1")
+    refused(RewardError, "REWARD: expected", "tell", store, third["id"], "1")
     refused(RewardError, "rewards by arm", "tell", store, third["id"], "a=1,a=0")
     with Study.open(store) as study:
         assert study.policy.shares == {"a": study.policy.shares["a"], "b": 0.25, "c": 0, "d": 0}
@@ -92,8 +92,8 @@ def test_another_promise_of_a_file_says_everything(tmp_path):
     asked(store, "--count", "20")
     assert "was kept at every round" in answer("verify", store)
     before = Study.open(store).log.sequence
-    refused(ArgumentError, "--shares: wanted either this or --promise FILE", "change", store)
-    refused(ArgumentError, "--shares: wanted either", "change", store, "--shares", "0=0.1", "--promise", file)
+    refused(ArgumentError, "--shares: expected either this or --promise FILE", "change", store)
+    refused(ArgumentError, "--shares: expected either", "change", store, "--shares", "0=0.1", "--promise", file)
     file.write_text("[shares]\n0 = 0.9\n2 = 0.8\n")
     refused(SharesError, "sum to", "change", store, "--promise", file)
     assert Study.open(store).log.sequence == before
@@ -134,7 +134,7 @@ def test_windows_sets_caps_and_segments_from_a_file(tmp_path):
         ("arms = ['a', 'b']\n[[sets]]\narms = ['a', 'b']", ArgumentError, "share"),
         ("sets = 1\n[shares]\na = 0.9\nb = 0.1", ArgumentError, "sets"),
         ("plays = 3\n[shares]\na = 0.9\nb = 0.1", ArgumentError, "plays"),
-        ("tolerance = 1\n[promise]\nshares = { a = 0.5 }", ArgumentError, "tolerance: wanted nothing beside"),
+        ("tolerance = 1\n[promise]\nshares = { a = 0.5 }", ArgumentError, "tolerance: expected nothing beside"),
     ],
 )
 def test_promises_that_cannot_be_read_or_kept_are_refused_by_name(tmp_path, text, error, words):
@@ -185,7 +185,7 @@ def test_a_learner_alone_plays_as_many_arms_a_round_as_under_the_promise(tmp_pat
 @pytest.mark.parametrize("beside", [["--shares", "0.1"], ["--tolerance", "1"]], ids=lambda beside: beside[0])
 def test_shares_beside_a_promise_are_refused_wherever_policies_are_compared(tmp_path, file, beside):
     (tmp_path / "log.csv").write_text("arm,reward\na,1\nb,0\n")
-    words = f"--promise: wanted nothing beside {beside[0]}"
+    words = f"--promise: expected nothing beside {beside[0]}"
     refused(ArgumentError, words, "simulate", "quotas/bernoulli-arms", "--promise", file, *beside)
     refused(ArgumentError, words, "evaluate", tmp_path / "log.csv", "--promise", file, *beside)
 
@@ -193,10 +193,10 @@ def test_shares_beside_a_promise_are_refused_wherever_policies_are_compared(tmp_
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[shares]\nx = 0.5\n", "p.toml: wanted arms among 0,1,2 (whole numbers), got 'x' (text)"),
-        ("arms = [0, 1]\n[shares]\n1 = 0.5\n", "p.toml: arms: wanted arms among 0,1, got 2"),
-        ("arms = 4\n[shares]\n1 = 0.5\n", "p.toml: arms: wanted arms among 0,1,2, got 3"),
-        ("arms = [0, 1, 2, 3]\n[shares]\n1 = 0.5\n", "p.toml: arms: wanted arms among 0,1,2, got 3"),
+        ("[shares]\nx = 0.5\n", "p.toml: expected arms among 0,1,2 (whole numbers), got 'x' (text)"),
+        ("arms = [0, 1]\n[shares]\n1 = 0.5\n", "p.toml: arms: expected arms among 0,1, got 2"),
+        ("arms = 4\n[shares]\n1 = 0.5\n", "p.toml: arms: expected arms among 0,1,2, got 3"),
+        ("arms = [0, 1, 2, 3]\n[shares]\n1 = 0.5\n", "p.toml: arms: expected arms among 0,1,2, got 3"),
     ],
 )
 def test_a_promise_to_arms_that_there_are_not_is_refused_before_anything_is_made(tmp_path, text, words):
@@ -230,7 +230,7 @@ def test_offers_and_segments_of_a_log_are_replayed(tmp_path):
     assert (body["rounds"], body["policies"][1]["promise_kept"]) == (90, True)
     shown = answer(*options, "--log", tmp_path / "log.csv")
     assert "Share of the rounds on offer by arm" in " ".join(shown.split())
-    refused(ArgumentError, "--log: wanted a log with a column available", *options, "--log", tmp_path / "none.csv")
+    refused(ArgumentError, "--log: expected a log with a column available", *options, "--log", tmp_path / "none.csv")
     answer("new", tmp_path / "s.evenhand", "--promise", tmp_path / "slow.toml"), answer("ask", tmp_path / "s.evenhand")
     answer("export", tmp_path / "s.evenhand", "--out", tmp_path / "plain.csv")
     nothing = "--log: no round of it has an offer or a segment; leave --log out"

@@ -82,9 +82,9 @@ def test_of_a_store_with_several_studies_one_is_named(audited):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--state", "pairs.evenhand", "--study", "audit"], "--study: wanted nothing beside a file of answers"),
+        (["--state", "pairs.evenhand", "--study", "audit"], "--study: expected nothing beside a file of answers"),
         (["--state", "pairs.evenhand", "--reward", "merit"], "merit"),
-        (["--state", "pairs.evenhand", "--places", 9], "--places: wanted a whole number >= 1 and <= 5"),
+        (["--state", "pairs.evenhand", "--places", 9], "--places: expected a whole number >= 1 and <= 5"),
         (["--state", "none.evenhand"], "none.evenhand: cannot be read"),
     ],
 )
@@ -97,7 +97,7 @@ def test_what_cannot_be_chosen_from_is_refused(audited, words, says):
 def test_a_table_that_has_chances_already_is_not_written_over(audited):
     PEOPLE.assign(chance=0.1).to_csv("again.csv", index=False)
     refused = run("choose", "again.csv", "--state", "pairs.evenhand", "--places", 2, "--out", "out.csv")
-    assert "--out: wanted a TABLE without the columns chance and chosen, got 'chance'" in str(refused.exception)
+    assert "--out: expected a TABLE without the columns chance and chosen, got 'chance'" in str(refused.exception)
 
 
 def test_more_people_than_can_be_compared_are_told_before_they_are_judged(audited, monkeypatch):

@@ -72,7 +72,7 @@ def test_check_passes_and_its_exit_code_says_so():
 
 def test_check_of_a_broken_policy_is_exit_code_1(scratch_registry):
     class Broken(eh.quotas.FairUCB):
-        def _checked_reward(self, reward):
+        def _read_reward(self, reward):
             return 0.5
 
         @classmethod
@@ -150,14 +150,14 @@ def test_an_audit_reads_parquet_gzip_and_json_shares(log, tmp_path):
         ("item\n", ["--shares", "0.1"], "no rows"),
         ("item\na\nb,c\n", ["--shares", "0.1"], "row 2 has 2 cells, more cells than the header (1)"),
         ("item,x\na,1\n,2\n", ["--shares", "0.1"], "column 'item', row 2: the cell is empty"),
-        ("thing\na\nb\n", ["--shares", "0.1"], "--arm: wanted one of the columns thing, got 'item'"),
-        ("item\na\nb\n", ["--shares", "a=0.5,z=0.1,"], "--shares: wanted ARM=SHARE"),
+        ("thing\na\nb\n", ["--shares", "0.1"], "--arm: expected one of the columns thing, got 'item'"),
+        ("item\na\nb\n", ["--shares", "a=0.5,z=0.1,"], "--shares: expected ARM=SHARE"),
         ("item\na\nb\n", ["--shares", "a=0.9,b=0.9"], "sum to 1.8"),
-        ("item\na\nb\n", ["--shares", "much"], "wanted numbers from 0 to 1"),
-        ("item\na\nb\n", ["--shares", "0.1", "--tolerance", "-1"], "tolerance: wanted"),
+        ("item\na\nb\n", ["--shares", "much"], "expected numbers from 0 to 1"),
+        ("item\na\nb\n", ["--shares", "0.1", "--tolerance", "-1"], "tolerance: expected"),
         ("item\na\nb\n", ["--shares", "nowhere.csv"], "nowhere.csv: no such file"),
         ("item\na\nb\n", ["--shares", "nowhere.json"], "nowhere.json: no such file"),
-        ("item\na\nb\n", ["--shares", "0.1", "--order", "when"], "order: wanted one of"),
+        ("item\na\nb\n", ["--shares", "0.1", "--order", "when"], "order: expected one of"),
     ],
     ids=lambda value: None if isinstance(value, list) else str(value)[:30],
 )
@@ -200,9 +200,9 @@ def test_an_arm_that_is_promised_and_never_appears_is_said_loudly(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("", "a=0.2,a=0.3", "--shares: wanted each name once, got 'a, twice'"),
-        ("s.csv", "arm,share\na,0.2\na,0.3\n", "s.csv: wanted each name once, got 'a, twice'"),
-        ("s.json", '{"a": 0.2, "a": 0.3}', "s.json: wanted each name once, got 'a, twice'"),
+        ("", "a=0.2,a=0.3", "--shares: expected each name once, got 'a, twice'"),
+        ("s.csv", "arm,share\na,0.2\na,0.3\n", "s.csv: expected each name once, got 'a, twice'"),
+        ("s.json", '{"a": 0.2, "a": 0.3}', "s.json: expected each name once, got 'a, twice'"),
         ("s.csv", "arm,share\na,0.2\nb,\n", "column 'share', row 2: the cell is empty"),
         ("s.csv", "arm,arm,share\na,b,0.2\n", "column 'arm': stands there 2 times"),
     ],
@@ -274,7 +274,7 @@ def test_a_table_is_read_from_a_pipe(tmp_path):
 
 @pytest.mark.parametrize("text", ["b=x", "b=2/y", "7", "b=/"])
 def test_a_window_that_cannot_be_read_is_refused(text, log):
-    refused("--window: wanted", "audit", log, "--arm", "item", "--window", text)
+    refused("--window: expected", "audit", log, "--arm", "item", "--window", text)
 
 
 def test_labels_are_no_markup(tmp_path):
@@ -293,7 +293,7 @@ def test_labels_are_no_markup(tmp_path):
 )
 def test_out_that_is_a_file_is_refused(arguments, below, log):
     given = [log if argument == "LOG" else argument for argument in arguments]
-    refused("--out: wanted a folder", *given, "--out", log / below)
+    refused("--out: expected a folder", *given, "--out", log / below)
 
 
 # ---------------------------------------------------------------------------- simulate
@@ -349,19 +349,19 @@ def test_simulate_on_a_registered_world_prints_tables():
     [
         (["quotas/nothing"], "no world is named 'quotas/nothing'"),
         ([], "WORLD: name a world or pass --data FILE"),
-        (["quotas/bernoulli-arms", "--means", "0.5,much"], "--means: wanted numbers separated by commas"),
-        (["quotas/bernoulli-arms", "--means", "0.5,2"], "wanted a probability in [0, 1]"),
+        (["quotas/bernoulli-arms", "--means", "0.5,much"], "--means: expected numbers separated by commas"),
+        (["quotas/bernoulli-arms", "--means", "0.5,2"], "expected a probability in [0, 1]"),
         (["quotas/bernoulli-arms", "-p", "fair-ucb"], "needs --shares"),
         (["quotas/bernoulli-arms", "-p", "nothing"], "no policy is named 'nothing'"),
         (["quotas/bernoulli-arms", "-p", "ucb1+thompson"], "'ucb1' alone, it takes no learner"),
         (["quotas/bernoulli-arms", "--shares", "0.6"], "sum to 1.8"),
-        (["quotas/bernoulli-arms", "--rounds", "0"], "rounds: wanted a whole number >= 1"),
-        (["quotas/bernoulli-arms", "--replications", "0"], "replications: wanted a whole number >= 1"),
-        (["quotas/bernoulli-arms", "--shares", "nan"], "--shares, 0: wanted numbers from 0 to 1, got 'nan'"),
-        (["quotas/bernoulli-arms", "--shares", "0.1", "--tolerance", "nan"], "tolerance: wanted a finite number"),
-        (["quotas/bernoulli-arms", "--shares", "0.1", "-p", "ucb1"], "--shares: wanted a --policy that keeps them"),
-        (["groups/biased-linear-arms", "--means", "0.5,0.4"], "--means: wanted nothing beside a world"),
-        (["quotas/bernoulli-arms", "--data", "x.csv"], "--data: wanted nothing beside WORLD"),
+        (["quotas/bernoulli-arms", "--rounds", "0"], "rounds: expected a whole number >= 1"),
+        (["quotas/bernoulli-arms", "--replications", "0"], "replications: expected a whole number >= 1"),
+        (["quotas/bernoulli-arms", "--shares", "nan"], "--shares, 0: expected numbers from 0 to 1, got 'nan'"),
+        (["quotas/bernoulli-arms", "--shares", "0.1", "--tolerance", "nan"], "tolerance: expected a finite number"),
+        (["quotas/bernoulli-arms", "--shares", "0.1", "-p", "ucb1"], "--shares: expected a --policy that keeps them"),
+        (["groups/biased-linear-arms", "--means", "0.5,0.4"], "--means: expected nothing beside a world"),
+        (["quotas/bernoulli-arms", "--data", "x.csv"], "--data: expected nothing beside WORLD"),
         (["--data", "nowhere.csv"], "nowhere.csv: no such file"),
     ],
     ids=named,
@@ -372,7 +372,7 @@ def test_what_cannot_be_simulated_is_refused(arguments, words):
 
 def test_a_bad_reward_in_the_users_log_names_row_and_column(tmp_path):
     (tmp_path / "log.csv").write_text("item,click\na,1\nb,7\n")
-    words = "column 'click', row 2: wanted numbers in [0, 1]"
+    words = "column 'click', row 2: expected numbers in [0, 1]"
     refused(words, "simulate", "--data", tmp_path / "log.csv", "--arm", "item", "--reward", "click")
 
 
@@ -459,14 +459,14 @@ def test_real_logs_run_through_simulate_and_audit(campaign, data_folder):
     ids=lambda value: " ".join(value[:1]) if isinstance(value, list) else None,
 )
 def test_an_empty_value_is_refused_and_does_not_stand_for_none(named, arguments):
-    refused(f"{named}: wanted a value, got ''; leave it out if you mean none", *arguments)
+    refused(f"{named}: expected a value, got ''; leave it out if you mean none", *arguments)
 
 
 @pytest.mark.parametrize("shares", ["{}", "SHARES"])
 def test_shares_for_nobody_are_refused(shares, tmp_path):
     file = written(tmp_path / "none.json", "{}")
     given = shares.replace("SHARES", str(file))
-    refused("wanted at least one name with its value", "simulate", "quotas/bernoulli-arms", "--shares", given)
+    refused("expected at least one name with its value", "simulate", "quotas/bernoulli-arms", "--shares", given)
 
 
 @pytest.mark.parametrize(

@@ -46,11 +46,11 @@ def test_standard_input_has_names_too(tmp_path):
 @pytest.mark.parametrize(
     ("names", "words"),
     [
-        ("arm,reward,more", "log.csv, --header: wanted a name for each cell of the first line, got 3 names and 2"),
+        ("arm,reward,more", "log.csv, --header: expected a name for each cell of the first line, got 3 names and 2"),
         ("arm", "log.csv: row 1 has 2 cells, more cells than the header (1)"),
-        ("arm,arm", "--header: wanted each name once, and none empty, got 'arm,arm'"),
-        ("arm,,b", "--header: wanted each name once, and none empty, got 'arm,,b'"),
-        ("arm,item", "--arm: wanted one of the columns x,y, got 'arm'"),
+        ("arm,arm", "--header: expected each name once, and none empty, got 'arm,arm'"),
+        ("arm,,b", "--header: expected each name once, and none empty, got 'arm,,b'"),
+        ("arm,item", "--arm: expected one of the columns x,y, got 'arm'"),
     ],
 )
 def test_names_that_do_not_fit_are_refused(names, words):
@@ -61,7 +61,7 @@ def test_names_that_do_not_fit_are_refused(names, words):
 
 def test_many_files_are_not_read_otherwise_than_was_said():
     result = call("audit", "lo*.csv", "--shares", "0.2", "--sep", ";")
-    assert str(result.exception).startswith("LOG: wanted one file beside --sep, --decimal, --encoding, --format")
+    assert str(result.exception).startswith("LOG: expected one file beside --sep, --decimal, --encoding, --format")
 
 
 @pytest.mark.parametrize("command", TABLE_COMMANDS)

@@ -45,25 +45,25 @@ def test_values_of_python_are_written_as_they_are_typed(python, shell):
 @settings(max_examples=many(200), deadline=None)
 def test_no_refusal_shows_a_list_or_a_dict_as_python_writes_it(value):
     words = in_shell(wanted("--values", "a number", value, "mend"))
-    assert words.startswith("--values: wanted a number, got ")
+    assert words.startswith("--values: expected a number, got ")
     if "..." not in words:
-        assert words == f"--values: wanted a number, got {written(value)}; mend"
+        assert words == f"--values: expected a number, got {written(value)}; mend"
     assert in_shell(words) == words or re.search(r"[\[({]", "".join(map(str, value)))
 
 
 def test_the_nearest_names_are_typed_names():
-    assert in_shell(wanted_one_of("--arm", ["a", "b"], "c")) == "--arm: wanted one of a,b, got 'c'"
+    assert in_shell(wanted_one_of("--arm", ["a", "b"], "c")) == "--arm: expected one of a,b, got 'c'"
 
 
 CASES = {
-    "--shares, 'a': wanted numbers from 0 to 1, got 'x'": "audit log.csv --shares a=x",
-    "--cap, 'a': wanted at least its share": "audit log.csv --shares a=0.2 --cap a=0.1",
-    "--window, 'a': wanted a number of rounds": "audit log.csv --shares 0.2 --window a=3/2",
+    "--shares, 'a': expected numbers from 0 to 1, got 'x'": "audit log.csv --shares a=x",
+    "--cap, 'a': expected at least its share": "audit log.csv --shares a=0.2 --cap a=0.1",
+    "--window, 'a': expected a number of rounds": "audit log.csv --shares 0.2 --window a=3/2",
     "--promise, shares: they sum to 1.3": "audit log.csv --promise p.toml",
     "--promise, shares: they sum to 1.3, ": "new n.evenhand --promise p.toml",
-    "--spec, policy: wanted": "new n.evenhand --spec c.json",
-    "TICKET: wanted a ticket": "tell s.evenhand x 1",
-    "--id: wanted each id once": "label log.csv --id reward --group arm --features reward --labels 0,1 --tasks t.csv",
+    "--spec, policy: expected": "new n.evenhand --spec c.json",
+    "TICKET: expected a ticket": "tell s.evenhand x 1",
+    "--id: expected each id once": "label log.csv --id reward --group arm --features reward --labels 0,1 --tasks t.csv",
 }
 
 

@@ -41,7 +41,7 @@ def patients(tmp_path, monkeypatch):
 @pytest.mark.parametrize("more", [[], ["--json"]], ids=named)
 def test_a_command_that_would_do_nothing_says_what_it_needs(patients, more):
     refused = str(call("patients.csv", *OPTIONS, *more).exception)
-    assert refused.startswith("--tasks, --read: wanted one of them: a file to write items to, or a file of labels")
+    assert refused.startswith("--tasks, --read: expected one of them: a file to write items to, or a file of labels")
     assert "docs/labels.md" in refused
     assert "/label" in refused
     assert not pathlib.Path("labels.evenhand").exists()
@@ -140,7 +140,7 @@ def test_more_than_two_labels(patients):
         ({"--features": "age,ward"}, "ward"),
         ({"--choice": "clever"}, "choice"),
         ({"--read": "patients.csv"}, "columns id and label"),
-        ({"--tasks": "tasks.xml"}, "--tasks: wanted a file that ends in .csv"),
+        ({"--tasks": "tasks.xml"}, "--tasks: expected a file that ends in .csv"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(patients, changed, words):
@@ -165,9 +165,9 @@ OTHER = {
     "order": (["--features", "bmi,age,s5"], "--features bmi,age,s5: holds other values than when"),
     "groups": (["--group", "site"], "--group site: holds other groups than when"),
     "shown": (["--show", "age"], "--show age: holds other values than when"),
-    "annotators": (["--annotators", "1"], "--annotators: wanted 2 as in labels.evenhand, got 1; repeat what"),
-    "choice": (["--choice", "uncertainty"], "--choice: wanted 'uniform' as in labels.evenhand, got 'uncertainty'"),
-    "seed": (["--seed", "2"], "--seed: wanted 1 as in labels.evenhand, got 2; repeat what the state was begun with"),
+    "annotators": (["--annotators", "1"], "--annotators: expected 2 as in labels.evenhand, got 1; repeat what"),
+    "choice": (["--choice", "uncertainty"], "--choice: expected 'uniform' as in labels.evenhand, got 'uncertainty'"),
+    "seed": (["--seed", "2"], "--seed: expected 1 as in labels.evenhand, got 2; repeat what the state was begun with"),
 }
 
 
@@ -247,12 +247,15 @@ def test_two_people_who_label_every_item_are_known_by_the_names_of_their_tool(pa
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--annotator-of", "7="], "--annotator-of: wanted each user once with a name, such as 7=ann,8=bob, got '7='"),
-        (["--annotator-of", "7"], "--annotator-of: wanted each user once with a name"),
-        (["--annotator-of", "7=ann,7=bob"], "--annotator-of: wanted each user once with a name"),
-        (["--annotator", "ann,bob"], "--annotator: wanted one name for the labels of a file, or --annotator-of"),
-        (["--annotator", "ann", "--annotator-of", "7=bob"], "--annotator: wanted one name for the labels of a file"),
-        (["--annotator-of", "9=ann"], "--annotator-of: wanted users of the file, 7"),
+        (
+            ["--annotator-of", "7="],
+            "--annotator-of: expected each user once with a name, such as 7=ann,8=bob, got '7='",
+        ),
+        (["--annotator-of", "7"], "--annotator-of: expected each user once with a name"),
+        (["--annotator-of", "7=ann,7=bob"], "--annotator-of: expected each user once with a name"),
+        (["--annotator", "ann,bob"], "--annotator: expected one name for the labels of a file, or --annotator-of"),
+        (["--annotator", "ann", "--annotator-of", "7=bob"], "--annotator: expected one name for the labels of a file"),
+        (["--annotator-of", "9=ann"], "--annotator-of: expected users of the file, 7"),
     ],
 )
 def test_names_that_cannot_be_meant_are_refused(patients, options, words):
@@ -310,7 +313,7 @@ def test_groups_may_be_several_columns(patients):
     other = str(call(*options, "--group", "sex", "--tasks", "t.csv").exception)
     assert "--group sex: holds other groups than when" in other
     many = str(call(*options, "--group", "sex,age,bmi", "--tasks", "t.csv", "--state", "other").exception)
-    assert many.startswith("--group: wanted groups with rows to train and to validate, got ")
+    assert many.startswith("--group: expected groups with rows to train and to validate, got ")
     twice = str(call(*options, "--group", "sex,sex", "--tasks", "t.csv", "--state", "other").exception)
     assert "it is in group already" in twice
 
@@ -328,7 +331,7 @@ def test_a_refused_table_names_the_file_the_row_and_the_item(patients):
     refused = str(call("patients.csv", *OPTIONS, "--read", "labels.csv").exception)
     assert refused.startswith("labels.csv, row 2, item 'p")
     assert "nothing was told" in refused
-    assert "label: wanted labels among high,low, got 'hihg'; did you mean 'high'?; nothing was told" in refused
+    assert "label: expected labels among high,low, got 'hihg'; did you mean 'high'?; nothing was told" in refused
     assert annotations_table(eh.load("labels.evenhand")).empty
 
 
@@ -351,4 +354,4 @@ def test_labels_may_be_a_list_as_json(patients):
     assert json.loads(read.stdout)["told"] == 2
     assert sorted(pd.read_csv("l.csv", dtype=str)["label"]) == ["01", "a,b"]
     refused = str(call(*options, '["01", 1]', "--state", "other", "--tasks", "t.csv").exception)
-    assert "--labels: wanted labels of one type, all text or all whole numbers, got 01,1" in refused
+    assert "--labels: expected labels of one type, all text or all whole numbers, got 01,1" in refused

@@ -135,7 +135,7 @@ def test_a_file_that_cannot_be_read_is_named_with_the_reason(command, kind):
 )
 def test_a_column_that_is_not_there_names_the_option(command, arguments, option):
     words = refusal(command, *arguments)
-    assert words.startswith(f"{option}: wanted one of the columns arm,reward,sex,id,x,label, got "), words
+    assert words.startswith(f"{option}: expected one of the columns arm,reward,sex,id,x,label, got "), words
     assert "was left out" not in words
 
 
@@ -150,7 +150,7 @@ def test_a_column_that_is_not_there_names_the_option(command, arguments, option)
 def test_an_option_that_was_left_out_is_said_to_be(arguments, option):
     pd.DataFrame({"arm": list("ab") * 10, "clicked": [0, 1] * 10}).to_csv("other.csv", index=False)
     words = refusal(*arguments)
-    assert words.startswith(f"{option}: wanted one of the columns arm,clicked, got 'reward'; {option} was left out")
+    assert words.startswith(f"{option}: expected one of the columns arm,clicked, got 'reward'; {option} was left out")
     assert words.endswith("name the column")
 
 
@@ -214,10 +214,13 @@ WRITTEN = {
         (["simulate", "--data", "log.csv", "--promise", "learner.toml"], "--promise learner.toml: learner: no policy"),
         (
             ["simulate", "--data", "log.csv", "--group", "sex", "--features", "x", "-p", "ucb1", "--promise", "f.toml"],
-            "--policy, 'ucb1': wanted a policy that takes contexts",
+            "--policy, 'ucb1': expected a policy that takes contexts",
         ),
-        (["evaluate", "few.csv", "--promise", "q.toml"], "LOG: wanted rows by which a replay is sure to last"),
-        (["new", "n.evenhand", "-p", "deadline-learn", "--shares", "a=0.2"], "--arms: wanted at least two arms, got a"),
+        (["evaluate", "few.csv", "--promise", "q.toml"], "LOG: expected rows by which a replay is sure to last"),
+        (
+            ["new", "n.evenhand", "-p", "deadline-learn", "--shares", "a=0.2"],
+            "--arms: expected at least two arms, got a",
+        ),
         (["new", "n.evenhand", "--promise", "q.toml", "--learner", "nope"], "--learner: no policy is named"),
     ],
 )
@@ -230,7 +233,7 @@ def test_a_refusal_names_what_was_typed(arguments, words):
 @pytest.mark.parametrize("command", sorted(set(COMMANDS) - {"list", "demo", "reproduce"}))
 def test_a_command_without_anything_says_what_it_needs(command, monkeypatch):
     words = refusal(command)
-    assert re.search(r"--\w|[Mm]issing|name |wanted|WORLD|STORE|store", words), words
+    assert re.search(r"--\w|[Mm]issing|name |expected|WORLD|STORE|store", words), words
 
 
 def test_a_list_of_a_kind_is_that_kind_and_an_unknown_beginning_is_refused():
@@ -249,4 +252,4 @@ def test_what_to_do_is_said_in_options():
     table = pd.DataFrame({"arm": ["a", "a", "b"] * 9, "sex": ["F", "M", "F"] * 9, "x": 0.5, "reward": [0, 1, 1] * 9})
     table.assign(pa=[0.0, 1.0, 0.5] * 9, pb=[1.0, 0.0, 0.5] * 9).to_csv("mixed.csv", index=False)
     words = refusal("simulate", "--data", "mixed.csv", "--arm", "arm", "--group", "sex", "--features", "x")
-    assert words.endswith("wanted arm 'a' in one group, got 'M'; name 'sex' in --arm too")
+    assert words.endswith("expected arm 'a' in one group, got 'M'; name 'sex' in --arm too")

@@ -247,10 +247,13 @@ def test_a_store_that_was_changed_is_not_sound(store):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["log.csv", "--arm", "item", "--shares", "0.1", "--out", "r.pdf"], "--out: wanted a file that ends in .html"),
-        (["log.csv", "--arm", "item", "--shares", "0.1", "--study", "ads"], "--study: wanted nothing beside a log"),
-        (["ads.evenhand", "--shares", "0.1"], "--shares: wanted nothing beside the store of a study"),
-        (["ads.evenhand", "--reward", "click"], "--reward: wanted nothing beside the store of a study"),
+        (
+            ["log.csv", "--arm", "item", "--shares", "0.1", "--out", "r.pdf"],
+            "--out: expected a file that ends in .html",
+        ),
+        (["log.csv", "--arm", "item", "--shares", "0.1", "--study", "ads"], "--study: expected nothing beside a log"),
+        (["ads.evenhand", "--shares", "0.1"], "--shares: expected nothing beside the store of a study"),
+        (["ads.evenhand", "--reward", "click"], "--reward: expected nothing beside the store of a study"),
     ],
 )
 def test_what_does_not_fit_is_refused(arguments, words, log, store):

@@ -60,7 +60,7 @@ def test_empty_cells_are_refused_with_the_way_out(tmp_path):
     usual = ["sample", tmp_path / "pool.csv", "--group", "g", "--label", "y", "--budget", 20, "--out", tmp_path / "out"]
     refused(TableError, "column 'g', row 10: the cell is empty", *usual)
     refused(TableError, "; fill it or drop the row, or pass --empty drop or --empty fill", *usual)
-    refused(ArgumentError, "--empty: wanted one of refuse,drop,fill, got 'keep'", *usual, "--empty", "keep")
+    refused(ArgumentError, "--empty: expected one of refuse,drop,fill, got 'keep'", *usual, "--empty", "keep")
     HOLES.assign(x=np.nan).to_csv(tmp_path / "pool.csv", index=False)
     refused(TableError, "no row is left", *usual, "--empty", "drop")
     refused(TableError, "column 'x': every cell is empty; name --features without it", *usual, "--empty", "fill")
@@ -109,20 +109,23 @@ def test_labels_all_alike_among_the_rows_that_were_bought_are_no_failure(tmp_pat
 @pytest.mark.parametrize(
     ("frame", "options", "error", "words"),
     [
-        (POOL.assign(y="yes"), [], ArgumentError, "--label: wanted a column of two labels, got 'y' with 1: yes"),
+        (POOL.assign(y="yes"), [], ArgumentError, "--label: expected a column of two labels, got 'y' with 1: yes"),
         (POOL.assign(y=np.arange(N) % 7), [], ArgumentError, "got 'y' with 7: 0, 1, 2, 3, 4, ...; keep the rows"),
-        (POOL.assign(y=[0.37, 1.37] * 60), [], TableError, "column 'y', row 1: wanted a label that is text or a whole"),
-        (POOL.assign(g=range(N)), [], ArgumentError, "--group: wanted groups with rows to train and to validate, got"),
+        (POOL.assign(y=[0.37, 1.37] * 60), [], TableError, "column 'y', row 1: expected a label that is text or a "
+        "whole"),
+        (POOL.assign(g=range(N)), [], ArgumentError, "--group: expected groups with rows to train and to validate, "
+        "got"),
         (POOL.assign(g=np.arange(N) // 3), [], ArgumentError, "got 40 groups in 120 rows; merge small ones"),
-        (POOL.assign(g="a"), [], ArgumentError, "--group: wanted at least two groups"),
-        (POOL.assign(id=[f"p{i}" for i in range(N)]), [], TableError, "column 'id': wanted text with few values"),
-        (POOL, ["--group", "y"], TableError, "group: wanted columns that have no other use, got 'y'; it is the label"),
+        (POOL.assign(g="a"), [], ArgumentError, "--group: expected at least two groups"),
+        (POOL.assign(id=[f"p{i}" for i in range(N)]), [], TableError, "column 'id': expected text with few values"),
+        (POOL, ["--group", "y"], TableError, "group: expected columns that have no other use, got 'y'; it is the "
+        "label"),
         (POOL, ["--group", "g,g"], TableError, "'g'; it is in group already"),
-        (POOL, ["--features", "x,y"], TableError, "features: wanted columns that have no other use, got 'y'"),
+        (POOL, ["--features", "x,y"], TableError, "features: expected columns that have no other use, got 'y'"),
         (POOL.assign(g=POOL["g"].where(POOL["x"] > 0.01)), ["--group", "g"], TableError, "column 'g', row"),
-        (POOL, ["--costs", "3"], ArgumentError, "--costs: wanted NAME=NUMBER,NAME=NUMBER, got a value without names"),
-        (POOL, ["--budget", "nan"], ArgumentError, "budget: wanted a number >= 0, got nan"),
-        (POOL, ["--batch", 10**30], ArgumentError, "batch: wanted a whole number >= 1 and <= 10"),
+        (POOL, ["--costs", "3"], ArgumentError, "--costs: expected NAME=NUMBER,NAME=NUMBER, got a value without names"),
+        (POOL, ["--budget", "nan"], ArgumentError, "budget: expected a number >= 0, got nan"),
+        (POOL, ["--batch", 10**30], ArgumentError, "batch: expected a whole number >= 1 and <= 10"),
     ],
     ids=range(14),
 )  # fmt: skip
@@ -157,8 +160,8 @@ def test_more_than_two_labels(tmp_path):
     ("options", "words"),
     [
         (["--multiclass", "--loss", "false_negative"], "zero_one or log for 7 labels"),
-        (["--multiclass", "--scheme", "uniform", "--trend", "1"], "--trend: wanted nothing beside a --scheme"),
-        (["--multiclass", "--reweighted"], "--reweighted: wanted two labels, got 7"),
+        (["--multiclass", "--scheme", "uniform", "--trend", "1"], "--trend: expected nothing beside a --scheme"),
+        (["--multiclass", "--reweighted"], "--reweighted: expected two labels, got 7"),
         ([], "or pass --multiclass"),
     ],
 )
@@ -174,9 +177,13 @@ UNLABELLED = "if nothing is labelled yet, begin with: evenhand label"
 @pytest.mark.parametrize(
     ("frame", "options", "words"),
     [
-        (POOL.drop(columns="y"), ["--label", "y"], "--label: wanted one of the columns x,g, got 'y'; if noth"),
-        (POOL.assign(y=None), ["--label", "y"], "--label: wanted a column with labels, got 'y'; every cell is empty;"),
-        (POOL, [], "--label: wanted a column with labels, got nothing; if nothing"),
+        (POOL.drop(columns="y"), ["--label", "y"], "--label: expected one of the columns x,g, got 'y'; if noth"),
+        (
+            POOL.assign(y=None),
+            ["--label", "y"],
+            "--label: expected a column with labels, got 'y'; every cell is empty;",
+        ),
+        (POOL, [], "--label: expected a column with labels, got nothing; if nothing"),
     ],
 )
 def test_a_pool_without_labels_is_sent_to_label(tmp_path, frame, options, words):
@@ -190,7 +197,7 @@ def test_a_pool_without_labels_is_sent_to_label(tmp_path, frame, options, words)
 def test_a_budget_too_small_is_said_before_it_is_spent(tmp_path):
     POOL.to_csv(tmp_path / "pool.csv", index=False)
     usual = ["sample", tmp_path / "pool.csv", "--group", "g", "--label", "y", "--out", tmp_path / "out", "--seed", 1]
-    refused(ArgumentError, "--budget: wanted enough for a draw of 2 rows of each of the 2", *usual, "--budget", 3)
+    refused(ArgumentError, "--budget: expected enough for a draw of 2 rows of each of the 2", *usual, "--budget", 3)
     assert not (tmp_path / "out").exists()
     said = call(*usual, "--budget", 20)
     assert "Before it is spent: the budget pays for fewer than 6 validation rows in each of the 2 groups" in said.stderr
@@ -309,16 +316,16 @@ def test_certifying_reads_later_rows_as_the_pool_was_read(people):
 @pytest.mark.parametrize(
     ("folder", "options", "words"),
     [
-        ("nowhere", ["--at-most", 0.3], "wanted the folder that `evenhand sample` wrote, its --out, got"),
-        ("out", ["--at-most", 1.5], "--at-most: wanted a number >= 0 and <= 1, got 1.5"),
-        ("out", ["--at-most", 0.3, "--fresh", "pool.csv"], "--fresh: wanted rows that the collection has not seen"),
+        ("nowhere", ["--at-most", 0.3], "expected the folder that `evenhand sample` wrote, its --out, got"),
+        ("out", ["--at-most", 1.5], "--at-most: expected a number >= 0 and <= 1, got 1.5"),
+        ("out", ["--at-most", 0.3, "--fresh", "pool.csv"], "--fresh: expected rows that the collection has not seen"),
         ("out", ["--at-most", 0.3, "--fresh", "out/rows.csv"], "leave --fresh out to use what the pool has left"),
-        ("out", ["--at-most", 0.3, "--fresh", "other.csv"], "other.csv, columns g, row 1: wanted groups among a,b"),
-        ("out", ["--at-most", 0.3, "--fresh", "none.csv"], "--fresh none.csv: wanted one of the columns x,g"),
+        ("out", ["--at-most", 0.3, "--fresh", "other.csv"], "other.csv, columns g, row 1: expected groups among a,b"),
+        ("out", ["--at-most", 0.3, "--fresh", "none.csv"], "--fresh none.csv: expected one of the columns x,g"),
         (
             "out",
             ["--at-most", 0.3, "--fresh", "new.csv"],
-            "--fresh new.csv, column 'y', rows 3, 7: wanted labels among no,yes, got 'maybe'",
+            "--fresh new.csv, column 'y', rows 3, 7: expected labels among no,yes, got 'maybe'",
         ),
     ],
 )
@@ -349,7 +356,7 @@ def test_rows_of_the_pool_are_not_taken_for_fresh_ones(people, tmp_path, part, f
     certify = ["certify", tmp_path / "out", "--at-most", 0.7, "--fresh"]
     seen = *certify, tmp_path / "seen.csv"
     if "x" in features:
-        refused(ArgumentError, "--fresh: wanted rows that the collection has not seen, got ", *seen)
+        refused(ArgumentError, "--fresh: expected rows that the collection has not seen, got ", *seen)
     else:
         assert "the collection has seen these rows cannot be told" in answer(*seen)
     later.to_csv(tmp_path / "later.csv", index=False)
@@ -367,9 +374,9 @@ def _with_jobs(path, features):
 def test_a_file_that_holds_no_collection_is_refused(people, tmp_path, kept):
     saved = eh.load(people / "out" / "collection.evenhand")
     eh.save({name: saved[name] for name in kept}, tmp_path / "collection.evenhand")
-    refused(ArgumentError, "wanted the folder that `evenhand sample` wrote", "certify", tmp_path, "--at-most", 0.3)
+    refused(ArgumentError, "expected the folder that `evenhand sample` wrote", "certify", tmp_path, "--at-most", 0.3)
     eh.save(saved["model"], tmp_path / "collection.evenhand")
-    refused(ArgumentError, "wanted the folder that `evenhand sample` wrote", "certify", tmp_path, "--at-most", 0.3)
+    refused(ArgumentError, "expected the folder that `evenhand sample` wrote", "certify", tmp_path, "--at-most", 0.3)
 
 
 def test_numbers_are_no_labels(tmp_path):

@@ -48,7 +48,7 @@ def test_commands_that_change_a_store_or_write_files_say_so_as_json(tmp_path):
     assert json.loads(answer("ask", store, "--json"))["id"] == 1
     assert json.loads(answer("export", store, "--out", out, "--json")) == {"decisions": 1, "file": str(out)}
     assert json.loads(answer("--json", "snapshot", store)) == {"name": "s", "entries": 1}
-    refused(ArgumentError, "--json: wanted a file as --out", "export", store, "--out", "-", "--json")
+    refused(ArgumentError, "--json: expected a file as --out", "export", store, "--out", "-", "--json")
 
 
 def test_an_audit_of_pairs_ends_with_json(tmp_path):

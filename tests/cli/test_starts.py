@@ -65,14 +65,14 @@ OTHERS = {"evenhand.simulation", "evenhand.quotas.deadline_learn", "evenhand.lea
 
 def test_ask_imports_no_other_problem_policy_or_command(study):
     modules = imported("ask", study)
-    assert {"evenhand.cli.studies.conversation", "evenhand.quotas.paper_rules"} <= modules
+    assert {"evenhand.cli.studies.decide", "evenhand.quotas.paper_rules"} <= modules
     assert not modules & (HEAVY | PROBLEMS | OTHERS | {"rich", "evenhand.cli.simulate", "evenhand.cli.studies.show"})
 
 
 def test_tell_imports_no_other_problem_and_no_other_command(study):
     answer("ask", study)
     modules = imported("tell", study, "1", "0.5", "--json")
-    assert "evenhand.cli.studies.conversation" in modules
+    assert "evenhand.cli.studies.decide" in modules
     assert not modules & (HEAVY | PROBLEMS | {"rich", "evenhand.cli.simulate", "evenhand.cli.studies.show"})
 
 

@@ -114,34 +114,38 @@ def test_a_learner_that_is_named_goes_before_the_files(tmp_path):
     ("options", "error", "words"),
     [
         ([], ArgumentError, "--policy: name a policy, such as fair-ucb, or pass --spec FILE"),
-        (["--learner", "ucb1"], ArgumentError, "--learner: wanted a learner beside --policy"),
-        (["-p", "ucb1", "--arms", "a", "--arms-from", "x"], ArgumentError, "--arms: wanted nothing beside --arms-from"),
+        (["--learner", "ucb1"], ArgumentError, "--learner: expected a learner beside --policy"),
+        (
+            ["-p", "ucb1", "--arms", "a", "--arms-from", "x"],
+            ArgumentError,
+            "--arms: expected nothing beside --arms-from",
+        ),
         (["-p", "ucb1", "--arms-from", "none.csv"], TableError, "none.csv: no such file"),
         (["-p", "nonsense"], RegistryError, "--policy: no policy is named 'nonsense'"),
         (["-p", "epsilon-greedy"], RegistryError, "may be learners/epsilon-greedy or sampling/epsilon-greedy"),
         (["-p", "fair-ucb+thompson", "--shares", "a=0.1,b=0.1"], ArgumentError, "alone, it takes no learner"),
         (["-p", "fair-ucb"], ArgumentError, "quotas/fair-ucb needs shares"),
         (["-p", "fair-ucb", "--shares", "a=0.6,b=0.3"], ArgumentError, "--policy deadline-learn keeps the promise"),
-        (["-p", "fair-ucb", "--shares", "a=0.2,a=0.3"], ArgumentError, "--shares: wanted each name once"),
-        (["-p", "fair-ucb", "--shares", "z=0.2", "--arms", "a,b"], ArgumentError, "--shares: wanted arms among"),
-        (["-p", "fair-ucb", "--shares", "0.2"], ArgumentError, "shares: wanted a list, or a dict arm -> share"),
+        (["-p", "fair-ucb", "--shares", "a=0.2,a=0.3"], ArgumentError, "--shares: expected each name once"),
+        (["-p", "fair-ucb", "--shares", "z=0.2", "--arms", "a,b"], ArgumentError, "--shares: expected arms among"),
+        (["-p", "fair-ucb", "--shares", "0.2"], ArgumentError, "shares: expected a list, or a dict arm -> share"),
         (["-p", "fair-ucb", "--shares", "nowhere.csv"], TableError, "nowhere.csv: no such file"),
-        (["-p", "ucb1", "--arms", "[1, "], ArgumentError, '--arms: wanted labels a,b,c or ["a", "b"] as JSON'),
-        (["-p", "ucb1", "--arms", "a,a"], ArgumentError, "arms: wanted each label once"),
-        (["-p", "ucb1"], ArgumentError, "arms: wanted a number of arms or a list of labels"),
-        (["-p", "top-interval", "--groups", "men"], ArgumentError, "--groups: wanted ARM=GROUP,ARM=GROUP"),
-        ([*NEW, "--groups", "a=x,b=y"], ArgumentError, "wanted arguments among shares, tolerance, arms, seed"),
-        (["-p", "fair-ucb", "--shares", "a=nan,b=0.3"], ArgumentError, "--shares, 'a': wanted numbers from 0 to 1"),
+        (["-p", "ucb1", "--arms", "[1, "], ArgumentError, '--arms: expected labels a,b,c or ["a", "b"] as JSON'),
+        (["-p", "ucb1", "--arms", "a,a"], ArgumentError, "arms: expected each label once"),
+        (["-p", "ucb1"], ArgumentError, "arms: expected a number of arms or a list of labels"),
+        (["-p", "top-interval", "--groups", "men"], ArgumentError, "--groups: expected ARM=GROUP,ARM=GROUP"),
+        ([*NEW, "--groups", "a=x,b=y"], ArgumentError, "expected arguments among shares, tolerance, arms, seed"),
+        (["-p", "fair-ucb", "--shares", "a=nan,b=0.3"], ArgumentError, "--shares, 'a': expected numbers from 0 to 1"),
         (
             [*NEW, "--tolerance", "nan"],
             ArgumentError,
-            "tolerance: wanted numbers, text, true, false, null, lists or objects, got nan",
+            "tolerance: expected numbers, text, true, false, null, lists or objects, got nan",
         ),
-        (["-p", "horizon-fair-ucb", "--shares", "a=0.1", "--set", "horizon=0"], ArgumentError, "horizon: wanted"),
-        ([*NEW, "--seed", "-1"], ArgumentError, "seed: wanted a whole number from 0 to 2^63 - 1"),
-        ([*NEW, "--set", "horizon"], ArgumentError, "--set: wanted NAME=VALUE"),
-        ([*NEW, "--set", "horizon=3"], ArgumentError, "quotas/fair-ucb: wanted arguments among"),
-        ([*NEW, "--name", "a b"], ArgumentError, "name: wanted up to 100 letters"),
+        (["-p", "horizon-fair-ucb", "--shares", "a=0.1", "--set", "horizon=0"], ArgumentError, "horizon: expected"),
+        ([*NEW, "--seed", "-1"], ArgumentError, "seed: expected a whole number from 0 to 2^63 - 1"),
+        ([*NEW, "--set", "horizon"], ArgumentError, "--set: expected NAME=VALUE"),
+        ([*NEW, "--set", "horizon=3"], ArgumentError, "quotas/fair-ucb: expected arguments among"),
+        ([*NEW, "--name", "a b"], ArgumentError, "name: expected up to 100 letters"),
         (["--spec", "nowhere.json"], TableError, "nowhere.json: no such file"),
     ],
     ids=named,
@@ -153,7 +157,7 @@ def test_what_cannot_be_a_study_is_refused_and_nothing_is_made(tmp_path, options
 
 def test_a_description_that_is_no_object_is_refused(tmp_path):
     (tmp_path / "policy.json").write_text("[1]")
-    refused(TableError, "wanted an object", "new", tmp_path / "s", "--spec", tmp_path / "policy.json")
+    refused(TableError, "expected an object", "new", tmp_path / "s", "--spec", tmp_path / "policy.json")
 
 
 def test_a_study_that_is_there_is_refused_by_name(store):

@@ -187,7 +187,7 @@ def test_a_file_that_is_no_mark_is_named_once(played, tmp_path):
     (tmp_path / "mark").write_text("something else")
     result = call("verify", played, "--mark", tmp_path / "mark")
     assert str(result.exception) == (
-        f"--mark {tmp_path / 'mark'}: wanted the mark of an earlier verification, got no mark, or a damaged one; "
+        f"--mark {tmp_path / 'mark'}: expected the mark of an earlier verification, got no mark, or a damaged one; "
         "name another file, or leave --mark out to verify the whole log"
     )
 

@@ -54,7 +54,7 @@ def test_what_is_no_store_is_refused(tmp_path):
     assert (tmp_path / "junk").read_text() == "hello"
     refused(StoreError, "a folder", "ask", tmp_path)
     refused(StoreError, "its folder is not there", "new", tmp_path / "no" / "where", *NEW)
-    refused(ArgumentError, "STORE: wanted a path", "ask", "oracle://host/db")
+    refused(ArgumentError, "STORE: expected a path", "ask", "oracle://host/db")
 
 
 def test_keys_are_given_out_listed_and_revoked(store):
@@ -82,15 +82,15 @@ def test_keys_end_and_are_limited_to_studies(store):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["add", "--role", "admin"], "role: wanted one of decide, report, read"),
-        (["add", "--role", "read", "--for", "1d", "--expires", "2999-01-01"], "--expires, --for: wanted one of them"),
-        (["add", "--role", "read", "--expires", "2020-01-01"], "expires: wanted a time to come"),
-        (["list", "--study", "ads"], "--role: wanted"),
-        (["what"], "ACTION: wanted one of list, add, revoke"),
-        (["add"], "--role: wanted decide, report or read"),
-        (["revoke"], "KEY: wanted the id of a key"),
-        (["revoke", "nobody"], "KEY: wanted the id of a key"),
-        (["list", "--role", "read"], "--role: wanted"),
+        (["add", "--role", "admin"], "role: expected one of decide, report, read"),
+        (["add", "--role", "read", "--for", "1d", "--expires", "2999-01-01"], "--expires, --for: expected one of them"),
+        (["add", "--role", "read", "--expires", "2020-01-01"], "expires: expected a time to come"),
+        (["list", "--study", "ads"], "--role: expected"),
+        (["what"], "ACTION: expected one of list, add, revoke"),
+        (["add"], "--role: expected decide, report or read"),
+        (["revoke"], "KEY: expected the id of a key"),
+        (["revoke", "nobody"], "KEY: expected the id of a key"),
+        (["list", "--role", "read"], "--role: expected"),
     ],
     ids=named,
 )

@@ -70,42 +70,46 @@ def test_the_same_key_is_the_same_decision(store):
     ("arguments", "error", "words"),
     [
         (["tell", "9", "1"], UnknownTicketError, "ticket 9 was never handed out"),
-        (["tell", "1"], ArgumentError, "REWARD: wanted what the decision brought"),
+        (["tell", "1"], ArgumentError, "REWARD: expected what the decision brought"),
         (["tell", "1", "--violations", "0-1"], ArgumentError, "a reward, null for none, --rows or --samples"),
-        (["tell", "1", "1", "--acceptable", "true"], VerdictError, "--acceptable: wanted pairs of positions"),
-        (["ask", "--groups", '["x"'], ArgumentError, "--groups: wanted labels"),
-        (["tell"], ArgumentError, "REWARD: wanted what the decision brought"),
-        (["tell", "", "1"], ArgumentError, "argument 2: wanted a value, got ''"),
-        (["tell", "one", "1"], ForeignTicketError, "wanted a ticket as ask returned it"),
+        (["tell", "1", "1", "--acceptable", "true"], VerdictError, "--acceptable: expected pairs of positions"),
+        (["ask", "--groups", '["x"'], ArgumentError, "--groups: expected labels"),
+        (["tell"], ArgumentError, "REWARD: expected what the decision brought"),
+        (["tell", "", "1"], ArgumentError, "argument 2: expected a value, got ''"),
+        (["tell", "one", "1"], ForeignTicketError, "expected a ticket as ask returned it"),
         (["tell", "ads.1.0000000000000000", "1"], ForeignTicketError, "not signed by the study 'ads'"),
         (["tell", "other.1.0000000000000000", "1"], ForeignTicketError, "belongs to the study 'other'"),
-        (["tell", "1", "much"], RewardError, "REWARD: wanted a number"),
-        (["tell", "1", "0,5"], RewardError, "REWARD: wanted a number"),
-        (["tell", "1", "true"], RewardError, "REWARD: wanted a number"),
-        (["tell", "1", '["a"]'], RewardError, "REWARD: wanted a number"),
-        (["tell", "1", "-0.5"], RewardError, "REWARD: wanted a number in [0, 1], got -0.5"),
-        (["tell", "1", "nan"], RewardError, "REWARD: wanted a number in [0, 1], got nan"),
-        (["tell", "1", "1", "--violations", "0-1"], ArgumentError, "wanted reward, got 'violations'"),
-        (["tell", "1", "1", "--violations", "0:1"], VerdictError, "--violations: wanted pairs of positions"),
-        (["tell", "1", "1", "--file", "x.csv"], ArgumentError, "--file: wanted nothing beside TICKET"),
-        (["tell", "--file", "x.csv", "--annotator", "ann"], ArgumentError, "--file: wanted nothing beside --annotator"),
-        (["tell", "1", "1", "--annotator", "ann"], ArgumentError, "tell: wanted reward, got 'annotator'"),
-        (["tell", "1", "1", "--auditor", "ann"], ArgumentError, "tell: wanted reward, got 'auditor'"),
-        (["ask", "--annotator", "ann"], ArgumentError, "ask: wanted contexts, available, segment, got 'annotator'"),
-        (["ask", "--groups", "a=x"], ArgumentError, "ask: wanted contexts, available, segment, got 'groups'"),
-        (["ask", "--groups", "x"], ArgumentError, "--groups: wanted ARM=GROUP,ARM=GROUP, or a JSON file, object"),
+        (["tell", "1", "much"], RewardError, "REWARD: expected a number"),
+        (["tell", "1", "0,5"], RewardError, "REWARD: expected a number"),
+        (["tell", "1", "true"], RewardError, "REWARD: expected a number"),
+        (["tell", "1", '["a"]'], RewardError, "REWARD: expected a number"),
+        (["tell", "1", "-0.5"], RewardError, "REWARD: expected a number in [0, 1], got -0.5"),
+        (["tell", "1", "nan"], RewardError, "REWARD: expected a number in [0, 1], got nan"),
+        (["tell", "1", "1", "--violations", "0-1"], ArgumentError, "expected reward, got 'violations'"),
+        (["tell", "1", "1", "--violations", "0:1"], VerdictError, "--violations: expected pairs of positions"),
+        (["tell", "1", "1", "--file", "x.csv"], ArgumentError, "--file: expected nothing beside TICKET"),
+        (
+            ["tell", "--file", "x.csv", "--annotator", "ann"],
+            ArgumentError,
+            "--file: expected nothing beside --annotator",
+        ),
+        (["tell", "1", "1", "--annotator", "ann"], ArgumentError, "tell: expected reward, got 'annotator'"),
+        (["tell", "1", "1", "--auditor", "ann"], ArgumentError, "tell: expected reward, got 'auditor'"),
+        (["ask", "--annotator", "ann"], ArgumentError, "ask: expected contexts, available, segment, got 'annotator'"),
+        (["ask", "--groups", "a=x"], ArgumentError, "ask: expected contexts, available, segment, got 'groups'"),
+        (["ask", "--groups", "x"], ArgumentError, "--groups: expected ARM=GROUP,ARM=GROUP, or a JSON file, object"),
         (["tell", "--file", "x.csv"], TableError, "x.csv: no such file"),
         (["tell", "1", "--samples", "x.csv"], TableError, "x.csv: no such file"),
         (["tell", "1", "--rows", "x.csv"], TableError, "x.csv: no such file"),
         (["ask", "--contexts", "[[1, 2]]"], ContextError, "this policy sees no contexts"),
-        (["ask", "--contexts", "[[1, 2"], ContextError, "--contexts: wanted rows of numbers"),
-        (["ask", "--contexts", "x.json"], ContextError, "--contexts: wanted rows of numbers"),
-        (["ask", "--key", "k" * 201], ArgumentError, "key: wanted a text of up to 200 printable characters"),
+        (["ask", "--contexts", "[[1, 2"], ContextError, "--contexts: expected rows of numbers"),
+        (["ask", "--contexts", "x.json"], ContextError, "--contexts: expected rows of numbers"),
+        (["ask", "--key", "k" * 201], ArgumentError, "key: expected a text of up to 200 printable characters"),
         (["show", "--decision", "9"], UnknownTicketError, "ticket 9 was never handed out"),
-        (["export", "--out", "x.txt"], ArgumentError, "--out: wanted a file ending in .csv"),
-        (["export", "--out", "x.csv", "--form", "nope"], ArgumentError, "--form: wanted one of log, bandit"),
-        (["export", "--out", "/nowhere/x.csv"], ArgumentError, "--out: wanted a file that can be written"),
-        (["export", "--out", "/nowhere/x.parquet"], ArgumentError, "--out: wanted a file that can be written"),
+        (["export", "--out", "x.txt"], ArgumentError, "--out: expected a file ending in .csv"),
+        (["export", "--out", "x.csv", "--form", "nope"], ArgumentError, "--form: expected one of log, bandit"),
+        (["export", "--out", "/nowhere/x.csv"], ArgumentError, "--out: expected a file that can be written"),
+        (["export", "--out", "/nowhere/x.parquet"], ArgumentError, "--out: expected a file that can be written"),
     ],
     ids=named,
 )
@@ -161,7 +165,7 @@ def test_groups_of_a_round_are_read_as_those_of_the_study(tmp_path):
     for groups in ("0=2,1=1", '{"0": 2, "1": 1}', "[2, 1, 2]", '["2", "1", "2"]'):
         asked(path, "--contexts", json.dumps(shown), "--groups", groups)
     for unknown in ("0=3", "[3, 1, 2]", '{"0": ["1", "2"]}'):
-        refused(UnknownArmError, "groups: wanted", "ask", path, "--contexts", json.dumps(shown), "--groups", unknown)
+        refused(UnknownArmError, "groups: expected", "ask", path, "--contexts", json.dumps(shown), "--groups", unknown)
     with Study.open(path) as study:
         said = [study.log.record(number).given["groups"] for number in (1, 2, 3, 4)]
         assert said == [{"$items": [[0, 2], [1, 1]]}] * 2 + [[2, 1, 2]] * 2
@@ -204,9 +208,9 @@ def test_contexts_with_text_are_named_columns(tmp_path):
     for given in (tmp_path / "c.csv", json.dumps([row, {"hour": 0.5, "weather": "sun"}]), json.dumps(row)):
         asked(path, "--contexts", given)
         answer("tell", path, str(asked(path, "--contexts", given)[0]["id"]), "1")
-    words = "column 'weather', row 2: wanted one of the categories sun,rain, got 'snow'"
+    words = "column 'weather', row 2: expected one of the categories sun,rain, got 'snow'"
     refused(TableError, words, "ask", path, "--contexts", json.dumps([row, row | {"weather": "snow"}]))
-    words = "--contexts, row 2: wanted the columns weather,hour, as in row 1, got hour"
+    words = "--contexts, row 2: expected the columns weather,hour, as in row 1, got hour"
     refused(ContextError, words, "ask", path, "--contexts", json.dumps([row, {"hour": 1}]))
     with Study.open(path) as study:
         assert study.verify().ok
@@ -222,17 +226,17 @@ def test_contexts_with_text_are_named_columns(tmp_path):
 @pytest.mark.parametrize(
     ("table", "error", "words"),
     [
-        ("arm,x\nann,1\nbob,2\n", UnknownArmError, "column 'arm': wanted a row for every arm, got none for 'cid'"),
-        ("arm,x\nann,1\nbob,2\nbob,2\n", UnknownArmError, "column 'arm': wanted each arm once, got 'bob' more often"),
-        ("arm,x\nann,1\nbob,2\ndan,2\n", UnknownArmError, "wanted arms of the study, ann,bob,cid, got 'dan'"),
+        ("arm,x\nann,1\nbob,2\n", UnknownArmError, "column 'arm': expected a row for every arm, got none for 'cid'"),
+        ("arm,x\nann,1\nbob,2\nbob,2\n", UnknownArmError, "column 'arm': expected each arm once, got 'bob' more often"),
+        ("arm,x\nann,1\nbob,2\ndan,2\n", UnknownArmError, "expected arms of the study, ann,bob,cid, got 'dan'"),
         ("arm,x\nann,1\nbob,\ncid,2\n", TableError, "column 'x', row 2: the cell is empty"),
         (
             "arm,x\nann,1\nbob,much\ncid,2\n",
             TableError,
-            "column 'x', row 2: wanted finite numbers, got 'much'; this "
+            "column 'x', row 2: expected finite numbers, got 'much'; this "
             "study takes numbers alone: turn text into columns of 0 and 1 first",
         ),
-        ("x\n1\n2\n", ContextError, "contexts: wanted numbers of shape (3, d)"),
+        ("x\n1\n2\n", ContextError, "contexts: expected numbers of shape (3, d)"),
     ],
     ids=named,
 )
@@ -247,7 +251,7 @@ def test_a_table_without_the_column_is_named(tmp_path):
     path, told = tmp_path / "s.evenhand", tmp_path / "told.csv"
     answer("new", path, "-p", "ucb1", "--arms", "a,b")
     told.write_text("id,reward\n1,1\n")
-    refused(TableError, f"{told}: wanted a column 'ticket', got the columns id,reward", "tell", path, "--file", told)
+    refused(TableError, f"{told}: expected a column 'ticket', got the columns id,reward", "tell", path, "--file", told)
 
 
 def test_individuals_are_told_one_by_one_with_the_auditors_verdicts(tmp_path):
@@ -316,9 +320,9 @@ def test_a_row_that_is_refused_holds_up_no_other(store):
     assert isinstance(result.exception, ArgumentError)
     said = str(result.exception)
     assert "standard input, row 2: ticket 99 was never handed out" in said
-    assert "; row 3: reward: wanted a number in [0, 1], got 7" in said
-    assert "; row 4: REWARD: wanted a number" in said
-    assert "; row 5: REWARD: wanted a number" in said
+    assert "; row 3: reward: expected a number in [0, 1], got 7" in said
+    assert "; row 4: REWARD: expected a number" in said
+    assert "; row 5: REWARD: expected a number" in said
     body = json.loads(result.output)
     assert (body["told"], [row["row"] for row in body["refused"]]) == (2, [2, 3, 4, 5])
     assert [row["ticket"] for row in body["refused"]] == ["99", "2", "2", "2"]
@@ -331,8 +335,8 @@ def test_a_row_that_is_refused_holds_up_no_other(store):
     [
         ("", "standard input: the file is empty"),
         ("ticket,reward\n", "standard input: no rows"),
-        ("id,reward\n1,1\n", "standard input: wanted a column 'ticket', got the columns id,reward"),
-        ("ticket,value\n1,1\n", "standard input: wanted a column 'reward', got the columns ticket,value"),
+        ("id,reward\n1,1\n", "standard input: expected a column 'ticket', got the columns id,reward"),
+        ("ticket,value\n1,1\n", "standard input: expected a column 'reward', got the columns ticket,value"),
     ],
     ids=named,
 )
@@ -352,7 +356,7 @@ def test_a_subject_is_asked_about_and_erased(tmp_path):
     body = json.loads(answer("erase", store, "--older-than", "1s", "--json"))
     assert body == {"subjects": 1, "forgotten": 1, "purged": True}
     assert "were erased" in answer("verify", store)
-    refused(ArgumentError, "--subject, --older-than: wanted one of them", "erase", store)
+    refused(ArgumentError, "--subject, --older-than: expected one of them", "erase", store)
     refused(
-        ArgumentError, "--older-than: wanted seconds, or a text such as 90s", "erase", store, "--older-than", "soon"
+        ArgumentError, "--older-than: expected seconds, or a text such as 90s", "erase", store, "--older-than", "soon"
     )

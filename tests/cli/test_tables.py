@@ -10,9 +10,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from evenhand.cli.reading.inputs import checked
-from evenhand.cli.reading.tables import GIVEN, is_table, read_table, read_texts
-from evenhand.data.files import Given
+from evenhand.cli.inputs.inputs import read_table_options
+from evenhand.cli.inputs.tables import GIVEN, is_table, read_table, read_texts
+from evenhand.data.files import TableOptions
 from evenhand.data.tables import cells, column, numbers
 from evenhand.errors import ArgumentError, TableError
 from tests.cli.shell import answer, call, refused
@@ -31,7 +31,7 @@ def write(tmp_path):
 @pytest.fixture
 def given():
     tokens = []
-    yield lambda **form: tokens.append(GIVEN.set(Given(**form)))
+    yield lambda **form: tokens.append(GIVEN.set(TableOptions(**form)))
     for token in reversed(tokens):
         GIVEN.reset(token)
 
@@ -252,7 +252,7 @@ def test_the_format_of_a_file_with_another_ending_may_be_given(write, given):
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("t.jsonl", b'{"a": 1}\n[2]\n', r"line 2: wanted an object \{...\}, got \[2\]"),
+        ("t.jsonl", b'{"a": 1}\n[2]\n', r"line 2: expected an object \{...\}, got \[2\]"),
         ("t.jsonl", b"{'a': 1}\n", "cannot be read as JSON: .* line 1 column 2"),
         ("t.jsonl", b"", "no rows"),
         ("t.arrow", b"ARROW1 no more", "cannot be read as Arrow"),
@@ -274,16 +274,16 @@ def test_a_file_that_is_not_what_its_name_says_is_refused(name, content, words, 
 @pytest.mark.parametrize(
     ("option", "value", "words"),
     [
-        ("sep", "ab", "--sep: wanted one character such as ';'"),
-        ("sep", "x", "--sep: wanted one character"),
-        ("decimal", ";", "--decimal: wanted ',' or '.', got ';'"),
-        ("encoding", "utf9", "--encoding: wanted the name of an encoding, got 'utf9'; did you mean 'utf"),
-        ("encoding", "base64", "--encoding: wanted the name of an encoding"),
-        ("encoding", "rot13", "--encoding: wanted the name of an encoding, got 'rot13'; such as cp1252"),
+        ("sep", "ab", "--sep: expected one character such as ';'"),
+        ("sep", "x", "--sep: expected one character"),
+        ("decimal", ";", "--decimal: expected ',' or '.', got ';'"),
+        ("encoding", "utf9", "--encoding: expected the name of an encoding, got 'utf9'; did you mean 'utf"),
+        ("encoding", "base64", "--encoding: expected the name of an encoding"),
+        ("encoding", "rot13", "--encoding: expected the name of an encoding, got 'rot13'; such as cp1252"),
         (
             "format",
             "parket",
-            "--format: wanted one of csv,parquet,arrow,jsonl,json, got 'parket'; did you mean",
+            "--format: expected one of csv,parquet,arrow,jsonl,json, got 'parket'; did you mean",
         ),
     ],
 )
@@ -292,9 +292,9 @@ def test_a_form_that_says_nothing_is_refused(option, value, words, write):
 
 
 def test_a_form_may_be_said_in_words():
-    assert checked("tab", ",", "latin1", "csv") == Given("\t", ",", "latin1", "csv")
-    assert checked("\\t", "", "", "") == Given("\t")
-    assert checked("semicolon", "", "", "").sep == ";"
+    assert read_table_options("tab", ",", "latin1", "csv") == TableOptions("\t", ",", "latin1", "csv")
+    assert read_table_options("\\t", "", "", "") == TableOptions("\t")
+    assert read_table_options("semicolon", "", "", "").sep == ";"
 
 
 def test_texts_stay_texts_in_any_form(write):

@@ -49,10 +49,10 @@ def test_other_columns_and_labels_stay_as_they_are(table):
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ("1=1,2=0", "--values: wanted texts that stand for numbers, no=0,yes=1, got '1'"),
-        ("ja=much", "--values, ja: wanted a number, got 'much'"),
-        ("ja", "--values: wanted NAME=NUMBER,NAME=NUMBER, got a value without names"),
-        ("ja=0,ja=1", "--values: wanted each name once, got 'ja, twice'"),
+        ("1=1,2=0", "--values: expected texts that stand for numbers, no=0,yes=1, got '1'"),
+        ("ja=much", "--values, ja: expected a number, got 'much'"),
+        ("ja", "--values: expected NAME=NUMBER,NAME=NUMBER, got a value without names"),
+        ("ja=0,ja=1", "--values: expected each name once, got 'ja, twice'"),
     ],
 )
 def test_what_says_no_numbers_is_refused(table, values, words):
@@ -62,7 +62,7 @@ def test_what_says_no_numbers_is_refused(table, values, words):
 def test_many_words_are_no_numbers(table):
     """Which number each might be nobody can guess."""
     table.assign(paid=[f"word {n % 9}" for n in range(400)]).to_csv("log.csv", index=False)
-    refused(EvenhandError, "wanted numbers in [0, 1], got 'word 0'", *PARITY)
+    refused(EvenhandError, "expected numbers in [0, 1], got 'word 0'", *PARITY)
 
 
 def test_rewards_may_be_words_one_by_one_and_in_files(tmp_path, monkeypatch):
@@ -70,7 +70,7 @@ def test_rewards_may_be_words_one_by_one_and_in_files(tmp_path, monkeypatch):
     answer("new", "s.evenhand", "--policy", "ucb1", "--arms", "a,b")
     for _ in range(2):
         answer("ask", "s.evenhand")
-    words = "REWARD: wanted a number, a list 1,0, or null, got 'ja'; for words pass --values, such as --values ja=1"
+    words = "REWARD: expected a number, a list 1,0, or null, got 'ja'; for words pass --values, such as --values ja=1"
     refused(EvenhandError, words, "tell", "s.evenhand", "1", "ja")
     pd.DataFrame({"ticket": [1], "reward": ["ja"]}).to_csv("told.csv", index=False)
     refused(EvenhandError, words, "tell", "s.evenhand", "--file", "told.csv")

@@ -23,7 +23,7 @@ import pytest
 
 import evenhand as eh
 from evenhand import errors
-from evenhand.client import AsyncClient, Client, Decision
+from evenhand.client import AsyncClient, Client, ServiceDecision
 from evenhand.errors import (
     ArgumentError,
     ContextError,
@@ -57,7 +57,7 @@ def study(client):
 
 def test_a_conversation(study):
     decision = study.ask()
-    assert isinstance(decision, Decision)
+    assert isinstance(decision, ServiceDecision)
     assert (decision.id, decision.round, decision.arms) == (1, 1, (decision.arm,))
     assert decision.reason
     assert decision.propensity is None
@@ -160,7 +160,7 @@ def test_a_request_keeps_the_labels_of_a_series_or_refuses_them():
     with pytest.raises(ArgumentError, match=r"a Series that names a label twice, \['a', 'a'\]"):
         shown(groups=by_arm.set_axis(["a", "a"]))
     for ask in (shown, lambda contexts: sent("ask_many", [{"contexts": contexts}])):
-        with pytest.raises(ContextError, match=r"contexts: wanted rows in the order of the arms.*got \['b', 'a'\]"):
+        with pytest.raises(ContextError, match=r"contexts: expected rows in the order of the arms.*got \['b', 'a'\]"):
             ask(rows)
 
 
@@ -209,7 +209,7 @@ def test_a_series_of_the_numbers_of_arms_keeps_its_labels(client):
 
 @pytest.mark.parametrize("sticky", ["no", 0, None])
 def test_sticky_is_true_or_false(sticky):
-    with pytest.raises(ArgumentError, match="sticky: wanted True or False"):
+    with pytest.raises(ArgumentError, match="sticky: expected True or False"):
         sent("ask", key="key", sticky=sticky)
 
 
@@ -329,7 +329,7 @@ def test_a_sticky_key_gives_its_first_decision_whatever_else_is_sent(served):
         assert study.ask(key="ann", sticky=True) == first == asyncio.run(again("pace"))
         with pytest.raises(ContradictionError, match="ask with sticky"):
             study.ask(available=["b"], key="ann")
-        with pytest.raises(ArgumentError, match="sticky: wanted a key beside it"):
+        with pytest.raises(ArgumentError, match="sticky: expected a key beside it"):
             study.ask(sticky=True)
 
 
@@ -349,19 +349,19 @@ REFUSED = {
         ForeignTicketError,
         "ads.1.0000",
     ),
-    "number": (lambda client: client.study("ads").tell(17, 1.0), ArgumentError, "ticket: wanted a decision"),
+    "number": (lambda client: client.study("ads").tell(17, 1.0), ArgumentError, "ticket: expected a decision"),
     "nan": (lambda client: client.study("ads").tell("ads.1.00", float("nan")), ArgumentError, "finite"),
     "object": (lambda client: client.study("ads").ask(contexts=object()), ArgumentError, "not a number"),
-    "key": (lambda client: client.study("ads").ask(key="tab\tinside"), ArgumentError, "key: wanted"),
-    "empty key": (lambda client: client.study("ads").ask(key=""), ArgumentError, "key: wanted"),
-    "rounds": (lambda client: client.study("ads").ask_many("3"), ArgumentError, "rounds: wanted"),
+    "key": (lambda client: client.study("ads").ask(key="tab\tinside"), ArgumentError, "key: expected"),
+    "empty key": (lambda client: client.study("ads").ask(key=""), ArgumentError, "key: expected"),
+    "rounds": (lambda client: client.study("ads").ask_many("3"), ArgumentError, "rounds: expected"),
     "no rounds": (lambda client: client.study("ads").ask_many(0), ArgumentError, "count"),
-    "reports": (lambda client: client.study("ads").tell_many([1.0]), ArgumentError, "reports: wanted"),
-    "name": (lambda client: client.study("../keys"), ArgumentError, "name: wanted"),
+    "reports": (lambda client: client.study("ads").tell_many([1.0]), ArgumentError, "reports: expected"),
+    "name": (lambda client: client.study("../keys"), ArgumentError, "name: expected"),
     "taken": (lambda client: client.create("ads", POLICY), ServiceError, "already exists; choose another name"),
     "policy": (lambda client: client.create("new", {"policy": "quotas/none"}), errors.RegistryError, "quotas/none"),
     "record": (lambda client: client.study("ads").record(99), UnknownTicketError, "99"),
-    "record id": (lambda client: client.study("ads").record("x"), ArgumentError, "id: wanted"),
+    "record id": (lambda client: client.study("ads").record("x"), ArgumentError, "id: expected"),
 }
 
 
@@ -401,12 +401,12 @@ def test_address_and_key_come_from_the_environment(served, monkeypatch):
 
 ARGUMENTS = {
     "no url": ({"url": None}, "EVENHAND_URL"),
-    "scheme": ({"url": "localhost:8000"}, "url: wanted"),
+    "scheme": ({"url": "localhost:8000"}, "url: expected"),
     "password": ({"url": "http://me:secret@localhost"}, "without a user"),
     "no key": ({"key": None}, "EVENHAND_KEY"),
-    "newline": ({"key": ["a\nb"]}, "key: wanted"),
-    "timeout": ({"timeout": 0}, "timeout: wanted"),
-    "retries": ({"retries": -1}, "retries: wanted"),
+    "newline": ({"key": ["a\nb"]}, "key: expected"),
+    "timeout": ({"timeout": 0}, "timeout: expected"),
+    "retries": ({"retries": -1}, "retries: expected"),
 }
 
 

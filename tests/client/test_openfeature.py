@@ -251,9 +251,9 @@ def test_what_fails_gives_the_default_and_says_why(flags):
         failed = api.get_client("dead").get_string_details("ads", "none")
     assert (failed.value, failed.error_code) == ("none", ErrorCode.GENERAL)
     assert "evenhand serve" in failed.error_message
-    with pytest.raises(ArgumentError, match="client: wanted"):
+    with pytest.raises(ArgumentError, match="client: expected"):
         EvenhandProvider("http://localhost:8000")
-    with pytest.raises(ArgumentError, match="sticky: wanted True or False, got 'no'"):
+    with pytest.raises(ArgumentError, match="sticky: expected True or False, got 'no'"):
         EvenhandProvider(one.provider._client, sticky="no")
 
 

@@ -29,7 +29,7 @@ def test_a_file_in_the_cache_is_used_without_a_network(cache):
 
 def test_a_file_with_another_checksum_is_refused(cache):
     (cache / "data.csv").write_bytes(CONTENT + b"3,4\n")
-    with pytest.raises(DatasetError, match=rf"data.csv: SHA-256 is .*, wanted {SHA}; remove the file"):
+    with pytest.raises(DatasetError, match=rf"data.csv: SHA-256 is .*, expected {SHA}; remove the file"):
         fetch("data.csv", SHA, url=None)
 
 

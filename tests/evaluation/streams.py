@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenhand.audit.sequences import Books, refutes
+from evenhand.audit.sequences import BettingProcess, refutes
 from evenhand.evaluation.comparison import Pair
-from evenhand.evaluation.course import Course, look_rounds
 from evenhand.evaluation.diagnosis import known_weight
 from evenhand.evaluation.estimators import Candidate
 from evenhand.evaluation.logged import Logged
+from evenhand.evaluation.value_curve import ValueCurve, look_rounds
 from evenhand.kernels.arrays import Bools, Floats, Ints
 
 ERROR = 0.05
@@ -130,37 +130,37 @@ def looks(world: World, random: np.random.Generator, rounds: int) -> list[dict[s
     drawn = stream(world, random, rounds)
     logged, (one, other), (truth, their_truth) = drawn.logged, drawn.candidates, drawn.truths
     largest, their_largest = known_weight(logged, one), known_weight(logged, other)
-    courses = {
-        "ips": Course(logged, one, "ips", None, largest),
-        "dr": Course(logged, one, "dr", None, largest),
-        "ips, W unknown": Course(logged, one, "ips", None, None),
+    value_curves = {
+        "ips": ValueCurve(logged, one, "ips", None, largest),
+        "dr": ValueCurve(logged, one, "dr", None, largest),
+        "ips, W unknown": ValueCurve(logged, one, "ips", None, None),
     }
-    pair = Pair(courses["dr"], Course(logged, other, "dr", None, their_largest))
-    own = Books()
-    missed = dict.fromkeys([*courses, "difference", "replay", "normal"], False)
+    pair = Pair(value_curves["dr"], ValueCurve(logged, other, "dr", None, their_largest))
+    own = BettingProcess()
+    missed = dict.fromkeys([*value_curves, "difference", "replay", "normal"], False)
     for look, before in zip(look_rounds(rounds), [0, *look_rounds(rounds)], strict=False):
-        for course in (*courses.values(), pair.other):
-            while course.rounds < look:
-                course.take(look)
-                if course is pair.other:
+        for value_curve in (*value_curves.values(), pair.other):
+            while value_curve.rounds < look:
+                value_curve.take(look)
+                if value_curve is pair.other:
                     pair.take(bounded=True)
         fresh = logged.rewards[before:look]
         own.add([(fresh, 0.0)], [(-fresh, 1.0)])
         now, apart = truth[look - 1], truth[look - 1] - their_truth[look - 1]
-        for name, course in courses.items():
-            missed[name] |= _misses(course.books, now)
+        for name, value_curve in value_curves.items():
+            missed[name] |= _misses(value_curve.books, now)
         missed["difference"] |= _misses(pair.books, apart)
         missed["replay"] |= _misses(own, drawn.own[look - 1])
-        low, high = courses["ips, W unknown"].normal(1 - ERROR)
+        low, high = value_curves["ips, W unknown"].normal(1 - ERROR)
         missed["normal"] |= look >= FEWEST and not low <= now <= high
-    ends = {name: course.interval(ERROR) for name, course in courses.items()} | {
+    ends = {name: value_curve.interval(ERROR) for name, value_curve in value_curves.items()} | {
         "difference": pair.interval(ERROR),
         "replay": own.interval(ERROR, 0.0, 1.0),
-        "normal": courses["ips, W unknown"].normal(1 - ERROR),
+        "normal": value_curves["ips, W unknown"].normal(1 - ERROR),
     }
     return [{"interval": name, "missed": bool(missed[name]), "width": high - low} for name, (low, high) in ends.items()]
 
 
-def _misses(books: Books, mean: float) -> bool:
+def _misses(books: BettingProcess, mean: float) -> bool:
     """Return whether a mean lies outside the interval."""
     return refutes(books.below, mean, ERROR / 2) or refutes(books.above, -mean, ERROR / 2)

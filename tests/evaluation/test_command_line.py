@@ -54,7 +54,7 @@ def test_files_of_probabilities_are_read(log, tmp_path):
     options = ["-p", by_place, "--estimator", "ips", "--position", "place", "--json"]
     assert json.loads(call("evaluate", log, *COLUMNS, *options).output)["policies"][0]["value"] == found.value
     path.write_text("arm,chance\n0,1\n")
-    refused(TableError, "wanted the columns 'arm' and 'probability'", "evaluate", log, *COLUMNS, "-p", path)
+    refused(TableError, "expected the columns 'arm' and 'probability'", "evaluate", log, *COLUMNS, "-p", path)
 
 
 def test_the_gate_fails_unless_the_interval_lies_above(log):
@@ -91,7 +91,7 @@ def test_the_policy_of_another_log_is_its_shares_at_each_position(log, tmp_path)
         own = eh.evaluate(frame, policy, arm="item", reward="click", propensity="p", position=position)
         assert found["value"] == own.value
     other.write_text("item,place\n3,0\n")
-    untried = "wanted 0 for an arm that the log never tried"
+    untried = "expected 0 for an arm that the log never tried"
     refused(UnknownArmError, untried, "evaluate", log, *COLUMNS, "-p", f"log:{other}")
 
 
@@ -108,7 +108,7 @@ def test_a_promise_in_a_file_is_compared_with_none(log, tmp_path):
     assert [row["policy"] for row in weighed["policies"]] == ["0=0,1=0,2=1", "0=0,1=0,2=1 under the promise"]
     path.write_text("[windows]\n0 = 9\n")
     given = ["-p", "0=0,1=0,2=1", "--promise", path]
-    refused(ArgumentError, "p.toml: wanted shares of single arms alone", "evaluate", log, *COLUMNS, *given)
+    refused(ArgumentError, "p.toml: expected shares of single arms alone", "evaluate", log, *COLUMNS, *given)
 
 
 def test_a_replay_that_no_log_could_give_is_refused_before_it_runs(log, monkeypatch):
@@ -116,23 +116,27 @@ def test_a_replay_that_no_log_could_give_is_refused_before_it_runs(log, monkeypa
     held = int((pd.read_csv(log)["item"] == 0).sum())
     for shares, most in (("0", 900), ("0=0.5", 2 * held + 2)):
         given = ["-p", "deadline-learn", "--shares", shares, "--rounds", "901"]
-        refused(ArgumentError, f"rounds: wanted at most {most}, as a replay has", "evaluate", log, *COLUMNS, *given)
+        refused(ArgumentError, f"rounds: expected at most {most}, as a replay has", "evaluate", log, *COLUMNS, *given)
 
 
 @pytest.mark.parametrize(
     ("error", "words", "arguments"),
     [
-        (ArgumentError, "--policy: wanted a policy to evaluate, or --shares", []),
-        (UnknownArmError, "policy: wanted every arm of the log", ["-p", "0=0.5,1=0.5"]),
-        (ArgumentError, "--policy, 1: wanted a probability in [0, 1], got 'x'", ["-p", "0=0.5,1=x"]),
-        (ArgumentError, "estimator: wanted one of", ["-p", "0=0,1=0,2=1", "--estimator", "best"]),
-        (ArgumentError, "--picture: wanted a file that ends in .png", ["-p", "0=0,1=0,2=1", "--picture", "value.svg"]),
-        (EvenhandError, "--policy: no policy is named 'nobody'", ["-p", "nobody"]),
-        (ArgumentError, "--shares: wanted a --policy that keeps them", ["-p", "ucb1", "--shares", "0.1"]),
-        (ArgumentError, "--replays: wanted a --policy that learns", ["-p", "0=0,1=0,2=1", "--replays", "3"]),
+        (ArgumentError, "--policy: expected a policy to evaluate, or --shares", []),
+        (UnknownArmError, "policy: expected every arm of the log", ["-p", "0=0.5,1=0.5"]),
+        (ArgumentError, "--policy, 1: expected a probability in [0, 1], got 'x'", ["-p", "0=0.5,1=x"]),
+        (ArgumentError, "estimator: expected one of", ["-p", "0=0,1=0,2=1", "--estimator", "best"]),
         (
             ArgumentError,
-            "--tolerance: wanted a --policy that learns",
+            "--picture: expected a file that ends in .png",
+            ["-p", "0=0,1=0,2=1", "--picture", "value.svg"],
+        ),
+        (EvenhandError, "--policy: no policy is named 'nobody'", ["-p", "nobody"]),
+        (ArgumentError, "--shares: expected a --policy that keeps them", ["-p", "ucb1", "--shares", "0.1"]),
+        (ArgumentError, "--replays: expected a --policy that learns", ["-p", "0=0,1=0,2=1", "--replays", "3"]),
+        (
+            ArgumentError,
+            "--tolerance: expected a --policy that learns",
             ["-p", "0=0,1=0,2=1", "--shares", "0.1", "--tolerance", "1"],
         ),
     ],
@@ -168,9 +172,9 @@ def test_a_distribution_under_shares(wish, shares, expected):
 
 
 def test_distributions_that_cannot_be_put_under_shares_are_refused():
-    with pytest.raises(ArgumentError, match="distribution: wanted probabilities that sum to 1"):
+    with pytest.raises(ArgumentError, match="distribution: expected probabilities that sum to 1"):
         under_shares({"a": 0.5, "b": 0.1}, 0.1)
-    with pytest.raises(UnknownArmError, match="shares: wanted shares of the arms"):
+    with pytest.raises(UnknownArmError, match="shares: expected shares of the arms"):
         under_shares({"a": 0.5, "b": 0.5}, {"d": 0.1, "a": 0.1})
 
 
@@ -216,10 +220,10 @@ def test_every_estimator_and_what_it_needs_can_be_named(every, tmp_path):
 @pytest.mark.parametrize(
     ("words", "options"),
     [
-        ("--model: wanted logistic, linear, ARM=REWARD,ARM=REWARD or a CSV", ["--model", "forest"]),
-        ("--model, 0: wanted a number in", ["--model", "0=x,1=0.5"]),
-        ("--largest-weight: wanted at least the weight of row", ["--largest-weight", "1.1"]),
-        ("--rounds: wanted", ["--rounds", "20"]),
+        ("--model: expected logistic, linear, ARM=REWARD,ARM=REWARD or a CSV", ["--model", "forest"]),
+        ("--model, 0: expected a number in", ["--model", "0=x,1=0.5"]),
+        ("--largest-weight: expected at least the weight of row", ["--largest-weight", "1.1"]),
+        ("--rounds: expected", ["--rounds", "20"]),
     ],
     ids=["model", "number", "weight", "rounds"],
 )

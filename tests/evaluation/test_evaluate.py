@@ -38,7 +38,7 @@ def test_policies_may_be_given_as_a_list():
     learners = eh.evaluate(log, [Thompson(seed=1), UCB1()], **COLUMNS, replays=1)
     assert list(learners.evaluations) == ["Thompson", "UCB1"]
     assert eh.evaluate(log, [POLICY], **COLUMNS).value == eh.evaluate(log, POLICY, **COLUMNS).value
-    with pytest.raises(ArgumentError, match="policy: wanted"):
+    with pytest.raises(ArgumentError, match="policy: expected"):
         eh.evaluate(log, [], **COLUMNS)
 
 
@@ -344,7 +344,9 @@ def test_one_column_of_propensities_is_not_believed_to_cover_every_row(seed):
         assert found.low <= 0.7 * 0.67
         assert found.high >= 0.78
         assert any("gives what the policy does no chance in some rows" in note for note in found.notes)
-    with pytest.raises(ArgumentError, match="largest_weight: wanted None, as the log does not try all that the policy"):
+    with pytest.raises(
+        ArgumentError, match="largest_weight: expected None, as the log does not try all that the policy"
+    ):
         eh.evaluate(log, best, **COLUMNS, largest_weight=5.0)
 
 
@@ -406,7 +408,7 @@ def test_the_rounds_that_are_sure_are_reached_by_every_learner():
     fair = eh.evaluate(log, DeadlineLearn(UCB1(), {"a": 0.3, "b": 0.3, "c": 0}), **COLUMNS, replays=1)
     assert fair.rounds > 1.5 * least
     assert fair.reached >= fair.rounds
-    with pytest.raises(TableError, match=r"rounds: wanted at most \d+, as a replay ends there, got 400"):
+    with pytest.raises(TableError, match=r"rounds: expected at most \d+, as a replay ends there, got 400"):
         eh.evaluate(log, EpsilonGreedy(), **COLUMNS, rounds=400)
 
 
@@ -426,7 +428,7 @@ def test_contextual_policies_are_replayed_on_the_contexts_they_would_have_seen()
     found = eh.evaluate(log, policy, **COLUMNS, contexts=x, replays=2)
     assert found.rounds > 200
     assert 0.2 < found.value < 0.6
-    with pytest.raises(ContextError, match="contexts: wanted columns or an array, as TopInterval looks at them"):
+    with pytest.raises(ContextError, match="contexts: expected columns or an array, as TopInterval looks at them"):
         eh.evaluate(log, policy, **COLUMNS)
 
 
@@ -465,7 +467,7 @@ def test_a_log_of_a_learner_is_replayed_in_its_order():
 
 def test_a_replay_without_propensities_needs_arms_that_do_not_depend_on_contexts():
     log = confounded(2000, 1).assign(x=lambda log: (log["p"] == 0.8) == (log["arm"] == "a"))
-    with pytest.raises(TableError, match="column 'arm': wanted arms drawn whatever was shown"):
+    with pytest.raises(TableError, match="column 'arm': expected arms drawn whatever was shown"):
         eh.evaluate(log.drop(columns="p"), Thompson(), arm="arm", reward="reward", contexts=log[["x"]].to_numpy() * 1.0)
 
 
@@ -485,7 +487,7 @@ def test_a_replay_of_few_rounds_says_why_and_one_of_none_is_refused():
     assert found.rounds == few
     assert any(f"arm 'c' has {few} of 400 rows" in note for note in found.notes)
     log["p"] = log["p"] * np.where(np.arange(400) % 2, 1.0, 1 - 1e-6)
-    with pytest.raises(TableError, match="log: wanted rows by which a replay is sure to last 2 rounds, got '0 sure"):
+    with pytest.raises(TableError, match="log: expected rows by which a replay is sure to last 2 rounds, got '0 sure"):
         eh.evaluate(log, UCB1(), **COLUMNS)
 
 
@@ -512,7 +514,7 @@ def test_fixed_chances_that_do_not_sum_to_one_are_refused(stated, seed):
     log = drawn(600, seed)
     log["p"] = log["arm"].map(dict(zip("abc", stated, strict=True)))
     with pytest.raises(
-        TableError, match=rf"column 'p': wanted chances of the arms that sum to 1, got 'a sum of {sum(stated):g}"
+        TableError, match=rf"column 'p': expected chances of the arms that sum to 1, got 'a sum of {sum(stated):g}"
     ):
         eh.evaluate(log, POLICY, **COLUMNS)
 
@@ -533,7 +535,7 @@ def test_one_chance_that_outweighs_the_log_is_refused(rows, anytime, estimator):
     log = drawn(rows, 2)
     row = int(np.flatnonzero((log["arm"] == "c") & (log["reward"] == 1))[5])
     log.loc[row, "p"] = 1e-5
-    with pytest.raises(TableError, match=f"propensity: wanted propensities by which .*check row {row + 1}: its prop"):
+    with pytest.raises(TableError, match=f"propensity: expected propensities by which .*check row {row + 1}: its prop"):
         eh.evaluate(log, POLICY, **COLUMNS, estimator=estimator, anytime=anytime)
 
 
@@ -548,7 +550,7 @@ def test_a_chance_that_rounding_puts_above_one_is_one():
     found = eh.evaluate(every, {"a": 1.0, "b": 0.0}, arm="arm", reward="reward", propensity={"a": "a", "b": "b"})
     assert found.low <= 1.0
     log.loc[3, "p"] = 1 + 1e-6
-    with pytest.raises(TableError, match=r"column 'p', row 4: wanted a propensity above 0 and at most 1"):
+    with pytest.raises(TableError, match=r"column 'p', row 4: expected a propensity above 0 and at most 1"):
         eh.evaluate(log, POLICY, **COLUMNS)
 
 
@@ -588,12 +590,12 @@ def test_a_known_largest_weight_is_mixed_in_and_hardly_ever_costs_width(weight, 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"rounds": 50}, "rounds: wanted None for a distribution, whose value is that of all rows"),
-        ({"estimator": "ips", "model": {"a": 0, "b": 0, "c": 0}}, "model: wanted None for ips"),
-        ({"anytime": False, "largest_weight": 4.0}, "largest_weight: wanted None with anytime=False"),
-        ({"policy": UCB1(), "largest_weight": 4.0}, "largest_weight: wanted None where a policy is replayed"),
-        ({"policy": UCB1(), "model": {"a": 0.5}}, "model: wanted None where a policy is replayed"),
-        ({"stationary": 1}, "stationary: wanted True or False"),
+        ({"rounds": 50}, "rounds: expected None for a distribution, whose value is that of all rows"),
+        ({"estimator": "ips", "model": {"a": 0, "b": 0, "c": 0}}, "model: expected None for ips"),
+        ({"anytime": False, "largest_weight": 4.0}, "largest_weight: expected None with anytime=False"),
+        ({"policy": UCB1(), "largest_weight": 4.0}, "largest_weight: expected None where a policy is replayed"),
+        ({"policy": UCB1(), "model": {"a": 0.5}}, "model: expected None where a policy is replayed"),
+        ({"stationary": 1}, "stationary: expected True or False"),
     ],
     ids=["rounds", "model", "weight", "replayed weight", "replayed model", "number"],
 )
@@ -617,19 +619,22 @@ def changed(**columns):
 @pytest.mark.parametrize(
     ("log", "words"),
     [
-        (changed(p=0.0), r"column 'p', row 5: wanted a propensity above 0 and at most 1, got 0.0"),
-        (changed(p=1.5), r"column 'p', row 5: wanted a propensity above 0 and at most 1, got 1.5"),
+        (changed(p=0.0), r"column 'p', row 5: expected a propensity above 0 and at most 1, got 0.0"),
+        (changed(p=1.5), r"column 'p', row 5: expected a propensity above 0 and at most 1, got 1.5"),
         (changed(p=None), "column 'p', row 5: the cell is empty"),
-        (changed(reward=1.2), r"column 'reward', row 5: wanted numbers in \[0, 1\], got 1.2"),
+        (changed(reward=1.2), r"column 'reward', row 5: expected numbers in \[0, 1\], got 1.2"),
         (changed(reward=None), "column 'reward', row 5: the cell is empty"),
-        (drawn(200).head(1), "log: wanted at least two rows, got 'one row'"),
-        (drawn(200).assign(arm="a"), "column 'arm': wanted at least two arms, got \"'a' in every row\""),
-        (drawn(200).assign(p=1.0), "column 'p': wanted chances below 1, as of a rule that draws, got '1 in every row'"),
+        (drawn(200).head(1), "log: expected at least two rows, got 'one row'"),
+        (drawn(200).assign(arm="a"), "column 'arm': expected at least two arms, got \"'a' in every row\""),
+        (
+            drawn(200).assign(p=1.0),
+            "column 'p': expected chances below 1, as of a rule that draws, got '1 in every row'",
+        ),
         (
             drawn(200).assign(p=lambda log: log["p"].to_numpy()[::-1]),
-            r"propensity of arm '.': wanted chances with which",
+            r"propensity of arm '.': expected chances with which",
         ),
-        (drawn(200).drop(columns="p"), r"column: wanted one of \['arm', 'reward'\], got 'p'"),
+        (drawn(200).drop(columns="p"), r"column: expected one of \['arm', 'reward'\], got 'p'"),
     ],
     ids=["zero", "above one", "missing", "reward", "no reward", "one row", "one arm", "certain", "other arm", "column"],
 )
@@ -643,31 +648,36 @@ def test_logs_that_say_nothing_are_refused(log, words):
 @pytest.mark.parametrize(
     ("policy", "error", "words"),
     [
-        ({"a": 0.5, "b": 0.5}, UnknownArmError, "policy: wanted every arm of the log, got \"none for 'c'\""),
+        ({"a": 0.5, "b": 0.5}, UnknownArmError, "policy: expected every arm of the log, got \"none for 'c'\""),
         (
             {**POLICY, "d": 0.1},
             UnknownArmError,
-            r"policy\['d'\]: wanted 0 for an arm that the log never tried, got 0.1",
+            r"policy\['d'\]: expected 0 for an arm that the log never tried, got 0.1",
         ),
         (
             {"a": 0.5, "b": 0.5, "c": 0.5},
             ArgumentError,
-            "policy: wanted probabilities that sum to 1, got 'a sum of 1.5'",
+            "policy: expected probabilities that sum to 1, got 'a sum of 1.5'",
         ),
         (
             {"a": "0.25", "b": "0.25", "c": "0.5"},
             ArgumentError,
-            r"policy\['a'\]: wanted a probability in \[0, 1\], got '0.25'; write it as a number",
+            r"policy\['a'\]: expected a probability in \[0, 1\], got '0.25'; write it as a number",
         ),
-        ({"a": -0.5, "b": 0.5, "c": 1.0}, ArgumentError, r"policy\['a'\]: wanted a probability in \[0, 1\], got -0.5"),
-        ([0.5, 0.5], ArgumentError, "policy: wanted a probability for each of 3 arms, got 2"),
-        (np.ones((5, 3)) / 3, ArgumentError, r"policy: wanted an array of shape \(200, 3\)"),
+        (
+            {"a": -0.5, "b": 0.5, "c": 1.0},
+            ArgumentError,
+            r"policy\['a'\]: expected a probability in \[0, 1\], got "
+            r"-0.5",
+        ),
+        ([0.5, 0.5], ArgumentError, "policy: expected a probability for each of 3 arms, got 2"),
+        (np.ones((5, 3)) / 3, ArgumentError, r"policy: expected an array of shape \(200, 3\)"),
         (lambda: 1, ModelError, "policy: the function failed: .* takes 0 positional arguments but 1 was given"),
-        (UCB1, ArgumentError, "policy: wanted a distribution, a function or a policy, not its class"),
-        (lambda log: np.ones((200, 3)), ArgumentError, r"policy\(...\), row 1: wanted probabilities that sum to 1"),
-        ({1: POLICY, 2: POLICY}, ArgumentError, "policy: wanted one distribution, as the log has no positions"),
+        (UCB1, ArgumentError, "policy: expected a distribution, a function or a policy, not its class"),
+        (lambda log: np.ones((200, 3)), ArgumentError, r"policy\(...\), row 1: expected probabilities that sum to 1"),
+        ({1: POLICY, 2: POLICY}, ArgumentError, "policy: expected one distribution, as the log has no positions"),
         (FairLearn(UCB1(), {"a": 0.1, "b": 0.1}), UnknownArmError, "knows every arm of the log, got \"none for 'c'\""),
-        (UCB1(arms=list("abcd")), UnknownArmError, "policy: wanted a policy for arms of the log alone, got 'd'"),
+        (UCB1(arms=list("abcd")), UnknownArmError, "policy: expected a policy for arms of the log alone, got 'd'"),
         (DeadlineLearn(UCB1(), [0.5] * 3, plays=2, arms=list("abc")), ArgumentError, "plays one arm in a round"),
     ],
     ids=[
@@ -695,10 +705,10 @@ def test_policies_that_do_not_fit_the_log_are_refused(policy, error, words):
 def test_mixed_positions_are_refused():
     log = drawn(200).assign(place=np.arange(200) % 3 + 1)
     by_place = dict.fromkeys((1, 2), POLICY)
-    with pytest.raises(ArgumentError, match=r"policy: wanted a distribution for each of the positions \[1, 2, 3\]"):
+    with pytest.raises(ArgumentError, match=r"policy: expected a distribution for each of the positions \[1, 2, 3\]"):
         eh.evaluate(log, by_place, **COLUMNS, position="place")
     with pytest.raises(
-        ArgumentError, match="position: wanted None where a policy is replayed: a replay mixes the positions"
+        ArgumentError, match="position: expected None where a policy is replayed: a replay mixes the positions"
     ):
         eh.evaluate(log, UCB1(), **COLUMNS, position="place")
     found = eh.evaluate(log, {**by_place, 3: POLICY}, **COLUMNS, position="place", estimator="ips")
@@ -710,7 +720,7 @@ def test_a_log_out_of_order_is_refused():
     assert eh.evaluate(log, POLICY, **COLUMNS, order="when").rounds == 200
     log.loc[[7, 8], "when"] = [8, 7]
     with pytest.raises(
-        TableError, match="column 'when', row 9: wanted a value not below that of the row before, got 7"
+        TableError, match="column 'when', row 9: expected a value not below that of the row before, got 7"
     ):
         eh.evaluate(log, POLICY, **COLUMNS, order="when")
 
@@ -718,12 +728,12 @@ def test_a_log_out_of_order_is_refused():
 def test_contexts_of_another_width_are_refused():
     log = drawn(200)
     with pytest.raises(
-        ContextError, match=r"contexts: wanted names of columns, or an array .*, got 'an array of shape \(5, 2\)'"
+        ContextError, match=r"contexts: expected names of columns, or an array .*, got 'an array of shape \(5, 2\)'"
     ):
         eh.evaluate(log, POLICY, **COLUMNS, contexts=np.zeros((5, 2)))
     policy = eh.groups.TopInterval({"a": "1", "b": "1", "c": "2"})
     policy.begin(3)
-    with pytest.raises(ContextError, match="contexts: wanted 3 numbers a row, as policy has, got 2"):
+    with pytest.raises(ContextError, match="contexts: expected 3 numbers a row, as policy has, got 2"):
         eh.evaluate(log, policy, **COLUMNS, contexts=np.zeros((200, 2)))
 
 
@@ -734,7 +744,7 @@ def test_contexts_in_another_order_than_the_policy_has_learned_are_refused(named
     policy.learn(log, contexts=["age", "pay"])
     found = eh.evaluate(log, policy, **COLUMNS, contexts=named(log, ["age", "pay"]), seed=1)
     assert found.value == eh.evaluate(log, policy, **COLUMNS, contexts=log[["age", "pay"]].to_numpy(), seed=1).value
-    with pytest.raises(ContextError, match=r"contexts: wanted the columns \['age', 'pay'\], as policy has, got"):
+    with pytest.raises(ContextError, match=r"contexts: expected the columns \['age', 'pay'\], as policy has, got"):
         eh.evaluate(log, policy, **COLUMNS, contexts=named(log, ["pay", "age"]))
 
 
@@ -744,30 +754,30 @@ def test_logs_without_propensities_must_be_drawn_at_fixed_chances():
     found = eh.evaluate(log, POLICY, **named)
     assert found.low < VALUE < found.high
     assert any("No propensities are given" in note for note in found.notes)
-    with pytest.raises(TableError, match="column 'arm': wanted arms drawn with the same chances from first to last"):
+    with pytest.raises(TableError, match="column 'arm': expected arms drawn with the same chances from first to last"):
         eh.evaluate(log.sort_values("arm"), POLICY, **named)
     shown = log.assign(x=np.where(log["arm"] == "a", 1.0, 0.0) + np.random.default_rng(1).random(4000))
-    with pytest.raises(TableError, match="column 'arm': wanted arms drawn whatever was shown"):
+    with pytest.raises(TableError, match="column 'arm': expected arms drawn whatever was shown"):
         eh.evaluate(shown, POLICY, **named, contexts=["x"])
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"estimator": "magic"}, "estimator: wanted one of 'dr', 'ips'"),
-        ({"estimator": "replay"}, "estimator: wanted 'dr', 'ips' or 'snips' for a distribution"),
-        ({"level": 1.0}, "level: wanted a number"),
-        ({"anytime": 1}, "anytime: wanted True or False"),
-        ({"largest_weight": 0.5}, "largest_weight: wanted a number"),
-        ({"largest_weight": 2.0}, "largest_weight: wanted at least the weight of row .*, 3.5, got 2.0"),
-        ({"replays": 0}, "replays: wanted a whole number >= 1, got 0"),
-        ({"contexts": np.zeros((200, 5, 2))}, r"contexts: wanted names .* or \(200, 3, d\), got 'an array of shape"),
-        ({"model": {"a": 0.5}}, "model: wanted an expected reward for every arm, got \"none for 'b'\""),
-        ({"model": [[2.0, 0.0, 0.0]]}, r"model: wanted expected rewards in \[0, 1\], got 2.0"),
-        ({"model": "forest"}, "model: wanted a model with fit and predict"),
-        ({"propensity": {"a": "p", "b": "p"}}, "propensity: wanted a column for every arm of the log"),
-        ({"propensity": dict.fromkeys("abc", "p")}, "propensity, row 1: wanted chances of all arms that sum to 1"),
-        ({"propensity": dict.fromkeys("abcd", "p")}, "propensity: wanted arms of the log"),
+        ({"estimator": "magic"}, "estimator: expected one of 'dr', 'ips'"),
+        ({"estimator": "replay"}, "estimator: expected 'dr', 'ips' or 'snips' for a distribution"),
+        ({"level": 1.0}, "level: expected a number"),
+        ({"anytime": 1}, "anytime: expected True or False"),
+        ({"largest_weight": 0.5}, "largest_weight: expected a number"),
+        ({"largest_weight": 2.0}, "largest_weight: expected at least the weight of row .*, 3.5, got 2.0"),
+        ({"replays": 0}, "replays: expected a whole number >= 1, got 0"),
+        ({"contexts": np.zeros((200, 5, 2))}, r"contexts: expected names .* or \(200, 3, d\), got 'an array of shape"),
+        ({"model": {"a": 0.5}}, "model: expected an expected reward for every arm, got \"none for 'b'\""),
+        ({"model": [[2.0, 0.0, 0.0]]}, r"model: expected expected rewards in \[0, 1\], got 2.0"),
+        ({"model": "forest"}, "model: expected a model with fit and predict"),
+        ({"propensity": {"a": "p", "b": "p"}}, "propensity: expected a column for every arm of the log"),
+        ({"propensity": dict.fromkeys("abc", "p")}, "propensity, row 1: expected chances of all arms that sum to 1"),
+        ({"propensity": dict.fromkeys("abcd", "p")}, "propensity: expected arms of the log"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -777,13 +787,13 @@ def test_other_arguments_are_refused_by_name(arguments, words):
 
 
 def test_learners_are_not_weighed():
-    with pytest.raises(ArgumentError, match="estimator: wanted 'replay' for a policy that learns, got 'ips'"):
+    with pytest.raises(ArgumentError, match="estimator: expected 'replay' for a policy that learns, got 'ips'"):
         eh.evaluate(drawn(200), UCB1(), **COLUMNS, estimator="ips")
-    with pytest.raises(ArgumentError, match="policy: wanted policies that all learn, or distributions alone"):
+    with pytest.raises(ArgumentError, match="policy: expected policies that all learn, or distributions alone"):
         eh.evaluate(drawn(200), {"one": UCB1(), "two": POLICY}, **COLUMNS)
     begun = UCB1(arms=list("abc"))
     begun.ask()
-    with pytest.raises(ArgumentError, match="policy: wanted one that has not decided yet, got 'one at round 1'"):
+    with pytest.raises(ArgumentError, match="policy: expected one that has not decided yet, got 'one at round 1'"):
         eh.evaluate(drawn(200), begun, **COLUMNS)
 
 
@@ -812,7 +822,7 @@ def test_logged_arms_of_a_learner_say_so_and_are_corrected():
     draws = [right._reward(0) for _ in range(2000)]
     assert np.mean(draws) == pytest.approx(right.means[0], abs=0.07)
     assert eh.quotas.LoggedArms(log.sort_values("arm"), arm="arm", reward="reward").made_by_learner
-    with pytest.raises(TableError, match=r"column 'p', row 1: wanted a propensity above 0"):
+    with pytest.raises(TableError, match=r"column 'p', row 1: expected a propensity above 0"):
         eh.quotas.LoggedArms(log.assign(p=0.0), arm="arm", reward="reward", propensity="p")
 
 
@@ -862,7 +872,7 @@ def test_the_normal_interval_of_a_difference_is_of_the_same_rows(estimator, othe
 @pytest.mark.parametrize("propensity", ["p", {"a": "a", "b": "b"}])
 def test_a_propensity_by_which_no_row_can_be_weighed_is_refused(propensity):
     log = pd.DataFrame({"arm": ["a", "b"], "reward": [1, 0], "a": [1e-320, 0.5], "b": [1.0, 0.5], "p": [1e-320, 0.5]})
-    with pytest.raises(TableError, match="row 1: wanted a propensity above 0"):
+    with pytest.raises(TableError, match="row 1: expected a propensity above 0"):
         eh.evaluate(log, {"a": 0.5, "b": 0.5}, arm="arm", reward="reward", propensity=propensity)
 
 

@@ -6,9 +6,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from evenhand.audit.sequences import ODDS, Book, Books, lower_bound, refutes
-from evenhand.evaluation.course import Course
+from evenhand.audit.sequences import ODDS, BettingProcess, Book, lower_bound, refutes
 from evenhand.evaluation.findings import change_in, split_rows
+from evenhand.evaluation.value_curve import ValueCurve
 from tests.evaluation import streams
 
 
@@ -34,7 +34,7 @@ def test_the_wealth_and_the_bound_are_those_of_the_definition(least):
 
 def test_sums_of_logarithms_do_not_overflow_and_books_can_be_split():
     values = np.array([1e100, 3.0, 1e90, 0.0, 1e100] * 50)
-    whole = Books([Book()], [Book()])
+    whole = BettingProcess([Book()], [Book()])
     whole.add([(values[:100], 0.0)], [(-values[:100], 1e101)])
     earlier = whole.copy()
     whole.add([(values[100:], 0.0)], [(-values[100:], 1e101)])
@@ -73,15 +73,15 @@ def test_the_truth_of_a_stream_is_the_mean_that_its_policies_were_to_expect():
     for name, world in streams.worlds().items():
         drawn = streams.stream(world, np.random.default_rng(2), 20_000)
         for candidate, truth in zip(drawn.candidates, drawn.truths, strict=True):
-            course = Course(drawn.logged, candidate, "ips")
-            course.take(20_000, bounded=False)
-            value, error, _ = course.found()
+            value_curve = ValueCurve(drawn.logged, candidate, "ips")
+            value_curve.take(20_000, bounded=False)
+            value, error, _ = value_curve.found()
             assert abs(value - truth[-1]) < 5 * error, name
         assert drawn.logged.rewards.mean() == pytest.approx(drawn.own[-1], abs=5 * 0.5 / math.sqrt(20_000))
 
 
 def books_of(rewards):
-    books, kept = Books(), {}
+    books, kept = BettingProcess(), {}
     stops = [0, *split_rows(len(rewards)), len(rewards)]
     for start, end in pairwise(stops):
         books.add([(rewards[start:end], 0.0)], [(-rewards[start:end], 1.0)])
@@ -126,4 +126,4 @@ def test_a_mean_is_refuted_from_the_side_on_which_it_lies():
     book.add(np.ones(100))
     assert refutes([book], 0.5, 0.05)
     assert not refutes([book], 1.0, 0.05)
-    assert change_in(Books(), {}, 0.05) is None
+    assert change_in(BettingProcess(), {}, 0.05) is None

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from evenhand.cli import app
 from evenhand.experiments import framework
-from evenhand.experiments.framework import CLEAR, Claim, Report, Verdict, catalogue, certainty, experiment, find
+from evenhand.experiments.framework import CLEAR, Claim, ClaimVerdict, Report, catalogue, certainty, experiment, find
 from tests.naming import named
 
 EXACT = Claim("it is exact", "Theorem 0", "equal")
@@ -138,5 +138,5 @@ def test_table_report_and_json_say_inconclusive_and_what_is_needed(trial, tmp_pa
 
 
 def test_a_verdict_is_conclusive_unless_something_is_lacking():
-    assert Verdict(EXACT, True, "1").conclusive
-    assert not Verdict(EXACT, True, "1", {"rounds": 3}).conclusive
+    assert ClaimVerdict(EXACT, True, "1").conclusive
+    assert not ClaimVerdict(EXACT, True, "1", {"rounds": 3}).conclusive

@@ -63,12 +63,14 @@ def test_reduced_settings_and_changes_take_the_place_of_the_full_ones(tmp_path):
     assert reduced.full.rounds == one.reduced.rounds == 200
     reduced.write(Report(), tmp_path, quick=False)
     assert "Settings (reduced)" in (tmp_path / "report.md").read_text()
-    with pytest.raises(ArgumentError, match="--reduced: wanted one size"):
+    with pytest.raises(ArgumentError, match="--reduced: expected one size"):
         one.chosen(quick=True, reduced=True)
-    with pytest.raises(ArgumentError, match="--reduced: wanted an experiment with reduced settings, got 'quotas/fig2'"):
+    with pytest.raises(
+        ArgumentError, match="--reduced: expected an experiment with reduced settings, got 'quotas/fig2'"
+    ):
         find("quotas/fig2")[0].chosen(reduced=True)
     for id, changes in (("sampling/adult", {"device": "cpu"}), ("quotas/fig2", {"trials": 2})):
-        with pytest.raises(ArgumentError, match=f"--{next(iter(changes))}: wanted an experiment with this setting"):
+        with pytest.raises(ArgumentError, match=f"--{next(iter(changes))}: expected an experiment with this setting"):
             find(id)[0].chosen(**changes)
 
 
@@ -78,7 +80,7 @@ def test_finished_trials_are_kept_by_picture_experiments_alone(tmp_path):
     from evenhand.cli import app
 
     said = CliRunner().invoke(app, ["reproduce", "sampling/fig8", "--finished-only", "--out", str(tmp_path)])
-    assert "--finished-only: wanted a picture experiment, got 'sampling/fig8'" in str(said.exception)
+    assert "--finished-only: expected a picture experiment, got 'sampling/fig8'" in str(said.exception)
 
 
 def test_the_papers_figures_are_there():

@@ -9,9 +9,9 @@ import pytest
 from evenhand.experiments.framework import critical_value
 from evenhand.experiments.sampling.images import AHEAD, LEVEL, image_report
 from evenhand.experiments.sampling.tables import gain_verdict
-from evenhand.experiments.sampling.trials import Images
+from evenhand.experiments.sampling.trials import ImageTrials
 
-SETTINGS = Images("fashion-mnist", rounds=200, trials=3)
+SETTINGS = ImageTrials("fashion-mnist", rounds=200, trials=3)
 
 
 def judge(gains, *, sign=1):

@@ -83,10 +83,10 @@ def test_a_constant_bias_is_found_with_an_intercept_alone():
 @pytest.mark.parametrize("make", MAKES.values(), ids=MAKES)
 @pytest.mark.parametrize("value", ["no", 1, None])
 def test_anything_but_a_truth_value_is_refused(make, value):
-    with pytest.raises(ArgumentError, match="intercept: wanted True or False"):
+    with pytest.raises(ArgumentError, match="intercept: expected True or False"):
         make(intercept=value)
 
 
 def test_an_inner_policy_has_its_own():
-    with pytest.raises(ArgumentError, match="intercept: wanted False beside inner="):
+    with pytest.raises(ArgumentError, match="intercept: expected False beside inner="):
         NaiveFair(GROUPS, inner=TopInterval(GROUPS), intercept=True)

@@ -59,7 +59,7 @@ def test_dependent_samples_of_three_arms_have_no_known_probabilities():
     policy, shown = told(GROUPS, shared=True)
     decision = policy.ask(shown)
     assert (decision.probabilities, decision.propensity) == (None, None)
-    with pytest.raises(ArgumentError, match="policy: wanted one that says with which probabilities"):
+    with pytest.raises(ArgumentError, match="policy: expected one that says with which probabilities"):
         policy.probabilities(shown)
 
 
@@ -85,10 +85,10 @@ def test_under_a_promise():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"draws": 0}, "draws: wanted"),
-        ({"draws": 1.5}, "draws: wanted"),
-        ({"draws": 8, "exploration": 0}, "exploration: wanted"),
-        ({"exploration": 1.1}, "exploration: wanted"),
+        ({"draws": 0}, "draws: expected"),
+        ({"draws": 1.5}, "draws: expected"),
+        ({"draws": 8, "exploration": 0}, "exploration: expected"),
+        ({"exploration": 1.1}, "exploration: expected"),
     ],
 )
 def test_settings_that_cannot_be_are_refused_by_name(settings, words):

@@ -111,7 +111,11 @@ def test_naive_fair():
     with pytest.raises(ArgumentError, match="inner"):
         NaiveFair(G, inner=NaiveFair(G))
     for inner in (UCB1(arms=3), TopInterval):
-        with pytest.raises(ArgumentError, match=r"inner: wanted a policy of evenhand.groups that does not draw groups"):
+        with pytest.raises(
+            ArgumentError,
+            match=r"inner: expected a policy of evenhand.groups that does not draw "
+            r"groups",
+        ):
             NaiveFair(G, inner=inner)
     begun = TopInterval(G)
     begun.ask(np.ones((3, 2)))
@@ -209,7 +213,7 @@ def test_bias():
     with pytest.raises(ArgumentError, match="balance"):
         policy.bias(balance="rows")
     for noise in ("guessed", 0.0, -1.0, math.inf, True, [1.0], np.array([1.0, 2.0])):
-        with pytest.raises(ArgumentError, match="noise: wanted a"):
+        with pytest.raises(ArgumentError, match="noise: expected a"):
             policy.bias(noise=noise)
     with pytest.raises(ArgumentError, match="noise"):
         policy.bias(noise="estimated")
@@ -282,7 +286,7 @@ def table(**changed):
         (table(debt=["2020-01-05"] * 4), {}, "column 'debt'.*turn dates and durations"),
         (table(paid=pd.date_range("2020", periods=4)), {}, "column 'paid'.*turn dates and durations"),
         (table(sex=["F", None, "M", "M"]), {}, "row 2: the cell is empty"),
-        (table(sex=pd.Series([True, "True", "M", "M"], dtype=object)), {}, "row 1: wanted a whole number or text"),
+        (table(sex=pd.Series([True, "True", "M", "M"], dtype=object)), {}, "row 1: expected a whole number or text"),
         ("table.csv", {}, "DataFrame"),
     ],
 )
@@ -294,7 +298,7 @@ def test_table_world(frame, given, match):
 
 def test_contexts_too_wide_for_memory():
     policy = TopInterval(G)
-    with pytest.raises(ContextError, match=r"contexts: wanted at most .* features for 3 arms"):
+    with pytest.raises(ContextError, match=r"contexts: expected at most .* features for 3 arms"):
         policy.ask(np.ones((3, 30_000)))
     policy.ask(np.ones((3, 2)))
 

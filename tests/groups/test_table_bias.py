@@ -185,9 +185,9 @@ def test_the_answer_is_a_sentence(gap, low, high, said):
 @pytest.mark.parametrize(
     ("frame", "settings", "words"),
     [
-        (people(1), {"level": 1.0}, "level: wanted a number > 0 and < 1"),
-        (people(1, groups=("F",)), {}, "group: wanted a column with at least two groups"),
-        (people(1).rename(columns={"score": "intercept"}), {}, "features: wanted names that differ from 'intercept'"),
+        (people(1), {"level": 1.0}, "level: expected a number > 0 and < 1"),
+        (people(1, groups=("F",)), {}, "group: expected a column with at least two groups"),
+        (people(1).rename(columns={"score": "intercept"}), {}, "features: expected names that differ from 'intercept'"),
     ],
     ids=["level", "one group", "a feature named intercept"],
 )

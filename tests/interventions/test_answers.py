@@ -10,10 +10,10 @@ from scipy.stats import binom
 
 from evenhand.errors import ArgumentError
 from evenhand.interventions import CSR, SRIS, CausalModel, OneShot, Problem, SimulatedTrial, TwoStageCSR
-from evenhand.interventions.bets import Bets, Look, _gained, _mean, gap, lead, least, outcome
-from evenhand.interventions.cells import Counts
+from evenhand.interventions.bets import Bets, BettingLook, _gained, _mean, gap, lead, least, outcome
+from evenhand.interventions.cells import CellCounts
 from evenhand.interventions.csr import gaps_of
-from evenhand.interventions.measures import Draws, replay, simulated_searches
+from evenhand.interventions.measures import EvidenceDraws, replay, simulated_searches
 from evenhand.interventions.program import phase_count, phase_sizes
 from evenhand.interventions.structure import through_v_alone
 from evenhand.rng import generator
@@ -90,11 +90,11 @@ def test_a_small_tolerance_does_not_make_every_candidate_unfair():
     fair = two_by_two((0.5, 0.5), (0.6, 0.6))
     tested, paper = (CSR(fair, tolerance=0.001, budget=4000, pooled=pooled) for pooled in (True, False))
     for search in (tested, paper):
-        replay(search, Draws(fair.cells), generator(1))
+        replay(search, EvidenceDraws(fair.cells), generator(1))
     assert paper.recommend()[:2] == (None, "no_fair_candidate")
     assert tested.recommend()[:2] == (1, "certified"), "whatever V does, these candidates do not look at S"
     near = CSR(two_by_two((0.5, 0.501249), (0.6, 0.601249)), tolerance=0.001, budget=4000)
-    replay(near, Draws(near.problem.cells), generator(1))
+    replay(near, EvidenceDraws(near.problem.cells), generator(1))
     assert near.recommend().status == "not_shown"
 
 
@@ -149,7 +149,7 @@ def test_no_bet_gains_on_average_where_the_limit_is_the_truth(place, contrast, l
     was guessed before, whatever the tables of the model."""
     problem, contrast = PLACES[place], GAPS[contrast]
     laws, random = row_laws(problem), np.random.default_rng(3)
-    before = Counts(problem.cells, (*unknown, *[False] * (len(problem.candidates) - 2)))
+    before = CellCounts(problem.cells, (*unknown, *[False] * (len(problem.candidates) - 2)))
     if learned:
         before.rows += random.poisson(2.0, before.rows.shape)
     drawn = [(0, 0), (1, 1), (1, 0), (0, 1)]
@@ -159,7 +159,7 @@ def test_no_bet_gains_on_average_where_the_limit_is_the_truth(place, contrast, l
         for (k, s), cell in zip(drawn, seen, strict=True):
             rows[0, k, s].reshape(-1)[cell] += 1
             chance *= laws[k, s].reshape(-1)[cell]
-        play = Look(before, rows, problem is TEMPTING).play(contrast)
+        play = BettingLook(before, rows, problem is TEMPTING).play(contrast)
         assert play is not None
         for off in total:
             total[off] += chance * np.exp(_mean(_gained(play, truth + off)))
@@ -176,7 +176,7 @@ def test_no_bet_on_natural_rows_gains_where_the_limit_is_the_truth(contrast, unk
     """As above, S being drawn with each row."""
     problem = mediator()
     law = row_laws(problem) * problem.cells.prior[:, None, None]
-    before, drawn, total = Counts(problem.cells, unknown), (0, 1, 1), 0.0
+    before, drawn, total = CellCounts(problem.cells, unknown), (0, 1, 1), 0.0
     before.rows += np.random.default_rng(3).poisson(2.0, before.rows.shape)
     truth = at_truth(problem, contrast)
     for seen in product(range(law[0].size), repeat=len(drawn)):
@@ -184,7 +184,7 @@ def test_no_bet_on_natural_rows_gains_where_the_limit_is_the_truth(contrast, unk
         for k, cell in zip(drawn, seen, strict=True):
             rows[0, k].reshape(-1)[cell] += 1
             chance *= law[k].reshape(-1)[cell]
-        play = Look(before, rows, False).play(contrast)
+        play = BettingLook(before, rows, False).play(contrast)
         total += chance * (1.0 if play is None else np.exp(_mean(_gained(play, truth))))
     assert total <= 1 + 1e-12
 
@@ -193,9 +193,9 @@ def test_no_bet_on_natural_rows_gains_where_the_limit_is_the_truth(contrast, unk
                          ids=["through V", "mediator", "three", "attributes"])  # fmt: skip
 def test_bets_are_what_a_gambler_makes_row_by_row(problem):
     """Two deliveries against the slow twin, which reads rows and knows the candidates' tables alone."""
-    random, laws, shape = np.random.default_rng(8), row_laws(problem), Counts(problem.cells, problem.own).rows.shape
+    random, laws, shape = np.random.default_rng(8), row_laws(problem), CellCounts(problem.cells, problem.own).rows.shape
     through = through_v_alone(problem.model, problem.structure)
-    bets, deliveries = Bets(Counts(problem.cells, problem.own), through), []
+    bets, deliveries = Bets(CellCounts(problem.cells, problem.own), through), []
     groups = len(problem.groups)
     for size in (24, 17):
         rows, told = np.zeros(shape), []
@@ -216,7 +216,7 @@ def test_bets_are_what_a_gambler_makes_row_by_row(problem):
 def test_rows_of_a_fitted_table_speak_of_themselves_alone():
     """A deployed rule of unknown law, in a log where it is confounded: nothing of it enters what is said of others."""
     cells = mediator().cells
-    bets, without = (Bets(Counts(cells, (True, False)), False) for _ in range(2))
+    bets, without = (Bets(CellCounts(cells, (True, False)), False) for _ in range(2))
     rows = np.random.default_rng(1).poisson(5.0, (2, *cells.rules.shape, 2)).astype(float)
     others = rows.copy()
     others[:, 0] = 0.0
@@ -225,14 +225,14 @@ def test_rows_of_a_fitted_table_speak_of_themselves_alone():
     assert without.lower([gap(0, 0, 1)], 0.1)[0] == -1.0
     assert bets.lower([gap(0, 0, 1)], 0.1)[0] > -1.0
     assert bets.lower([gap(1, 0, 1)], 0.1) == without.lower([gap(1, 0, 1)], 0.1)
-    logged = Bets(Counts(cells, (True, False)), False)
+    logged = Bets(CellCounts(cells, (True, False)), False)
     logged.learn(rows, logged=True)
     assert logged.lower([gap(0, 0, 1)], 0.1)[0] == -1.0, "the log of a rule of unknown law is no delivery"
 
 
 def test_what_a_candidate_alone_gives_is_not_said_by_trials_of_others():
     rules = Problem(TEMPTING.model, intervene="V", sensitive="S", outcome="Y", candidates=[0, 1])
-    bets = Bets(Counts(rules.cells, rules.own), True)
+    bets = Bets(CellCounts(rules.cells, rules.own), True)
     rows = np.zeros((2, 2, 2, 1, 2, 2))
     rows[:, 0, :, :, 0] = 10.0
     bets.learn(rows, logged=False)
@@ -254,7 +254,7 @@ def test_answers_over_fitted_models_are_wrong_no_more_often_than_said():
         tolerance = (near / 1.1, near / 0.9, random.uniform(0.05, 0.5))[kind]
         search = CSR(problem, tolerance=tolerance, budget=4000, costs=[0.0] * 3)
         search.learn(sample)
-        draws = Draws(problem.cells, truth.cells)
+        draws = EvidenceDraws(problem.cells, truth.cells)
         while not search.finished:
             search.absorb(draws(search.plan(), random))
         chosen, status = search.choice()
@@ -281,7 +281,7 @@ def test_a_wrong_table_of_the_model_does_not_make_answers_wrong():
 
     truth, fitted = asked([[0.8, 0.2], [0.2, 0.8]]), asked([[0.55, 0.45], [0.45, 0.55]])
     assert (truth.best(0.15), fitted.best(0.15)) == (None, 0)
-    draws, wrong = Draws(fitted.cells, truth.cells), 0
+    draws, wrong = EvidenceDraws(fitted.cells, truth.cells), 0
     for run in range(many(20)):
         search, random = CSR(fitted, tolerance=0.15, budget=10_000), generator(3, run)
         while not search.finished:
@@ -310,7 +310,7 @@ def test_a_search_stops_as_soon_as_it_has_an_answer(budget):
 def test_the_intervals_of_the_table_hold_together(problem):
     """The bound is passed by a rate of 0.1 once in 1,000 times."""
     search = CSR(problem, tolerance=0.2 * problem.scale, budget=600, delta=0.1)
-    draws, missed = Draws(problem.cells), 0
+    draws, missed = EvidenceDraws(problem.cells), 0
     for run in range(many(20)):
         replay(search, draws, generator(7, run))
         table = search.recommend().table
@@ -325,7 +325,7 @@ def test_the_intervals_of_the_table_hold_together(problem):
 
 def bets_on(cells, deliveries):
     """Bets over deliveries drawn from the law of the cells."""
-    bets = Bets(Counts(cells, (False, False, False)), True)
+    bets = Bets(CellCounts(cells, (False, False, False)), True)
     for told in deliveries:
         bets.learn(told.rows.reshape(2, *cells.rules.shape, -1), logged=False)
     return bets
@@ -334,7 +334,7 @@ def bets_on(cells, deliveries):
 def test_ends_are_where_the_tests_change_their_minds():
     cells, random = TEMPTING.cells, np.random.default_rng(1)
     plans = [np.array([[size, 5, 0], [4, 0, 3], [0, 6, 2]]) for size in (40, 25)]
-    bets = bets_on(cells, [Draws(cells)(plan, random) for plan in plans])
+    bets = bets_on(cells, [EvidenceDraws(cells)(plan, random) for plan in plans])
     contrasts = [*gaps_of(range(3), 2), *(outcome(k) for k in range(3)), *(outcome(k).reversed() for k in range(3))]
     for contrast, end in zip(contrasts, bets.lower(contrasts, 0.05), strict=True):
         assert bets.exceed([contrast], end - 1e-6, 0.05)[0] or end == least(contrast)
@@ -344,7 +344,9 @@ def test_ends_are_where_the_tests_change_their_minds():
 @pytest.mark.parametrize("problem", [mediated(3, groups=3), mediator(), two_attributes(4)])
 def test_estimates_agree_with_the_truth(problem):
     search = CSR(problem, tolerance=0.5 * problem.scale, budget=10**6)
-    told = Draws(problem.cells)(np.full((1 + len(problem.groups), len(problem.candidates)), 20_000), generator(2))
+    told = EvidenceDraws(problem.cells)(
+        np.full((1 + len(problem.groups), len(problem.candidates)), 20_000), generator(2)
+    )
     search.absorb(told)
     for confidence in (None, 0.95):
         table = search.recommend(confidence=confidence).table
@@ -357,7 +359,7 @@ def test_estimates_agree_with_the_truth(problem):
 def test_normal_intervals_of_the_table_cover_at_their_level():
     """200 trials, 9 intervals each at 0.9; below 0.85 once in 10,000 times and less."""
     problem = mediator()
-    draws, inside = Draws(problem.cells), []
+    draws, inside = EvidenceDraws(problem.cells), []
     for run in range(200):
         search = CSR(problem, tolerance=0.5, budget=10**6)
         search.absorb(draws(np.full((3, 2), 150), generator(9, run)))
@@ -370,7 +372,7 @@ def test_normal_intervals_of_the_table_cover_at_their_level():
 
 def test_normal_intervals_say_that_they_take_the_tables_as_exact():
     search = CSR(WORLD.problem, tolerance=0.1, budget=400)
-    replay(search, Draws(WORLD.problem.cells), generator(3))
+    replay(search, EvidenceDraws(WORLD.problem.cells), generator(3))
     said = "each by itself, and take the model's tables as exact"
     assert said in " ".join(search.recommend(confidence=0.9).notes)
     assert said not in " ".join(search.recommend().notes)
@@ -387,7 +389,7 @@ def test_what_was_never_drawn_is_not_known():
 
 def test_an_answer_says_how_sure_it_is_and_unpacks_as_before():
     search = CSR(WORLD.problem, tolerance=0.1, budget=40_000, delta=0.02)
-    replay(search, Draws(WORLD.problem.cells), generator(1))
+    replay(search, EvidenceDraws(WORLD.problem.cells), generator(1))
     found = search.recommend()
     candidate, status, table = found
     assert (candidate, status, found.confidence) == ("even", "certified", 0.98)
@@ -396,7 +398,7 @@ def test_an_answer_says_how_sure_it_is_and_unpacks_as_before():
     assert search.finished
     assert search.trials < search.budget
     none = CSR(WORLD.problem, tolerance=0.005, budget=200_000)
-    replay(none, Draws(WORLD.problem.cells), generator(1))
+    replay(none, EvidenceDraws(WORLD.problem.cells), generator(1))
     assert none.recommend()[:2] == (None, "none_is_fair")
     assert none.recommend().confidence == 0.95
     assert (none.recommend().table["reason"] == "gap above the tolerance").all()
@@ -411,7 +413,7 @@ def test_with_a_slack_candidates_that_are_as_good_need_not_be_told_apart(tmp_pat
     assert (found[0.0]["status"] == "not_shown").mean() > 0.8
     assert (found[0.1]["status"] == "certified").mean() > 0.8
     assert set(found[0.1].loc[found[0.1]["status"] == "certified", "candidate"]) <= {"even", "rich"}
-    replay(search, Draws(WORLD.problem.cells), generator(1))
+    replay(search, EvidenceDraws(WORLD.problem.cells), generator(1))
     table = search.recommend().table
     assert "outcome at most the slack above the one that is certified" in set(table["reason"])
     state.save(search, tmp_path / "search")
@@ -428,7 +430,7 @@ def test_with_a_slack_answers_are_wrong_no_more_often_than_said():
 
 def test_the_best_guess_stands_beside_not_shown():
     search = CSR(WORLD.problem, tolerance=0.1, budget=400)
-    replay(search, Draws(WORLD.problem.cells), generator(3))
+    replay(search, EvidenceDraws(WORLD.problem.cells), generator(3))
     found = search.recommend()
     assert found[:2] == ("even", "not_shown")
     assert found.confidence is None
@@ -472,5 +474,5 @@ def test_a_search_that_was_saved_goes_on_with_the_same_answer(tmp_path):
     ],
 )
 def test_settings_that_cannot_be_are_refused(given, match):
-    with pytest.raises(ArgumentError, match=f"{match}: wanted"):
+    with pytest.raises(ArgumentError, match=f"{match}: expected"):
         CSR(WORLD.problem, tolerance=0.1, budget=400, **given)

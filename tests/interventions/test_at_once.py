@@ -59,7 +59,7 @@ def test_the_exact_table_is_that_of_the_problem(folder):
         assert (found.table["verdict"] == "unfair").tolist() == (abs(problem.gaps["f", "m"]) >= tolerance).tolist()
     unfair = Problem(model, candidates=[None, {"f": "0", "m": "1"}], **asked).recommend(0.1)
     assert unfair[:2] == (None, "none_is_fair")
-    with pytest.raises(ArgumentError, match="tolerance: wanted a number > 0"):
+    with pytest.raises(ArgumentError, match="tolerance: expected a number > 0"):
         problem.recommend(0)
 
 
@@ -94,12 +94,12 @@ def test_null_in_quotation_marks_is_told_what_to_write(folder, text):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["--slack", "0.1"], "--slack: wanted --budget or --trial beside it, got nothing"),
-        (["--search", "sris"], "--search: wanted --budget or --trial beside it, got nothing"),
-        (["--paper"], "--pooled: wanted --budget or --trial beside it, got nothing"),
-        (["--delta", "0.1"], "--delta: wanted --edges or --budget or --trial beside it, got nothing"),
-        (["--cut", "dose=1"], "--cut: wanted --edges beside it, got nothing"),
-        (["--seed", "1"], "--seed: wanted --edges or --budget beside it, got nothing"),
+        (["--slack", "0.1"], "--slack: expected --budget or --trial beside it, got nothing"),
+        (["--search", "sris"], "--search: expected --budget or --trial beside it, got nothing"),
+        (["--paper"], "--pooled: expected --budget or --trial beside it, got nothing"),
+        (["--delta", "0.1"], "--delta: expected --edges or --budget or --trial beside it, got nothing"),
+        (["--cut", "dose=1"], "--cut: expected --edges beside it, got nothing"),
+        (["--seed", "1"], "--seed: expected --edges or --budget beside it, got nothing"),
     ],
 )
 def test_an_option_that_would_mean_nothing_is_refused(folder, more, words):
@@ -108,7 +108,7 @@ def test_an_option_that_would_mean_nothing_is_refused(folder, more, words):
 
 
 def test_a_tolerance_of_zero_is_refused_by_its_value(folder):
-    with pytest.raises(ArgumentError, match="--tolerance: wanted a number > 0, got 0"):
+    with pytest.raises(ArgumentError, match="--tolerance: expected a number > 0, got 0"):
         call(*ASKED, "--tolerance", "0")
 
 

@@ -50,11 +50,11 @@ def test_properties_comments_and_quotations_hide_nothing(read):
 @pytest.mark.parametrize(
     ("old", "new", "match"),
     [
-        ("(no) 0.5, 0.5;", "(no) 0.5;", "line 6: probability of sun: wanted 2 numbers, got 1"),
-        ("(no) 0.5, 0.5;", "default 0.5;", "line 6: probability of sun: wanted 2 numbers, got 1"),
-        ("table 0.2, 0.8;", "table 0.5;", "line 5: probability of rain: wanted 2 numbers, got 1"),
-        ("0.1, 0.2, 0.7", "0.1, 0.2, 0.3, 0.4", "line 10: probability of wet: wanted 3 numbers, got 4"),
-        ("0.1, 0.2, 0.7", "0.1, 0.9", "line 10: probability of wet: wanted 3 numbers, got 2"),
+        ("(no) 0.5, 0.5;", "(no) 0.5;", "line 6: probability of sun: expected 2 numbers, got 1"),
+        ("(no) 0.5, 0.5;", "default 0.5;", "line 6: probability of sun: expected 2 numbers, got 1"),
+        ("table 0.2, 0.8;", "table 0.5;", "line 5: probability of rain: expected 2 numbers, got 1"),
+        ("0.1, 0.2, 0.7", "0.1, 0.2, 0.3, 0.4", "line 10: probability of wet: expected 3 numbers, got 4"),
+        ("0.1, 0.2, 0.7", "0.1, 0.9", "line 10: probability of wet: expected 3 numbers, got 2"),
         ("wet | rain, sun", "wet | rain, rain", "line 9: probability of wet: rain is a parent twice"),
         ("sun | rain", "sun | sun", "line 6: probability of sun: sun is its own parent"),
         ("wet | rain, sun", "wet | rain, son", "line 9: probability of wet: son is not declared before"),
@@ -66,28 +66,29 @@ def test_properties_comments_and_quotations_hide_nothing(read):
         ("probability ( rain ) {", "probability ( rain ) { table 0.5, 0.5; }\nprobability ( rain ) {",
          "line 6: probability of rain stands there twice"),
         ("variable sun", "variable rain { type discrete [1] { a }; }\nvariable sun", "line 3: variable rain is"),
-        ("variable sun", "variable sun moon", "line 3: wanted `variable NAME"),
+        ("variable sun", "variable sun moon", "line 3: expected `variable NAME"),
         ("[2] {", "[3] {", r"line 3: variable sun: 2 states, where \[3\] were announced"),
         ("[2] {", "[two] {", r"line 3: variable sun: 2 states, where \[two\] were"),
-        ("[2] { yes, no }", "[2] { yes, yes }", "line 3: variable sun: wanted distinct states"),
-        ("[2] { yes, no }", "[0] { }", "line 3: variable sun: wanted distinct states"),
-        ("[2] { yes, no };", "[2] { yes, no }; type discrete [1] { a };", "line 3: variable sun: wanted one `type"),
-        ("type discrete [2]", "type continuous", "line 3: variable sun: wanted one `type"),
+        ("[2] { yes, no }", "[2] { yes, yes }", "line 3: variable sun: expected distinct states"),
+        ("[2] { yes, no }", "[0] { }", "line 3: variable sun: expected distinct states"),
+        ("[2] { yes, no };", "[2] { yes, no }; type discrete [1] { a };", "line 3: variable sun: expected one `type"),
+        ("type discrete [2]", "type continuous", "line 3: variable sun: expected one `type"),
         ("(yes, yes) 0.1", "(yes, yes, no) 0.1", "line 10: .*rain in .*, sun in"),
         ("(yes, yes) 0.1", "(yes) 0.1", "line 10: .*rain in .*, sun in"),
         ("(yes, yes) 0.1", "(yes, maybe) 0.1", "line 10: .*rain in .*, sun in"),
         ("(yes, yes) 0.1", "(yes, yes 0.1", "line 10: .*rain in .*, sun in"),
         ("table 0.2", "(yes) 0.2", "line 5: probability of rain: .*it has none"),
-        ("table 0.2", "tabel 0.2", "line 5: .*wanted `table`, `default` or a row .*got 'tabel'"),
-        ("0.1, 0.2, 0.7", "-0.1, 0.4, 0.7", "line 10: .*wanted probabilities >= 0"),
-        ("0.1, 0.2, 0.7", "nan, 0.2, 0.8", "line 10: .*wanted probabilities >= 0"),
-        ("0.1, 0.2, 0.7", "inf, 0.2, 0.8", "line 10: .*wanted probabilities >= 0"),
-        ("0.1, 0.2, 0.7", "0_1, 0.2, 0.7", "line 10: .*wanted probabilities >= 0"),
-        ("0.1, 0.2, 0.7", "much, 0.2, 0.7", "line 10: .*wanted probabilities >= 0"),
+        ("table 0.2", "tabel 0.2", "line 5: .*expected `table`, `default` or a row .*got 'tabel'"),
+        ("0.1, 0.2, 0.7", "-0.1, 0.4, 0.7", "line 10: .*expected probabilities >= 0"),
+        ("0.1, 0.2, 0.7", "nan, 0.2, 0.8", "line 10: .*expected probabilities >= 0"),
+        ("0.1, 0.2, 0.7", "inf, 0.2, 0.8", "line 10: .*expected probabilities >= 0"),
+        ("0.1, 0.2, 0.7", "0_1, 0.2, 0.7", "line 10: .*expected probabilities >= 0"),
+        ("0.1, 0.2, 0.7", "much, 0.2, 0.7", "line 10: .*expected probabilities >= 0"),
         ("0.1, 0.2, 0.7", "0.1, 0.2, 0.8", r"line 9: .*the row for \(yes, yes\) sums to 1.1, not to one"),
-        ("( rain ) {", "rain {", "line 5: wanted `probability"),
-        ("( rain ) {", "( ) {", "line 5: wanted `probability"),
-        ("variable sun", "varible sun", "line 3: not BIF: wanted one of network, variable, probability, got 'varible'"),
+        ("( rain ) {", "rain {", "line 5: expected `probability"),
+        ("( rain ) {", "( ) {", "line 5: expected `probability"),
+        ("variable sun", "varible sun", "line 3: not BIF: expected one of network, variable, probability, got "
+        "'varible'"),
         ("(no, no) 0.6, 0.3, 0.1;\n}", "(no, no) 0.6, 0.3, 0.1;\n} }", "line 14: not BIF: .*got '}'"),
         ("(no, no) 0.6, 0.3, 0.1;\n}", "(no, no) 0.6, 0.3, 0.1;", "line 9: .*'probability' has no end"),
         ("variable rain", "network m { }\nvariable rain", "line 2: a second network"),
@@ -119,7 +120,7 @@ def test_a_broken_gzip_file_is_refused(read, data):
 
 def test_what_is_no_text_and_no_file_is_refused(read, tmp_path):
     assert read(PACKED).states["sun"] == ("yes", "no")
-    with pytest.raises(TableError, match=r"line 4: wanted text, got 'U.0000'"):
+    with pytest.raises(TableError, match=r"line 4: expected text, got 'U.0000'"):
         read(BIF.replace("damp", "da\0mp"))
     for empty in (b"", b"// nothing", b"network n { }", b"variable a { type discrete [ 2 ] { x, y }; }"):
         with pytest.raises(TableError, match="not a BIF network; it has no "):
@@ -128,7 +129,7 @@ def test_what_is_no_text_and_no_file_is_refused(read, tmp_path):
         CausalModel.from_bif(tmp_path / "absent.bif")
     with pytest.raises(TableError, match="cannot be read: is a directory"):
         CausalModel.from_bif(tmp_path)
-    with pytest.raises(TableError, match="path: wanted the name of a BIF file"):
+    with pytest.raises(TableError, match="path: expected the name of a BIF file"):
         CausalModel.from_bif(7)
 
 
@@ -200,11 +201,23 @@ def test_names_are_never_garbled(read, encoding, names):
 @pytest.mark.parametrize(
     ("text", "encoding", "error", "got"),
     [
-        (LATIN.replace("ä", "\ufffd"), None, TableError, r"line 4: wanted text, got 'U.FFFD'; pass another encoding="),
+        (
+            LATIN.replace("ä", "\ufffd"),
+            None,
+            TableError,
+            r"line 4: expected text, got 'U.FFFD'; pass another "
+            r"encoding=",
+        ),
         (LATIN.replace("ä", "日").encode("gbk", errors="ignore"), "utf-8", TableError, "line 4 is not UTF-8"),
-        (BIF.replace("dry", "\u201cdry").encode("cp1252"), "latin-1", TableError, r"line 4: wanted text, got 'U.0093'"),
-        (BIF, "utf9", ArgumentError, "encoding: wanted the name of an encoding, got 'utf9'; did you mean 'utf"),
-        (BIF, 7, ArgumentError, "encoding: wanted the name of an encoding, got 7"),
+        (
+            BIF.replace("dry", "\u201cdry").encode("cp1252"),
+            "latin-1",
+            TableError,
+            r"line 4: expected text, got "
+            r"'U.0093'",
+        ),
+        (BIF, "utf9", ArgumentError, "encoding: expected the name of an encoding, got 'utf9'; did you mean 'utf"),
+        (BIF, 7, ArgumentError, "encoding: expected the name of an encoding, got 7"),
     ],
     ids=["replaced before", "another", "quotes of Windows", "unknown", "number"],
 )

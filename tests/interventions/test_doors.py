@@ -19,13 +19,13 @@ NOW, SAME = [[0.8, 0.2], [0.4, 0.6]], [[0.5, 0.5], [0.5, 0.5]]
 @pytest.mark.parametrize(
     ("states", "match"),
     [
-        (["sex"], "states: wanted a dict by node"),
-        (None, "states: wanted a dict by node"),
+        (["sex"], "states: expected a dict by node"),
+        (None, "states: expected a dict by node"),
         (STATES | {"dose": [1, "1"]}, r"states\['dose'\]: .*read differently"),
         (STATES | {"dose": [True, "True"]}, r"states\['dose'\]"),
         (STATES | {"dose": [None, 1]}, r"states\['dose'\]"),
         (STATES | {"dose": [math.nan, 1]}, r"states\['dose'\]"),
-        (STATES | {"dose": {"a", "b"}}, r"states\['dose'\]: wanted a list of states"),
+        (STATES | {"dose": {"a", "b"}}, r"states\['dose'\]: expected a list of states"),
         (STATES | {"dose": [["a"], ["b"]]}, r"states\['dose'\]"),
         (STATES | {"dose": []}, r"states\['dose'\]"),
     ],
@@ -39,14 +39,14 @@ def test_states(states, match):
 @pytest.mark.parametrize(
     ("parents", "match"),
     [
-        ([["sex"]], "parents: wanted a dict by node"),
-        ({"cured": ["dose", "dose"]}, r"parents\['cured'\]: wanted each parent once"),
-        ({"cured": ["cured"]}, r"parents\['cured'\]: wanted each parent once, and not the node itself"),
-        ({"dose": "sex"}, r"parents\['dose'\]: wanted a list of nodes"),
-        ({"dose": None}, r"parents\['dose'\]: wanted a list of nodes"),
-        ({"dose": [["sex"]]}, r"parents\['dose'\]: wanted nodes of the model"),
-        ({"cured": [{"a": 1}]}, r"parents\['cured'\]: wanted nodes of the model"),
-        ({"cured": ["dos"]}, r"parents\['cured'\]: wanted nodes of the model, got 'dos'; near it: dose"),
+        ([["sex"]], "parents: expected a dict by node"),
+        ({"cured": ["dose", "dose"]}, r"parents\['cured'\]: expected each parent once"),
+        ({"cured": ["cured"]}, r"parents\['cured'\]: expected each parent once, and not the node itself"),
+        ({"dose": "sex"}, r"parents\['dose'\]: expected a list of nodes"),
+        ({"dose": None}, r"parents\['dose'\]: expected a list of nodes"),
+        ({"dose": [["sex"]]}, r"parents\['dose'\]: expected nodes of the model"),
+        ({"cured": [{"a": 1}]}, r"parents\['cured'\]: expected nodes of the model"),
+        ({"cured": ["dos"]}, r"parents\['cured'\]: expected nodes of the model, got 'dos'; near it: dose"),
         ({"sex": ["cured"]}, "without cycles"),
     ],
     ids=named,
@@ -78,17 +78,17 @@ BAD_TABLES = [
 
 @pytest.mark.parametrize(("table", "match"), BAD_TABLES, ids=named)
 def test_tables(table, match):
-    with pytest.raises(ArgumentError, match=rf"tables\['dose'\]: wanted ({match})"):
+    with pytest.raises(ArgumentError, match=rf"tables\['dose'\]: expected ({match})"):
         CausalModel.from_tables(STATES, PARENTS, TABLES | {"dose": table})
     if table is not None:  # a candidate that is None is what is done now
-        with pytest.raises(ArgumentError, match=rf"candidates\['odd'\]: wanted ({match})"):
+        with pytest.raises(ArgumentError, match=rf"candidates\['odd'\]: expected ({match})"):
             problem({"now": NOW, "odd": table})
 
 
 def test_a_dict_of_tables_is_needed_and_only_of_nodes():
-    with pytest.raises(ArgumentError, match="tables: wanted a dict by node"):
+    with pytest.raises(ArgumentError, match="tables: expected a dict by node"):
         CausalModel.from_tables(STATES, PARENTS, None)
-    with pytest.raises(ArgumentError, match="tables: wanted nodes of the model"):
+    with pytest.raises(ArgumentError, match="tables: expected nodes of the model"):
         CausalModel.from_tables(STATES, PARENTS, {"height": [1.0]})
 
 
@@ -111,7 +111,7 @@ def problem(candidates=None, **changed):
         (pd.Series([NOW, SAME], index=["a", "a"]), "a dict label -> table"),
         ("both", "a dict label -> table"),
         (7, "a dict label -> table"),
-        (np.zeros((2, 2)), r"candidates\[0\]: wanted a table of shape"),
+        (np.zeros((2, 2)), r"candidates\[0\]: expected a table of shape"),
     ],
     ids=named,
 )
@@ -123,19 +123,19 @@ def test_candidates(candidates, match):
 @pytest.mark.parametrize(
     ("changed", "match"),
     [
-        ({"model": "net.bif"}, "model: wanted a CausalModel"),
-        ({"sensitive": None}, "sensitive: wanted a node"),
-        ({"sensitive": 3}, "sensitive: wanted a node"),
+        ({"model": "net.bif"}, "model: expected a CausalModel"),
+        ({"sensitive": None}, "sensitive: expected a node"),
+        ({"sensitive": 3}, "sensitive: expected a node"),
         ({"sensitive": ["sex", "sex"]}, "distinct"),
-        ({"intervene": ["dose"]}, "intervene: wanted a node"),
-        ({"outcome": None}, "outcome: wanted a node"),
-        ({"values": [0, 1]}, "values: wanted a number for each state"),
-        ({"values": {0: 0, 1: 1, 2: 5}}, "values: wanted a number for each state"),
-        ({"values": {"00": 0, "1": 1}}, "values: wanted a number for each state"),
-        ({"values": {0: 0, 1: 10**400}}, "values: wanted a number for each state"),
-        ({"values": {0: 0, 1: None}}, "values: wanted a number for each state"),
-        ({"values": {0: -1e308, 1: 1e308}}, "values: wanted finite numbers"),
-        ({"values": {0: 0, 1: math.nan}}, "values: wanted finite numbers"),
+        ({"intervene": ["dose"]}, "intervene: expected a node"),
+        ({"outcome": None}, "outcome: expected a node"),
+        ({"values": [0, 1]}, "values: expected a number for each state"),
+        ({"values": {0: 0, 1: 1, 2: 5}}, "values: expected a number for each state"),
+        ({"values": {"00": 0, "1": 1}}, "values: expected a number for each state"),
+        ({"values": {0: 0, 1: 10**400}}, "values: expected a number for each state"),
+        ({"values": {0: 0, 1: None}}, "values: expected a number for each state"),
+        ({"values": {0: -1e308, 1: 1e308}}, "values: expected finite numbers"),
+        ({"values": {0: 0, 1: math.nan}}, "values: expected finite numbers"),
     ],
     ids=named,
 )
@@ -168,18 +168,18 @@ def test_problems(changed, match):
     ],
 )
 def test_questions_about_a_problem(ask, match):
-    with pytest.raises(ArgumentError, match=f"{match}: wanted"):
+    with pytest.raises(ArgumentError, match=f"{match}: expected"):
         ask(problem())
 
 
 @pytest.mark.parametrize(
     ("count", "match"),
     [
-        (["2"] * 99 + ["x"], "row 100: wanted .*, got 'x'"),
-        ([2] * 99 + [-1], "row 100: wanted .*, got -1"),
-        ([2.0] * 99 + [1.5], "row 100: wanted a whole number >= 0, got 1.5"),
+        (["2"] * 99 + ["x"], "row 100: expected .*, got 'x'"),
+        ([2] * 99 + [-1], "row 100: expected .*, got -1"),
+        ([2.0] * 99 + [1.5], "row 100: expected a whole number >= 0, got 1.5"),
         ([2.0] * 99 + [None], "row 100: the cell is empty"),
-        ([2.0] * 99 + [math.inf], "row 100: wanted finite numbers|row 100: wanted numbers"),
+        ([2.0] * 99 + [math.inf], "row 100: expected finite numbers|row 100: expected numbers"),
     ],
 )
 def test_a_bad_count_of_trials_is_named_by_its_row(count, match):
@@ -193,7 +193,7 @@ def test_a_bad_count_of_trials_is_named_by_its_row(count, match):
 def test_an_outcome_is_a_number_only_where_it_is_written_as_one(state):
     states = STATES | {"cured": ["0", state]}
     asked = {"intervene": "dose", "sensitive": "sex", "outcome": "cured", "candidates": {"now": NOW, "same": SAME}}
-    with pytest.raises(ArgumentError, match="values: wanted a number for each state of 'cured'"):
+    with pytest.raises(ArgumentError, match="values: expected a number for each state of 'cured'"):
         Problem(CausalModel.from_tables(states, PARENTS, TABLES), **asked)
     named = CausalModel.from_tables(STATES | {"cured": ["0", "2.50"]}, PARENTS, TABLES)
     assert Problem(named, **asked).scale == 2.5

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from evenhand.interventions.cells import Evidence
-from evenhand.interventions.measures import Draws
+from evenhand.interventions.measures import EvidenceDraws
 from evenhand.interventions.trials import drawn, evidence_of
 from tests.interventions.examples import as_groups, mediated, two_attributes
 from tests.reference import interventions as twin
@@ -68,7 +68,7 @@ def test_in_expectation_unclipped_estimates_are_exact(problem):
 
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
 def test_standard_errors_are_the_spread_of_the_estimates(problem):
-    random, draws = np.random.default_rng(8), Draws(problem.cells)
+    random, draws = np.random.default_rng(8), EvidenceDraws(problem.cells)
     plan = np.full((1 + len(problem.groups), len(problem.candidates)), 60)
     told = [draws(plan, random) for _ in range(600)]
     runs = [problem.mixture(evidence) for evidence in told]
@@ -107,7 +107,7 @@ def test_trials_of_whole_frames_and_of_statistics_have_the_same_law():
     problem = PROBLEMS["below"]
     plan = np.array([[3000, 0, 0], [0, 2000, 0], [0, 0, 0]])
     a = evidence_of(problem, drawn(problem, plan, np.random.default_rng(1)))
-    b = Draws(problem.cells)(plan, np.random.default_rng(2))
+    b = EvidenceDraws(problem.cells)(plan, np.random.default_rng(2))
     assert a.trials.sum() == b.trials.sum() == 5000
     total = a.first + b.first
     used = total > 0

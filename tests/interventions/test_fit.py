@@ -85,7 +85,11 @@ def test_an_outcome_of_words_is_refused_with_an_example():
     frame = FRAME.assign(cured=np.where(FRAME["cured"] == 1, "yes", "no"))
     with pytest.raises(ArgumentError, match=r"\['no', 'yes'\], got None; such as \{'no': 0, 'yes': 1\}"):
         Problem(fitted(frame), **ASKED, candidates=[None, "high"])
-    with pytest.raises(ArgumentError, match=r"intervene: wanted a node of the graph.* got 'dos'; did you mean 'dose'"):
+    with pytest.raises(
+        ArgumentError,
+        match=r"intervene: expected a node of the graph.* got 'dos'; did you mean "
+        r"'dose'",
+    ):
         Problem(fitted(), **(ASKED | {"intervene": "dos"}), candidates=[None, "high"])
 
 
@@ -109,11 +113,11 @@ def test_states_are_whole_numbers_or_texts_in_natural_order():
         ({"frame": FRAME.assign(dose=range(400))}, "at most 100 different values, got 400; a table has a row for each"),
         ({"frame": FRAME.assign(count=-1)}, "'count', row 1"),
         ({"frame": FRAME.assign(count="many")}, "'count', row 1"),
-        ({"edges": "sex, dose"}, "edges: wanted parent -> child"),
+        ({"edges": "sex, dose"}, "edges: expected parent -> child"),
         ({"edges": "sex ->"}, "edges"),
-        ({"edges": "digraph { sex -> dose; }"}, "wanted arrows alone.* got 'digraph .*; leave out digraph, braces"),
+        ({"edges": "digraph { sex -> dose; }"}, "expected arrows alone.* got 'digraph .*; leave out digraph, braces"),
         ({"edges": "strict digraph G {\nsex -> dose\n}"}, "leave out digraph"),
-        ({"edges": "dag { sex -> dose }"}, "edges: wanted arrows alone"),
+        ({"edges": "dag { sex -> dose }"}, "edges: expected arrows alone"),
         ({"latent": "graph { sex <-> dose }"}, "arrows alone"),
         ({"edges": "sex -> dose # an effect"}, "names and arrows alone, got 'dose # an effect'; leave out comments"),
         ({"edges": "sex -> dose // an effect"}, "names and arrows alone, got 'dose // an effect'"),
@@ -123,19 +127,19 @@ def test_states_are_whole_numbers_or_texts_in_natural_order():
         ({"edges": "sex => dose -> cured"}, "names and arrows alone, got 'sex => dose'"),
         ({"edges": '"sex -> dose'}, "names and arrows alone, got '\"sex'"),
         ({"edges": 'sex "at birth" -> dose'}, "names and arrows alone, got 'sex at birth'"),
-        ({"edges": '"" -> dose'}, "edges: wanted parent -> child"),
+        ({"edges": '"" -> dose'}, "edges: expected parent -> child"),
         ({"edges": ""}, "edges"),
         ({"edges": []}, "at least one arrow"),
-        ({"edges": 3}, "edges: wanted pairs"),
-        ({"edges": [("sex", "dose", "cured")]}, "edges: wanted pairs"),
-        ({"edges": [("sex", 3)]}, "edges: wanted pairs"),
+        ({"edges": 3}, "edges: expected pairs"),
+        ({"edges": [("sex", "dose", "cured")]}, "edges: expected pairs"),
+        ({"edges": [("sex", 3)]}, "edges: expected pairs"),
         ({"edges": "sex -> sex"}, "two different nodes"),
         ({"edges": "sex -> dose, sex -> dose"}, "each pair once"),
         ({"edges": "sex -> dose -> weight -> sex"}, "without cycles"),
         ({"latent": [("sex", "height")]}, "column.*'height'"),
-        ({"latent": "sex -> dose"}, "latent: wanted pairs a <-> b"),
-        ({"latent": {"sex": "dose"}}, "latent: wanted pairs"),
-        ({"smoothing": 0}, "smoothing: wanted a number > 0"),
+        ({"latent": "sex -> dose"}, "latent: expected pairs a <-> b"),
+        ({"latent": {"sex": "dose"}}, "latent: expected pairs"),
+        ({"smoothing": 0}, "smoothing: expected a number > 0"),
         ({"smoothing": "1"}, "smoothing"),
     ],
 )
@@ -338,12 +342,12 @@ def test_rules_over_two_parents_are_nested_or_keyed_by_tuples():
 @pytest.mark.parametrize(
     ("rule", "names"),
     [
-        ("tiny", r"candidates\['rule'\]: wanted .*a state of .*'tiny'"),
+        ("tiny", r"candidates\['rule'\]: expected .*a state of .*'tiny'"),
         ({0: "low"}, "entry for each state of 'weight'.*none for 1"),
         ({0: "low", 1: "low", 2: "low"}, "entry for each state of 'weight'.*got 2"),
         ({0: "low", 1: "low", "1": "low"}, "each label once, got 1; it stands there twice, as 1 and as '1'"),
         ({0: "low", 1: {"tall": 1.0}}, "probabilities by state at {'weight': 1}.*'tall'"),
-        ({0: "low", 1: {"low": 0.7}}, "at {'weight': 1}: wanted rows that sum to one"),
+        ({0: "low", 1: {"low": 0.7}}, "at {'weight': 1}: expected rows that sum to one"),
         ({(0, 1): "low"}, r"every key a tuple of states of \['weight'\]"),
         ({(0,): "low"}, "an entry for every combination.*none for {'weight': 1}"),
         ({0: [0.2, 0.3, 0.5], 1: "low"}, "numbers of shape .*; at {'weight': 0}"),
@@ -474,7 +478,7 @@ def test_rows_never_seen_are_listed_where_a_candidate_puts_mass():
 @pytest.mark.parametrize(
     ("call", "names"),
     [
-        (lambda p: TRUTH.posterior(), "model: wanted tables fitted to data"),
+        (lambda p: TRUTH.posterior(), "model: expected tables fitted to data"),
         (lambda p: p.posterior(draws=0), "draws"),
         (lambda p: p.posterior(draws=2.5), "draws"),
         (lambda p: p.posterior(seed="one"), "seed"),
@@ -519,7 +523,7 @@ def test_a_rule_for_hepar2_is_found_from_patients(hepar2):
 @pytest.mark.parametrize(
     ("values", "named"),
     [
-        (np.linspace(0.1, 7.9, 79) + 0.01, "column 'dose': wanted states: at most 12 different fractions or dates"),
+        (np.linspace(0.1, 7.9, 79) + 0.01, "column 'dose': expected states: at most 12 different fractions or dates"),
         ([f"{n}.5" for n in range(80)], r"such as '0\.5', got 80;"),
         ([f"{n}e-3" for n in np.arange(80) + 0.5], "fractions or dates"),
         ([f"{n},5" for n in range(80)], "fractions or dates"),

@@ -6,7 +6,7 @@ from evenhand.errors import ArgumentError
 from evenhand.experiments.interventions.constraints import LOOSE
 from evenhand.experiments.interventions.instances import instance
 from evenhand.interventions import CSR, CausalModel, OneShot, Problem, SimulatedTrial
-from evenhand.interventions.measures import Draws, replay, simulated_searches
+from evenhand.interventions.measures import EvidenceDraws, replay, simulated_searches
 from evenhand.rng import generator
 from tests.interventions.examples import mediated
 
@@ -25,7 +25,7 @@ def test_the_same_seed_gives_the_same_frame_whatever_the_jobs():
 
 
 def test_a_search_that_was_used_before_replays_alike():
-    search, draws = CSR(PROBLEM, tolerance=0.1, budget=500), Draws(PROBLEM.cells)
+    search, draws = CSR(PROBLEM, tolerance=0.1, budget=500), EvidenceDraws(PROBLEM.cells)
     first = replay(search, draws, generator(1))
     replay(search, draws, generator(2))
     assert replay(search, draws, generator(1)) == first
@@ -43,7 +43,7 @@ PROBLEMS = {
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_intervals_cover_at_their_level(name, pooled):
     problem = PROBLEMS[name]()
-    search, draws = CSR(problem, tolerance=0.1, budget=3000, pooled=pooled, delta=None), Draws(problem.cells)
+    search, draws = CSR(problem, tolerance=0.1, budget=3000, pooled=pooled, delta=None), EvidenceDraws(problem.cells)
     runs, inside, total = 300, 0, 0
     for number in range(runs):
         replay(search, draws, generator(11, number))

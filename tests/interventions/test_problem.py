@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand.errors import ArgumentError, TableError
-from evenhand.interventions import CSR, CausalModel, Problem, Rows
+from evenhand.interventions import CSR, CausalModel, Problem, TrialNeeds
 from tests.fuzzing import many
 from tests.interventions.examples import as_groups, mediated, two_attributes
 from tests.reference import interventions as twin
@@ -75,7 +75,7 @@ def test_the_allocation_program_has_the_value_that_scipy_finds(problem, data):
     size = len(problem.candidates)
     remaining = data.draw(st.lists(st.booleans(), min_size=size, max_size=size).filter(any))
     budget = data.draw(st.floats(0.01, 1.2))
-    costs = problem.checked_costs(None)
+    costs = problem.read_costs(None)
     numbers = permutations(range(len(problem.groups)), 2)
     d = dict(zip(numbers, problem.gap_divergence.values(), strict=True))
     expected = twin.allocation_value(problem.outcome_divergence, d, costs, budget, np.array(remaining))
@@ -92,7 +92,7 @@ def test_a_plan_depends_on_what_remains_alone_not_on_what_was_solved_before():
     plans = []
     for order in (sets, sets[::-1]):
         problem = mediated(1)
-        program = problem.program(problem.checked_costs(None), 0.1, Rows())
+        program = problem.program(problem.read_costs(None), 0.1, TrialNeeds())
         plans.append({remaining.tobytes(): program.solve(remaining.astype(bool)).shares for remaining in order})
     assert all((plans[0][key] == plans[1][key]).all() for key in plans[0])
 
@@ -259,7 +259,7 @@ def test_trials_of_a_candidate_whose_table_is_unknown_are_planned_for_itself_alo
     model = CausalModel.fit(world.model.sample(300, seed=1), edges)
     problem = Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=[None, *world.tables[:2]])
     costs, everybody = np.array([0.0, 1.0, 1.0]), np.ones(3, bool)
-    together, apart = (problem.program(costs, 0.01, Rows(pooled=True, tested=tested)) for tested in (False, True))
+    together, apart = (problem.program(costs, 0.01, TrialNeeds(pooled=True, tested=tested)) for tested in (False, True))
     assert apart.solve(everybody).value <= 0.01 < together.solve(everybody).value
 
 

@@ -101,10 +101,10 @@ def test_the_same_results_do_not_count_twice(folder):
     with pytest.raises(ClosedTicketError, match="ticket 1 was told or forgotten before; nothing has changed"):
         call("--trial", "trial.eh", "--tell", "seen.csv")
     rows.drop(columns="ticket").to_csv("seen.csv", index=False)
-    with pytest.raises(TableError, match=r"--tell: wanted a column 'ticket'.*copy it from the plan"):
+    with pytest.raises(TableError, match=r"--tell: expected a column 'ticket'.*copy it from the plan"):
         call("--trial", "trial.eh", "--tell", "seen.csv")
     rows.assign(ticket="first").to_csv("seen.csv", index=False)
-    with pytest.raises(TableError, match="--tell, column 'ticket': wanted the number that stands in the plan"):
+    with pytest.raises(TableError, match="--tell, column 'ticket': expected the number that stands in the plan"):
         call("--trial", "trial.eh", "--tell", "seen.csv")
     assert (folder / "trial.eh").read_bytes() == before
 
@@ -116,28 +116,28 @@ def test_the_same_results_do_not_count_twice(folder):
         (["absent.bif", *STUDY[1:]], "absent.bif: no such file"),
         ([*STUDY, "--search", "magic"], "--search"),
         ([*STUDY, "--ask", "plan.csv"], "--trial"),
-        ([*STUDY, "--delta", "2"], "delta: wanted a number > 0 and < 1"),
-        ([*STUDY, "--search", "sris"], "--tolerance: wanted nothing beside --search sris, which looks at no gap"),
-        ([*STUDY[:-1], "0"], "--budget: wanted"),
-        ([*STUDY, "--tolerance", "-1"], "--tolerance: wanted"),
-        ([*STUDY, "--seed", "1", "--trial", "new.eh"], "--seed: wanted nothing beside --trial, got 1"),
-        ([*STUDY, "--ask", "plan.csv"], "--ask: wanted --trial beside it, got nothing"),
-        ([*STUDY, "--delta", "0.1", "--search", "sris"], "--delta: wanted with --search csr alone"),
-        ([*STUDY, "--slack", "0.1", "--search", "sris"], "--slack: wanted with --search csr alone"),
-        ([*STUDY, "--slack", "-1"], "slack: wanted a number >= 0"),
+        ([*STUDY, "--delta", "2"], "delta: expected a number > 0 and < 1"),
+        ([*STUDY, "--search", "sris"], "--tolerance: expected nothing beside --search sris, which looks at no gap"),
+        ([*STUDY[:-1], "0"], "--budget: expected"),
+        ([*STUDY, "--tolerance", "-1"], "--tolerance: expected"),
+        ([*STUDY, "--seed", "1", "--trial", "new.eh"], "--seed: expected nothing beside --trial, got 1"),
+        ([*STUDY, "--ask", "plan.csv"], "--ask: expected --trial beside it, got nothing"),
+        ([*STUDY, "--delta", "0.1", "--search", "sris"], "--delta: expected with --search csr alone"),
+        ([*STUDY, "--slack", "0.1", "--search", "sris"], "--slack: expected with --search csr alone"),
+        ([*STUDY, "--slack", "-1"], "slack: expected a number >= 0"),
         ([*BEGIN, "--candidates", "twice.json", "--tolerance", "0.1", "--budget", "600"], "'now' stands there twice"),
         ([*BEGIN, "--candidates", "typo.json", "--tolerance", "0.1", "--budget", "600"], "got 'valuess'"),
         (
             [*BEGIN, "--candidates", "nan.json", "--tolerance", "0.1", "--budget", "600"],
-            "--candidates, 'odd': wanted probabilities",
+            "--candidates, 'odd': expected probabilities",
         ),
         (
             [*BEGIN, "--candidates", "row.json", "--tolerance", "0.1", "--budget", "600"],
-            "--candidates, 'odd': wanted a table of shape",
+            "--candidates, 'odd': expected a table of shape",
         ),
         ([*BEGIN, "--candidates", "deep.json", "--tolerance", "0.1", "--budget", "600"], "as JSON"),
-        (["--trial", "policy.eh", "--ask", "plan.csv"], "--trial: wanted a file that keeps a trial, got 'UCB1'"),
-        ([*STUDY, "--values", "ill:0"], "--values: wanted NAME=NUMBER,NAME=NUMBER"),
+        (["--trial", "policy.eh", "--ask", "plan.csv"], "--trial: expected a file that keeps a trial, got 'UCB1'"),
+        ([*STUDY, "--values", "ill:0"], "--values: expected NAME=NUMBER,NAME=NUMBER"),
         ([*STUDY, "--trial", "new.eh", "--tell", "seen.csv"], "none is open"),
         ([*STUDY, "--trial", "new.eh", "--log", "absent.csv"], "absent.csv: no such file"),
         ([*BEGIN, "--candidates", "candidates.json", "--tolerance", "0.1", "--budget", "600"], "values"),
@@ -156,7 +156,7 @@ def test_the_same_results_do_not_count_twice(folder):
                 "--budget",
                 "6000",
             ],
-            "--values: wanted each name once",
+            "--values: expected each name once",
         ),
     ],
 )
@@ -196,6 +196,6 @@ def test_a_refused_delivery_leaves_the_trial_as_it_was(folder):
 def test_a_trial_does_not_go_on_with_other_settings(folder, other):
     call(*STUDY, "--trial", "trial.eh", "--ask", "plan.csv")
     before = (folder / "trial.eh").read_bytes()
-    with pytest.raises(EvenhandError, match=rf"--trial: wanted .*leave {other[0] if len(other) > 1 else '--pooled'}"):
+    with pytest.raises(EvenhandError, match=rf"--trial: expected .*leave {other[0] if len(other) > 1 else '--pooled'}"):
         call(*other, "--trial", "trial.eh", "--ask", "plan.csv")
     assert (folder / "trial.eh").read_bytes() == before

@@ -130,7 +130,7 @@ def test_a_partial_model_is_completed_by_a_log(folder):
     (folder / "rules.json").write_text(json.dumps({"now": None, "more": [0.2, 0.8]}))
     asked = ["m.bif", "--intervene", "dose", "--sensitive", "sex", "--outcome", "cured", "--candidates", "rules.json",
              "--values", "no=0,yes=1", "--tolerance", "0.2"]  # fmt: skip
-    with pytest.raises(EvenhandError, match="wanted tables for cured, got a partial model; or pass --log"):
+    with pytest.raises(EvenhandError, match="expected tables for cured, got a partial model; or pass --log"):
         call(*asked)
     log = pd.DataFrame({"sex": ["f", "m"] * 40, "dose": ["no", "no", "yes", "yes"] * 20, "cured": ["no", "yes"] * 40})
     log.to_csv("log.csv", index=False)
@@ -143,23 +143,23 @@ def test_a_partial_model_is_completed_by_a_log(folder):
 @pytest.mark.parametrize(
     ("arguments", "names"),
     [
-        (["people.csv", *ASKED[5:], "--budget", "900"], "--edges: wanted the graph over the columns of the data"),
+        (["people.csv", *ASKED[5:], "--budget", "900"], "--edges: expected the graph over the columns of the data"),
         (DATA, "--tolerance: missing"),
-        ([*ASKED, "--cut", "height=170"], "--cut: wanted COLUMN=25,45 with one of the columns"),
-        ([*ASKED, "--cut", "age=old"], "--cut: wanted COLUMN=25,45: limits in ascending order"),
-        ([*ASKED, "--cut", "age=50,40"], "--cut: wanted .*ascending"),
-        ([*ASKED, "--cut", "age=nan"], "--cut: wanted .*ascending"),
-        ([*ASKED, "--cut", "sex=3"], "column 'sex', row 1: wanted finite numbers"),
-        ([*ASKED, "--smoothing", "0"], "smoothing: wanted a number > 0"),
+        ([*ASKED, "--cut", "height=170"], "--cut: expected COLUMN=25,45 with one of the columns"),
+        ([*ASKED, "--cut", "age=old"], "--cut: expected COLUMN=25,45: limits in ascending order"),
+        ([*ASKED, "--cut", "age=50,40"], "--cut: expected .*ascending"),
+        ([*ASKED, "--cut", "age=nan"], "--cut: expected .*ascending"),
+        ([*ASKED, "--cut", "sex=3"], "column 'sex', row 1: expected finite numbers"),
+        ([*ASKED, "--smoothing", "0"], "smoothing: expected a number > 0"),
         ([*ASKED, "--sensitive", "gender"],
-         "--sensitive: wanted a node of the graph, one of sex,age,dose,cured, got 'gender'; .* add it to --edges"),
-        ([*ASKED, "--delta", "0.6"], "--delta: wanted a number > 0 and < 0.5, got 0.6"),
-        ([ASKED[0], "--edges", "sex -> height", *ASKED[3:]], "--cut: wanted"),
-        ([ASKED[0], "--edges", "sex -> age, age", *ASKED[3:]], "edges: wanted parent -> child"),
+         "--sensitive: expected a node of the graph, one of sex,age,dose,cured, got 'gender'; .* add it to --edges"),
+        ([*ASKED, "--delta", "0.6"], "--delta: expected a number > 0 and < 0.5, got 0.6"),
+        ([ASKED[0], "--edges", "sex -> height", *ASKED[3:]], "--cut: expected"),
+        ([ASKED[0], "--edges", "sex -> age, age", *ASKED[3:]], "edges: expected parent -> child"),
         ([ASKED[0], "--edges", f"{GRAPH}, dose <-> cured", *ASKED[3:]], "not shown to be identified"),
         (["absent.csv", *ASKED[1:]], "absent.csv: no such file"),
         ([*ASKED[:-4], "--candidates", "typo.json", "--tolerance", "0.1"], "a state of"),
-        (["model.bif", *ASKED[3:]], "--cut: wanted --edges beside it, got nothing"),
+        (["model.bif", *ASKED[3:]], "--cut: expected --edges beside it, got nothing"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_by_name(folder, arguments, names):
@@ -189,7 +189,7 @@ def test_a_search_over_data_and_rules_lives_in_a_study(folder):
         assert study.verify()
     for model in ({"data": "people.csv"}, {"data": 3, "edges": GRAPH}, {"data": "a.csv", "edges": GRAPH, "cut": 1}):
         (folder / "search.json").write_text(json.dumps({**spec, "problem": {**problem, "model": model}}))
-        refused(EvenhandError, "problem.model: wanted", "new", "other.evenhand", "--spec", "search.json")
+        refused(EvenhandError, "problem.model: expected", "new", "other.evenhand", "--spec", "search.json")
 
 
 @pytest.mark.data

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from evenhand.errors import ArgumentError, ClosedTicketError, TableError, TicketError, UnknownTicketError
 from evenhand.interventions import CSR, SRIS, CausalModel, OneShot, Problem, SimulatedTrial, TwoStageCSR
-from evenhand.interventions.measures import Draws
+from evenhand.interventions.measures import EvidenceDraws
 from evenhand.interventions.program import phase_count, phase_sizes, rounded
 from evenhand.interventions.trials import evidence_of
 from evenhand.saving import state
@@ -175,13 +175,13 @@ def test_more_trials_than_were_asked_for_and_rows_of_other_allocations_are_refus
         pd.concat([samples, samples.head(1).assign(count=1)]),
         pd.concat([samples, samples.tail(1).assign(count=1)]),
     ):
-        with pytest.raises(TableError, match=r"samples: wanted at most \d.* trials of '\w+' with S .*, got"):
+        with pytest.raises(TableError, match=r"samples: expected at most \d.* trials of '\w+' with S .*, got"):
             search.tell(allocation, more)
     assert state.to_bytes(search) == before
     search.tell(allocation, samples)
     if not search.finished:
         following = search.ask()
-        with pytest.raises(TableError, match="column 'ticket', row 1: wanted 2, the allocation told, got 1"):
+        with pytest.raises(TableError, match="column 'ticket', row 1: expected 2, the allocation told, got 1"):
             search.tell(following, samples)
         search.tell(following, *WORLD.respond(following))
 
@@ -189,7 +189,7 @@ def test_more_trials_than_were_asked_for_and_rows_of_other_allocations_are_refus
 def test_a_log_counts_once(search):
     log = WORLD.problem.model.sample(50, seed=1)
     search.learn(log)
-    with pytest.raises(TableError, match="log: wanted trials that were not told before"):
+    with pytest.raises(TableError, match="log: expected trials that were not told before"):
         search.learn(log)
     assert search.told.trials.sum() == 50
 
@@ -233,7 +233,7 @@ def test_logged_trials_count_before_the_first_ask_and_only_then():
 def test_csr_drops_whom_the_paper_drops(problem, reuse):
     search = CSR(problem, tolerance=0.7 * problem.scale, budget=3000, reuse=reuse, pooled=False)
     random = np.random.default_rng(2)
-    draws = Draws(problem.cells)
+    draws = EvidenceDraws(problem.cells)
     remaining, so_far = set(range(len(problem.candidates))), problem.cells.nothing()
     while not search.finished:
         drawn = draws(search.plan(), random)
@@ -287,7 +287,7 @@ def test_every_status_of_the_papers_rules_comes_up():
     [
         (lambda f: f.drop(columns="dose"), "columns.*'dose'"),
         (lambda f: f.drop(columns="candidate"), "column 'candidate'"),
-        (lambda f: f.assign(ticket=7), "column 'ticket', row 1: wanted 1, the allocation told, got 7"),
+        (lambda f: f.assign(ticket=7), "column 'ticket', row 1: expected 1, the allocation told, got 7"),
         (lambda f: f.assign(ticket=None), "column 'ticket', row 1"),
         (lambda f: f.assign(cured=[9, *f["cured"][1:]]), "column 'cured', row 1.*9"),
         (lambda f: f.assign(candidate="who"), "column 'candidate', row 1.*'who'"),

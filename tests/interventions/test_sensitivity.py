@@ -8,7 +8,7 @@ import pytest
 
 from evenhand.errors import ArgumentError
 from evenhand.interventions import CausalModel, Problem, SimulatedTrial
-from evenhand.interventions.confounding import Means, Terms, bounds, confounded_groups, confounded_values
+from evenhand.interventions.confounding import MeanBounds, Terms, bounds, confounded_groups, confounded_values
 from evenhand.plots.interventions import plot_sensitivity
 from tests.interventions.examples import mediated, two_attributes
 from tests.naming import spread
@@ -112,7 +112,7 @@ def test_of_many_values_the_intervals_stand_for_the_program():
     assert beside(5, values=6).sensitivity(tolerance=0.3).exact
     few = beside(4, values=4)
     means = confounded_values(few).means(2.0)
-    wide, tight = (bounds(confounded_values(few).outcomes, one) for one in (Means(means.low, means.high), means))
+    wide, tight = (bounds(confounded_values(few).outcomes, one) for one in (MeanBounds(means.low, means.high), means))
     assert (wide[0] <= tight[0] + 1e-9).all()
     assert (wide[0] < tight[0] - 1e-6).any()
     assert (wide[1] >= tight[1] - 1e-9).all()
@@ -251,12 +251,12 @@ def test_its_picture_shows_lead_and_gap_over_the_strength():
         (lambda p: p.sensitivity(tolerance=float("inf")), "tolerance"),
         (
             lambda p: p.sensitivity(tolerance=0.1, between=("weight", "cured")),
-            r"between: wanted .*'dose'",
+            r"between: expected .*'dose'",
         ),
         (lambda p: p.sensitivity(tolerance=0.1, between=("cured", "dose")), "between"),
         (lambda p: p.sensitivity(tolerance=0.1, between="VY"), "between"),
         (lambda p: p.sensitivity(tolerance=0.1, between=("V", 3)), "between"),
-        (lambda p: p.sensitivity(tolerance=0.1).range(0.5), "strength: wanted a number >= 1"),
+        (lambda p: p.sensitivity(tolerance=0.1).range(0.5), "strength: expected a number >= 1"),
         (lambda p: p.sensitivity(tolerance=0.1).range(float("inf")), "strength"),
         (lambda p: p.sensitivity(tolerance=0.1).range("2"), "strength"),
     ],

@@ -6,7 +6,7 @@ import pytest
 
 from evenhand.errors import ArgumentError, TableError, UnknownTicketError
 from evenhand.interventions import CSR, SRIS, CausalModel, Problem, SimulatedTrial, TwoStageCSR
-from evenhand.interventions.measures import Draws, replay, simulated_searches
+from evenhand.interventions.measures import EvidenceDraws, replay, simulated_searches
 from evenhand.rng import generator
 from tests.interventions.examples import mediated
 from tests.reference import interventions as twin
@@ -36,7 +36,7 @@ def test_rules_are_searched_where_other_trials_speak_of_them():
     found = simulated_searches({"csr": search}, replications=20, seed=1)
     assert (found["correct"] | (found["status"] == "not_shown")).all()
     assert (found["status"] == "certified").mean() > 0.8
-    replay(search, Draws(problem.cells), generator(1))
+    replay(search, EvidenceDraws(problem.cells), generator(1))
     table = search.recommend().table
     assert np.isfinite(table[["outcome_low", "outcome_high"]]).all(axis=None)
 
@@ -51,12 +51,12 @@ def test_a_rule_that_looks_at_s_is_searched_beside_a_table_and_refused_alone():
     tables = {"half": model.tables["V"], "split": {0: 0, 1: 1}, "all": 1}
     problem = Problem(model, **two, candidates=tables)
     search = CSR(problem, tolerance=0.2, budget=4000)
-    replay(search, Draws(problem.cells), generator(2))
+    replay(search, EvidenceDraws(problem.cells), generator(2))
     assert search.recommend()[:2] == ("all", "certified")
     assert search.dropped[1][1] == "gap above the tolerance"
     alone = Problem(model, **two, candidates={"split": {0: 0, 1: 1}, "all": 1})
     for make in (CSR, TwoStageCSR):
-        with pytest.raises(ArgumentError, match=r"candidates\['split'\]: wanted a candidate whose trials can show"):
+        with pytest.raises(ArgumentError, match=r"candidates\['split'\]: expected a candidate whose trials can show"):
             make(alone, tolerance=0.2, budget=4000)
     assert SRIS(alone, budget=4000).ask().frame["count"].sum() > 0
 
@@ -131,7 +131,7 @@ def test_a_problem_rests_on_the_mixture_of_its_log():
 def test_a_log_of_a_rule_says_nothing_about_what_it_never_gives():
     log = logs().query("candidate == 'now'").drop(columns="candidate")
     rules = {"high": "high", "low": "low"}
-    with pytest.raises(ArgumentError, match="log: wanted trials of whatever the candidate 'low' gives"):
+    with pytest.raises(ArgumentError, match="log: expected trials of whatever the candidate 'low' gives"):
         Problem(partial(), **ASKED, candidates=rules, log=log[log["dose"] == "high"])
     both = {"now": NOW, "low": "low"}
     assert Problem(partial(), **ASKED, candidates=both, log=log).candidates == ("now", "low")

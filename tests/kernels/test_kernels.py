@@ -7,7 +7,7 @@ from numba.core.caching import NullCache
 from numba.core.codegen import JITCodeLibrary
 from scipy import stats
 
-from evenhand.kernels.compose import OPEN, Gradual, bind, entry, fingerprint, kernel
+from evenhand.kernels.compose import OPEN, LazyKernel, bind, entry, fingerprint, kernel
 from evenhand.kernels.random import below, beta, gamma, normal, uniform
 from evenhand.learners import UCB1
 from evenhand.learners.indices import untried
@@ -167,7 +167,7 @@ def test_the_arm_to_try_first(pulls, waiting, arm):
 
 def test_an_entry_runs_as_plain_python_at_first_and_gives_the_same_numbers_compiled():
     given = []
-    gradual = Gradual(entry(template, inner=twice), (5,), 2, given.append)
+    gradual = LazyKernel(entry(template, inner=twice), (5,), 2, given.append)
     assert [gradual(5), gradual(5)] == [13, 13]
     assert not given
     assert gradual(5) == 13
@@ -187,5 +187,5 @@ def test_a_policy_compiles_when_it_has_decided_often_enough_and_when_it_is_told_
         assert decisions[0] == decisions[1] == decisions[2]
         for policy in policies.values():
             policy.tell(decisions[0].id, t % 3 / 2)
-    plain = {name: isinstance(policy._ask_kernel, Gradual) for name, policy in policies.items()}
+    plain = {name: isinstance(policy._ask_kernel, LazyKernel) for name, policy in policies.items()}
     assert plain == {"late": True, "early": False, "told": False}

@@ -156,7 +156,7 @@ NEVER_GIVEN += [f"evenhand.learners.{path}" for path in OURS]
 def test_a_file_calls_no_function_that_was_not_given_to_an_adapter(path, monkeypatch):
     monkeypatch.delenv("EVENHAND_IMPORT", raising=False)
     policy = FairLearn(adapter(), [0.1] * 3)
-    with pytest.raises(StateFileError, match="wanted one that this process knows"):
+    with pytest.raises(StateFileError, match="expected one that this process knows"):
         from_bytes(forged(policy, lambda snapshot: snapshot["functions"].update(load=path)))
 
 
@@ -165,7 +165,7 @@ def test_a_named_module_gives_away_what_it_defines_and_nothing_that_it_imported(
     monkeypatch.setattr(functions, "_known", {})
     assert functions.find("tests.learners.foreign:load") is foreign.load
     for path in ("pickle.loads", "pickle", "random.Random", "load.__globals__", "nothing", "", "load.__call__"):
-        with pytest.raises(StateFileError, match="wanted one that this process knows"):
+        with pytest.raises(StateFileError, match="expected one that this process knows"):
             functions.find(f"tests.learners.foreign:{path}")
 
 
@@ -199,9 +199,13 @@ def inner():
 )
 def test_a_function_that_no_file_can_name_is_refused_by_name_when_saving(name, function, tmp_path):
     policy = FairLearn(adapter(**{name: function}), [0.1, 0.1])
-    with pytest.raises(ArgumentError, match=rf"^{name}: wanted a function that a state file can name.*top of a module"):
+    with pytest.raises(
+        ArgumentError,
+        match=rf"^{name}: expected a function that a state file can name.*top of a "
+        rf"module",
+    ):
         eh.save(policy, tmp_path / "p")
-    with pytest.raises(ArgumentError, match=rf"^{name}: wanted a function that a state file can name"):
+    with pytest.raises(ArgumentError, match=rf"^{name}: expected a function that a state file can name"):
         eh.Study.create(tmp_path / "s.evenhand", policy)
     assert list(tmp_path.iterdir()) == []
 
@@ -217,7 +221,7 @@ def test_two_functions_of_one_name_are_told_apart():
     first = FairLearn(adapter(choose=named(0)), [0.1, 0.1])
     second = FairLearn(adapter(choose=named(1)), [0.1, 0.1])
     to_bytes(second)
-    with pytest.raises(ArgumentError, match=r"choose: wanted a function.*another function of that name"):
+    with pytest.raises(ArgumentError, match=r"choose: expected a function.*another function of that name"):
         to_bytes(first)
 
 
@@ -227,13 +231,13 @@ def test_two_functions_of_one_name_are_told_apart():
 @pytest.mark.parametrize("name", ["choose", "update", "seed", "dump", "load"])
 @pytest.mark.parametrize("wrong", [3, "dump", [foreign.dump]])
 def test_what_is_no_function_is_refused(name, wrong):
-    with pytest.raises(ArgumentError, match=f"^{name}: wanted a function"):
+    with pytest.raises(ArgumentError, match=f"^{name}: expected a function"):
         adapter(**{name: wrong})
 
 
 @pytest.mark.parametrize(("given", "missing"), [("dump", "load"), ("load", "dump")])
 def test_one_of_dump_and_load_is_not_enough(given, missing):
-    with pytest.raises(ArgumentError, match=f"{missing}: wanted a function beside {given}"):
+    with pytest.raises(ArgumentError, match=f"{missing}: expected a function beside {given}"):
         adapter(**{missing: None})
 
 
@@ -242,18 +246,18 @@ def test_one_of_dump_and_load_is_not_enough(given, missing):
     [3, "ab", (1,), (0, 1, 2), (1, 0), (0, 0), (math.nan, 1), ("0", "1"), (True, 5), (0, 1j), (0, 10**400), (None, 1)],
 )
 def test_what_is_no_range_is_refused(wrong):
-    with pytest.raises(ArgumentError, match="reward_range: wanted the lowest and the highest reward"):
+    with pytest.raises(ArgumentError, match="reward_range: expected the lowest and the highest reward"):
         adapter(reward_range=wrong)
     learner = foreign.Gambler()
     learner.choose, learner.update, learner.reward_range = (lambda: 0), (lambda index, reward: None), wrong
-    with pytest.raises(ArgumentError, match="reward_range: wanted the lowest and the highest reward"):
+    with pytest.raises(ArgumentError, match="reward_range: expected the lowest and the highest reward"):
         FairLearn(learner, [0.1, 0.1])
 
 
 @pytest.mark.parametrize("name", ["contextual", "among", "own_choices"])
 @pytest.mark.parametrize("wrong", ["yes", 1, 0.0])
 def test_it_is_a_yes_or_no(name, wrong):
-    with pytest.raises(ArgumentError, match=f"{name}: wanted True or False"):
+    with pytest.raises(ArgumentError, match=f"{name}: expected True or False"):
         adapter(**{name: wrong})
 
 
@@ -267,7 +271,9 @@ def test_a_learner_may_rank_arms(ranking, said):
 
 @pytest.mark.parametrize("wrong", [[], [0.5], "1", None, {1}, {1: 2}, [[1, 2]], True], ids=str)
 def test_what_is_neither_an_arm_nor_a_ranking_is_refused(wrong):
-    with pytest.raises(ArgumentError, match="choose: wanted a function that returns an arm's index, or a list of them"):
+    with pytest.raises(
+        ArgumentError, match="choose: expected a function that returns an arm's index, or a list of them"
+    ):
         adapter(choose=lambda gambler: wrong).choose()
 
 
@@ -281,7 +287,7 @@ def test_the_arguments_are_saved():
 
 @pytest.mark.parametrize("wrong", [[], "ab", 3, ["a", "a"], ["a", 1], {"a"}], ids=str)
 def test_features_that_are_no_names_are_refused(wrong):
-    with pytest.raises(ArgumentError, match="features: wanted a list of names, each once"):
+    with pytest.raises(ArgumentError, match="features: expected a list of names, each once"):
         adapter(contextual=True, features=wrong)
 
 
@@ -292,7 +298,7 @@ def test_a_learner_with_features_gets_the_columns_in_their_order():
     for shown in ({"0": 5.0, "1": 7.0}, pd.DataFrame({0: [5.0, 5.0], 1: [7.0, 7.0]}), [[7.0, 5.0]] * 2):
         policy.ask(shown)
     assert [rows.tolist() for rows in seen] == [[[7.0, 5.0]] * 2] * 3
-    with pytest.raises(ContextError, match=r"contexts: wanted the columns \['1', '0'\]"):
+    with pytest.raises(ContextError, match=r"contexts: expected the columns \['1', '0'\]"):
         policy.ask({"0": 5.0, "2": 7.0})
 
 
@@ -301,7 +307,7 @@ def test_a_learner_has_a_reward_range_of_its_own_under_a_quota(rule):
     policy = rule(adapter(reward_range=(-2, np.int64(5))), [0.1] * 3)
     assert policy.reward_range == (-2.0, 5.0)
     for reward in (-2.1, 5.1, math.nan):
-        with pytest.raises(RewardError, match=r"wanted a number in \[-2, 5\]"):
+        with pytest.raises(RewardError, match=r"expected a number in \[-2, 5\]"):
             policy.tell(policy.ask(), reward)
     policy.tell(policy.ask(), -2.0)
     for one in (from_bytes(to_bytes(policy)), policy.fresh()):
@@ -310,7 +316,7 @@ def test_a_learner_has_a_reward_range_of_its_own_under_a_quota(rule):
     anything = rule(adapter(reward_range=(-math.inf, math.inf)), [0.1] * 3)
     anything.tell(anything.ask(), 1e50)
     usual = rule(adapter(), [0.1] * 3)
-    with pytest.raises(RewardError, match=r"wanted a number in \[0, 1\]"):
+    with pytest.raises(RewardError, match=r"expected a number in \[0, 1\]"):
         usual.tell(usual.ask(), 1.5)
 
 

@@ -179,18 +179,18 @@ def test_a_learner_that_forgets_nothing_does_not_follow_the_change():
 
 
 BAD = [
-    (lambda: DiscountedUCB(0.0), "discount: wanted a number > 0 and <= 1"),
+    (lambda: DiscountedUCB(0.0), "discount: expected a number > 0 and <= 1"),
     (lambda: DiscountedUCB("0.9"), "discount"),
-    (lambda: DiscountedUCB(0.9, horizon=100), "discount: wanted None beside horizon="),
-    (lambda: DiscountedUCB(horizon=10, changes=11), "changes: wanted a whole number >= 1 and <= 10"),
+    (lambda: DiscountedUCB(0.9, horizon=100), "discount: expected None beside horizon="),
+    (lambda: DiscountedUCB(horizon=10, changes=11), "changes: expected a whole number >= 1 and <= 10"),
     (lambda: DiscountedUCB(horizon=0), "horizon"),
     (lambda: DiscountedUCB(xi=0), "xi"),
     (lambda: SlidingWindowUCB(0), "window"),
     (lambda: SlidingWindowUCB(10**9), "window"),
-    (lambda: SlidingWindowUCB(10, horizon=10), "window: wanted None beside horizon="),
+    (lambda: SlidingWindowUCB(10, horizon=10), "window: expected None beside horizon="),
     (lambda: SlidingWindowUCB(10.5), "window"),
     (lambda: LinUCB(2.0), "discount"),
-    (lambda: LinUCB(0.9, horizon=5), "discount: wanted 1.0 beside horizon="),
+    (lambda: LinUCB(0.9, horizon=5), "discount: expected 1.0 beside horizon="),
     (lambda: LinUCB(noise_scale=0), "noise_scale"),
     (lambda: LinUCB(delta=1.0), "delta"),
     (lambda: LinUCB(ridge=-1.0), "ridge"),

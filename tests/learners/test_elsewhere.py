@@ -72,7 +72,7 @@ def test_a_learner_goes_on_exactly_where_it_was_saved(name):
     assert talk(again, 25, 40) == said[40:]
     assert talk(policy.fresh(seed=1), 65) == said
     assert talk(DeadlineLearn(LEARNERS[name](), SHARES, seed=1), 65) == said
-    assert ("c", "the learner's wish") in said
+    assert ("c", "the learner's proposal") in said
 
 
 @pytest.mark.slow
@@ -183,9 +183,9 @@ def test_what_a_bandit_has_learned_follows_its_labels(name):
 @pytest.mark.parametrize(
     ("ids", "arms", "words"),
     [
-        ("ab", 2, r"^arms: wanted the labels under which the bandit has learned, \['b', 'a'\], got 2; name them"),
-        ("ab", ["b", "c"], r"^arms: wanted the labels under which the bandit has learned, .*policy.clone\(\)"),
-        ((1, 2), 2, r"^arms: wanted the labels under which the bandit has learned, \[2, 1\]"),
+        ("ab", 2, r"^arms: expected the labels under which the bandit has learned, \['b', 'a'\], got 2; name them"),
+        ("ab", ["b", "c"], r"^arms: expected the labels under which the bandit has learned, .*policy.clone\(\)"),
+        ((1, 2), 2, r"^arms: expected the labels under which the bandit has learned, \[2, 1\]"),
     ],
 )
 def test_a_bandit_with_other_labels_is_refused_by_name(ids, arms, words):
@@ -198,7 +198,7 @@ def test_a_bandit_with_other_labels_is_refused_by_name(ids, arms, words):
 @pytest.mark.parametrize("rule", [DeadlineLearn, FairLearn, LotteryLearn])
 def test_a_rule_refuses_a_bandit_that_has_learned_under_other_labels_or_in_another_order(rule, shares):
     learner = from_river(taught(0, 1), arms=2)
-    with pytest.raises(ArgumentError, match=r"learner: wanted one for the arms .*got .0, 1.; name the same arms"):
+    with pytest.raises(ArgumentError, match=r"learner: expected one for the arms .*got .0, 1.; name the same arms"):
         rule(learner, shares)
     assert rule(learner, [0.1, 0.1]).ask().arm in (0, 1)
 
@@ -236,7 +236,7 @@ def test_labels_that_are_written_the_same_are_the_same(ids, arms):
 )
 def test_a_promise_may_write_the_labels_otherwise(rule, learner):
     assert rule(learner(), {"1": 0.1, "2": 0.1}).ask().arm in ("1", "2")
-    with pytest.raises(ArgumentError, match=r"learner: wanted one for the arms .*in the same order"):
+    with pytest.raises(ArgumentError, match=r"learner: expected one for the arms .*in the same order"):
         rule(learner(), {"2": 0.1, "1": 0.1})
 
 
@@ -290,11 +290,15 @@ def test_features_that_are_numbered_need_no_names(names):
 @pytest.mark.parametrize(
     ("features", "words"),
     [
-        (None, r"^features: wanted the names under which the bandit has learned, \['age', 'bias'\], got None; name"),
-        (["age"], r"^features: wanted the names under which the bandit has learned, \['age', 'bias'\], got \['age'\]"),
-        (["age", "bia"], r"^features: wanted the names under which the bandit has learned, .*policy.clone\(\)"),
-        (["age", "age", "bias"], r"^features: wanted a list of names, each once"),
-        ("age", r"^features: wanted a list of names, each once, got 'age'"),
+        (None, r"^features: expected the names under which the bandit has learned, \['age', 'bias'\], got None; name"),
+        (
+            ["age"],
+            r"^features: expected the names under which the bandit has learned, \['age', 'bias'\], got "
+            r"\['age'\]",
+        ),
+        (["age", "bia"], r"^features: expected the names under which the bandit has learned, .*policy.clone\(\)"),
+        (["age", "age", "bias"], r"^features: expected a list of names, each once"),
+        ("age", r"^features: expected a list of names, each once, got 'age'"),
     ],
 )
 def test_a_bandit_with_other_features_is_refused_by_name(features, words):
@@ -303,22 +307,22 @@ def test_a_bandit_with_other_features_is_refused_by_name(features, words):
 
 
 def test_features_of_a_bandit_without_contexts_are_refused():
-    with pytest.raises(ArgumentError, match="features: wanted None for a learner without contextual=True"):
+    with pytest.raises(ArgumentError, match="features: expected None for a learner without contextual=True"):
         from_river(taught("a", "b"), arms=["a", "b"], features=["age"])
 
 
 @pytest.mark.parametrize(
     ("shown", "words"),
     [
-        ([[1.0, 2.0, 3.0]], r"contexts: wanted numbers of shape \(2, 2\)"),
-        ({"age": 1.0, "pay": 1.0}, r"contexts: wanted the columns \['age', 'bias'\]"),
+        ([[1.0, 2.0, 3.0]], r"contexts: expected numbers of shape \(2, 2\)"),
+        ({"age": 1.0, "pay": 1.0}, r"contexts: expected the columns \['age', 'bias'\]"),
     ],
 )
 def test_contexts_without_these_features_are_refused(shown, words):
     learner = from_river(linear("age", "bias"), arms=["x", "y"], features=["age", "bias"])
     with pytest.raises(ContextError, match=words):
         DeadlineLearn(learner, [0.0, 0.0]).ask(shown)
-    with pytest.raises(ContextError, match=r"contexts: wanted a number for each of the features \['age', 'bias'\]"):
+    with pytest.raises(ContextError, match=r"contexts: expected a number for each of the features \['age', 'bias'\]"):
         learner.learner.seen(np.ones((2, 3)))
 
 
@@ -329,7 +333,11 @@ def test_an_encoder_gives_these_features_in_this_order():
     ]
     policies[0].encode_with(eh.Encoder({"age": None, "bias": None}))
     assert [policies[0].ask(ROWS["a dict"](age)).arm for age in (1.0, -1.0)] == ["x", "y"]
-    with pytest.raises(ArgumentError, match=r"encoder: wanted an Encoder of the learner's features \['age', 'bias'\]"):
+    with pytest.raises(
+        ArgumentError,
+        match=r"encoder: expected an Encoder of the learner's features \['age', "
+        r"'bias'\]",
+    ):
         policies[1].encode_with(eh.Encoder({"bias": None, "age": None}))
 
 
@@ -390,14 +398,14 @@ def test_a_frozen_step_that_was_trained_on_a_table_gets_its_columns():
     policy = from_bytes(to_bytes(policy))
     arm = policy.learner.learner.arms[policy.ask([[70.0, 0.5]]).index]
     assert arm.model.predict(pd.DataFrame({"age": [70.0], "pay": [0.5]})) == pytest.approx(0.7)
-    with pytest.raises(ContextError, match=r"contexts: wanted the columns \['age', 'pay'\]"):
+    with pytest.raises(ContextError, match=r"contexts: expected the columns \['age', 'pay'\]"):
         policy.ask({"age": 1.0, "wage": 1.0})
 
 
 def test_models_of_three_arms_refuse_two_rows():
     learner = from_sklearn(estimator("SVR")())
     learner.update(np.zeros((3, 1)), 0, 1.0)
-    with pytest.raises(ArgumentError, match="contexts: wanted a row for each of the 3 arms that it knows, got 2"):
+    with pytest.raises(ArgumentError, match="contexts: expected a row for each of the 3 arms that it knows, got 2"):
         learner.choose(np.zeros((2, 1)), [0, 1])
 
 
@@ -410,19 +418,23 @@ def estimator(name):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: from_river(3, arms=3), r"^policy: wanted a bandit of river, got 3"),
-        (lambda: from_river(river_class(), arms=3), r"^policy: wanted a bandit of river.*write UCB\(\.\.\.\)"),
-        (lambda: from_river(river_class()(delta=1), arms=1), r"^arms: wanted a whole number >= 2, got 1"),
-        (lambda: from_river(river_class()(delta=1), arms="ab"), r"^arms: wanted a number of arms or a list of labels"),
-        (lambda: from_sklearn(trained_pipeline()), r"^estimator: wanted an untrained .* got 'a trained one'"),
-        (lambda: from_sklearn(trained_step()), r"^estimator: wanted .* got 'one whose standardscaler is trained'"),
-        (lambda: from_sklearn(3), r"^estimator: wanted an untrained classifier or regressor of scikit-learn, got 3"),
-        (lambda: from_sklearn(estimator("SVR")), r"^estimator: wanted an untrained .*write SVR\(\)"),
-        (lambda: from_sklearn(estimator("KMeans")()), r"^estimator: wanted an untrained .*got KMeans\(\)"),
-        (lambda: from_sklearn(estimator("LinearSVC")()), r"^estimator: wanted a classifier with predict_proba"),
-        (lambda: from_sklearn(trained()), r"^estimator: wanted an untrained .* pass sklearn.base.clone"),
-        (lambda: from_sklearn(estimator("SVR")(), epsilon=2), r"^epsilon: wanted a number >= 0 and <= 1, got 2"),
-        (lambda: from_sklearn(estimator("SVR")(), warmup=0), r"^warmup: wanted a whole number >= 1, got 0"),
+        (lambda: from_river(3, arms=3), r"^policy: expected a bandit of river, got 3"),
+        (lambda: from_river(river_class(), arms=3), r"^policy: expected a bandit of river.*write UCB\(\.\.\.\)"),
+        (lambda: from_river(river_class()(delta=1), arms=1), r"^arms: expected a whole number >= 2, got 1"),
+        (
+            lambda: from_river(river_class()(delta=1), arms="ab"),
+            r"^arms: expected a number of arms or a list of "
+            r"labels",
+        ),
+        (lambda: from_sklearn(trained_pipeline()), r"^estimator: expected an untrained .* got 'a trained one'"),
+        (lambda: from_sklearn(trained_step()), r"^estimator: expected .* got 'one whose standardscaler is trained'"),
+        (lambda: from_sklearn(3), r"^estimator: expected an untrained classifier or regressor of scikit-learn, got 3"),
+        (lambda: from_sklearn(estimator("SVR")), r"^estimator: expected an untrained .*write SVR\(\)"),
+        (lambda: from_sklearn(estimator("KMeans")()), r"^estimator: expected an untrained .*got KMeans\(\)"),
+        (lambda: from_sklearn(estimator("LinearSVC")()), r"^estimator: expected a classifier with predict_proba"),
+        (lambda: from_sklearn(trained()), r"^estimator: expected an untrained .* pass sklearn.base.clone"),
+        (lambda: from_sklearn(estimator("SVR")(), epsilon=2), r"^epsilon: expected a number >= 0 and <= 1, got 2"),
+        (lambda: from_sklearn(estimator("SVR")(), warmup=0), r"^warmup: expected a whole number >= 1, got 0"),
     ],
 )
 def test_the_wrong_object_is_refused_by_name(make, words):
@@ -437,7 +449,7 @@ def river_class():
 
 
 def test_a_quota_refuses_a_learner_for_another_number_of_arms():
-    with pytest.raises(ArgumentError, match=r"^learner: wanted one for 2 arms, got 'one for 3'"):
+    with pytest.raises(ArgumentError, match=r"^learner: expected one for 2 arms, got 'one for 3'"):
         FairLearn(LEARNERS["river UCB"](), [0.1, 0.1])
     assert from_bytes(to_bytes(FairLearn(LEARNERS["river UCB"](), [0.1] * 3))).learner.known_arms == 3
 
@@ -445,7 +457,7 @@ def test_a_quota_refuses_a_learner_for_another_number_of_arms():
 def test_a_bandit_that_sees_one_context_refuses_rows_that_differ():
     policy = DeadlineLearn(LEARNERS["river LinUCB"](), dict.fromkeys(SHARES, 0.0), seed=1)
     talk(policy, 30)
-    with pytest.raises(ContextError, match="contexts: wanted one row that all arms share, got 'rows that differ'"):
+    with pytest.raises(ContextError, match="contexts: expected one row that all arms share, got 'rows that differ'"):
         policy.ask([[0.1, 0.2], [0.1, 0.3], [0.1, 0.2]])
     talk(policy, 3)
 
@@ -487,7 +499,7 @@ def test_a_prediction_that_is_no_finite_number_is_refused(kind, value):
     for reward in (0.0, 1.0):
         learner.update(np.zeros((2, 1)), 0, reward)
     before = learner.learner.random.bit_generator.state
-    with pytest.raises(ModelError, match=rf"^estimator: wanted finite predictions of Unsound, got {value}"):
+    with pytest.raises(ModelError, match=rf"^estimator: expected finite predictions of Unsound, got {value}"):
         learner.choose(np.zeros((2, 1)), [0, 1])
     assert learner.learner.random.bit_generator.state == before
 

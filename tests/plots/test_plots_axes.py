@@ -158,7 +158,7 @@ def test_pictures_of_several_panels_take_as_many_axes_and_return_their_figure(fu
     plt.close("all")
     assert draw(made) is plt.gcf()
     assert len(plt.gcf().axes) == count
-    with pytest.raises(ArgumentError, match=f"ax: wanted a sequence of {count} axes, got .*plt.subplots"):
+    with pytest.raises(ArgumentError, match=f"ax: expected a sequence of {count} axes, got .*plt.subplots"):
         draw(made, ax=panels)
 
 
@@ -182,25 +182,25 @@ WRONG = {
 def test_axes_of_the_wrong_kind_are_refused_by_name(function, kind, made):
     given = WRONG[kind]()
     before = plt.get_fignums()
-    with pytest.raises(ArgumentError, match=r"^ax: wanted the axes of a flat plot, got .*plt.subplots"):
+    with pytest.raises(ArgumentError, match=r"^ax: expected the axes of a flat plot, got .*plt.subplots"):
         ONE[function](made, ax=given)
     assert plt.get_fignums() == before
 
 
 def test_current_axes_of_the_wrong_kind_are_refused(made):
     plt.subplot(projection="polar")
-    with pytest.raises(ArgumentError, match="ax: wanted the axes of a flat plot"):
+    with pytest.raises(ArgumentError, match="ax: expected the axes of a flat plot"):
         plots.plot_regret(made["history"])
 
 
 def test_what_is_not_there_is_refused_before_a_figure_is_opened(made):
-    with pytest.raises(ArgumentError, match=r"variable: wanted one of .*regret.* got 'loss'"):
+    with pytest.raises(ArgumentError, match=r"variable: expected one of .*regret.* got 'loss'"):
         plots.plot_regret(made["history"], variable="loss")
-    with pytest.raises(ArgumentError, match=r"variable: wanted one of .* got 'loss'"):
+    with pytest.raises(ArgumentError, match=r"variable: expected one of .* got 'loss'"):
         plots.plot_shortfall(made["history"], variable="loss")
-    with pytest.raises(ArgumentError, match=r"variable: wanted one of .* got 'loss'"):
+    with pytest.raises(ArgumentError, match=r"variable: expected one of .* got 'loss'"):
         TOTAL(made["alike"], "loss")
-    with pytest.raises(ArgumentError, match=r"against: wanted one of .'fair', 'free'., got 'best'"):
+    with pytest.raises(ArgumentError, match=r"against: expected one of .'fair', 'free'., got 'best'"):
         plots.plot_cost(made["history"], against="best")
     assert plt.get_fignums() == []
 

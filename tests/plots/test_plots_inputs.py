@@ -12,20 +12,20 @@ from tests.naming import named
 WORLD = eh.quotas.BernoulliArms({"a": 0.7, "b": 0.5, "c": 0.4})
 POLICY = eh.quotas.FairUCB({"a": 0.2, "b": 0.3, "c": 0.1})
 WANTED = {
-    "plot_audit": "finding: wanted what eh.quotas.audit returns, got",
-    "plot_bias": "table: wanted what the policy's bias() returns, got",
-    "plot_candidates": "recommendation: wanted what recommend() or best() returns, got",
-    "plot_collection": "frame: wanted what eh.sampling.collect returns, got",
-    "plot_cost": "history: wanted what eh.simulate returns, got",
-    "plot_evaluation": "found: wanted what eh.evaluate returns, got",
-    "plot_gaps": "recommendation: wanted what recommend() or best() returns, got",
-    "plot_group_share": "history: wanted what eh.simulate returns, got",
-    "plot_outcomes": "recommendation: wanted what recommend() or best() returns, got",
-    "plot_overlap": "found: wanted what eh.evaluate returns for one policy, got",
-    "plot_regret": "history: wanted what eh.simulate returns, got",
-    "plot_sensitivity": "sensitivity: wanted what problem.sensitivity() returns, got",
-    "plot_shares": "history: wanted what eh.simulate returns, got",
-    "plot_shortfall": "history: wanted what eh.simulate returns, got",
+    "plot_audit": "finding: expected what eh.quotas.audit returns, got",
+    "plot_bias": "table: expected what the policy's bias() returns, got",
+    "plot_candidates": "recommendation: expected what recommend() or best() returns, got",
+    "plot_collection": "frame: expected what eh.sampling.collect returns, got",
+    "plot_cost": "history: expected what eh.simulate returns, got",
+    "plot_evaluation": "found: expected what eh.evaluate returns, got",
+    "plot_gaps": "recommendation: expected what recommend() or best() returns, got",
+    "plot_group_share": "history: expected what eh.simulate returns, got",
+    "plot_outcomes": "recommendation: expected what recommend() or best() returns, got",
+    "plot_overlap": "found: expected what eh.evaluate returns for one policy, got",
+    "plot_regret": "history: expected what eh.simulate returns, got",
+    "plot_sensitivity": "sensitivity: expected what problem.sensitivity() returns, got",
+    "plot_shares": "history: expected what eh.simulate returns, got",
+    "plot_shortfall": "history: expected what eh.simulate returns, got",
 }
 
 
@@ -49,17 +49,17 @@ def test_something_else_is_refused(name, given):
 @pytest.mark.parametrize("name", ["plot_regret", "plot_shares", "plot_shortfall", "plot_cost", "plot_group_share"])
 def test_a_history_without_the_dimension_of_policies_says_how_to_pick(name, history):
     with pytest.raises(
-        ArgumentError, match=r"history: wanted the dimension 'policy', .* history\.sel\(policy=\['a'\]\)"
+        ArgumentError, match=r"history: expected the dimension 'policy', .* history\.sel\(policy=\['a'\]\)"
     ):
         getattr(eh.plots, name)(history.sel(policy="fair"))
-    with pytest.raises(ArgumentError, match="history: wanted the dimension 'replication'"):
+    with pytest.raises(ArgumentError, match="history: expected the dimension 'replication'"):
         getattr(eh.plots, name)(history.mean("replication"))
 
 
 def test_a_history_that_lacks_a_variable_is_refused(history):
-    with pytest.raises(ArgumentError, match="history: wanted a simulation that records 'group_share', got"):
+    with pytest.raises(ArgumentError, match="history: expected a simulation that records 'group_share', got"):
         eh.plots.plot_group_share(history)
-    with pytest.raises(ArgumentError, match="tolerance: wanted a number > 0"):
+    with pytest.raises(ArgumentError, match="tolerance: expected a number > 0"):
         eh.plots.plot_gaps(_recommended(), tolerance="x")
 
 

@@ -22,7 +22,7 @@ from evenhand.promises.clause import Clause
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Label
 
-__all__ = ["Allowed", "Books", "Game", "bits", "offers_of"]
+__all__ = ["Allowed", "CheckerCounts", "Game", "bits", "offers_of"]
 
 AHEAD = 4
 MOST_STATES = 1_500
@@ -118,7 +118,7 @@ def slates(offered: int, plays: int) -> list[int]:
     return [sum(slate) for slate in itertools.combinations(arms, min(plays, len(arms)))]
 
 
-class Books:
+class CheckerCounts:
     """Where every clause of a promise stands, of one segment."""
 
     def __init__(

@@ -1,11 +1,11 @@
 """What a promise must withstand: every learner there can be in small cases, spiteful ones in long conversations.
 
-A promise such as N_i(t) >= floor(r_i t) - alpha is to hold whatever the learner wishes and whatever rewards come.
-Of fixed shares all wishes are tried in small cases, one conversation for each way the rule can be driven, and long
+A promise such as N_i(t) >= floor(r_i t) - alpha is to hold whatever the learner proposes and whatever rewards come.
+Of fixed shares all proposals are tried in small cases, one conversation for each way the rule can be driven, and long
 conversations with drawn shares, sums of exactly one and tiny shares among them, where the learner wants what hurts
 most, always the same, or anything. Then come promises with every part, every pair and every triple of
-`tests.promises.drawn_promises.PARTS` that the class takes: small ones beside the game of all their states, which says
-what could be granted, and long ones. Nothing is taken from the policy but its decisions and what it says of them.
+`tests.promises.generated_promises.PARTS` that the class takes: small ones beside the game of all their states, which
+says what could be granted, and long ones. Nothing is taken from the policy but its decisions and what it says of them.
 
 `make check POLICY=quotas/fair-ucb` plays it against a registered policy, after the contract.
 """
@@ -28,13 +28,13 @@ import numpy as np
 
 from evenhand import registry
 from evenhand.arguments import whole
-from evenhand.checks.play import fresh_copy
+from evenhand.checks.play import fresh_policy
 from evenhand.errors import ArgumentError, ContractError, EvenhandError, wanted
 from evenhand.policy.traits import traits_of
 from evenhand.promises.promise import Promise
 from evenhand.promises.reading import key_of
 from evenhand.rng import Seed, draw_seed
-from tests.promises.drawn_promises import PARTS, Case, drawn_case
+from tests.promises.generated_promises import PARTS, Case, drawn_case
 from tests.promises.trial import Trial, Wishes
 
 __all__ = ["PromiseReport", "check_promise", "main"]
@@ -72,7 +72,8 @@ class PromiseReport:
         where none were tried.
     kinds : what else was tried, alone, in pairs and in triples: sets, slates, caps, windows, arms on offer, segments,
         changes, lottery.
-    needless : how many wishes were refused that some rule could grant, of those that the game of small promises judged.
+    needless : how many proposals were refused that some rule could grant, of those that the game of small promises
+        judged.
     """
 
     conversations: int
@@ -84,7 +85,7 @@ class PromiseReport:
 
 
 class Adversary(Protocol):
-    """Chooses what the learner wishes, or which reward comes, when it is asked; it sees the pulls so far."""
+    """Chooses what the learner proposes, or which reward comes, when it is asked; it sees the pulls so far."""
 
     def pick(self, choices: int, shares: Shares, pulls: Sequence[int]) -> int:
         """Return one of 0 .. choices - 1."""
@@ -100,7 +101,7 @@ class Script:
         self._at = 0
 
     def __str__(self) -> str:
-        return f"wishes or rewards {self.picked}"
+        return f"proposals or rewards {self.picked}"
 
     def pick(self, choices: int, shares: Shares, pulls: Sequence[int]) -> int:
         """Return what the script says, 0 where it says nothing yet."""
@@ -141,7 +142,7 @@ class Stubborn:
         self._choice = choice
 
     def __str__(self) -> str:
-        return f"a learner that always wishes arm {self._choice}"
+        return f"a learner that always proposals arm {self._choice}"
 
     def pick(self, choices: int, shares: Shares, pulls: Sequence[int]) -> int:
         """Return the same choice."""
@@ -155,7 +156,7 @@ class Fickle:
         self._random, self._left, self._choice = random, 0, 0
 
     def __str__(self) -> str:
-        return "a learner of changing wishes"
+        return "a learner of changing proposals"
 
     def pick(self, choices: int, shares: Shares, pulls: Sequence[int]) -> int:
         """Return a random choice, kept for a random number of rounds."""
@@ -174,8 +175,8 @@ def check_promise(policy_class: Any, *, rounds: int = 2_000, cases: int = 40, se
         list of fractions, a dict where sets of arms have shares, and where it has such parameters a `learner`, a
         `tolerance`, `plays`, `caps`, a `cap_tolerance`, a `lottery`, a `horizon`, the `arms` and a `seed`; or
         with a parameter `promise`, which is an `eh.Promise`. Where the policy keeps its promise "at the horizon", that
-        round alone is checked. With an attribute `exact` it says that it refuses a wish only where no rule that keeps
-        the promise could grant it. Or a policy, whose own promise is tried with its own learner.
+        round alone is checked. With an attribute `exact` it says that it refuses a proposal only where no rule that
+        keeps the promise could grant it. Or a policy, whose own promise is tried with its own learner.
     rounds : length of the long conversations.
     cases : how many long conversations, and a third of how many pairs and triples of parts.
     seed : of what is drawn.
@@ -184,7 +185,7 @@ def check_promise(policy_class: Any, *, rounds: int = 2_000, cases: int = 40, se
     ------
     ContractError
         If the promise breaks or something wrong is said; the message says in which round, and names the promise, the
-        wishes and the seed.
+        proposals and the seed.
     ArgumentError
         If the class takes no shares, needs an argument that is not known here, refuses all shares, or promises nothing
         but in the long run.
@@ -235,7 +236,8 @@ def _combined(
 
 @contextmanager
 def _unheard() -> Iterator[None]:
-    """Silence the warning that a learner which wishes one arm is not heard: the game has wishes refused on purpose."""
+    """Silence the warning that a learner which proposes one arm is not heard: the game has proposals refused on
+    purpose."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "learner: Wishes names an arm")
         yield
@@ -253,7 +255,7 @@ class _Search:
         if isinstance(promise, Promise) and hasattr(policy_class, "ask"):
             self.own, self.name = _own(policy_class), type(policy_class).__name__
             self._parameters: Any = {"promise": None}
-            self._make: Callable[..., Any] = lambda promise: fresh_copy(policy_class)
+            self._make: Callable[..., Any] = lambda promise: fresh_policy(policy_class)
             return
         if not callable(policy_class):
             raise ArgumentError(wanted("policy_class", "a class of policies", policy_class))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenhand.promises.books import Books, join
+from evenhand.promises.books import ClauseCounts, join
 from evenhand.promises.clause import Clause
 from evenhand.promises.round_kernels import Rounds
 from tests.fuzzing import many
@@ -70,7 +70,7 @@ seeds = st.integers(0, 10**9)
 def test_rounds_entered_one_by_one_count_what_the_definition_counts(seed):
     rng = random.Random(seed)
     clauses, log = [drawn_clause(rng) for _ in range(4)], drawn_log(rng, rng.randint(1, 60))
-    books, found = Books(clauses, ARMS, 3), []
+    books, found = ClauseCounts(clauses, ARMS, 3), []
     for played, offered, key in log:
         offer = None if len(offered) == 4 else [ARMS.index(arm) for arm in offered]
         found.append(books.enter([ARMS.index(arm) for arm in played], offer, key))
@@ -89,7 +89,7 @@ def test_stretches_of_any_cut_show_together_what_the_whole_shows(seed):
     pieces = [(a, b) for a, b in zip([0, *cuts], [*cuts, len(log)], strict=True) if a < b]
     looks, standing, parts, seen = np.arange(1, len(log) + 1, 3), None, [], []
     for start, end in pieces:
-        books = Books(clauses, ARMS, 3, standing, spans=spans, rounds=start)
+        books = ClauseCounts(clauses, ARMS, 3, standing, spans=spans, rounds=start)
         wrong, now = books.follow(as_rounds(log[start:end]), looks)
         assert wrong == -1
         standing = books.standing
@@ -97,7 +97,7 @@ def test_stretches_of_any_cut_show_together_what_the_whole_shows(seed):
         seen.extend((now + np.array([0, 0, sum(part.broken[0] for part in parts)])).tolist())
         parts.append(books.counts)
     agree(join(rng.sample(parts, len(parts))), clauses, log, spans)
-    whole = Books(clauses, ARMS, 3, spans=spans)
+    whole = ClauseCounts(clauses, ARMS, 3, spans=spans)
     assert whole.follow(as_rounds(log), looks)[1].tolist() == seen
 
 
@@ -107,7 +107,7 @@ def test_a_stretch_is_counted_from_nothing_and_put_where_it_belongs(seed):
     rng = random.Random(seed)
     clauses, log = [drawn_clause(rng) for _ in range(4)], drawn_log(rng, rng.randint(2, 60))
     cut = rng.randint(1, len(log) - 1)
-    first, later, whole = (Books(clauses, ARMS, 3, rounds=before) for before in (0, cut, 0))
+    first, later, whole = (ClauseCounts(clauses, ARMS, 3, rounds=before) for before in (0, cut, 0))
     first.follow(as_rounds(log[:cut]))
     later.follow(as_rounds(log[cut:]))
     whole.follow(as_rounds(log))
@@ -116,7 +116,7 @@ def test_a_stretch_is_counted_from_nothing_and_put_where_it_belongs(seed):
 
 
 def test_an_arm_that_is_not_known_stops_the_count():
-    books = Books([Clause("floor", ("a",), F(1, 2))], ("a", "b"))
+    books = ClauseCounts([Clause("floor", ("a",), F(1, 2))], ("a", "b"))
     none = np.zeros(0, np.int64)
     rounds = Rounds(np.array([0, 1, 2], np.int32), np.array([0, 1, -1]), none, none, np.zeros((0, 2), np.bool_))
     assert books.follow(rounds)[0] == 2
@@ -125,7 +125,7 @@ def test_an_arm_that_is_not_known_stops_the_count():
 def test_fractions_of_any_size_are_counted_exactly():
     """No product of a share and a round is formed, so that no share is too fine for a long log."""
     rate = F(10**17 + 3, 3 * 10**17 + 1)
-    books, clauses = Books([Clause("floor", ("a",), rate), Clause("cap", ("a",), rate)], ("a",)), [0, 0]
+    books, clauses = ClauseCounts([Clause("floor", ("a",), rate), Clause("cap", ("a",), rate)], ("a",)), [0, 0]
     for t in range(1, 40):
         plays = books.counts.plays[0]
         books.enter([0] if rate * t >= plays + 1 else [])

@@ -10,10 +10,10 @@ import evenhand as eh
 from evenhand.errors import ContractError
 from evenhand.learners import UCB1
 from evenhand.quotas import DeadlineLearn
-from tests.promises.drawn_promises import PARTS, drawn_case, drawn_promise
-from tests.promises.judge import Books, Game, bits, offers_of
+from tests.promises.decision_claims import Evidence
+from tests.promises.generated_promises import PARTS, drawn_case, drawn_promise
+from tests.promises.judge import CheckerCounts, Game, bits, offers_of
 from tests.promises.promise_game import check_promise
-from tests.promises.stated import Evidence
 from tests.promises.walked import game_of
 
 CLAUSES = ("floors", "sets", "slates", "caps", "windows", "arms on offer")
@@ -42,7 +42,7 @@ def test_the_judge_counts_and_decides_as_the_twin(seed):
     random, decided, promise = rng(seed), 0, None
     while promise is None or len(promise.arms) > 3:
         promise = drawn_promise([part for part in CLAUSES if random.random() < 0.5], random)
-    twin, books, arms = game_of(promise), Books(promise.clauses, promise.arms), promise.arms
+    twin, books, arms = game_of(promise), CheckerCounts(promise.clauses, promise.arms), promise.arms
     game, now = Game(books.counts, promise.plays, offers_of(promise, arms)), twin.begin
     assert offers_of(promise, arms) == [bits(offer, arms) for offer in twin.offers]
     for _ in range(12):

@@ -12,13 +12,13 @@ from evenhand.kernels.compose import interpreted
 from evenhand.learners import UCB1, Thompson
 from evenhand.promises.laminar import look, open_arms, refuse_for_urgent
 from evenhand.promises.promise import read_promise
-from evenhand.promises.selection import grant
+from evenhand.promises.selection import is_grantable
 from evenhand.quotas import BernoulliArms, DeadlineLearn
 from tests.naming import long, spread
 from tests.promises.walked import begun
 from tests.reference.promises import Sets
 
-quick = interpreted(grant)
+quick = interpreted(is_grantable)
 SHAPES = [
     [(0, 1)],
     [(0, 1), (0, 1, 2)],
@@ -144,7 +144,7 @@ def test_in_segments_too_the_arm_is_the_best_that_may_be_played(shape):
             state = now.setdefault(segment, game.start)
             arm = policy.ask(segment=segment).index
             allowed = game.may_play(state)
-            assert arm == next(wish for wish in policy.learner.wishes if wish in allowed)
+            assert arm == next(proposal for proposal in policy.learner.wishes if proposal in allowed)
             now[segment] = game.after(state, arm)
 
 

@@ -56,7 +56,7 @@ def offers(promise, rng):
     return [[arms[i] for i in offer] for offer in game_of(promise).offers] if rng.random() < 0.8 else [list(arms)]
 
 
-class Books:
+class CheckerCounts:
     """The plays and the offers of each segment and version, and whether all clauses hold over them."""
 
     def __init__(self, promise):
@@ -83,7 +83,7 @@ def converse(parts, policy, promise, rounds=48):
         played = list(getattr(decision, "arms", (decision.arm,)))
         assert len(set(played)) == len(played) == min(promise.plays, len(offered))
         assert set(played) <= set(offered)
-        kept = books.setdefault(segment, Books(promise)).enter(offered, played)
+        kept = books.setdefault(segment, CheckerCounts(promise)).enter(offered, played)
         assert kept, (parts, round, offered, played)
         if "lottery" in parts:
             assert float(sum(decision.probabilities)) == pytest.approx(len(played))

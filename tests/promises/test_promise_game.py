@@ -5,7 +5,7 @@ import pytest
 from evenhand.quotas import DeadlineLearn
 from tests import planted
 from tests.promises import promise_game
-from tests.promises.drawn_promises import PARTS
+from tests.promises.generated_promises import PARTS
 from tests.promises.promise_game import check_promise, main
 
 

@@ -9,13 +9,13 @@ import pytest
 from evenhand.kernels.compose import interpreted
 from evenhand.learners import UCB1
 from evenhand.promises.promise import Promise
-from evenhand.promises.selection import grant
+from evenhand.promises.selection import is_grantable
 from evenhand.quotas import DeadlineLearn
 from tests.naming import long
 from tests.promises.walked import begun
 from tests.reference.promises import Caps, Floors
 
-quick = interpreted(grant)
+quick = interpreted(is_grantable)
 
 
 def subsets(arms):
@@ -49,8 +49,8 @@ def test_the_slate_is_the_best_that_keeps_every_floor_whatever_is_on_offer(share
             offered, scores = rng.choice(offers), wishes(rng, arms)
             state.offered[:] = [arm in offered for arm in range(arms)]
             state.scores[:] = scores
-            wish = max(offered, key=lambda arm: scores[arm])
-            gave_way = not (plays == 1 and round % 3 and quick(params, state, round, wish)) and run(
+            proposal = max(offered, key=lambda arm: scores[arm])
+            gave_way = not (plays == 1 and round % 3 and quick(params, state, round, proposal)) and run(
                 params, state, round
             )
             played = [arm for arm in state.chosen.tolist() if arm >= 0]
@@ -83,8 +83,8 @@ def test_the_arm_is_the_best_that_keeps_every_floor_and_cap(tolerance, ahead):
         for round in range(40):
             scores = wishes(rng, len(shares))
             state.scores[:] = scores
-            wish = max(range(len(shares)), key=lambda arm: scores[arm])
-            if round % 3 == 0 or not quick(params, state, round, wish):
+            proposal = max(range(len(shares)), key=lambda arm: scores[arm])
+            if round % 3 == 0 or not quick(params, state, round, proposal):
                 run(params, state, round)
             best = max(game.may_play(now), key=lambda arm: scores[arm])
             assert state.chosen[0] == best, (shares, caps, round, scores)
@@ -111,8 +111,8 @@ def test_a_look_that_ends_early_plays_the_earliest_deadlines():
     ],
     ids=str,
 )
-@pytest.mark.parametrize("wish", [0, 1, None])
-def test_windows_of_several_plays_are_kept_whatever_is_on_offer(windows, offers, wish):
+@pytest.mark.parametrize("proposal", [0, 1, None])
+def test_windows_of_several_plays_are_kept_whatever_is_on_offer(windows, offers, proposal):
     """A round may offer one of the arms of a window alone."""
     promise, rng = Promise(dict.fromkeys("abcdef", 0), windows=windows, plays=2, offers=offers), random.Random(5)
     params, state, run = begun(promise)
@@ -124,7 +124,7 @@ def test_windows_of_several_plays_are_kept_whatever_is_on_offer(windows, offers,
         elif offers != "any":
             offered = {*offered, "e", "f"}
         state.offered[:] = [arm in offered for arm in promise.arms]
-        state.scores[:] = [rng.random() if wish is None else wish * place for place in (-1, -1, -1, 0, 2, 1)]
+        state.scores[:] = [rng.random() if proposal is None else proposal * place for place in (-1, -1, -1, 0, 2, 1)]
         run(params, state, round)
         arms = {promise.arms[arm] for arm in state.chosen.tolist()}
         for clause, plays in played.items():
@@ -135,7 +135,7 @@ def test_windows_of_several_plays_are_kept_whatever_is_on_offer(windows, offers,
 
 
 def test_a_window_counts_the_rounds_after_one_in_which_its_arm_was_off_offer():
-    """A wish that is granted without a look passes a round for every window whose arm is on offer again."""
+    """A proposal that is granted without a look passes a round for every window whose arm is on offer again."""
     policy = DeadlineLearn(UCB1(), 0, windows={"b": 9}, arms=["a", "b"])
     gaps = [0]
     for round in range(200):

@@ -10,11 +10,11 @@ import pytest
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, SharesError
-from evenhand.promises.plain import arguments_of
+from evenhand.promises.plain_data import promise_fields
 from evenhand.promises.split import lengths
 from evenhand.quotas import DeadlineLearn, Promise
 from tests.fuzzing import many
-from tests.promises.drawn_promises import drawn_promise
+from tests.promises.generated_promises import drawn_promise
 from tests.reference.balance import Balance, room
 
 KINDS = [
@@ -51,7 +51,7 @@ def splittable(kinds, seed, workers):
     drawn = drawn_promise(kinds, np.random.default_rng(seed))
     if drawn is None:
         return None
-    given = arguments_of(drawn)
+    given = promise_fields(drawn)
     given["tolerance"] = drawn.tolerance + workers - 1 + seed % 3
     given["cap_tolerance"] = drawn.cap_tolerance + workers - 1 if given.get("caps") else 0.0
     if "windows" in given:
@@ -195,14 +195,18 @@ def test_with_a_window_one_round_longer_some_order_breaks_it(window, workers):
 @pytest.mark.parametrize(
     ("promise", "workers", "words"),
     [
-        (Promise({"a": "1/2", "b": "1/4"}), 3, "tolerance: wanted at least 2, so that 3 processes can keep 'b at"),
-        (Promise({"a": 0.2, "b": 0}, 3, caps={"b": "1/2"}), 4, "cap_tolerance: wanted at least 2, so that 4"),
-        (Promise({"a": "1/2", "b": 0}, 3, windows={"b": 3}), 4, "windows: 'b': wanted at least 1 in 5 rounds, which 4"),
+        (Promise({"a": "1/2", "b": "1/4"}), 3, "tolerance: expected at least 2, so that 3 processes can keep 'b at"),
+        (Promise({"a": 0.2, "b": 0}, 3, caps={"b": "1/2"}), 4, "cap_tolerance: expected at least 2, so that 4"),
+        (
+            Promise({"a": "1/2", "b": 0}, 3, windows={"b": 3}),
+            4,
+            "windows: 'b': expected at least 1 in 5 rounds, which 4",
+        ),
         (Promise({"a": "1/2", "b": "1/3"}, 0.5), 3, "together, got 0.5; or take fewer processes"),
         (
             Promise(dict.fromkeys("abc", 0), windows={"a": 4, "b": 4, "c": (2, 8)}, offers="all"),
             2,
-            "windows: 'a', 'b', 'c': wanted at least 1 in 5, 1 in 5, 2 in 10 rounds, which 2 processes can keep, got",
+            "windows: 'a', 'b', 'c': expected at least 1 in 5, 1 in 5, 2 in 10 rounds, which 2 processes can keep, got",
         ),
     ],
 )
@@ -221,7 +225,7 @@ def test_the_least_that_is_named_would_do():
 
 @pytest.mark.parametrize("workers", [0, -1, 2.0, True, "3"])
 def test_what_is_no_number_of_processes_is_refused(workers):
-    with pytest.raises(ArgumentError, match="workers: wanted a whole number >= 1"):
+    with pytest.raises(ArgumentError, match="workers: expected a whole number >= 1"):
         Promise({"a": 0.5}, 9).split(workers)
 
 

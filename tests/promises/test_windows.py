@@ -15,12 +15,12 @@ from evenhand.kernels.compose import interpreted
 from evenhand.learners import UCB1, LinUCB, Thompson
 from evenhand.promises.rule import rule_parameters, rule_state
 from evenhand.promises.schedules import find_schedule, phases
-from evenhand.promises.windows import chain, grant, pick, safe_states, spare_after
+from evenhand.promises.windows import chain, is_grantable, safe_states, select_slate, spare_after
 from evenhand.quotas import BernoulliArms, WindowLearn
 from tests.reference.promises import Windows
 from tests.strategies import Scripted, Stubborn
 
-run, quick, look = interpreted(pick), interpreted(grant), interpreted(spare_after)
+run, quick, look = interpreted(select_slate), interpreted(is_grantable), interpreted(spare_after)
 SMALL = [
     windows
     for arms in (2, 3)
@@ -69,8 +69,8 @@ def test_a_wish_is_granted_exactly_where_every_window_can_be_kept_and_nearly_so_
             for round in range(60):
                 scores = [rng.random() for _ in windows] + [2.0 if rng.random() < 0.8 else 0.0]
                 state.scores[:] = scores
-                wish = max(range(len(scores)), key=scores.__getitem__)
-                if round % 3 == 0 or not quick(params, state, round, wish):
+                proposal = max(range(len(scores)), key=scores.__getitem__)
+                if round % 3 == 0 or not quick(params, state, round, proposal):
                     run(params, state, round)
                 played, allowed = int(state.chosen[0]), game.may_serve(left)
                 served = played if played < len(windows) else -1
@@ -116,8 +116,8 @@ def test_a_look_for_one_wish_leaves_exactly_the_arms_that_may_be_played():
         tokens = {arm: token for token, arm in enumerate(params.token_owners.tolist())}
         for round in range(100):
             state.scores[:] = [rng.random() for _ in state.scores]
-            wish, arms = int(state.scores.argmax()), range(len(state.scores))
-            if look(params, state, tokens.get(wish, -1)) < 0:
+            proposal, arms = int(state.scores.argmax()), range(len(state.scores))
+            if look(params, state, tokens.get(proposal, -1)) < 0:
                 kept = {arm for arm in arms if state.scores[arm] > -np.inf}
                 noted = int(state.spare[0])
                 spare = {arm: look(params, state, tokens.get(arm, -1)) for arm in arms}
@@ -170,7 +170,7 @@ def test_online_is_the_loop_and_a_file_goes_on(tmp_path):
         ({"a": 5, "z": 9}, ["a", "b"], "no arm 'z'"),
         ({}, ["a", "b"], "a dict"),
         (7, ["a", "b"], "a dict"),
-        (None, ["a", "b"], "windows: wanted a dict .* got None"),
+        (None, ["a", "b"], "windows: expected a dict .* got None"),
     ],
 )
 def test_windows_that_cannot_be_kept_are_refused_by_name(windows, arms, words):
@@ -182,7 +182,7 @@ def test_one_window_wants_the_other_arms_by_name():
     with pytest.raises(ArgumentError, match="at least two arms"):
         WindowLearn(UCB1(), {"a": 5})
     policy = WindowLearn(UCB1(), {"a": 5}, arms=["a", "b"])
-    with pytest.raises(ArgumentError, match=r"available: wanted every arm.*got \['b'\]"):
+    with pytest.raises(ArgumentError, match=r"available: expected every arm.*got \['b'\]"):
         policy.ask(available=["b"])
 
 
@@ -209,13 +209,13 @@ def longest_gap(times, rounds):
     return max(later - one for one, later in itertools.pairwise([0, *times, rounds + 1]))
 
 
-@pytest.mark.parametrize("wish", [6, 0, None])
-def test_windows_without_a_chain_are_kept_by_a_schedule(wish):
+@pytest.mark.parametrize("proposal", [6, 0, None])
+def test_windows_without_a_chain_are_kept_by_a_schedule(proposal):
     """4, 5, 6, 11, 12, 30 need .824 of the rounds; their best chain needs more than all, and a cycle of 120 keeps
     them."""
     windows = dict(enumerate((4, 5, 6, 11, 12, 30)))
     assert not is_sparse(chain([*windows.values()]))
-    learner = Thompson() if wish is None else Stubborn(wish)
+    learner = Thompson() if proposal is None else Stubborn(proposal)
     policy, rng = WindowLearn(learner, windows, 7, seed=1), random.Random(2)
     played, rounds = {arm: [] for arm in range(7)}, 600
     for round in range(1, rounds + 1):
@@ -224,8 +224,8 @@ def test_windows_without_a_chain_are_kept_by_a_schedule(wish):
         played[decision.arm].append(round)
     for arm, window in windows.items():
         assert longest_gap(played[arm], rounds) <= window
-    if wish is not None:
-        assert policy.pulls[wish] > 20
+    if proposal is not None:
+        assert policy.pulls[proposal] > 20
 
 
 @pytest.mark.parametrize("seed", range(12))

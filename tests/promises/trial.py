@@ -10,9 +10,9 @@ import numpy as np
 
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Label
-from tests.promises.drawn_promises import Case, drawn_promise
-from tests.promises.judge import Books, Game, bits, offers_of
-from tests.promises.stated import NEEDLESS, Evidence, Finding, arms_in, judge_chances, judge_reason
+from tests.promises.decision_claims import NEEDLESS, Evidence, Finding, arms_in, judge_chances, judge_reason
+from tests.promises.generated_promises import Case, drawn_promise
+from tests.promises.judge import CheckerCounts, Game, bits, offers_of
 
 __all__ = ["CLAIM", "NOT_PLAYABLE", "PROMISE", "Trial", "Wishes"]
 
@@ -29,7 +29,7 @@ Pick = Callable[[int, list[int]], int]
 
 
 class Wishes:
-    """A learner whose wishes are picked elsewhere; copies are the same.
+    """A learner whose proposals are picked elsewhere; copies are the same.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Wishes:
         self.last: list[int] = []
 
     def choose(self) -> Any:
-        """Return the index of the arm that is wished, or a ranking of all."""
+        """Return the index of the arm that is proposed, or a ranking of all."""
         left, self.last = list(range(self._arms)), []
         for _ in range(self._arms if self._ranks else 1):
             self.last.append(left.pop(self._pick(len(left), left)))
@@ -60,8 +60,8 @@ class Trial:
     Parameters
     ----------
     policy, case : what is tried.
-    wishes : the learner inside, None where the policy has one of its own.
-    pick : chooses wishes, or rewards.
+    proposals : the learner inside, None where the policy has one of its own.
+    pick : chooses proposals, or rewards.
     random : draws offers, segments, changes and late reports; None for a conversation without any.
     judged : whether the game of all states is played beside it.
 
@@ -70,7 +70,7 @@ class Trial:
     promise : what is promised now.
     pulls : how often each arm was played.
     worst : the largest number of plays by which a floor was behind what it was owed, None without floors.
-    needless : how many wishes were refused that some rule could grant, where that was judged.
+    needless : how many proposals were refused that some rule could grant, where that was judged.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Trial:
         self._policy, self._case, self._wishes, self._pick = policy, case, wishes, pick
         self._random, self._judged = random, judged
         self.promise, self._arms, self._live = case.promise, case.promise.arms, list(case.promise.arms)
-        self._books: dict[Any, Books] = {}
+        self._books: dict[Any, CheckerCounts] = {}
         self._games: dict[Any, Game] = {}
         self._offers, self._offered = self._offers_now(), 0
         self._waiting: list[Any] = []
@@ -112,7 +112,7 @@ class Trial:
         for arm in indexes:
             self.pulls[arm] += 1
         if segment not in self._books:
-            self._books[segment] = Books(self.promise.clauses, self._arms)
+            self._books[segment] = CheckerCounts(self.promise.clauses, self._arms)
         books = self._books[segment]
         stated = self._stated(decision, books, offered, played)
         broken = books.enter(offered, played)
@@ -141,7 +141,7 @@ class Trial:
     def _drawn(self, choices: int) -> int:
         return 0 if self._random is None else int(self._random.integers(choices))
 
-    def _stated(self, decision: Any, books: Books, offered: int, played: int) -> Finding | None:
+    def _stated(self, decision: Any, books: CheckerCounts, offered: int, played: int) -> Finding | None:
         """Judge what the decision says of itself."""
         allowed, lottery, found = None, self._case.lottery, None
         exact = bool(getattr(self._policy, "exact", False))
@@ -228,5 +228,5 @@ class Trial:
                     who = f"{now:g} plays of {sorted(members, key=str)}"
                     return Finding(CLAIM, f"at a change it says that {who} are dropped where {was:g} were behind")
             carried = {members: lag for members, lag in claims.items() if members not in said}
-            self._books[segment] = Books(new.clauses, self._arms, carried)
+            self._books[segment] = CheckerCounts(new.clauses, self._arms, carried)
         return None

@@ -9,19 +9,19 @@ from evenhand.kernels.compose import interpreted
 from evenhand.promises.feasible import grants_all
 from evenhand.promises.laminar import look
 from evenhand.promises.rule import rule_parameters, rule_state
-from evenhand.promises.selection import AS_RANKED, begin_round, kernels_for
-from tests.promises.drawn_promises import drawn_promise
+from evenhand.promises.selection import AS_RANKED, open_round, selection_kernels
+from tests.promises.generated_promises import drawn_promise
 from tests.reference.game import Cap, Floor, Game, Window
 
 DEPTH = {1: 8, 2: 12, 3: 9, 4: 6}
 """How far the game is walked at first, by the number of arms; where it grants more than the rule, further."""
-looked, opened = interpreted(look), interpreted(begin_round)
+looked, opened = interpreted(look), interpreted(open_round)
 
 
 def begun(promise):
     """The rule's parameters, its state before the first round, and the kernel that picks."""
     state = rule_state(promise, (), np.zeros(4, np.uint64))
-    return rule_parameters(promise, ()), state, interpreted(kernels_for(promise)[0])
+    return rule_parameters(promise, ()), state, interpreted(selection_kernels(promise)[0])
 
 
 def game_of(promise):

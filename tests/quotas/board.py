@@ -25,8 +25,8 @@ class Board:
     def forced(self, t):
         return self.policy._ask_kernel(t, *self.arrays)
 
-    def settled(self, t, wish):
-        return self.policy._tell_kernel(t, wish, *self.arrays)
+    def settled(self, t, proposal):
+        return self.policy._tell_kernel(t, proposal, *self.arrays)
 
     def copy(self):
         return [array.copy() for array in self.state]
@@ -37,7 +37,8 @@ class Board:
 
 
 def every_conversation(policy, rounds, seen):
-    """Walk all wishes of all learners; `seen(t, pulls, wish, forced, arm)` before each pull. Return how many pulls."""
+    """Walk all proposals of all learners; `seen(t, pulls, proposal, forced, arm)` before each pull. Return how many
+    pulls."""
     board, arms = Board(policy), len(policy.promise.arms)
     shares, tolerance = policy.promise.shares, policy.promise.tolerance
     kept = lru_cache(None)(lambda pulls, t: slow.kept(shares, tolerance, pulls, t))
@@ -48,10 +49,10 @@ def every_conversation(policy, rounds, seen):
         before = board.copy()
         forced = board.forced(t)
         asked = board.copy()
-        for wish in range(arms) if forced < 0 else [forced]:
+        for proposal in range(arms) if forced < 0 else [forced]:
             board.put_back(asked)
-            arm = board.settled(t, wish)
-            seen(t, pulls, wish, forced, arm)
+            arm = board.settled(t, proposal)
+            seen(t, pulls, proposal, forced, arm)
             after = tuple(n + (i == arm) for i, n in enumerate(pulls))
             walked += 1
             assert kept(after, t), f"broken at t = {t}, pulls {after}, shares {shares}, tolerance {tolerance}"

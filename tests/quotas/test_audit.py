@@ -109,7 +109,7 @@ def test_rows_are_put_in_order_first():
     log = pd.DataFrame({"item": ["b", "a", "b", "a"], "when": [4, 1, 3, 2]})
     assert audit(log, arm="item", shares={"a": 0.5, "b": 0.5}).kept
     assert audit(log, arm="item", shares={"a": 0.5, "b": 0.5}, order="when").first_violation == (2, "b")
-    with pytest.raises(TableError, match=r"order: wanted one of \['item', 'when'\], got 'time'"):
+    with pytest.raises(TableError, match=r"order: expected one of \['item', 'when'\], got 'time'"):
         audit(log, arm="item", shares=0.5, order="time")
 
 
@@ -121,14 +121,14 @@ def test_rows_are_put_in_order_first():
             {"a": 0.5, "c": 0.1},
             0,
             UnknownArmError,
-            r"column 'item', row 2: wanted an arm that has",
+            r"column 'item', row 2: expected an arm that has",
         ),
-        ({"other": ["a", "b"]}, 0.5, 0, TableError, r"column: wanted one of \['other'\], got 'item'"),
+        ({"other": ["a", "b"]}, 0.5, 0, TableError, r"column: expected one of \['other'\], got 'item'"),
         ({"item": []}, 0.5, 0, TableError, "column 'item': no rows"),
         ({"item": ["a", None]}, 0.5, 0, TableError, "column 'item', row 2: the cell is empty"),
         ({"item": ["a", "b"]}, 0.7, 0, SharesError, r"sum to 1\.4"),
-        ({"item": ["a", "b"]}, {"a": -1, "b": 0}, 0, SharesError, r"shares\['a'\]: wanted numbers from 0 to 1"),
-        ({"item": ["a", "b"]}, 0.5, -1, ArgumentError, "tolerance: wanted"),
+        ({"item": ["a", "b"]}, {"a": -1, "b": 0}, 0, SharesError, r"shares\['a'\]: expected numbers from 0 to 1"),
+        ({"item": ["a", "b"]}, 0.5, -1, ArgumentError, "tolerance: expected"),
     ],
     ids=named,
 )
@@ -163,9 +163,9 @@ def test_rows_are_put_in_order_by_numbers_and_by_times(when):
     ("when", "words"),
     [
         ([1.0, float("nan"), 3.0], "column 'when', row 2: the cell is empty"),
-        (["2026-01-01", 7, "2026-01-02"], "column 'when', row 2: wanted numbers alone or times alone, got 7"),
-        (["2026-01-01", "late", "2026-01-02"], "row 2: wanted numbers alone or times alone, got 'late'"),
-        (["2026-01-01", "03/04/2026", "2026-01-02"], "row 2: wanted numbers alone or times alone"),
+        (["2026-01-01", 7, "2026-01-02"], "column 'when', row 2: expected numbers alone or times alone, got 7"),
+        (["2026-01-01", "late", "2026-01-02"], "row 2: expected numbers alone or times alone, got 'late'"),
+        (["2026-01-01", "03/04/2026", "2026-01-02"], "row 2: expected numbers alone or times alone"),
     ],
 )
 def test_an_order_that_is_none_is_refused(when, words):

@@ -209,10 +209,10 @@ LOG = {"who": ["a", "b", "a"], "list": ["a,b", "a,b", "a"], "where": [1, 2, 2], 
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({}, SharesError, "shares: wanted shares, caps or windows to check, got None"),
-        ({"shares": 0.1, "caps": 0.05}, SharesError, r"caps\['a'\]: wanted at least its share"),
+        ({}, SharesError, "shares: expected shares, caps or windows to check, got None"),
+        ({"shares": 0.1, "caps": 0.05}, SharesError, r"caps\['a'\]: expected at least its share"),
         ({"shares": 0.1, "caps": 0.4}, SharesError, "sum of at least 1"),
-        ({"shares": 0.1, "caps": 0.9, "round": "r"}, SharesError, "caps: wanted a sum of at least 2"),
+        ({"shares": 0.1, "caps": 0.9, "round": "r"}, SharesError, "caps: expected a sum of at least 2"),
         ({"windows": {"a": 2, "b": (2, 3)}}, SharesError, "more than 1 by"),
         ({"shares": 0.1, "windows": {"a": 3}, "available": "list"}, None, ""),
         ({"shares": 0.1, "caps": 0.9, "available": "list"}, None, ""),
@@ -221,34 +221,34 @@ LOG = {"who": ["a", "b", "a"], "list": ["a,b", "a,b", "a"], "where": [1, 2, 2], 
         (
             {"shares": {"a": 0.1, "b": 0.1}, "available": "where"},
             UnknownArmError,
-            "row 1: wanted arms that have a share",
+            "row 1: expected arms that have a share",
         ),
-        ({"shares": 0.1, "available": "no"}, TableError, "column: wanted one of"),
+        ({"shares": 0.1, "available": "no"}, TableError, "column: expected one of"),
         ({"shares": 0.1, "available": "who"}, None, ""),
         ({"shares": 0.1, "available": "list", "round": "r"}, None, ""),
         (
             {"shares": 0.1, "segment": "where", "round": "r"},
             TableError,
-            "row 2: wanted the same in all rows of a round",
+            "row 2: expected the same in all rows of a round",
         ),
         (
             {"shares": 0.1, "available": "who", "round": "r"},
             TableError,
-            "row 2: wanted the same in all rows of a round",
+            "row 2: expected the same in all rows of a round",
         ),
-        ({"shares": 0.1, "round": "no"}, TableError, "round: wanted one of"),
-        ({"shares": {0: {"a": 0.1, "b": 0}}}, TableError, "from: wanted numbers of rounds from 1"),
-        ({"shares": {1.5: {"a": 0.1, "b": 0}}}, TableError, "from: wanted numbers of rounds from 1"),
-        ({"shares": {"2026-01-01": {"a": 0.1, "b": 0}}}, TableError, "from: wanted numbers of rounds from 1"),
+        ({"shares": 0.1, "round": "no"}, TableError, "round: expected one of"),
+        ({"shares": {0: {"a": 0.1, "b": 0}}}, TableError, "from: expected numbers of rounds from 1"),
+        ({"shares": {1.5: {"a": 0.1, "b": 0}}}, TableError, "from: expected numbers of rounds from 1"),
+        ({"shares": {"2026-01-01": {"a": 0.1, "b": 0}}}, TableError, "from: expected numbers of rounds from 1"),
         (
             {"shares": {"2026-01-01": {"a": 0.1, "b": 0}}, "order": "when"},
             TableError,
-            "from: wanted values as in the column",
+            "from: expected values as in the column",
         ),
-        ({"shares": {1: {"a": 0.1, "c": 0}}}, UnknownArmError, "row 2: wanted an arm that has a share"),
+        ({"shares": {1: {"a": 0.1, "c": 0}}}, UnknownArmError, "row 2: expected an arm that has a share"),
         ({"shares": {1: {}}}, SharesError, "shares of single arms where they change over time, got 'none'"),
         ({"shares": {1: {("a", "b"): 0.5}}}, SharesError, "got 'a set of arms'"),
-        ({"shares": {1: {"a": 2, "b": 0}}}, SharesError, r"from 1: shares\['a'\]: wanted numbers from 0 to 1"),
+        ({"shares": {1: {"a": 2, "b": 0}}}, SharesError, r"from 1: shares\['a'\]: expected numbers from 0 to 1"),
         ({"shares": pd.DataFrame({"from": [1], "arm": ["a"]})}, TableError, "columns 'from', 'arm' and 'share'"),
         (
             {"shares": pd.DataFrame({"from": [1, 1], "arm": ["a", "a"], "share": [0.1, 0.2]})},
@@ -269,12 +269,12 @@ def test_what_cannot_be_audited_is_refused_by_name(options, error, words):
 @pytest.mark.parametrize(
     ("frame", "options", "words"),
     [
-        ({"arm": [["a", "b"], "a"]}, {}, "column 'arm', row 2: wanted a list of arms in every row"),
-        ({"arm": [["a", "b"], []]}, {}, "column 'arm', row 2: wanted a list of arms"),
-        ({"arm": [["a", "b"], [1.5]]}, {}, "column 'arm', row 2: wanted a list of arms"),
-        ({"arm": [["a", "b"], ["b", "b"]]}, {}, "column 'arm', row 2: wanted each arm once in a round, got 'b'"),
-        ({"arm": ["a", "b", "a"], "r": [1, 2, 1]}, {"round": "r"}, "row 3: wanted each arm once in a round"),
-        ({"arm": ["a", "b"], "on": ["a,b", "a"]}, {"available": "on"}, "column 'on', row 2: wanted the arm that was"),
+        ({"arm": [["a", "b"], "a"]}, {}, "column 'arm', row 2: expected a list of arms in every row"),
+        ({"arm": [["a", "b"], []]}, {}, "column 'arm', row 2: expected a list of arms"),
+        ({"arm": [["a", "b"], [1.5]]}, {}, "column 'arm', row 2: expected a list of arms"),
+        ({"arm": [["a", "b"], ["b", "b"]]}, {}, "column 'arm', row 2: expected each arm once in a round, got 'b'"),
+        ({"arm": ["a", "b", "a"], "r": [1, 2, 1]}, {"round": "r"}, "row 3: expected each arm once in a round"),
+        ({"arm": ["a", "b"], "on": ["a,b", "a"]}, {"available": "on"}, "column 'on', row 2: expected the arm that was"),
     ],
     ids=named,
 )
@@ -284,5 +284,5 @@ def test_a_log_that_contradicts_itself_is_refused(frame, options, words):
 
 
 def test_a_tolerance_of_caps_is_a_number():
-    with pytest.raises(ArgumentError, match="tolerance: wanted"):
+    with pytest.raises(ArgumentError, match="tolerance: expected"):
         audit(pd.DataFrame(LOG), arm="who", shares=0.1, caps=0.9, cap_tolerance=-1)

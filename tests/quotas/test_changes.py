@@ -32,13 +32,13 @@ class Books:
 
 
 class Stubborn:
-    """A learner from elsewhere that always wishes the same."""
+    """A learner from elsewhere that always proposals the same."""
 
-    def __init__(self, wish=0):
-        self.wish = wish
+    def __init__(self, proposal=0):
+        self.proposal = proposal
 
     def choose(self):
-        return self.wish
+        return self.proposal
 
     def update(self, index, reward):
         pass
@@ -48,7 +48,7 @@ LEARNERS = {
     "ucb1": UCB1(),
     "thompson": Thompson(seed=1),
     "epsilon-greedy": EpsilonGreedy(0.2, seed=1),
-    "only a wish": Stubborn(),
+    "only a proposal": Stubborn(),
 }
 
 
@@ -430,7 +430,7 @@ def test_true_and_false_are_no_labels():
 def test_caps_far_ahead_are_refused_and_sets_may_be_frozen():
     with pytest.raises(ArgumentError, match="cap_tolerance"):
         DeadlineLearn(UCB1(), [0.2, 0.3], caps=0.6, cap_tolerance=1e19)
-    with pytest.raises(ArgumentError, match="cap_tolerance: wanted a finite number"):
+    with pytest.raises(ArgumentError, match="cap_tolerance: expected a finite number"):
         DeadlineLearn(UCB1(), [0.2, 0.3], caps=0.6, cap_tolerance=-1)
     policy = DeadlineLearn(UCB1(), {frozenset(["b", "a"]): 0.5, "c": 0.2})
     assert policy.shares[("a", "b")] == F(1, 2)

@@ -75,12 +75,12 @@ def test_a_world_that_never_changes_is_one_of_bernoulli_arms():
 
 
 BAD = [
-    (lambda: ChangingArms([[0.5, 1.5]], []), "means of 1 in stretch 1: wanted a probability"),
+    (lambda: ChangingArms([[0.5, 1.5]], []), "means of 1 in stretch 1: expected a probability"),
     (lambda: ChangingArms({"a": [0.5, -0.1], "b": [0.5, 0.5]}, [2]), "means of 'a' in stretch 2"),
     (lambda: ChangingArms([0.5, 0.5], []), "means"),
     (lambda: ChangingArms([[0.5, 0.5], [0.5]], [2]), "means"),
     (lambda: ChangingArms([[0.5], [0.5]], [2]), "arms"),
-    (lambda: ChangingArms([[0.5, 0.5], [0.1, 0.2]], []), "changes: wanted 1 rising rounds"),
+    (lambda: ChangingArms([[0.5, 0.5], [0.1, 0.2]], []), "changes: expected 1 rising rounds"),
     (lambda: ChangingArms([[0.5, 0.5], [0.1, 0.2]], [1]), "changes"),
     (lambda: ChangingArms([[0.5, 0.5]] * 3, [7, 7]), "changes"),
     (lambda: ChangingArms([[0.5, 0.5]] * 2, [2.5]), "changes"),

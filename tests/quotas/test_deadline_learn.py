@@ -1,4 +1,5 @@
-"""DeadlineLearn grants a wish exactly where every promise can still be kept after it, against twins that try it out."""
+"""DeadlineLearn grants a proposal exactly where every promise can still be kept after it, against twins that try it
+out."""
 
 import math
 from fractions import Fraction as F
@@ -11,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evenhand as eh
-from evenhand.kernels.compose import Gradual
+from evenhand.kernels.compose import LazyKernel
 from evenhand.quotas import DeadlineLearn, Promise
-from evenhand.quotas.deadlines import count, forced, granted
+from evenhand.quotas.deadlines import count, granted, must_play
 from tests.fuzzing import many
 from tests.quotas.board import Board, every_conversation, quietly
 from tests.reference import quotas as slow
@@ -41,19 +42,19 @@ def judged(promise):
 
 
 def followed(policy, wishes):
-    """Lead the policy through these wishes, checked at every round; return how many were played."""
+    """Lead the policy through these proposals, checked at every round; return how many were played."""
     promise, board = policy.promise, Board(policy)
     slack, pulls, played = math.floor(promise.tolerance), [0] * len(promise.arms), 0
-    for t, wish in enumerate(wishes):
+    for t, proposal in enumerate(wishes):
         allowed = slow.may_be_pulled(promise.shares, slack, pulls, t)
         forced = board.forced(t + 1)
         assert forced == (-1 if len(allowed) > 1 else allowed[0]), f"after round {t}, pulls {pulls}"
-        arm = board.settled(t + 1, wish if forced < 0 else forced)
+        arm = board.settled(t + 1, proposal if forced < 0 else forced)
         dues = [slow.deadline(share, slack, n) for share, n in zip(promise.shares, pulls, strict=True)]
-        wanted = wish if wish in allowed else dues.index(min(dues))
-        assert arm == wanted, f"after round {t}, pulls {pulls}, wish {wish}, allowed {allowed}"
+        wanted = proposal if proposal in allowed else dues.index(min(dues))
+        assert arm == wanted, f"after round {t}, pulls {pulls}, proposal {proposal}, allowed {allowed}"
         pulls[arm] += 1
-        played += arm == wish
+        played += arm == proposal
     return played
 
 
@@ -76,10 +77,10 @@ def walked(shares, tolerance, rounds):
     policy = quietly(DeadlineLearn, Stubborn(0), list(shares), tolerance)
     allowed = judged(policy.promise)
 
-    def seen(t, pulls, wish, forced, arm):
+    def seen(t, pulls, proposal, forced, arm):
         may = allowed(pulls, t - 1)
         assert forced == (-1 if len(may) > 1 else may[0]), f"t = {t}, pulls {pulls}"
-        assert (arm == wish) == (wish in may), f"t = {t}, pulls {pulls}, wish {wish}, allowed {may}"
+        assert (arm == proposal) == (proposal in may), f"t = {t}, pulls {pulls}, proposal {proposal}, allowed {may}"
         assert arm in may
 
     return every_conversation(policy, rounds, seen)
@@ -136,7 +137,7 @@ def test_so_it_is_over_several_periods_of_random_wishes(arms):
 def test_so_it_is_for_larger_shares(weights, rest, tolerance, wishes):
     shares = [F(weight, sum(weights) + rest) for weight in weights]
     policy = quietly(DeadlineLearn, Stubborn(0), shares, tolerance)
-    followed(policy, [wish % len(shares) for wish in wishes])
+    followed(policy, [proposal % len(shares) for proposal in wishes])
 
 
 @pytest.mark.parametrize(
@@ -193,7 +194,7 @@ def test_a_walk_that_ends_early_forces_early_and_breaks_nothing(shares):
     pulls, generator = [0] * len(shares), np.random.default_rng(1)
     for t in range(200):
         allowed = slow.may_be_pulled(exact, 0, pulls, t)
-        arm = int(forced(params, state, t + 1))
+        arm = int(must_play(params, state, t + 1))
         if arm < 0:
             arm = int(granted(params, state, t + 1, int(generator.integers(len(shares)))))
         assert arm in allowed
@@ -227,4 +228,4 @@ def test_a_rule_that_may_look_far_ahead_is_compiled_at_once():
     policies = [DeadlineLearn(eh.learners.UCB1(), shares, seed=1) for shares in (near, far)]
     for policy in policies:
         policy.ask()
-    assert [isinstance(policy._ask_kernel, Gradual) for policy in policies] == [True, False]
+    assert [isinstance(policy._ask_kernel, LazyKernel) for policy in policies] == [True, False]

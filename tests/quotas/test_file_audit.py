@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand.audit import files
-from evenhand.cli.reading import tables
+from evenhand.cli.inputs import tables
 from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
 from evenhand.quotas import Promise, audit
 from tests.cli.shell import call
@@ -100,13 +100,13 @@ def test_an_arm_that_the_log_never_chose_is_missed(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        ({"shares": {"a": 0.5}}, UnknownArmError, "wanted an arm that has a share, got 'b'"),
-        ({"shares": {"a": 0.5, "c": 0.1}}, UnknownArmError, "column 'item': wanted an arm that has a share, got 'b'"),
-        ({"shares": None}, SharesError, "shares: wanted shares, caps or windows to check, got None"),
-        ({"shares": {3: {"a": 0.5}}}, SharesError, "shares: wanted shares that stay as they are, where files"),
-        ({"shares": 0.1, "order": "item"}, ArgumentError, "order: wanted None where files are audited, got 'item'"),
-        ({"shares": 0.1, "round": "item"}, ArgumentError, "round: wanted None where files are audited, got 'item'"),
-        ({"shares": 0.1, "arm": "who"}, TableError, r"column: wanted one of \['item'\], got 'who'"),
+        ({"shares": {"a": 0.5}}, UnknownArmError, "expected an arm that has a share, got 'b'"),
+        ({"shares": {"a": 0.5, "c": 0.1}}, UnknownArmError, "column 'item': expected an arm that has a share, got 'b'"),
+        ({"shares": None}, SharesError, "shares: expected shares, caps or windows to check, got None"),
+        ({"shares": {3: {"a": 0.5}}}, SharesError, "shares: expected shares that stay as they are, where files"),
+        ({"shares": 0.1, "order": "item"}, ArgumentError, "order: expected None where files are audited, got 'item'"),
+        ({"shares": 0.1, "round": "item"}, ArgumentError, "round: expected None where files are audited, got 'item'"),
+        ({"shares": 0.1, "arm": "who"}, TableError, r"column: expected one of \['item'\], got 'who'"),
     ],
     ids=["one arm", "unknown", "none", "dates", "order", "round", "column"],
 )
@@ -123,7 +123,7 @@ def test_files_that_cannot_be_read_are_refused(tmp_path):
     with pytest.raises(TableError, match=r"000.parquet, column 'item', row 3: the cell is empty"):
         audit(pattern, arm="item", shares=0.1)
     (tmp_path / "logs" / "log.parquet.csv").write_text("item\na\n")
-    with pytest.raises(TableError, match="wanted Parquet files alone, or none of them"):
+    with pytest.raises(TableError, match="expected Parquet files alone, or none of them"):
         audit(str(tmp_path / "*/*.parquet*"), arm="item", shares=0.1)
     (tmp_path / "log.json").write_text("{}")
     with pytest.raises(TableError, match=r"log\.json: no rows"):
@@ -197,7 +197,7 @@ def test_rows_that_cannot_be_read_are_named_by_their_file(tmp_path, monkeypatch)
     rows.to_parquet(tmp_path / "log.parquet")
     for ending in ("csv", "parquet"):
         with pytest.raises(
-            TableError, match=rf"log.{ending}, in the rows after row 50: column 'offered', row 21: wanted"
+            TableError, match=rf"log.{ending}, in the rows after row 50: column 'offered', row 21: expected"
         ):
             audit(str(tmp_path / f"log.{ending}"), arm="item", shares={"a": 0.1, "b": 0}, available="offered")
     (tmp_path / "log.csv").write_text("item\na\n\xff\n", encoding="latin-1")

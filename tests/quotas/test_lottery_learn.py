@@ -40,7 +40,7 @@ def check_round(policy, wishes):
 
 
 def named(arm, arms):
-    """The wishes of a learner that names one arm, in whose place the promise decides where it may not be played."""
+    """The proposals of a learner that names one arm, in whose place the promise decides where it may not be played."""
     return lambda allowed, urgent: [F(other == (arm if arm in allowed else urgent)) for other in range(arms)]
 
 
@@ -94,14 +94,14 @@ def test_over_learners_that_draw_evenly(learner, evenly, shares, tolerance):
 def test_over_a_learner_without_chance():
     policy, twin = LotteryLearn(UCB1(), [0.3, 0.2, 0.1], 2.0, seed=5), UCB1(arms=3)
     for _ in range(60):
-        wish = twin.fresh()
-        for mine, theirs in zip(wish._state, policy._state.learner, strict=True):
+        proposal = twin.fresh()
+        for mine, theirs in zip(proposal._state, policy._state.learner, strict=True):
             mine[...] = theirs
-        wish._waiting[:] = policy._waiting
-        wish.round = policy.round
-        chosen = wish.choose()
+        proposal._waiting[:] = policy._waiting
+        proposal.round = policy.round
+        chosen = proposal.choose()
         decision = check_round(policy, lambda allowed, urgent, arm=chosen: [F(arm == other) for other in range(3)])
-        assert (decision.probabilities > 0).all(), "every arm may be played, so that the wish is the first of all"
+        assert (decision.probabilities > 0).all(), "every arm may be played, so that the proposal is the first of all"
         policy.tell(decision, [0.2, 0.5, 0.9][decision.index])
 
 
@@ -159,7 +159,8 @@ def test_saved_and_loaded_it_goes_on_alike(tmp_path):
 
 
 def test_it_costs_about_the_margin_an_arm():
-    """Pulls of arms that the learner never wishes, beyond those of DeadlineLearn: about 4 each, and no more later."""
+    """Pulls of arms that the learner never proposals, beyond those of DeadlineLearn: about 4 each, and no more
+    later."""
     pulls = {}
     for rule in (DeadlineLearn, LotteryLearn):
         policy = rule(Stubborn(0), [0.4, 0.1, 0.1, 0.1], seed=1)
@@ -172,13 +173,13 @@ def test_it_costs_about_the_margin_an_arm():
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
-        (lambda: LotteryLearn(UCB1(), [0.2, 0.3], floor=1.5), ArgumentError, "floor: wanted"),
-        (lambda: LotteryLearn(UCB1(), [0.2, 0.3], floor=-0.1), ArgumentError, "floor: wanted"),
-        (lambda: LotteryLearn(UCB1(), [0.2, 0.3], floor="much"), ArgumentError, "floor: wanted"),
-        (lambda: LotteryLearn(UCB1(), [0.2, 0.3], floor=True), ArgumentError, "floor: wanted"),
+        (lambda: LotteryLearn(UCB1(), [0.2, 0.3], floor=1.5), ArgumentError, "floor: expected"),
+        (lambda: LotteryLearn(UCB1(), [0.2, 0.3], floor=-0.1), ArgumentError, "floor: expected"),
+        (lambda: LotteryLearn(UCB1(), [0.2, 0.3], floor="much"), ArgumentError, "floor: expected"),
+        (lambda: LotteryLearn(UCB1(), [0.2, 0.3], floor=True), ArgumentError, "floor: expected"),
         (lambda: LotteryLearn(UCB1(), [0.2, 0.9]), SharesError, "shares"),
-        (lambda: LotteryLearn(UCB1(), [0.2, 0.3], 1e300), ArgumentError, "tolerance: wanted"),
-        (lambda: LotteryLearn(UCB1, [0.2, 0.3]), ArgumentError, "learner: wanted"),
+        (lambda: LotteryLearn(UCB1(), [0.2, 0.3], 1e300), ArgumentError, "tolerance: expected"),
+        (lambda: LotteryLearn(UCB1, [0.2, 0.3]), ArgumentError, "learner: expected"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(make, error, words):

@@ -65,7 +65,7 @@ BAD_SHARES += [
 
 @pytest.mark.parametrize("bad", BAD_SHARES, ids=named)
 def test_what_is_no_share_is_refused_with_the_arm_that_it_was_for(bad):
-    with pytest.raises(SharesError, match=r"shares\['b'\]: wanted numbers from 0 to 1"):
+    with pytest.raises(SharesError, match=r"shares\['b'\]: expected numbers from 0 to 1"):
         Promise({"a": 0.1, "b": bad})
 
 
@@ -118,10 +118,10 @@ def test_rounding_above_a_sum_of_one_is_not_held_against_the_user():
     ("shares", "words"),
     [
         ([0.6, 0.6], r"sum to 1\.2, more than 1 by 0\.2; .*scale them by 0\.833"),
-        ([0.5, -0.1], r"shares\[1\]: wanted numbers from 0 to 1, got -0\.1"),
-        ([0.5, "1e-999999999"], r"shares\[1\]: wanted numbers from 0 to 1, got '1e-999999999'"),
-        ([0.5, "many"], r"shares\[1\]: wanted numbers from 0 to 1, got 'many'"),
-        ([0.5, float("nan")], r"shares\[1\]: wanted numbers from 0 to 1, got nan"),
+        ([0.5, -0.1], r"shares\[1\]: expected numbers from 0 to 1, got -0\.1"),
+        ([0.5, "1e-999999999"], r"shares\[1\]: expected numbers from 0 to 1, got '1e-999999999'"),
+        ([0.5, "many"], r"shares\[1\]: expected numbers from 0 to 1, got 'many'"),
+        ([0.5, float("nan")], r"shares\[1\]: expected numbers from 0 to 1, got nan"),
         ([0.5], "at least two arms"),
         ([], "a list, or a dict arm -> share"),
         ({"a": 0.5}, "at least two arms"),
@@ -141,7 +141,7 @@ def test_infeasible_shares_are_refused_with_the_sum_and_the_mend(cls, shares, wo
 @pytest.mark.parametrize(
     ("shares", "arms", "words"),
     [
-        ([0.1, 0.1, 0.1], 2, "wanted 2, one for each arm, got '3 of them'"),
+        ([0.1, 0.1, 0.1], 2, "expected 2, one for each arm, got '3 of them'"),
         ({"a": 0.1, "b": 0.1}, ["a", "c"], "no arm 'b'"),
         ({"a": 0.1}, ["a", "c"], "no share for arm 'c'"),
         ([0.1, 0.1], ["a", "a"], "each label once"),
@@ -172,7 +172,7 @@ def test_one_number_serves_every_arm():
 def test_a_tolerance_that_is_no_number_from_zero_on_is_refused(cls, bad):
     learner = (Stubborn(0),) if cls is DeadlineLearn else ()
     more = {"horizon": 10} if cls is HorizonFairUCB else {}
-    with pytest.raises(ArgumentError, match=r"tolerance: wanted a .*number >= 0.*use 0.0 for the strict promise"):
+    with pytest.raises(ArgumentError, match=r"tolerance: expected a .*number >= 0.*use 0.0 for the strict promise"):
         cls(*learner, [0.2, 0.2], tolerance=bad, **more)
 
 
@@ -183,22 +183,22 @@ def test_any_number_from_zero_on_is_a_tolerance(good):
 
 @pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf"), "1", None, True])
 def test_eta_and_horizon_must_be_positive(bad):
-    with pytest.raises(ArgumentError, match="eta: wanted a number > 0"):
+    with pytest.raises(ArgumentError, match="eta: expected a number > 0"):
         LFG([0.2, 0.2], eta=bad)
-    with pytest.raises(ArgumentError, match="horizon: wanted a number of rounds >= 1"):
+    with pytest.raises(ArgumentError, match="horizon: expected a number of rounds >= 1"):
         HorizonFairUCB([0.2, 0.2], bad)
 
 
 @pytest.mark.parametrize("learner", [None, 3, "ucb1", object(), FairUCB], ids=named)
 def test_what_cannot_choose_and_update_is_no_learner(learner):
-    with pytest.raises(ArgumentError, match=r"learner: wanted (an object with choose\(\)|a learner, not its class)"):
+    with pytest.raises(ArgumentError, match=r"learner: expected (an object with choose\(\)|a learner, not its class)"):
         FairLearn(learner, [0.2, 0.2])
 
 
-@pytest.mark.parametrize("wish", [2, -1, 1.0, None, True, "a"], ids=named)
-def test_a_foreign_learner_that_names_no_arm_is_refused_and_the_round_is_not_counted(wish):
-    policy = FairLearn(Stubborn(wish), {"a": 0.2, "b": 0.2})
-    with pytest.raises(ArgumentError, match=r"learner.choose\(\): wanted an arm's index below 2"):
+@pytest.mark.parametrize("proposal", [2, -1, 1.0, None, True, "a"], ids=named)
+def test_a_foreign_learner_that_names_no_arm_is_refused_and_the_round_is_not_counted(proposal):
+    policy = FairLearn(Stubborn(proposal), {"a": 0.2, "b": 0.2})
+    with pytest.raises(ArgumentError, match=r"learner.choose\(\): expected an arm's index below 2"):
         policy.ask()
     assert policy.round == 0
     assert policy.pulls == {"a": 0, "b": 0}
@@ -209,7 +209,7 @@ def test_a_foreign_learner_that_names_no_arm_is_refused_and_the_round_is_not_cou
 def test_numbers_beyond_floating_point_are_refused_like_any_other(huge):
     for cls in (FairUCB, LFG, DeadlineLearn, FairLearn):
         learner = (Stubborn(0),) if cls in (DeadlineLearn, FairLearn) else ()
-        with pytest.raises(SharesError, match=r"shares\[1\]: wanted numbers from 0 to 1"):
+        with pytest.raises(SharesError, match=r"shares\[1\]: expected numbers from 0 to 1"):
             cls(*learner, [0.2, huge])
     for refused in (
         lambda: FairUCB([0.2, 0.2], huge),
@@ -220,7 +220,7 @@ def test_numbers_beyond_floating_point_are_refused_like_any_other(huge):
         lambda: BernoulliArms([0.2, huge]),
         lambda: FairUCB(0.1, arms=huge),
     ):
-        with pytest.raises(ArgumentError, match="wanted"):
+        with pytest.raises(ArgumentError, match="expected"):
             refused()
 
 

@@ -38,10 +38,10 @@ def test_fair_learn_keeps_its_promise_to_every_learner_and_is_algorithm_1(shares
     exact, slack = policy.promise.shares, math.floor(tolerance)
     rule = lru_cache(None)(lambda pulls, t: slow.fair_learn(exact, slack, pulls, t))
 
-    def seen(t, pulls, wish, forced, arm):
+    def seen(t, pulls, proposal, forced, arm):
         wanted = rule(pulls, t)
         assert forced == (-1 if wanted is None else wanted)
-        assert arm == (wish if wanted is None else wanted)
+        assert arm == (proposal if wanted is None else wanted)
 
     assert every_conversation(policy, rounds, seen) >= rounds
 
@@ -82,7 +82,7 @@ def test_fair_learn_refuses_shares_above_one_over_k_and_names_deadline_learn(sha
 
 
 def test_the_refusal_of_a_large_share_names_the_arm_and_the_mend():
-    with pytest.raises(SharesError, match=r"shares\['red'\]: wanted at most 1/3.*got 0\.7.*DeadlineLearn"):
+    with pytest.raises(SharesError, match=r"shares\['red'\]: expected at most 1/3.*got 0\.7.*DeadlineLearn"):
         FairLearn(Stubborn(0), {"blue": 0.1, "red": 0.7, "green": 0.1})
 
 

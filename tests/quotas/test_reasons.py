@@ -1,4 +1,4 @@
-"""The reason of every decision is true: what the learner wished, what a deadline forced, what a cap barred."""
+"""The reason of every decision is true: what the learner proposed, what a deadline forced, what a cap barred."""
 
 import math
 import random
@@ -14,13 +14,13 @@ from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, LotteryLear
 from tests.reference.promises import Caps
 from tests.strategies import Stubborn
 
-WISH = "the learner's wish"
+PROPOSAL = "the learner's proposal"
 SHARES = (F(1, 3), F(1, 4), F(0))
 CAPS = (F(1, 2), F(1, 3), F(1, 2))
 
 
 class Drawn:
-    """A learner from elsewhere that wishes anything, as one index or as a ranking."""
+    """A learner from elsewhere that proposes anything, as one index or as a ranking."""
 
     def __init__(self, seed, ranks):
         self.random, self.ranks, self.wishes = random.Random(seed), ranks, []
@@ -44,11 +44,11 @@ def test_under_caps_the_reason_names_what_decided_and_is_the_game_s(ranks):
             decision = policy.ask()
             policy.tell(decision, 0.0)
             wishes = policy.learner.wishes
-            granted = [wish for wish in wishes if wish in allowed]
+            granted = [proposal for proposal in wishes if proposal in allowed]
             assert decision.index in allowed
             assert not granted or decision.index == granted[0]
             mine = decision.index == wishes[0]
-            assert (decision.reason == WISH) == mine
+            assert (decision.reason == PROPOSAL) == mine
             assert (decision.reason_code == "forced") == (not mine)
             higher = wishes[: wishes.index(decision.index)] if decision.index in wishes else wishes
             at_cap = [arm for arm in higher if before[arm] + 1 > math.ceil(CAPS[arm] * round)]
@@ -89,12 +89,12 @@ def test_a_slate_beyond_the_ranking_says_so():
 @pytest.mark.filterwarnings("ignore:the shares sum to 1")
 def test_the_lottery_over_a_learner_from_elsewhere_says_what_was_forced():
     policy = LotteryLearn(Stubborn(2), [F(1, 2), F(1, 2), 0], 1.0, seed=3)
-    kinds = {"wish": 0, "forced": 0, "drawn": 0}
+    kinds = {"proposal": 0, "forced": 0, "drawn": 0}
     for _ in range(600):
         decision = policy.ask()
         policy.tell(decision, 0.0)
-        kinds[{"learner": "wish"}.get(decision.reason_code, decision.reason_code)] += 1
-        assert (decision.index == 2) == (decision.reason == WISH)
+        kinds[{"learner": "proposal"}.get(decision.reason_code, decision.reason_code)] += 1
+        assert (decision.index == 2) == (decision.reason == PROPOSAL)
     assert min(kinds["forced"], kinds["drawn"]) > 20
 
 
@@ -113,10 +113,10 @@ def test_a_ranking_decides_alike_in_every_form(wishes):
     assert LotteryLearn(Stubborn(wishes), shares, 9, seed=1).choose() in range(4)
 
 
-@pytest.mark.parametrize("wish", [[1, 1], [9], "12", {1, 2}, {1: 2}, [], [1.5], True, [True, 2]], ids=str)
+@pytest.mark.parametrize("proposal", [[1, 1], [9], "12", {1, 2}, {1: 2}, [], [1.5], True, [True, 2]], ids=str)
 @pytest.mark.parametrize("make", [DeadlineLearn, LotteryLearn, FairLearn])
-def test_what_is_no_ranking_is_refused(make, wish):
-    policy = make(Stubborn(wish), [0.1, 0.1, 0.1, 0])
+def test_what_is_no_ranking_is_refused(make, proposal):
+    policy = make(Stubborn(proposal), [0.1, 0.1, 0.1, 0])
     with pytest.raises(ArgumentError, match="or a list of them, the best first"):
         policy.ask()
     assert policy.round == 0

@@ -104,9 +104,9 @@ def test_what_cannot_be_done_is_refused_and_changes_nothing():
     inside.ask(segment="x")
     for call, words in (
         (lambda: plain.ask(segment="x"), "rounds before"),
-        (lambda: inside.ask(), "segment: wanted one"),
-        (lambda: inside.ask(available=["a"]), "segment: wanted one"),
-        (lambda: inside.choose(), "segment: wanted one"),
+        (lambda: inside.ask(), "segment: expected one"),
+        (lambda: inside.ask(available=["a"]), "segment: expected one"),
+        (lambda: inside.choose(), "segment: expected one"),
         (lambda: inside.ask(segment=1.5), "a text or a whole number"),
         (lambda: inside.ask(segment=["x"]), "a text or a whole number"),
         (lambda: FairUCB([0.1, 0.1]).ask(segment="x"), "no segments"),

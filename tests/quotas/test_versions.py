@@ -62,7 +62,7 @@ def drawn_promise(rng, arms, plays, offers):
 
 
 def is_refused(game, books, depth=6):
-    """Say whether the game finds that these books cannot be kept for ever, as deep as it looks."""
+    """Return whether the game finds that these books cannot be kept for ever, as deep as it looks."""
     while depth <= DEEPEST:
         if not game.can_be_kept(books, depth):
             return True

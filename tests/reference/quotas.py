@@ -58,17 +58,17 @@ def may_be_pulled(shares, slack, pulls, t):
     return [arm for arm, then in enumerate(after) if can_be_kept(shares, slack, then, t + 1)]
 
 
-def deadline_learn(shares, slack, pulls, t, wish):
-    """The arm of round t + 1: the wish if every promise can be kept after it, else the earliest deadline's."""
+def deadline_learn(shares, slack, pulls, t, proposal):
+    """The arm of round t + 1: the proposal if every promise can be kept after it, else the earliest deadline's."""
     dues = [deadline(share, slack, n) for share, n in zip(shares, pulls, strict=True)]
-    return wish if wish in may_be_pulled(shares, slack, pulls, t) else dues.index(min(dues))
+    return proposal if proposal in may_be_pulled(shares, slack, pulls, t) else dues.index(min(dues))
 
 
 def lottery_learn(shares, slack, floor, pulls, t, wishes, margin=4, tries=32):
-    """The distribution of the arm of round t + 1: floors, tickets for arms that fall behind, and the learner's wishes;
-    what may not be granted is drawn anew, and at last the earliest deadline's arm is played.
+    """The distribution of the arm of round t + 1: floors, tickets for arms that fall behind, and the learner's
+    proposals; what may not be granted is drawn anew, and at last the earliest deadline's arm is played.
 
-    `wishes(allowed, urgent)` is the distribution of the learner's wishes, where these arms may be played.
+    `proposals(allowed, urgent)` is the distribution of the learner's proposals, where these arms may be played.
     """
     allowed = may_be_pulled(shares, slack, pulls, t)
     dues = [deadline(share, slack, n) for share, n in zip(shares, pulls, strict=True)]
@@ -79,7 +79,7 @@ def lottery_learn(shares, slack, floor, pulls, t, wishes, margin=4, tries=32):
     scale = min(1, free / sum(tickets)) if sum(tickets) else 1
     left = free - scale * sum(tickets)
     each = zip(shares, tickets, wishes(allowed, urgent), strict=True)
-    drawn = [floor * share + scale * ticket + left * wish for share, ticket, wish in each]
+    drawn = [floor * share + scale * ticket + left * proposal for share, ticket, proposal in each]
     granted = sum(drawn[arm] for arm in allowed)
     missed = (1 - granted) ** tries
     again = (1 - missed) / granted if granted else 0

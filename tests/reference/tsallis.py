@@ -10,7 +10,7 @@ import numpy as np
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import draw
 from evenhand.policy.kernel_policy import KernelPolicy, Kernels
-from evenhand.policy.kernel_set import drawn, reason
+from evenhand.policy.kernel_set import reason, sampled
 
 DRAWN = reason("drawn by Tsallis-INF", "drawn")
 
@@ -57,7 +57,7 @@ def update(params: Any, state: Any, contexts: Any, index: int, reward: float, ti
 class Fed(KernelPolicy):
     """Tsallis-INF that takes whatever was played for its own choice."""
 
-    kernels = Kernels(choose, update, drawn)
+    kernels = Kernels(choose, update, sampled)
 
     def __init__(self, *, arms: Any = None, seed: Any = None) -> None:
         super().__init__(arms, seed)

@@ -182,7 +182,7 @@ def test_fewer_rows_than_asked_for_are_rows_and_none_is_the_end():
     assert check.verdict == "undecided"
     check.retire("u"), check.retire("v")
     assert check.verdict == "not_shown"
-    with pytest.raises(UnknownArmError, match="group: wanted one of"):
+    with pytest.raises(UnknownArmError, match="group: expected one of"):
         check.retire("w")
 
 
@@ -199,7 +199,7 @@ def test_an_open_draw_may_still_decide_and_is_named():
 
 def test_what_was_never_trained_or_knows_one_label_is_not_certified():
     for sampler in (OptimisticSampler(["u", "v"], seed=0), OptimisticSampler(["u", "v"], classes=[0, 1], seed=0)):
-        with pytest.raises(ArgumentError, match="certify: wanted at least one told draw"):
+        with pytest.raises(ArgumentError, match="certify: expected at least one told draw"):
             sampler.certify(threshold=0.1)
     sampler = OptimisticSampler(["u", "v"], seed=0)
     sampler.tell(sampler.ask(), np.zeros((2, 2)), [1, 1])
@@ -241,6 +241,6 @@ def test_a_model_that_fails_to_predict_is_named():
     draw = check.ask()
     for answers in (["?", 1], None):
         check.model.answers = answers
-        with pytest.raises(ContextError, match="X: wanted rows that the model can predict"):
+        with pytest.raises(ContextError, match="X: expected rows that the model can predict"):
             check.tell(draw, np.zeros((2, 1)), [0, 1])
     assert check.open_tickets == [draw.id]

@@ -185,7 +185,7 @@ def test_a_pipeline_in_a_study_goes_on_in_another_process(tmp_path):
     ids=range(6),
 )
 def test_what_is_no_classifier_is_refused(estimator):
-    with pytest.raises(ArgumentError, match="estimator: wanted a scikit-learn classifier"):
+    with pytest.raises(ArgumentError, match="estimator: expected a scikit-learn classifier"):
         UniformSampler(["u", "v"], estimator)
 
 
@@ -235,7 +235,7 @@ def test_a_certification_of_a_classifier_is_saved_with_what_trained_it():
         assert len(set(again.model.predict(X))) == 2
     elsewhere = Certification(["u", "v"], GaussianNB().fit(X, X[:, 0] > 0), threshold=0.4)
     for alone in (elsewhere, Certification(["u", "v"], sampler.model, threshold=0.4)):
-        with pytest.raises(ArgumentError, match="model: wanted a model that a sampler trained"):
+        with pytest.raises(ArgumentError, match="model: expected a model that a sampler trained"):
             to_bytes(alone)
 
 

@@ -73,20 +73,20 @@ def test_absent_files_are_named(tmp_path, monkeypatch):
 
 
 def picture_task(seed):
-    from evenhand.experiments.sampling.images import Task
+    from evenhand.experiments.sampling.images import ImageTask
 
     rng = np.random.default_rng(seed)
     y, group = rng.integers(0, 2, 240), rng.choice(["u", "v"], 240)
     X = (rng.normal(size=(240, 1, 8, 8)) + y[:, None, None, None]).astype(np.float32)
     pool = ArrayPool(X[:200], y[:200], group=group[:200])
-    return Task(pool, X[200:], y[200:], group[200:], {"channels": 1, "size": 8, "second": False})
+    return ImageTask(pool, X[200:], y[200:], group[200:], {"channels": 1, "size": 8, "second": False})
 
 
 def test_an_image_experiment_is_taken_up_where_it_stopped(tmp_path, monkeypatch, capsys):
     pytest.importorskip("skorch")
     from evenhand.experiments.sampling import images
 
-    small = images.Images("pictures", rounds=4, trials=1, batch=4, checkpoints=4)
+    small = images.ImageTrials("pictures", rounds=4, trials=1, batch=4, checkpoints=4)
     whole = images._run(small, Runner(jobs=1), picture_task)
     assert "minutes" in capsys.readouterr().err
     real, calls = images.collect, []
@@ -112,7 +112,7 @@ def test_workers_change_no_number_and_finished_trials_are_kept(tmp_path):
     from evenhand.errors import ArgumentError
     from evenhand.experiments.sampling import images
 
-    small = images.Images("pictures", rounds=2, trials=2, batch=4, checkpoints=2)
+    small = images.ImageTrials("pictures", rounds=2, trials=2, batch=4, checkpoints=2)
     alone = images._run(small, Runner(jobs=1), picture_task).data["history"]
     images._run(replace(small, trials=1), Runner(jobs=2, store=tmp_path), picture_task)
     before = {path.name: path.stat().st_mtime_ns for path in tmp_path.glob("*.csv")}
@@ -125,14 +125,14 @@ def test_workers_change_no_number_and_finished_trials_are_kept(tmp_path):
     assert {verdict.measured for verdict in without[:6]} == {"no finished trial yet"}
     assert {verdict.word for verdict in without} == {"inconclusive"}
     (tmp_path / "uniform").rename(tmp_path / "0-3.csv")
-    with pytest.raises(ArgumentError, match="--finished-only: wanted a folder with a finished collection"):
+    with pytest.raises(ArgumentError, match="--finished-only: expected a folder with a finished collection"):
         images._run(small, Runner(store=tmp_path / "none", finished_only=True), picture_task)
     report = images._run(small, Runner(jobs=2, store=tmp_path), picture_task)
     pd.testing.assert_frame_equal(alone, report.data["history"], check_exact=True)
     assert before.items() <= {path.name: path.stat().st_mtime_ns for path in tmp_path.glob("*.csv")}.items()
     assert set(report.data["mixture"]["group"]) == {"u", "v"}
     assert {"inconclusive"} == {verdict.word for verdict in report.verdicts}
-    with pytest.raises(ArgumentError, match=r"--out: wanted a folder without trials of other settings.*\['rounds'\]"):
+    with pytest.raises(ArgumentError, match=r"--out: expected a folder without trials of other settings.*\['rounds'\]"):
         images._run(replace(small, rounds=3), Runner(jobs=1, store=tmp_path), picture_task)
 
 
@@ -154,6 +154,6 @@ def test_evenhand_sample(tmp_path):
         assert (out / "sample.png").exists()
         assert pd.read_csv(out / "mixture.csv")["training"].sum() == 50
     refused = CliRunner().invoke(app, [*arguments, "--scheme", "best", "--out", str(tmp_path)])
-    assert "--scheme: wanted one of" in str(refused.exception)
+    assert "--scheme: expected one of" in str(refused.exception)
     refused = CliRunner().invoke(app, [*arguments, "--costs", "n=cheap,s=1", "--out", str(tmp_path)])
-    assert "--costs, n: wanted a number" in str(refused.exception)
+    assert "--costs, n: expected a number" in str(refused.exception)

@@ -51,7 +51,7 @@ def test_a_pool_of_texts_that_are_numbers_has_the_order_of_these():
 
 def test_a_held_out_row_of_no_group_of_the_pool_is_refused():
     pool = TablePool(ROWS, group="who", label="y", features=["x"])
-    words = r"row 2: wanted groups among \[2, 10\] \(whole numbers\), got '02' \(text\); did you mean 2\?"
+    words = r"row 2: expected groups among \[2, 10\] \(whole numbers\), got '02' \(text\); did you mean 2\?"
     with pytest.raises(TableError, match=words):
         pool.held_out(ROWS.head(2).assign(who=["10", "02"]))
 
@@ -62,7 +62,7 @@ NO_GROUPS = [[None, "a"] * 2, [np.nan, 1] * 2, pd.DataFrame({"who": list("abab")
 @pytest.mark.parametrize("groups", NO_GROUPS, ids=range(len(NO_GROUPS)))
 @pytest.mark.parametrize("measure", [group_errors, fairness_report])
 def test_groups_that_are_none_are_refused_by_name(measure, groups):
-    with pytest.raises(ArgumentError, match="groups: wanted"):
+    with pytest.raises(ArgumentError, match="groups: expected"):
         measure(Yes(), X, [0, 1, 0, 1], groups=groups)
 
 
@@ -73,7 +73,7 @@ def test_groups_of_one_writing_are_one_in_a_report():
 
 @pytest.mark.parametrize("y", [{"a": 1}, [[0], [1], [0], [1]], [None, 1, 0, 1]], ids=str)
 def test_labels_that_are_none_are_refused_by_name(y):
-    with pytest.raises(ArgumentError, match="y: wanted"):
+    with pytest.raises(ArgumentError, match="y: expected"):
         group_errors(Yes(), X, y, groups=list("abab"))
 
 
@@ -82,7 +82,7 @@ def test_pairs_name_classes_however_they_are_written():
     assert label_pairs(images, ["3", "5", "3", "5"], {"p": (3, 5.0)}).y.tolist() == [0, 0, 1, 1]
     assert label_pairs(images, [1.0, 2.0, 1.0, 2.0], {"p": ("1", "2")}).y.tolist() == [0, 0, 1, 1]
     for pair, got in (((True, 2), r"True \(a truth value\)"), (("01", 2), r"'01' \(text\); did you mean 1\?")):
-        words = r"pairs\['p'\]: wanted classes that occur, among \[1, 2\] \(whole numbers\), got " + got
+        words = r"pairs\['p'\]: expected classes that occur, among \[1, 2\] \(whole numbers\), got " + got
         with pytest.raises(ArgumentError, match=words):
             label_pairs(images, [1, 2, 1, 2], {"p": pair})
     with pytest.raises(ArgumentError, match="groups may not overlap: it is in 'p' as well"):
@@ -101,5 +101,5 @@ def test_a_sampler_may_write_the_groups_of_a_queue_otherwise(groups, named):
 
 
 def test_a_sampler_of_other_groups_is_refused():
-    with pytest.raises(ArgumentError, match=r"sampler: wanted one of the groups \[1, 2\]"):
+    with pytest.raises(ArgumentError, match=r"sampler: expected one of the groups \[1, 2\]"):
         LabelQueue(range(4), np.eye(4), groups=[1, 2, 1, 2], sampler=UniformSampler(["1", "02"], seed=1))

@@ -93,7 +93,7 @@ def test_labels_come_as_a_data_frame(convert):
     one, two, three = queue.ask(3)
     frame = convert({"id": [one, two, three], "label": [1, 0, None], "rejected": [False, False, True]})
     assert queue.read_labels(frame) == {"told": 2, "rejected": 1, "left": 0}
-    with pytest.raises(errors.TableError, match="labels: wanted the columns id and label"):
+    with pytest.raises(errors.TableError, match="labels: expected the columns id and label"):
         queue.read_labels(convert({"id": [one]}))
 
 
@@ -102,15 +102,15 @@ def test_labels_come_as_a_data_frame(convert):
     [
         ("labels.txt", "", "the file is empty"),
         ("labels.csv", "name,label\na,1\n", "columns id and label"),
-        ("labels.csv", "id,label\nnobody,1\n", "row 1, item 'nobody': wanted the id of an item"),
+        ("labels.csv", "id,label\nnobody,1\n", "row 1, item 'nobody': expected the id of an item"),
         ("labels.csv", "id,label\nitem 0,1\n", "not asked for"),
         ("labels.csv", "id,label\nOPEN,cat\n", "labels of one type"),
         ("labels.csv", "id,label\nOPEN,1\nOPEN,0\n", "each item once"),
         ("labels.jsonl", "{", "cannot be read as JSON: .* line 1"),
-        ("labels.jsonl", "[1]", "row 1: wanted an object"),
-        ("labels.jsonl", "{}", "line 1: wanted an id"),
-        ("labels.jsonl", '{"id": "OPEN", "label": 1, "answer": "reject"}', "wanted a label, or rejected"),
-        ("labels.json", '{"tasks": [{}]}', "line 1: wanted an id"),
+        ("labels.jsonl", "[1]", "row 1: expected an object"),
+        ("labels.jsonl", "{}", "line 1: expected an id"),
+        ("labels.jsonl", '{"id": "OPEN", "label": 1, "answer": "reject"}', "expected a label, or rejected"),
+        ("labels.json", '{"tasks": [{}]}', "line 1: expected an id"),
         ("labels.json", '[{"data": {}}]', "data with an id"),
         ("labels.csv", "id,label\nOPEN,1,0\n", "more cells than the header"),
         ("missing.csv", None, "no such file"),
@@ -134,7 +134,7 @@ def test_a_file_for_no_tool_is_refused(tmp_path):
 
 @pytest.mark.parametrize("path", [None, 7, [{"id": "a", "label": 1}]], ids=repr)
 def test_what_is_no_file_is_refused(path):
-    with pytest.raises(errors.ArgumentError, match="path: wanted the path of a file, or a data frame, got"):
+    with pytest.raises(errors.ArgumentError, match="path: expected the path of a file, or a data frame, got"):
         made().read_labels(path)
 
 
@@ -147,7 +147,7 @@ def test_the_encoding_of_a_file_may_be_said(name, tmp_path):
     (tmp_path / name).write_text(text, encoding="cp850")
     with pytest.raises(errors.TableError, match=r"is not UTF-8; .*; nothing was told"):
         queue.read_labels(tmp_path / name)
-    with pytest.raises(errors.ArgumentError, match="encoding: wanted the name of an encoding, got 'cp85O'"):
+    with pytest.raises(errors.ArgumentError, match="encoding: expected the name of an encoding, got 'cp85O'"):
         queue.read_labels(tmp_path / name, encoding="cp85O")
     assert queue.read_labels(tmp_path / name, encoding="cp850")["told"] == 1
     assert annotations_table(queue)["annotator"].tolist() == ["José"]

@@ -120,8 +120,8 @@ def test_a_refusal_says_each_reason_once(tasks, tmp_path):
         queue.tell(asked[1], "high", annotator=who)
     with pytest.raises(errors.ArgumentError) as refused:
         queue.read_labels(exported(tmp_path / "e.json", file, {one: [("Low", ANN), ("Low", BOB)] for one in asked[2:]}))
-    words = "label: wanted labels among ['high', 'low'], got 'Low'"
-    assert str(refused.value).count("wanted") == 1
+    words = "label: expected labels among ['high', 'low'], got 'Low'"
+    assert str(refused.value).count("expected") == 1
     places = ", ".join(f"e.json, row {row}, item {asked[row - 1]!r}" for row in (3, 4))
     assert str(refused.value).startswith(f"{places}: {words}")
 
@@ -215,7 +215,7 @@ def test_every_label_that_is_wrong_is_named_with_its_place_and_none_is_told(task
     with pytest.raises(errors.TicketError) as refused:
         queue.read_labels(export)
     for words in (
-        "export.json, row 3, item 'nobody': wanted the id of an item",
+        "export.json, row 3, item 'nobody': expected the id of an item",
         f"row 2, item {two!r}, export.json, row 4, item {four!r}: 1 labelled it 'low' before, not 'high'; name the",
         f"export.json, row 5, item {IDS[-1]!r}: it was not asked for",
         "nothing was told",
@@ -231,7 +231,7 @@ def test_a_label_outside_the_classes_and_several_choices_are_named(tasks, tmp_pa
     with pytest.raises(errors.ArgumentError, match=f"export.json, row 2, item '{two}': .*nothing was told"):
         queue.read_labels(export)
     export.write_text(export.read_text().replace('"choices": [3]', '"choices": ["low", "high"]'))
-    with pytest.raises(errors.TableError, match=f"row 2, item '{two}': wanted one choice.*; nothing was told"):
+    with pytest.raises(errors.TableError, match=f"row 2, item '{two}': expected one choice.*; nothing was told"):
         queue.read_labels(export)
     assert told(queue) == []
 
@@ -280,7 +280,7 @@ def test_a_tools_own_number_is_not_taken_for_an_id(gone, tmp_path):
     if gone == "text":
         del row["text"]
     (tmp_path / "min.json").write_text(json.dumps([row]))
-    with pytest.raises(errors.UnknownTicketError, match=rf"min.json, row 1, item {one}: wanted the id of an item"):
+    with pytest.raises(errors.UnknownTicketError, match=rf"min.json, row 1, item {one}: expected the id of an item"):
         queue.read_labels(tmp_path / "min.json")
     row |= {"text": TEXTS[one]}
     (tmp_path / "min.json").write_text(json.dumps([row]))
@@ -297,14 +297,14 @@ def test_doccanos_lines_are_read(tasks, tmp_path):
     assert queue.read_labels(tmp_path / "admin.jsonl", annotator="ann") == {"told": 2, "rejected": 0, "left": 1}
     assert {who for _, who, _ in told(queue)} == {"ann"}
     (tmp_path / "bob.jsonl").write_text(json.dumps(lines[0] | {"label": ["low", "high"]}))
-    with pytest.raises(errors.TableError, match=f"bob.jsonl, line 1, item '{asked[0]}': wanted one label"):
+    with pytest.raises(errors.TableError, match=f"bob.jsonl, line 1, item '{asked[0]}': expected one label"):
         queue.read_labels(tmp_path / "bob.jsonl")
 
 
 def test_records_that_say_nothing_are_refused(tasks, tmp_path):
     queue, (one, *_), _ = tasks
     (tmp_path / "min.json").write_text(json.dumps([{"id": one, "sentiment": "low", "annotator": 1}]))
-    with pytest.raises(errors.TableError, match=r"min.json: wanted a label in each record.*control of Label Studio"):
+    with pytest.raises(errors.TableError, match=r"min.json: expected a label in each record.*control of Label Studio"):
         queue.read_labels(tmp_path / "min.json")
 
 
@@ -401,9 +401,9 @@ def test_two_users_with_one_name_are_two_annotators_and_the_name_alone_is_refuse
     both = [AT | {"last_name": "Lee"}, {"id": 7, "email": "bob@example.org", "last_name": "Lee"}]
     assert read(*(("low", user) for user in both)) == (2, 0)
     for name in (7, "Lee"):
-        with pytest.raises(errors.ArgumentError, match=r"wanted the name of one user, got .*'ann@.*and of 'bob@"):
+        with pytest.raises(errors.ArgumentError, match=r"expected the name of one user, got .*'ann@.*and of 'bob@"):
             read(second=[("low", name)])
-        with pytest.raises(errors.ArgumentError, match=r"wanted the name of one user.*nothing was told"):
+        with pytest.raises(errors.ArgumentError, match=r"expected the name of one user.*nothing was told"):
             read(second=[("low", both[0])], annotator={name: "cid"})
     assert read.told() == [["ann@example.org", "low"], ["bob@example.org", "low"]]
 
@@ -428,9 +428,9 @@ def test_the_callers_names_fit_users_however_they_are_written(read, users, given
 @pytest.mark.parametrize(
     ("users", "given", "words"),
     [
-        ([7], {"ann@x": "ann"}, r"annotator: wanted users of the file, \['7'\], got 'ann@x'; name every user"),
-        ([7], {8: "ann"}, r"wanted users of the file, \['7'\], got '8'"),
-        ([7], {"": "ann"}, r"wanted users of the file, \['7'\], got ''"),
+        ([7], {"ann@x": "ann"}, r"annotator: expected users of the file, \['7'\], got 'ann@x'; name every user"),
+        ([7], {8: "ann"}, r"expected users of the file, \['7'\], got '8'"),
+        ([7], {"": "ann"}, r"expected users of the file, \['7'\], got ''"),
         (["Ann"], {"ann": "bob"}, "got 'ann'"),
         ([7], {"7": "ann", 7: "bob"}, "one name for each user, got '7'; it stands there twice, as '7' and as 7"),
         ([AT], {7: "ann", "ann@example.org": "bob"}, "it stands there twice, as 7 and as 'ann@example.org'"),
@@ -446,7 +446,7 @@ def test_names_that_fit_nobody_or_one_user_twice_are_refused(read, users, given,
 
 def test_a_user_who_was_told_stays_the_annotator_she_was(read):
     read(("low", 7))
-    with pytest.raises(errors.ArgumentError, match="annotator 7: wanted '7', as labels were told before, got 'ann'"):
+    with pytest.raises(errors.ArgumentError, match="annotator 7: expected '7', as labels were told before, got 'ann'"):
         read(("low", 7), annotator={7: "ann"})
     assert read.told() == [["7", "low"]]
 
@@ -454,7 +454,7 @@ def test_a_user_who_was_told_stays_the_annotator_she_was(read):
 def test_two_annotators_who_turn_out_to_be_one_user_are_refused(read):
     read(("low", 7))
     read(second=[("low", "ann@example.org")])
-    with pytest.raises(errors.ArgumentError, match=r"annotator ann@example.org: wanted '7' and 'ann@example.org'"):
+    with pytest.raises(errors.ArgumentError, match=r"annotator ann@example.org: expected '7' and 'ann@example.org'"):
         read(("low", AT))
 
 
@@ -474,7 +474,7 @@ def test_a_choice_alone_is_a_choice(tasks, tmp_path):
 def test_what_is_neither_true_nor_false_is_refused(tasks, field, mark):
     queue, (one, two, *_), _ = tasks
     frame = pd.DataFrame({"id": [one, two], "label": ["low", None], field: [None, mark]})
-    words = f"row 2, item '{two}', {field}: wanted true or false, got '{mark}'; nothing was told"
+    words = f"row 2, item '{two}', {field}: expected true or false, got '{mark}'; nothing was told"
     with pytest.raises(errors.TableError, match=words):
         queue.read_labels(frame)
     assert told(queue) == []

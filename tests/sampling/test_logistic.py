@@ -83,5 +83,5 @@ def test_a_single_label_makes_a_constant():
 
 
 def test_three_labels_are_refused():
-    with pytest.raises(ArgumentError, match="classes: wanted two labels"):
+    with pytest.raises(ArgumentError, match="classes: expected two labels"):
         LogisticModel().fit([[0.0], [1.0], [2.0]], [0, 1, 2])

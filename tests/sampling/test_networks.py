@@ -195,7 +195,7 @@ def test_a_failing_step_leaves_the_network_as_it_was(failure, monkeypatch):
 
 def test_weights_that_do_not_stay_finite_are_refused_and_taken_back():
     sampler = sampler_of(optimizer=torch.optim.SGD, lr=1e30)
-    with pytest.raises(ArgumentError, match="estimator: wanted weights that stay finite"):
+    with pytest.raises(ArgumentError, match="estimator: expected weights that stay finite"):
         talk(sampler, np.random.default_rng(0), 40)
     assert np.isfinite(weights_of(sampler)).all() if sampler.model.estimator.initialized_ else True
 
@@ -210,7 +210,7 @@ def test_what_is_no_network_of_skorch_or_cannot_be_saved_is_refused_by_name():
             to_bytes(sampler)
     sampler = sampler_of()
     talk(sampler, np.random.default_rng(0), 3)
-    with pytest.raises(ArgumentError, match="model: wanted one that has not decided yet"):
+    with pytest.raises(ArgumentError, match="model: expected one that has not decided yet"):
         OptimisticSampler(["u", "v"], sampler.model)
     with pytest.raises(ContextError, match=r"rows of the shape \(4,\)|4 features|X"):
         sampler.tell(sampler.ask(), np.zeros((8, 3)), np.zeros(8, int))

@@ -136,7 +136,7 @@ def test_worlds_answer_by_the_groups_label_and_refuse_strangers(world):
         mine = two.respond(Draw(1, 1, group, world.groups.index(group), 2, ""))
         numbered = copy.deepcopy(world).respond(Draw(1, 1, world.groups.index(group), world.groups.index(group), 2, ""))
         assert mine[0].tolist() == other[0].tolist() == numbered[0].tolist()
-    with pytest.raises(UnknownArmError, match="draw: wanted a draw of one of the groups"):
+    with pytest.raises(UnknownArmError, match="draw: expected a draw of one of the groups"):
         world.respond(Draw(1, 1, "nobody", 0, 2, ""))
     with pytest.raises(UnknownArmError):
         world.respond(Draw(1, 1, 2, 2, 2, ""))
@@ -152,16 +152,16 @@ def test_numbered_groups_of_a_world_are_labels():
 @pytest.mark.parametrize(
     ("y", "group", "match"),
     [
-        ([0.37, 1.37], ["a", "b"], "y: wanted labels that are text or whole"),
-        ([0, np.nan], ["a", "b"], "y: wanted labels that are text or whole"),
-        ([0, "a"], ["a", "b"], "y: wanted labels of one type"),
-        ([0, 1], [1, "a"], "group: wanted labels of one type"),
-        ([0, 1], [["a", "b"], ["a"]], "group: wanted labels .* make each combination a label"),
-        ([0, 1], np.eye(2, dtype=bool), "group: wanted a list of labels, .* make each combination a label"),
-        ([0, 1], [{"a"}, {"a", "b"}], "group: wanted labels .* make each combination a label"),
-        ([0, 1], ["a", None], "group: wanted labels"),
-        ([0, 1], [0.5, 1.5], "group: wanted labels"),
-        ([0, 1], ["a"], "X: wanted rows, and as many"),
+        ([0.37, 1.37], ["a", "b"], "y: expected labels that are text or whole"),
+        ([0, np.nan], ["a", "b"], "y: expected labels that are text or whole"),
+        ([0, "a"], ["a", "b"], "y: expected labels of one type"),
+        ([0, 1], [1, "a"], "group: expected labels of one type"),
+        ([0, 1], [["a", "b"], ["a"]], "group: expected labels .* make each combination a label"),
+        ([0, 1], np.eye(2, dtype=bool), "group: expected a list of labels, .* make each combination a label"),
+        ([0, 1], [{"a"}, {"a", "b"}], "group: expected labels .* make each combination a label"),
+        ([0, 1], ["a", None], "group: expected labels"),
+        ([0, 1], [0.5, 1.5], "group: expected labels"),
+        ([0, 1], ["a"], "X: expected rows, and as many"),
     ],
 )
 def test_rows_have_one_label_and_one_group_each(y, group, match):
@@ -182,12 +182,12 @@ def test_pairs_that_overlap_are_refused():
     for pairs, match in (
         ({"a": (3, 5), "b": (5, 7)}, "groups may not overlap: it is in 'a' as well"),
         ({"a": (3, 3)}, "groups may not overlap"),
-        ({1: (3, 5), "1": (7, 9)}, "pairs: wanted names that differ as text"),
+        ({1: (3, 5), "1": (7, 9)}, "pairs: expected names that differ as text"),
         ({"a": (3, 5, 7)}, "two classes"),
     ):
         with pytest.raises(ArgumentError, match=match):
             label_pairs(images, labels, pairs)
-    with pytest.raises(ArgumentError, match="labels: wanted 8 classes"):
+    with pytest.raises(ArgumentError, match="labels: expected 8 classes"):
         label_pairs(images, labels[:7], {"a": (3, 5)})
 
 
@@ -197,24 +197,28 @@ IDS = pd.DataFrame({"g": ["a", "b"] * 2501, "y": [0, 1] * 2501, "x": 0.5, "id": 
 @pytest.mark.parametrize(
     ("frame", "arguments", "match"),
     [
-        (FRAME, {"group": "hired", "label": "hired"}, "group: wanted columns that have no other use, got 'hired'"),
+        (FRAME, {"group": "hired", "label": "hired"}, "group: expected columns that have no other use, got 'hired'"),
         (FRAME, {"group": ["sex", "sex"], "label": "hired"}, "group: .* 'sex'; it is in group already"),
         (FRAME, {"group": "sex", "label": "hired", "features": ["age", "hired"]}, "features: .* it is the label"),
         (FRAME, {"group": "sex", "label": "hired", "features": ["age", "age"]}, "features: .* in features already"),
         (FRAME.assign(hired=[0.37, 1.37] * 30), {"group": "sex", "label": "hired"}, "column 'hired', row 1: .* 0.37"),
         (FRAME.assign(hired=[0.0, np.inf] * 30), {"group": "sex", "label": "hired"}, "column 'hired', row 2: .* inf"),
-        (IDS, {"group": "g", "label": "y"}, "column 'id': wanted text with few values, got '5002 in 5002 rows'"),
+        (IDS, {"group": "g", "label": "y"}, "column 'id': expected text with few values, got '5002 in 5002 rows'"),
         (
             IDS.assign(id=IDS["id"].str[:-1]).assign(id=lambda f: f["id"].astype("category")),
             {"group": "g", "label": "y"},
             None,
         ),
-        (IDS.assign(id=IDS["id"].astype("category")), {"group": "g", "label": "y"}, "column 'id': wanted at most 1000"),
+        (
+            IDS.assign(id=IDS["id"].astype("category")),
+            {"group": "g", "label": "y"},
+            "column 'id': expected at most 1000",
+        ),
         (IDS.assign(x=[-1.7e308, 1.7e308] * 2501).drop(columns="id"), {"group": "g", "label": "y"}, "range is finite"),
         (
             pd.DataFrame([["p & q", "r", 0.1, 0], ["p", "q & r", 0.2, 1]], columns=["a", "b", "x", "y"]),
             {"group": ["a", "b"], "label": "y"},
-            r"columns \['a', 'b'\]: wanted groups that read differently",
+            r"columns \['a', 'b'\]: expected groups that read differently",
         ),
         (
             pd.DataFrame([["a", 0.1, 0, 1], ["b", 0.2, 1, 1]], columns=["g", "x", "y", "x"]),
@@ -243,7 +247,7 @@ def test_whole_numbers_written_as_fractions_are_whole_numbers():
 def test_dates_are_no_categories(times):
     frame = pd.DataFrame({"g": ["a", "b"] * 3, "y": [0, 1, 1] * 2, "when": times})
     with pytest.raises(
-        TableError, match=r"column 'when': wanted numbers or categories, .* or name features= without it"
+        TableError, match=r"column 'when': expected numbers or categories, .* or name features= without it"
     ):
         TablePool(frame, group="g", label="y")
     assert TablePool(frame.assign(x=1), group="g", label="y", features=["x"]).X.shape == (6, 1)

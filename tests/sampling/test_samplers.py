@@ -92,17 +92,17 @@ def test_mann_kendall_is_its_definition(values):
 
 @pytest.mark.parametrize("values", [["a"], None, [[1, 2], [3, 4]], [1.0, np.nan], "12", 3], ids=str)
 def test_a_series_without_an_order_has_no_trend(values):
-    with pytest.raises(ArgumentError, match="values: wanted a list of numbers, in the order of time"):
+    with pytest.raises(ArgumentError, match="values: expected a list of numbers, in the order of time"):
         mann_kendall(values)
 
 
 def test_deviations_refuse_what_is_no_number():
     for bad in ("x", np.array([1, 5]), np.nan, None):
-        with pytest.raises(ArgumentError, match="n: wanted a finite number, got"):
+        with pytest.raises(ArgumentError, match="n: expected a finite number, got"):
             vc_deviation(bad, dimension=3)
-        with pytest.raises(ArgumentError, match="n: wanted a finite number, got"):
+        with pytest.raises(ArgumentError, match="n: expected a finite number, got"):
             rademacher_deviation(bad, complexity=0.1)
-    with pytest.raises(ArgumentError, match="complexity: wanted a number >= 0"):
+    with pytest.raises(ArgumentError, match="complexity: expected a number >= 0"):
         rademacher_deviation(10, complexity=-1)
     assert rademacher_deviation(0.1, complexity=0.1, delta=1) == np.inf
 
@@ -128,7 +128,7 @@ def test_a_model_reads_a_data_frame_by_the_names_of_its_columns(model, tmp_path)
         assert len(set(right)) == 2
         assert (each.predict(rows[["b", "a"]]) == right).all()
         assert np.allclose(each.predict_proba(pl.from_pandas(rows[["b", "a"]])), each.predict_proba(rows.to_numpy()))
-        with pytest.raises(ContextError, match=r"X: wanted the columns \['a', 'b'\], as before, got .*'c'"):
+        with pytest.raises(ContextError, match=r"X: expected the columns \['a', 'b'\], as before, got .*'c'"):
             each.predict(rows.rename(columns={"b": "c"}))
         for bad in (np.ones((2, 3)), np.ones(2), [["a", "b"]], [[np.nan, 1.0]], None):
             with pytest.raises(ArgumentError):
@@ -374,16 +374,16 @@ def state(sampler):
 @pytest.mark.parametrize(
     ("rows", "labels", "error", "match"),
     [
-        (np.zeros((2, 3)), [0, 1], ContextError, "X: wanted rows of shape"),
-        (np.full((2, 2), np.nan), [0, 1], ContextError, "X: wanted finite numbers"),
-        (np.zeros((3, 2)), [0, 1, 0], ContextError, "X: wanted at most the 2 rows"),
-        (np.zeros(2), [0, 1], ContextError, "X: wanted an array with a row"),
-        ([["a", "b"], ["c", "d"]], [0, 1], ContextError, "X: wanted an array of numbers"),
-        (np.zeros((2, 2)), [0, 7], ArgumentError, "y: wanted labels among"),
-        (np.zeros((2, 2)), [0], ArgumentError, "y: wanted 2 labels"),
-        (np.zeros((2, 2)), [0.5, 1], ArgumentError, "y: wanted labels that are text or whole"),
-        (np.zeros((2, 2)), [None, 1], ArgumentError, "y: wanted labels that are text or whole"),
-        (np.zeros((2, 2)), [[0], [1]], ArgumentError, "y: wanted a list of labels"),
+        (np.zeros((2, 3)), [0, 1], ContextError, "X: expected rows of shape"),
+        (np.full((2, 2), np.nan), [0, 1], ContextError, "X: expected finite numbers"),
+        (np.zeros((3, 2)), [0, 1, 0], ContextError, "X: expected at most the 2 rows"),
+        (np.zeros(2), [0, 1], ContextError, "X: expected an array with a row"),
+        ([["a", "b"], ["c", "d"]], [0, 1], ContextError, "X: expected an array of numbers"),
+        (np.zeros((2, 2)), [0, 7], ArgumentError, "y: expected labels among"),
+        (np.zeros((2, 2)), [0], ArgumentError, "y: expected 2 labels"),
+        (np.zeros((2, 2)), [0.5, 1], ArgumentError, "y: expected labels that are text or whole"),
+        (np.zeros((2, 2)), [None, 1], ArgumentError, "y: expected labels that are text or whole"),
+        (np.zeros((2, 2)), [[0], [1]], ArgumentError, "y: expected a list of labels"),
     ],
 )
 def test_bad_rows_are_refused_and_change_nothing(rows, labels, error, match):
@@ -421,24 +421,28 @@ def test_bad_tickets_are_refused():
 @pytest.mark.parametrize(
     ("arguments", "error", "match"),
     [
-        ({"groups": ["u"]}, ArgumentError, "groups: wanted at least two"),
-        ({"groups": ["u", "u"]}, ArgumentError, "groups: wanted each label once"),
-        ({"costs": {"u": -1.0, "v": 1.0}}, ArgumentError, r"costs\['u'\]: wanted a number >= 0"),
-        ({"costs": {"u": 1.0}}, ArgumentError, "costs: wanted a number for each group"),
-        ({"costs": {"u": 1.0, "v": 1.0, "w": 1.0}}, UnknownArmError, "costs: wanted one of the groups"),
-        ({"budget": 7.0, "batch": 2}, ArgumentError, "budget: wanted enough for a draw of 4 rows of each of the 2 gr"),
-        ({"exploration": -0.1}, ArgumentError, "exploration: wanted a number >= 0"),
-        ({"batch": 0}, ArgumentError, "batch: wanted a whole number >= 1"),
-        ({"forced": 2.0}, ArgumentError, "forced: wanted a number >= 0 and <= 1"),
-        ({"bound": "theory"}, ArgumentError, "bound: wanted vc_dimension="),
-        ({"bound": "practice"}, ArgumentError, "bound: wanted 'heuristic'"),
-        ({"ties": "best"}, ArgumentError, "ties: wanted"),
-        ({"loss": "hinge"}, ArgumentError, "loss: wanted"),
-        ({"trend_series": "some"}, ArgumentError, "trend_series: wanted"),
-        ({"classes": [1]}, ArgumentError, "classes: wanted at least two"),
-        ({"classes": [1, 2, 3]}, ArgumentError, "classes: wanted two labels"),
-        ({"model": 3}, ArgumentError, "estimator: wanted"),
-        ({"seed": -1}, ArgumentError, "seed: wanted"),
+        ({"groups": ["u"]}, ArgumentError, "groups: expected at least two"),
+        ({"groups": ["u", "u"]}, ArgumentError, "groups: expected each label once"),
+        ({"costs": {"u": -1.0, "v": 1.0}}, ArgumentError, r"costs\['u'\]: expected a number >= 0"),
+        ({"costs": {"u": 1.0}}, ArgumentError, "costs: expected a number for each group"),
+        ({"costs": {"u": 1.0, "v": 1.0, "w": 1.0}}, UnknownArmError, "costs: expected one of the groups"),
+        (
+            {"budget": 7.0, "batch": 2},
+            ArgumentError,
+            "budget: expected enough for a draw of 4 rows of each of the 2 gr",
+        ),
+        ({"exploration": -0.1}, ArgumentError, "exploration: expected a number >= 0"),
+        ({"batch": 0}, ArgumentError, "batch: expected a whole number >= 1"),
+        ({"forced": 2.0}, ArgumentError, "forced: expected a number >= 0 and <= 1"),
+        ({"bound": "theory"}, ArgumentError, "bound: expected vc_dimension="),
+        ({"bound": "practice"}, ArgumentError, "bound: expected 'heuristic'"),
+        ({"ties": "best"}, ArgumentError, "ties: expected"),
+        ({"loss": "hinge"}, ArgumentError, "loss: expected"),
+        ({"trend_series": "some"}, ArgumentError, "trend_series: expected"),
+        ({"classes": [1]}, ArgumentError, "classes: expected at least two"),
+        ({"classes": [1, 2, 3]}, ArgumentError, "classes: expected two labels"),
+        ({"model": 3}, ArgumentError, "estimator: expected"),
+        ({"seed": -1}, ArgumentError, "seed: expected"),
     ],
 )
 def test_bad_arguments_are_refused(arguments, error, match):

@@ -202,7 +202,7 @@ def test_a_failing_loss_refuses_the_draw_before_it_comes_in(trend):
 )
 def test_a_loss_that_is_no_number_a_row_is_refused(loss):
     sampler = UniformSampler(["u", "v"], loss=loss, classes=[0, 1], seed=0)
-    with pytest.raises(ArgumentError, match="loss: wanted a function"):
+    with pytest.raises(ArgumentError, match="loss: expected a function"):
         sampler.tell(sampler.ask(), np.ones((2, 2)), [0, 1])
     assert sampler.training.count == 0
 
@@ -224,7 +224,7 @@ def test_pictures_are_refused_at_the_first_draw_by_name(model):
     sampler = OptimisticSampler(["u", "v"], model, seed=0)
     draw, before = sampler.ask(), to_bytes(sampler)
     before = to_bytes(sampler)
-    with pytest.raises(ContextError, match=r"X: wanted rows of numbers .* got \(2, 4, 4\); flatten them"):
+    with pytest.raises(ContextError, match=r"X: expected rows of numbers .* got \(2, 4, 4\); flatten them"):
         sampler.tell(draw, np.zeros((2, 4, 4)), [0, 0])
     assert to_bytes(sampler) == before
 
@@ -248,7 +248,7 @@ def test_a_pipeline_that_flattens_may_take_pictures():
 def test_numbers_beyond_single_precision_are_refused(value, model):
     sampler = UniformSampler(["u", "v"], model, seed=0)
     draw = sampler.ask()
-    with pytest.raises(ContextError, match="X: wanted"):
+    with pytest.raises(ContextError, match="X: expected"):
         sampler.tell(draw, [[0.0, 1.0], [0.0, value]], [0, 1])
     assert sampler.training.count == 0
     sampler.tell(draw, [[0.0, 1.0], [0.0, 1e30]], [0, 1])
@@ -261,7 +261,7 @@ def test_large_numbers_of_any_scale_are_fitted():
     plain, large = LogisticModel(C=1e6).fit(X, y), LogisticModel(C=1e6).fit(X * [1e30, 1e-3], y)
     assert (plain.predict(X) == large.predict(X * [1e30, 1e-3])).all()
     for C in (1e300, 10**400, np.complex128(1.0)):
-        with pytest.raises(ArgumentError, match="C: wanted"):
+        with pytest.raises(ArgumentError, match="C: expected"):
             LogisticModel(C=C)
 
 
@@ -282,7 +282,7 @@ def test_a_draw_without_rows_is_told_as_an_empty_list():
 
 
 def test_a_loss_that_needs_probabilities_is_refused_when_the_sampler_is_made():
-    with pytest.raises(ArgumentError, match="loss: wanted"):
+    with pytest.raises(ArgumentError, match="loss: expected"):
         OptimisticSampler(["u", "v"], SGDClassifier(), loss="log")
     OptimisticSampler(["u", "v"], make_pipeline(StandardScaler(), LogisticRegression()), loss="log")
 

@@ -123,9 +123,9 @@ def test_replacement_warns_and_never_runs_dry():
 @pytest.mark.parametrize(
     ("frame", "arguments", "match"),
     [
-        (FRAME, {"group": "gender", "label": "y"}, "column: wanted one of"),
+        (FRAME, {"group": "gender", "label": "y"}, "column: expected one of"),
         (FRAME.assign(age=[None] * 40), {"group": "sex", "label": "y"}, "the cell is empty"),
-        (FRAME[["sex", "y"]], {"group": "sex", "label": "y"}, "features: wanted at least one"),
+        (FRAME[["sex", "y"]], {"group": "sex", "label": "y"}, "features: expected at least one"),
         (FRAME.iloc[:0], {"group": "sex", "label": "y"}, "no rows"),
     ],
 )
@@ -139,7 +139,7 @@ def test_pairs_of_labels():
         label_pairs(np.zeros((2, 3)), np.array([0, 1]), {"a": (0, 9)})
     with pytest.raises(ArgumentError, match="as many labels"):
         ArrayPool(np.zeros((2, 3)), [0], group=["a", "b"])
-    with pytest.raises(ArgumentError, match="X: wanted rows"):
+    with pytest.raises(ArgumentError, match="X: expected rows"):
         ArrayPool(np.zeros((0, 3)), [], group=[])
 
 

@@ -105,7 +105,7 @@ def test_a_promise_gives_way_to_one_with_other_clauses(served):
         ("change", {"shares": {"a": 1}}, "shares"),
         ("change", {"shares": "much"}, "shares"),
         ("change", {"share": {"a": 1}}, "shares"),
-        ("change", {}, "shares: wanted either shares or promise, got 'neither'"),
+        ("change", {}, "shares: expected either shares or promise, got 'neither'"),
         ("change", {"shares": {"0": 0.1}, "promise": {"shares": {"0": 0.1}}}, "either shares or promise, got 'both'"),
         ("change", {"promise": "much"}, "promise"),
         ("change", {"promise": {"share": {"0": 0.1}}}, "promise"),

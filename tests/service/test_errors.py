@@ -69,19 +69,19 @@ TELLS = {
     "stale": (lambda s: {"ticket": s.forgotten, "reward": 1.0}, 409, "ClosedTicketError", "was forgotten before"),
     "contradiction": (lambda s: {"ticket": s.told, "reward": 0.0}, 409, "ContradictionError", "was told before"),
     "number": (lambda s: {"ticket": 3, "reward": 1.0}, 422, "TicketError", "numbers can be guessed"),
-    "number as text": (lambda s: {"ticket": "3", "reward": 1.0}, 409, "ForeignTicketError", "wanted a ticket"),
-    "no ticket": (lambda s: {"reward": 1.0}, 422, "TicketError", "wanted a signed ticket"),
-    "no reward": (lambda s: {"ticket": s.open}, 422, "ArgumentError", "reward: wanted"),
+    "number as text": (lambda s: {"ticket": "3", "reward": 1.0}, 409, "ForeignTicketError", "expected a ticket"),
+    "no ticket": (lambda s: {"reward": 1.0}, 422, "TicketError", "expected a signed ticket"),
+    "no reward": (lambda s: {"ticket": s.open}, 422, "ArgumentError", "reward: expected"),
     "too large": (lambda s: {"ticket": s.open, "reward": 2.0}, 422, "RewardError", "scale rewards"),
-    "text": (lambda s: {"ticket": s.open, "reward": "much"}, 422, "RewardError", "wanted a number"),
+    "text": (lambda s: {"ticket": s.open, "reward": "much"}, 422, "RewardError", "expected a number"),
     "object": (
         lambda s: {"ticket": s.open, "reward": {"$float": "nan"}},
         422,
         "ArgumentError",
-        "reward: wanted numbers",
+        "reward: expected numbers",
     ),
-    "truth": (lambda s: {"ticket": s.open, "reward": True}, 422, "ArgumentError", "reward: wanted numbers"),
-    "truths": (lambda s: {"ticket": s.open, "reward": [1.0, True]}, 422, "ArgumentError", "reward: wanted numbers"),
+    "truth": (lambda s: {"ticket": s.open, "reward": True}, 422, "ArgumentError", "reward: expected numbers"),
+    "truths": (lambda s: {"ticket": s.open, "reward": [1.0, True]}, 422, "ArgumentError", "reward: expected numbers"),
     "list": (lambda s: {"ticket": s.open, "reward": [1.0, 0.0]}, 422, "RewardError", "reward"),
     "deep": (lambda s: {"ticket": s.open, "reward": [[[[1.0]]]]}, 422, "ArgumentError", "lists of them"),
     "unknown name": (lambda s: {"ticket": s.open, "prize": 1.0}, 422, "ArgumentError", "got 'prize'"),
@@ -90,7 +90,7 @@ TELLS = {
         lambda s: {"ticket": s.open, "reward": 1.0, "violations": [[0, 1]] * 20_001},
         422,
         "ArgumentError",
-        "violations: pairs: wanted at most 20,000",
+        "violations: pairs: expected at most 20,000",
     ),
     "samples": (
         lambda s: {"ticket": s.open, "samples": {"a": [1], "b": [1, 2]}},
@@ -225,7 +225,7 @@ def test_a_header_that_can_be_there_once_is_refused_twice(one, name):
     before = one.read("/studies/ads")
     answer = one.http.post("/studies/ads/ask", json={}, headers=headers)
     assert (answer.status_code, answer.json()["error"]["name"]) == (400, "BadRequestError")
-    assert answer.json()["error"]["message"] == f"wanted the header {name} once, got it 2 times"
+    assert answer.json()["error"]["message"] == f"expected the header {name} once, got it 2 times"
     assert one.read("/studies/ads") == before
 
 

@@ -134,7 +134,7 @@ def test_some_rounds_are_read_as_densely_as_is_asked_for(served, monkeypatch):
 def test_rounds_in_the_wrong_order_are_refused(served):
     answer = served.send("read", "GET", "/studies/ads/series?first=9&last=3")
     assert answer.status_code == 422
-    assert answer.json()["error"]["message"] == "last: wanted a round >= first, which is 9, got 3"
+    assert answer.json()["error"]["message"] == "last: expected a round >= first, which is 9, got 3"
 
 
 def test_a_fifth_reading_of_some_rounds_is_refused_while_four_run(served):

@@ -191,7 +191,7 @@ def test_a_port_that_is_taken_is_refused(tmp_path):
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(
-            ArgumentError, match=rf"port: wanted a free one on 127\.0\.0\.1, got {port}.*another program"
+            ArgumentError, match=rf"port: expected a free one on 127\.0\.0\.1, got {port}.*another program"
         ):
             serve(str(tmp_path / "ads.evenhand"), port=port, create=True)
     assert list_keys(Store.at(tmp_path / "ads.evenhand")) == []
@@ -200,9 +200,9 @@ def test_a_port_that_is_taken_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"port": 70_000}, "port: wanted"),
-        ({"host": "no such host"}, "host: wanted an address of this machine"),
-        ({"workers": 0}, "workers: wanted a whole number >= 1"),
+        ({"port": 70_000}, "port: expected"),
+        ({"host": "no such host"}, "host: expected an address of this machine"),
+        ({"workers": 0}, "workers: expected a whole number >= 1"),
     ],
     ids=["port", "host", "workers"],
 )
@@ -231,7 +231,7 @@ def test_the_command_passes_on_what_it_is_given(monkeypatch):
 
 
 def test_a_store_in_memory_has_one_worker():
-    with pytest.raises(ArgumentError, match="workers: wanted 1, since a store in memory has one process, got 2"):
+    with pytest.raises(ArgumentError, match="workers: expected 1, since a store in memory has one process, got 2"):
         serve(":memory:", workers=2)
 
 

@@ -10,13 +10,13 @@ from sqlalchemy import select
 
 from evenhand.errors import UnknownStudyError
 from evenhand.groups import LinearThompson
-from evenhand.kernels.compose import Gradual
+from evenhand.kernels.compose import LazyKernel
 from evenhand.quotas import FairUCB
 from evenhand.service.routes.system import gauges_of
 from evenhand.service.routes.views import SERIES, series_of
 from evenhand.service.sessions import Session, Sessions, warm_up
 from evenhand.studies import Operation, Store, Study
-from evenhand.studies.log.state import State
+from evenhand.studies.log.state import LivePolicy
 from evenhand.studies.specification import policy_from
 from evenhand.studies.store.schema import SNAPSHOTS
 from tests.waiting import until
@@ -33,7 +33,7 @@ def test_a_rehearsal_decides_and_reports_and_changes_nothing(store, monkeypatch)
     study = Study.create(store, FairUCB({"a": 0.2, "b": 0.3}, seed=1), name="ads")
     before = study.policy
     told = []
-    monkeypatch.setattr(State, "bare_copy", lambda self: before)
+    monkeypatch.setattr(LivePolicy, "bare_copy", lambda self: before)
     monkeypatch.setattr(before, "tell", lambda ticket, reward: told.append((ticket.arm, reward)))
     warm_up(study)
     assert told == [("a", 1.0)]
@@ -42,9 +42,9 @@ def test_a_rehearsal_decides_and_reports_and_changes_nothing(store, monkeypatch)
 
 def test_the_first_request_finds_the_decisions_compiled(store):
     study = Study.create(store, FairUCB({"a": 0.2, "b": 0.3}, seed=1), name="ads")
-    assert isinstance(study.state.now().policy._ask_kernel, Gradual)
+    assert isinstance(study.state.now().policy._ask_kernel, LazyKernel)
     warm_up(study)
-    assert not isinstance(study.state.seen.policy._ask_kernel, Gradual)
+    assert not isinstance(study.state.seen.policy._ask_kernel, LazyKernel)
     assert study.ask().round == 1
 
 

@@ -83,12 +83,12 @@ def test_every_setting_is_an_option_and_an_argument():
     ("text", "words"),
     [
         ("prot = 1", r"got 'prot'; did you mean 'port'\?"),
-        ("[service]\nport = 1", "wanted settings among .* got 'service'"),
-        ('port = "9000"', "port: wanted a whole number, got '9000'"),
-        ("port = true", "port: wanted a whole number, got True"),
-        ("max_body = 0.5", "max_body: wanted a whole number, got 0.5"),
-        ("open_metrics = 1", "open_metrics: wanted true or false, got 1"),
-        ("store = 1", "store: wanted a text, got 1"),
+        ("[service]\nport = 1", "expected settings among .* got 'service'"),
+        ('port = "9000"', "port: expected a whole number, got '9000'"),
+        ("port = true", "port: expected a whole number, got True"),
+        ("max_body = 0.5", "max_body: expected a whole number, got 0.5"),
+        ("open_metrics = 1", "open_metrics: expected true or false, got 1"),
+        ("store = 1", "store: expected a text, got 1"),
     ],
 )
 def test_a_file_that_says_something_else_is_refused(tmp_path, text, words):
@@ -109,9 +109,9 @@ def test_a_file_that_is_no_toml_is_refused(tmp_path, content):
 @pytest.mark.parametrize(
     ("variable", "text", "words"),
     [
-        ("EVENHAND_PORT", "http", "EVENHAND_PORT: wanted a whole number, got 'http'"),
-        ("EVENHAND_OPEN_METRICS", "maybe", "EVENHAND_OPEN_METRICS: wanted true or false, got 'maybe'"),
-        ("EVENHAND_STORE", "", "EVENHAND_STORE: wanted a text, got ''"),
+        ("EVENHAND_PORT", "http", "EVENHAND_PORT: expected a whole number, got 'http'"),
+        ("EVENHAND_OPEN_METRICS", "maybe", "EVENHAND_OPEN_METRICS: expected true or false, got 'maybe'"),
+        ("EVENHAND_STORE", "", "EVENHAND_STORE: expected a text, got ''"),
     ],
 )
 def test_a_variable_that_says_something_else_is_refused(variable, text, words):
@@ -127,8 +127,8 @@ def test_without_a_store_it_is_said_where_to_name_one(monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"log_level": "loud"}, "log_level: wanted one of 'debug', 'info', 'warning', 'error', got 'loud'"),
-        ({"password_file": "/none"}, "password_file: wanted a file that can be read, got '/none'; No such file"),
+        ({"log_level": "loud"}, "log_level: expected one of 'debug', 'info', 'warning', 'error', got 'loud'"),
+        ({"password_file": "/none"}, "password_file: expected a file that can be read, got '/none'; No such file"),
     ],
 )
 def test_what_cannot_be_served_is_refused(settings, words):
@@ -140,7 +140,7 @@ def test_a_password_is_read_from_a_file_and_shown_nowhere(tmp_path):
     path = tmp_path / "password"
     path.write_text("s3/cr:et@word\n")
     assert read_password(str(path)) == "s3/cr:et@word"
-    with pytest.raises(ArgumentError, match="password_file: wanted none for a store in a file"):
+    with pytest.raises(ArgumentError, match="password_file: expected none for a store in a file"):
         run._open(str(tmp_path / "ads.evenhand"), str(path))
     path.write_text("\n")
     with pytest.raises(ArgumentError, match="a file whose first line is the password"):

@@ -24,7 +24,7 @@ from evenhand.studies import signing
 from evenhand.studies.log import log, replay, snapshots, transaction
 from evenhand.studies.log.log import Log
 from evenhand.studies.log.request_keys import text_of
-from evenhand.studies.log.state import State
+from evenhand.studies.log.state import LivePolicy
 from evenhand.studies.log.transaction import Transaction
 from evenhand.studies.statistics import summaries
 from evenhand.studies.store.schema import STUDIES
@@ -333,7 +333,7 @@ def a_promise_counted_from_a_stale_snapshot():
 
 def a_report_overtakes_its_ask():
     """Who only reports does not look at what other processes wrote before."""
-    honest, follow, only = State.perform, State._follow, set()
+    honest, follow, only = LivePolicy.perform, LivePolicy._follow, set()
 
     def perform(self, operations, *, whole=False):
         only.add(self) if all(operation.kind == "tell" for operation in operations) else only.discard(self)
@@ -342,7 +342,7 @@ def a_report_overtakes_its_ask():
     def following(self, connection):
         return self.seen if self in only and self.seen is not None else follow(self, connection)
 
-    return [patch.object(State, "perform", perform), patch.object(State, "_follow", following)]
+    return [patch.object(LivePolicy, "perform", perform), patch.object(LivePolicy, "_follow", following)]
 
 
 def what_others_decided_does_not_count():
@@ -362,7 +362,7 @@ def what_others_decided_does_not_count():
 
 def a_failed_transaction_leaves_its_trace():
     """The policy stays ahead of the log where the store refused what it had applied."""
-    honest = State.writing
+    honest = LivePolicy.writing
 
     @contextmanager
     def writing(self):
@@ -375,7 +375,7 @@ def a_failed_transaction_leaves_its_trace():
             self.seen = seen
             raise
 
-    return [patch.object(State, "writing", writing)]
+    return [patch.object(LivePolicy, "writing", writing)]
 
 
 def each_process_signs_for_itself():

@@ -108,14 +108,14 @@ def test_contexts_are_objects_where_a_policy_has_an_encoder(serving):
 @pytest.mark.parametrize(
     ("contexts", "name", "words"),
     [
-        ([{"weather": "rain", "hour": 1}, {"hour": 1}], "ContextError", "row 2: wanted the columns"),
+        ([{"weather": "rain", "hour": 1}, {"hour": 1}], "ContextError", "row 2: expected the columns"),
         ([{"weather": "rain", "hour": 1}, [0, 1, 0.5]], "ContextError", "rows of numbers, or of objects"),
-        ({"weather": "snow", "hour": 1}, "TableError", "wanted one of the categories ['sun', 'rain'], got 'snow'"),
+        ({"weather": "snow", "hour": 1}, "TableError", "expected one of the categories ['sun', 'rain'], got 'snow'"),
         ({"weather": "rain"}, "TableError", "['weather', 'hour'], got ['weather']; 'hour' is missing"),
         ({"wether": "rain", "hour": 1}, "TableError", "is the column 'wether' meant?"),
         ({"weather": "rain", "hour": None}, "ContextError", "rows of numbers, or of objects"),
-        ([{"weather": "rain", "hour": 1}], "ContextError", "wanted 2 rows"),
-        ([{}, {}], "TableError", "wanted the columns ['weather', 'hour'], got []"),
+        ([{"weather": "rain", "hour": 1}], "ContextError", "expected 2 rows"),
+        ([{}, {}], "TableError", "expected the columns ['weather', 'hour'], got []"),
     ],
     ids=str,
 )
@@ -137,17 +137,20 @@ def test_a_row_of_a_batch_that_lost_the_other_arms_is_refused_alone(serving):
     answer = served.ask("bar", json={"batch": [{"contexts": one} for one in rows]}).json()["decisions"]
     assert [one.get("id") for one in answer] == [1, None, None, None, 2]
     refused = [one["error"]["message"] for one in answer if "error" in one]
-    assert refused[:2] == ["contexts: wanted 2 rows of numbers, one for each arm, got 'one row'"] * 2
-    assert refused[2].startswith("contexts, row 2: wanted the columns")
+    assert refused[:2] == ["contexts: expected 2 rows of numbers, one for each arm, got 'one row'"] * 2
+    assert refused[2].startswith("contexts, row 2: expected the columns")
 
 
 @pytest.mark.parametrize(
     ("policy", "words"),
     [
-        (POLICY | {"encoder": {"columns": {"x": None}}}, "encoder: wanted none: FairUCB sees no contexts"),
-        (DRINKS | {"encoder": {"weather": ["sun"]}}, "encoder: wanted arguments among columns, unseen, got 'weather'"),
-        (DRINKS | {"encoder": {"columns": {}}}, "columns: wanted a dict column -> its categories"),
-        (DRINKS | {"encoder": 3}, "encoder: wanted an object with columns, unseen"),
+        (POLICY | {"encoder": {"columns": {"x": None}}}, "encoder: expected none: FairUCB sees no contexts"),
+        (
+            DRINKS | {"encoder": {"weather": ["sun"]}},
+            "encoder: expected arguments among columns, unseen, got 'weather'",
+        ),
+        (DRINKS | {"encoder": {"columns": {}}}, "columns: expected a dict column -> its categories"),
+        (DRINKS | {"encoder": 3}, "encoder: expected an object with columns, unseen"),
         (
             DRINKS | {"encoder": {"columns": {f"c{i}": list(range(999)) for i in range(3)}}},
             "encoder: arms by the square",
@@ -199,7 +202,7 @@ def test_a_sticky_key_has_its_decision_whatever_rows_are_lost_and_a_new_one_is_r
     rows = [{"contexts": [[0, 1, 0.5]], "sticky": True, "key": key} for key in ("ann", "bob")]
     one, two = served.ask("bar", json={"batch": rows}).json()["decisions"]
     assert one == first
-    assert two["error"]["message"] == "contexts: wanted 2 rows of numbers, one for each arm, got 'one row'"
+    assert two["error"]["message"] == "contexts: expected 2 rows of numbers, one for each arm, got 'one row'"
     assert served.read("/studies/bar")["decisions"] == 1
 
 

@@ -68,7 +68,7 @@ def test_a_foreign_state_is_refused(people):
     for other in (eh.quotas.FairUCB([0.2, 0.2]), eh.similarity.LipschitzUCB(2), queue):
         eh.save(other, "other.eh")
         refused = audit(people, [], "--state", "other.eh")
-        assert "--state: wanted a file that audit-pairs began" in str(refused.exception)
+        assert "--state: expected a file that audit-pairs began" in str(refused.exception)
 
 
 STATE = ("centre", "factor", "radius", "counts", "doublings", "thin", "tally", "stream")
@@ -115,14 +115,14 @@ def without(people, option):
 @pytest.mark.parametrize(
     ("option", "value", "says"),
     [
-        ("--features", "income,age", "--features: wanted 'age,income' as in .*, got 'income,age'"),
-        ("--features", "age", "--features: wanted 'age,income' as in .*, got 'age'"),
-        ("--features", "age,owed", "--features: wanted 'age,income' as in .*, got 'age,owed'"),
-        ("--reward", "owed", "--reward: wanted 'repaid' as in .*, got 'owed'"),
-        ("--errors", "0.2", "--errors: wanted 0.1 as in .*, got 0.2"),
-        ("--errors", "0", "--errors: wanted 0.1 as in .*, got 0.0"),
-        ("--individuals", "3", "--individuals: wanted 4 as in .*, got 3"),
-        ("--seed", "4", "--seed: wanted 3 as in .*, got 4"),
+        ("--features", "income,age", "--features: expected 'age,income' as in .*, got 'income,age'"),
+        ("--features", "age", "--features: expected 'age,income' as in .*, got 'age'"),
+        ("--features", "age,owed", "--features: expected 'age,income' as in .*, got 'age,owed'"),
+        ("--reward", "owed", "--reward: expected 'repaid' as in .*, got 'owed'"),
+        ("--errors", "0.2", "--errors: expected 0.1 as in .*, got 0.2"),
+        ("--errors", "0", "--errors: expected 0.1 as in .*, got 0.0"),
+        ("--individuals", "3", "--individuals: expected 4 as in .*, got 3"),
+        ("--seed", "4", "--seed: expected 3 as in .*, got 4"),
     ],
 )
 def test_a_state_goes_on_with_the_settings_that_it_was_begun_with_alone(people, tmp_path, option, value, says):
@@ -222,11 +222,11 @@ def test_answers_without_a_gap_are_read_with_the_one_that_is_assumed(people, jud
 @pytest.mark.parametrize(
     ("row", "more", "says"),
     [
-        ("1,2,unfair", [], "--gap: wanted a number beside --read, got nothing; 0.2 asks whether"),
-        ("1,2,unfair", ["--gap", 0], "--gap: wanted a number > 0"),
-        ("1,2,fair", ["--gap", 0.2], "judged.csv: column 'answer', row 2: wanted unfair or acceptable, got 'fair'"),
-        ("0,2,unfair", ["--gap", 0.2], "column 'one', row 2: wanted a row of the people, from 1 to 5, got 0"),
-        ("1,6,unfair", ["--gap", 0.2], "column 'other', row 2: wanted a row of the people, from 1 to 5, got 6"),
+        ("1,2,unfair", [], "--gap: expected a number beside --read, got nothing; 0.2 asks whether"),
+        ("1,2,unfair", ["--gap", 0], "--gap: expected a number > 0"),
+        ("1,2,fair", ["--gap", 0.2], "judged.csv: column 'answer', row 2: expected unfair or acceptable, got 'fair'"),
+        ("0,2,unfair", ["--gap", 0.2], "column 'one', row 2: expected a row of the people, from 1 to 5, got 0"),
+        ("1,6,unfair", ["--gap", 0.2], "column 'other', row 2: expected a row of the people, from 1 to 5, got 6"),
         ("3,3,acceptable", ["--gap", 0.2], "judged.csv: row 2: "),
     ],
 )
@@ -249,8 +249,8 @@ def test_how_many_people_answer_is_not_changed_on_the_way(people):
     assert eh.load("pairs.evenhand").auditors == 2
     assert audit(people, ["q"]).exit_code == 0
     refused = str(audit(people, ["q"], "--auditors", 3).exception)
-    assert "--auditors: wanted 2 as in pairs.evenhand, got 3" in refused
+    assert "--auditors: expected 2 as in pairs.evenhand, got 3" in refused
 
 
 def test_a_gap_without_a_file_is_refused(people):
-    assert "--gap: wanted --read beside it, got nothing" in str(audit(people, [], "--gap", 0.2).exception)
+    assert "--gap: expected --read beside it, got nothing" in str(audit(people, [], "--gap", 0.2).exception)

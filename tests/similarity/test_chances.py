@@ -115,12 +115,12 @@ def test_a_draw_fills_the_places_and_gives_everybody_their_chance():
 @pytest.mark.parametrize(
     ("given", "named", "refusal", "says"),
     [
-        ((), {"places": 41}, ArgumentError, "places: wanted a whole number >= 1 and <= 40"),
-        ((), {"places": 0}, ArgumentError, "places: wanted"),
+        ((), {"places": 41}, ArgumentError, "places: expected a whole number >= 1 and <= 40"),
+        ((), {"places": 0}, ArgumentError, "places: expected"),
         ((PEOPLE[["age"]],), {}, TableError, "skill"),
-        (([[1.0]],), {}, ArgumentError, "people: wanted 2 features"),
-        ((PEOPLE, [1.0, 2.0]), {}, ArgumentError, "rewards: wanted 40 numbers, one a person, got 2"),
-        ((np.arange(4002.0).reshape(-1, 2),), {}, ArgumentError, "people: wanted at most 2,000 who differ"),
+        (([[1.0]],), {}, ArgumentError, "people: expected 2 features"),
+        ((PEOPLE, [1.0, 2.0]), {}, ArgumentError, "rewards: expected 40 numbers, one a person, got 2"),
+        ((np.arange(4002.0).reshape(-1, 2),), {}, ArgumentError, "people: expected at most 2,000 who differ"),
     ],
 )
 def test_what_has_no_chances_is_refused(given, named, refusal, says):
@@ -135,5 +135,5 @@ def test_an_answer_to_no_question_is_kept_as_the_others_are():
     later = from_bytes(to_bytes(queue))
     later.tell(later.ask(annotator="ann"), "withdraw", annotator="ann")
     assert later.answers.empty
-    with pytest.raises(ArgumentError, match="other: wanted a whole number >= 0 and <= 39"):
+    with pytest.raises(ArgumentError, match="other: expected a whole number >= 0 and <= 39"):
         queue.judge(0, 40, 0.3, True)

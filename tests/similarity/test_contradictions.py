@@ -53,7 +53,7 @@ def test_a_flag_on_equal_treatment_up_to_rounding_is_refused_and_certifies_nothi
         policy = LipschitzUCB(2, metric=make(), seed=1)
         decision = policy.ask(people)
         before = to_bytes(policy)
-        with pytest.raises(VerdictError, match=r"violations: wanted pairs that were treated differently.*rounding"):
+        with pytest.raises(VerdictError, match=r"violations: expected pairs that were treated differently.*rounding"):
             policy.tell(decision, 0.5 if decision.index >= 0 else None, [pair])
         assert to_bytes(policy) == before
         assert pair not in policy.questions(decision)
@@ -63,7 +63,7 @@ def test_a_flag_on_equal_treatment_up_to_rounding_is_refused_and_certifies_nothi
 @pytest.mark.parametrize("gap", [0.0, 1e-300, 1e-16, 1e-12, 1e-9])
 def test_gaps_of_rounding_teach_nothing_to_a_learner(make, gap):
     learner = make(radius=2.0)
-    with pytest.raises(VerdictError, match="gap: wanted a difference above 1e-09"):
+    with pytest.raises(VerdictError, match="gap: expected a difference above 1e-09"):
         learner.verdict([1.0, 0.0], ORIGIN, gap, unfair=True)
     untaught = learner.bounds([1.0, 0.0], ORIGIN)
     learner.verdict([max(gap, 1e-18), 0.0], ORIGIN, gap, unfair=False)

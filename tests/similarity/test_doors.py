@@ -1,4 +1,4 @@
-"""Whatever is handed to a public callable and is not what was wanted is refused by name, and nothing changes."""
+"""Whatever is handed to a public callable and is not what was expected is refused by name, and nothing changes."""
 
 import numpy as np
 import pandas as pd
@@ -283,10 +283,10 @@ def test_a_learner_that_was_refused_its_first_question_has_not_begun():
         assert one.dimension is None
         one.bounds([1.0, 0.0], [0.0, 0.0])
     blocks = MomentDistance(structure=[[0, 1], [2]])
-    with pytest.raises(ArgumentError, match="structure: wanted blocks that name each of 2 features"):
+    with pytest.raises(ArgumentError, match="structure: expected blocks that name each of 2 features"):
         blocks.bounds([1.0, 0.0], [0.0, 0.0])
     assert blocks.bounds([1.0, 0.0, 0.0], [0.0, 0.0, 0.0])[0] == 0.0
-    with pytest.raises(ArgumentError, match="dimension: wanted 2, the columns of A"):
+    with pytest.raises(ArgumentError, match="dimension: expected 2, the columns of A"):
         LipschitzUCB(3, metric=KnownDistance(A))
 
 
@@ -313,12 +313,12 @@ def test_a_world_wants_a_reset_and_a_decision_about_its_individuals():
     place = LinearContexts([0.5, 0.1], MahalanobisOracle(A), individuals=2)
     with pytest.raises(ArgumentError, match=r"world\.reset\(seed\)"):
         place.observe()
-    with pytest.raises(ArgumentError, match="seed: wanted"):
+    with pytest.raises(ArgumentError, match="seed: expected"):
         place.reset("x")
     place.reset(1)
     policy, _ = asked()
     for wrong in (3, None, "x", policy.ask([[1.0, 0.0], [0.4, 0.0], [0.0, 0.0]])):
-        with pytest.raises(ArgumentError, match="ticket: wanted"):
+        with pytest.raises(ArgumentError, match="ticket: expected"):
             place.respond(wrong)
 
 
@@ -337,7 +337,7 @@ def test_tables_that_no_world_can_show():
     for column in ("a", "r"):
         with pytest.raises(TableError, match=f"column '{column}', row 2"):
             TableIndividuals(TABLE.assign(**{column: [1.0, 1e200, 0.0]}), **given)
-    with pytest.raises(TableError, match="frame: wanted"):
+    with pytest.raises(TableError, match="frame: expected"):
         TableIndividuals([[1.0, 2.0]], **given)
 
 

@@ -16,7 +16,7 @@ from evenhand.similarity import (
     MomentDistance,
     ProjectedVolumeDistance,
 )
-from evenhand.similarity.gradual import MOST_PLAIN_CALL, PLAIN_WORK, distance_kernels, gradual, round_kernels
+from evenhand.similarity.lazy_kernels import MOST_PLAIN_CALL, PLAIN_WORK, distance_kernels, lazy_kernel, round_kernels
 from tests.naming import at_night
 
 A_FEW = """
@@ -57,8 +57,8 @@ def run_for(monkeypatch):
     """Make kernels anew that run as plain Python for so much work."""
 
     def make(work):
-        monkeypatch.setattr("evenhand.similarity.gradual.PLAIN_WORK", work)
-        monkeypatch.setattr("evenhand.similarity.gradual.MOST_PLAIN_CALL", work)
+        monkeypatch.setattr("evenhand.similarity.lazy_kernels.PLAIN_WORK", work)
+        monkeypatch.setattr("evenhand.similarity.lazy_kernels.MOST_PLAIN_CALL", work)
         round_kernels.cache_clear(), distance_kernels.cache_clear()
 
     yield make
@@ -96,14 +96,14 @@ def test_a_call_that_would_take_long_is_compiled_at_once():
         uncompiled = type("Kernel", (), {"function": staticmethod(lambda x: "plain")})
         compiled = staticmethod(lambda x: "compiled")
 
-    run = gradual(Entered(), lambda x: x)
+    run = lazy_kernel(Entered(), lambda x: x)
     assert [run(1), run(MOST_PLAIN_CALL - 1), run(MOST_PLAIN_CALL), run(1)] == [
         "plain",
         "plain",
         "compiled",
         "compiled",
     ]
-    run = gradual(Entered(), lambda x: x)
+    run = lazy_kernel(Entered(), lambda x: x)
     said = [run(MOST_PLAIN_CALL // 2) for _ in range(2 * PLAIN_WORK // MOST_PLAIN_CALL + 2)]
     assert said.index("compiled") == 2 * PLAIN_WORK // MOST_PLAIN_CALL
 

@@ -206,7 +206,7 @@ def test_copies_learn_apart_and_share_nothing():
     learner.verdict([1.0, 0.0], [0.0, 0.0], 0.3, unfair=True, pair=2)
     assert learner.bounds([1.0, 0.0], [0.0, 0.0], pair=1) == before
     assert learner.bounds([1.0, 0.0], [0.0, 0.0], pair=2)[2] < before[2]
-    with pytest.raises(ArgumentError, match="pair: wanted the number of a pair below 3"):
+    with pytest.raises(ArgumentError, match="pair: expected the number of a pair below 3"):
         learner.bounds([1.0, 0.0], [0.0, 0.0], pair=3)
 
 
@@ -222,20 +222,20 @@ def test_the_coordinates_reproduce_the_squared_distance():
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: EllipsoidDistance(radius=0), "radius: wanted"),
-        (lambda: MomentDistance(radius=np.inf), "radius: wanted"),
-        (lambda: MomentDistance(error_rate=0.5), "error_rate: wanted"),
-        (lambda: MomentDistance(tolerance=-0.1), "tolerance: wanted"),
-        (lambda: EllipsoidDistance(precision=2), "precision: wanted"),
-        (lambda: EllipsoidDistance(structure="round").bounds([1], [0]), "structure: wanted"),
-        (lambda: EllipsoidDistance(structure=[[0], [0, 1]]).bounds([1, 2], [0, 0]), "structure: wanted"),
-        (lambda: EllipsoidDistance().bounds([1, np.nan], [0, 0]), "x: wanted finite"),
-        (lambda: EllipsoidDistance().bounds([1, 2], [0, 0, 0]), "y: wanted finite features, 2"),
-        (lambda: EllipsoidDistance().verdict([1], [0], 1.5, True), "gap: wanted"),
+        (lambda: EllipsoidDistance(radius=0), "radius: expected"),
+        (lambda: MomentDistance(radius=np.inf), "radius: expected"),
+        (lambda: MomentDistance(error_rate=0.5), "error_rate: expected"),
+        (lambda: MomentDistance(tolerance=-0.1), "tolerance: expected"),
+        (lambda: EllipsoidDistance(precision=2), "precision: expected"),
+        (lambda: EllipsoidDistance(structure="round").bounds([1], [0]), "structure: expected"),
+        (lambda: EllipsoidDistance(structure=[[0], [0, 1]]).bounds([1, 2], [0, 0]), "structure: expected"),
+        (lambda: EllipsoidDistance().bounds([1, np.nan], [0, 0]), "x: expected finite"),
+        (lambda: EllipsoidDistance().bounds([1, 2], [0, 0, 0]), "y: expected finite features, 2"),
+        (lambda: EllipsoidDistance().verdict([1], [0], 1.5, True), "gap: expected"),
         (lambda: EllipsoidDistance().verdict([1], [0], 0.0, True), "equal treatment is never unfair"),
         (lambda: EllipsoidDistance().verdict([1], [1], 0.5, False), "no metric calls"),
-        (lambda: KnownDistance([1, 2]), "A: wanted"),
-        (lambda: KnownDistance([[np.nan]]), "A: wanted"),
+        (lambda: KnownDistance([1, 2]), "A: expected"),
+        (lambda: KnownDistance([[np.nan]]), "A: expected"),
     ],
 )
 def test_refusals(call, says):

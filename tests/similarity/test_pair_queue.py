@@ -56,9 +56,9 @@ def test_answers_are_withdrawn_by_the_auditor_who_gave_them():
     asked.tell(asked.ask(annotator="ann"), "withdraw 1", annotator="ann")
     assert asked.answers["number"].tolist() == [2, 3, 4, 6]
     task = asked.ask(annotator="ann")
-    with pytest.raises(ArgumentError, match="label: wanted the number of an answer of yours that stands"):
+    with pytest.raises(ArgumentError, match="label: expected the number of an answer of yours that stands"):
         asked.tell(task, "withdraw 2", annotator="ann")
-    with pytest.raises(ArgumentError, match="label: wanted an answer of yours before"):
+    with pytest.raises(ArgumentError, match="label: expected an answer of yours before"):
         asked.tell(task, "withdraw", annotator="cid")
     asked.tell(task, None, annotator="ann")
     with pytest.raises(ClosedTicketError, match="told or forgotten before"):
@@ -79,25 +79,25 @@ def test_a_queue_goes_on_exactly_where_it_was_saved():
 
 def test_what_is_wrong_is_refused_by_name():
     for arguments, words in [
-        ((FEATURES, REWARDS[:4]), "rewards: wanted 30 numbers"),
-        ((FEATURES, REWARDS, [{"age": 3}]), "people: wanted 30 dicts"),
-        ((FEATURES, REWARDS, [{"age": 3}] * 29 + [{"height": 3}]), r"people\[29\]: wanted the names age"),
-        (([["x", 1]], [1]), "features: wanted"),
+        ((FEATURES, REWARDS[:4]), "rewards: expected 30 numbers"),
+        ((FEATURES, REWARDS, [{"age": 3}]), "people: expected 30 dicts"),
+        ((FEATURES, REWARDS, [{"age": 3}] * 29 + [{"height": 3}]), r"people\[29\]: expected the names age"),
+        (([["x", 1]], [1]), "features: expected"),
     ]:
         names = dict(zip(("features", "rewards", "people"), arguments, strict=False))
         with pytest.raises(ArgumentError, match=words):
             PairQueue(names.pop("features"), names.pop("rewards"), **names)
     for more in ({"individuals": 1}, {"auditors": 0}, {"errors": 0.5}):
-        with pytest.raises(ArgumentError, match=f"{next(iter(more))}: wanted"):
+        with pytest.raises(ArgumentError, match=f"{next(iter(more))}: expected"):
             queue(**more)
     asked = queue()
     task = asked.ask()
     for label in ("maybe", 3, True, "withdrawal"):
-        with pytest.raises(ArgumentError, match='label: wanted "unfair", "acceptable"'):
+        with pytest.raises(ArgumentError, match='label: expected "unfair", "acceptable"'):
             asked.tell(task, label)
-    with pytest.raises(UnknownTicketError, match="pairtask: wanted a PairTask or its id"):
+    with pytest.raises(UnknownTicketError, match="pairtask: expected a PairTask or its id"):
         asked.tell("1", "unfair")
-    with pytest.raises(ArgumentError, match="auditor: wanted a name"):
+    with pytest.raises(ArgumentError, match="auditor: expected a name"):
         asked.ask(annotator=" ")
     asked.forget(task)
     assert asked.ask().item == task.item

@@ -176,7 +176,7 @@ def test_rounds_that_would_take_minutes_with_projected_volume_are_refused_by_nam
     assert to_bytes(policy) == before
     policy.prepare(20, 2)
     LipschitzUCB(2, metric=ProjectedVolumeDistance(most_pairs=None, seed=1), select="many").prepare(21, 2)
-    with pytest.raises(ArgumentError, match="most_pairs: wanted"):
+    with pytest.raises(ArgumentError, match="most_pairs: expected"):
         ProjectedVolumeDistance(most_pairs=0)
 
 
@@ -306,10 +306,10 @@ def test_the_number_of_individuals_may_change_from_round_to_round():
     [
         ([[3.0, 4.0], [0.1, 0.0]], r"norms of at most 1, got '5 for individual 0'; put everybody on one scale, Scale"),
         ([[np.nan, 0.0]], "finite numbers, got 'nan for individual 0, feature 0'"),
-        ([[1.0]], "a row an individual"),
-        ([1.0, 0.0], "a row an individual"),
-        (np.zeros((0, 2)), "a row an individual"),
-        ("abc", "a row an individual"),
+        ([[1.0]], "one row per individual"),
+        ([1.0, 0.0], "one row per individual"),
+        (np.zeros((0, 2)), "one row per individual"),
+        ("abc", "one row per individual"),
     ],
 )
 def test_bad_contexts_are_refused(contexts, says):
@@ -356,36 +356,36 @@ TABLE = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [0.0, 1.0, 0.5], "r": [0, 1, 1]
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: LipschitzUCB(0), "dimension: wanted"),
-        (lambda: LipschitzUCB(2, precision=0), "precision: wanted"),
-        (lambda: LipschitzUCB(2, delta=1.0), "delta: wanted"),
-        (lambda: LipschitzUCB(2, ridge=-1), "ridge: wanted"),
-        (lambda: LipschitzUCB(2, select="two"), "select: wanted"),
-        (lambda: LipschitzUCB(2, silence="gold"), "silence: wanted"),
-        (lambda: LipschitzUCB(2, metric=A), "metric: wanted"),
-        (lambda: LipschitzUCB(2, metric=EllipsoidDistance(shared=False)), "individuals: wanted"),
-        (lambda: LipschitzUCB(2, individuals=3).ask(PAIR), "wanted 3 individuals"),
-        (lambda: LipschitzUCB(), "dimension: wanted a whole number >= 1, got None"),
-        (lambda: LipschitzUCB(3, theta=THETA), "dimension: wanted 2, one for each weight in theta, got 3"),
-        (lambda: KnownRewardLipschitz(2), "theta: wanted finite numbers"),
-        (lambda: KnownRewardLipschitz(theta=[np.nan]), "theta: wanted"),
-        (lambda: KnownRewardLipschitz(theta=[[1.0]]), "theta: wanted"),
-        (lambda: MahalanobisOracle(A, error_rate=0.5), "error_rate: wanted"),
-        (lambda: MahalanobisOracle(A, distortion=-1), "distortion: wanted"),
-        (lambda: MahalanobisOracle(A, names="two"), "names: wanted"),
-        (lambda: MahalanobisOracle(A)([[1.0]], [1.0]), "contexts: wanted"),
-        (lambda: MahalanobisOracle(A)(PAIR, [1.0]), "probabilities: wanted"),
-        (lambda: MomentDistance().verdict([1.0], [0.0], 0.3, True, auditor=""), "auditor: wanted a name"),
-        (lambda: LipschitzUCB(1).verdict([1.0], [0.0], 0.3, True, auditor=7), "auditor: wanted a name"),
-        (lambda: world(individuals=0), "individuals: wanted"),
-        (lambda: world(contexts="cube"), "contexts: wanted"),
-        (lambda: world(noise=-1), "noise: wanted"),
-        (lambda: world(oracle=3), "oracle: wanted"),
-        (lambda: world(oracle=lambda x, p: []), "truth: wanted"),
-        (lambda: LinearContexts([1.0], MahalanobisOracle(A)), "oracle: wanted a matrix A with 1 columns"),
-        (lambda: world(contexts="clustered", clusters=[[1.0]]), "clusters: wanted"),
-        (lambda: run(LipschitzUCB(3), world(), 10), "world: wanted"),
-        (lambda: TableIndividuals(TABLE, features=["a"], reward="r", oracle=MahalanobisOracle(A)), "oracle: wanted"),
+        (lambda: LipschitzUCB(0), "dimension: expected"),
+        (lambda: LipschitzUCB(2, precision=0), "precision: expected"),
+        (lambda: LipschitzUCB(2, delta=1.0), "delta: expected"),
+        (lambda: LipschitzUCB(2, ridge=-1), "ridge: expected"),
+        (lambda: LipschitzUCB(2, select="two"), "select: expected"),
+        (lambda: LipschitzUCB(2, silence="gold"), "silence: expected"),
+        (lambda: LipschitzUCB(2, metric=A), "metric: expected"),
+        (lambda: LipschitzUCB(2, metric=EllipsoidDistance(shared=False)), "individuals: expected"),
+        (lambda: LipschitzUCB(2, individuals=3).ask(PAIR), "expected 3 individuals"),
+        (lambda: LipschitzUCB(), "dimension: expected a whole number >= 1, got None"),
+        (lambda: LipschitzUCB(3, theta=THETA), "dimension: expected 2, one for each weight in theta, got 3"),
+        (lambda: KnownRewardLipschitz(2), "theta: expected finite numbers"),
+        (lambda: KnownRewardLipschitz(theta=[np.nan]), "theta: expected"),
+        (lambda: KnownRewardLipschitz(theta=[[1.0]]), "theta: expected"),
+        (lambda: MahalanobisOracle(A, error_rate=0.5), "error_rate: expected"),
+        (lambda: MahalanobisOracle(A, distortion=-1), "distortion: expected"),
+        (lambda: MahalanobisOracle(A, names="two"), "names: expected"),
+        (lambda: MahalanobisOracle(A)([[1.0]], [1.0]), "contexts: expected"),
+        (lambda: MahalanobisOracle(A)(PAIR, [1.0]), "probabilities: expected"),
+        (lambda: MomentDistance().verdict([1.0], [0.0], 0.3, True, auditor=""), "auditor: expected a name"),
+        (lambda: LipschitzUCB(1).verdict([1.0], [0.0], 0.3, True, auditor=7), "auditor: expected a name"),
+        (lambda: world(individuals=0), "individuals: expected"),
+        (lambda: world(contexts="cube"), "contexts: expected"),
+        (lambda: world(noise=-1), "noise: expected"),
+        (lambda: world(oracle=3), "oracle: expected"),
+        (lambda: world(oracle=lambda x, p: []), "truth: expected"),
+        (lambda: LinearContexts([1.0], MahalanobisOracle(A)), "oracle: expected a matrix A with 1 columns"),
+        (lambda: world(contexts="clustered", clusters=[[1.0]]), "clusters: expected"),
+        (lambda: run(LipschitzUCB(3), world(), 10), "world: expected"),
+        (lambda: TableIndividuals(TABLE, features=["a"], reward="r", oracle=MahalanobisOracle(A)), "oracle: expected"),
     ],
 )
 def test_bad_arguments_are_refused(call, says):

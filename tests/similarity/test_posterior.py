@@ -10,7 +10,7 @@ from scipy.special import betainc, betaln, logsumexp
 from evenhand.errors import ArgumentError
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import LipschitzUCB, MahalanobisOracle, PairQueue, PosteriorDistance
-from evenhand.similarity.line_walk import Answers, Metrics, log_weights, start, walk, wrong_under
+from evenhand.similarity.line_walk import Answers, MetricCone, log_weights, start, walk, wrong_under
 from evenhand.similarity.misfit import ALARM, misfit, regions
 from evenhand.similarity.posterior import last_renewal
 from tests.naming import long
@@ -52,7 +52,7 @@ def diagonal(m, n, seed):
     unfair = (directions @ true < squares) ^ (draws.random(n) < 0.2)
     answers = Answers(directions, squares, np.where(unfair, 1.0, -1.0), np.zeros(n, np.int64))
     places = np.arange(m)
-    return answers, Metrics(places, places, np.ones(m), 2.0), (directions, squares, unfair, 2.0)
+    return answers, MetricCone(places, places, np.ones(m), 2.0), (directions, squares, unfair, 2.0)
 
 
 # ------------------------------------------------------------------ the belief
@@ -196,7 +196,7 @@ def test_the_log_keeps_every_answer_also_those_that_teach_nothing():
             if n == 10:
                 assert policy.metric.guarantee == "certified"
                 assert kept(policy) == given
-                assert len(policy.metric.log.taught) < len(given)
+                assert len(policy.metric.log.learned) < len(given)
                 assert kept(from_bytes(to_bytes(policy))) == given
     assert isinstance(policy.metric, PosteriorDistance)
     assert kept(policy) == given
@@ -282,7 +282,7 @@ def test_with_a_most_liars_who_agree_are_allowed_for():
     few = told(PosteriorDistance(radius=2.0, at_most=0.05, seed=1), 100, 5, 0.4)
     with pytest.warns(UserWarning, match="no metric was found under which at most 5% of the answers are wrong"):
         assert few.bounds([0.3, 0.1], [0.0, 0.0])[::2] == (0.0, 1.0)
-    with pytest.raises(ArgumentError, match="at_most: wanted"):
+    with pytest.raises(ArgumentError, match="at_most: expected"):
         PosteriorDistance(at_most=0.5)
 
 

@@ -146,16 +146,16 @@ def test_small_cases_by_hand(rewards, distances, select, expected):
 @pytest.mark.parametrize(
     ("rewards", "distances", "select", "says"),
     [
-        ([], np.zeros((0, 0)), "one", "rewards: wanted a list of at least one"),
-        ([[1.0]], [[0]], "one", "rewards: wanted a list"),
-        ([1, np.nan], np.zeros((2, 2)), "one", "rewards: wanted finite"),
-        ([1, np.inf], np.zeros((2, 2)), "one", "rewards: wanted finite"),
-        ([1, 2], np.zeros((3, 3)), "one", "distances: wanted a 2 x 2"),
-        ([1, 2], [[0, -0.1], [-0.1, 0]], "one", r"distances\[0, 1\]: wanted a number >= 0, got -0.1"),
-        ([1, 2], [[0, np.nan], [0.1, 0]], "one", r"distances\[0, 1\]: wanted a number >= 0, got nan"),
-        ([1, 2], [[0, 0.2], [0.1, 0]], "one", r"distances\[0, 1\]: wanted distances\[1, 0\] = 0.1, got 0.2"),
+        ([], np.zeros((0, 0)), "one", "rewards: expected a list of at least one"),
+        ([[1.0]], [[0]], "one", "rewards: expected a list"),
+        ([1, np.nan], np.zeros((2, 2)), "one", "rewards: expected finite"),
+        ([1, np.inf], np.zeros((2, 2)), "one", "rewards: expected finite"),
+        ([1, 2], np.zeros((3, 3)), "one", "distances: expected a 2 x 2"),
+        ([1, 2], [[0, -0.1], [-0.1, 0]], "one", r"distances\[0, 1\]: expected a number >= 0, got -0.1"),
+        ([1, 2], [[0, np.nan], [0.1, 0]], "one", r"distances\[0, 1\]: expected a number >= 0, got nan"),
+        ([1, 2], [[0, 0.2], [0.1, 0]], "one", r"distances\[0, 1\]: expected distances\[1, 0\] = 0.1, got 0.2"),
         ([1, 2], [[0, np.inf], [0.1, 0]], "one", r"distances\[0, 1\]"),
-        ([1, 2], np.zeros((2, 2)), "some", "select: wanted"),
+        ([1, 2], np.zeros((2, 2)), "some", "select: expected"),
     ],
 )
 def test_refusals(rewards, distances, select, says):

@@ -97,5 +97,5 @@ def test_delta_is_the_papers_unless_given():
     learner.begin(2)
     assert learner.state.thin_width == pytest.approx(0.1**2 / (16 * 3**2 * 4**2))
     for wrong in (-1, np.inf, "paper"):
-        with pytest.raises(ArgumentError, match="thin: wanted"):
+        with pytest.raises(ArgumentError, match="thin: expected"):
             ProjectedVolumeDistance(thin=wrong)

@@ -91,7 +91,7 @@ def test_what_is_asked_teaches_and_what_is_not_asked_does_not(make):
 
 
 def teaches(metric, x, y, gap, unfair):
-    """Say whether a verdict would change what a copy of the learner believes; one that is refused would not."""
+    """Return whether a verdict would change what a copy of the learner believes; one that is refused would not."""
     twin = copy.deepcopy(metric)
     try:
         twin.verdict(x, y, gap, unfair)

@@ -69,7 +69,7 @@ def test_a_report_that_contradicts_is_learned_by_the_robust_belief():
     assert policy.open_tickets == []
     assert [v.auditor for v in policy.metric.verdicts] == [None, "ann", "ann"]
     decision = policy.ask(people)
-    with pytest.raises(ArgumentError, match="auditor: wanted a name"):
+    with pytest.raises(ArgumentError, match="auditor: expected a name"):
         policy.tell(decision, 0.5, [(0, 1)], auditor=3)
     assert policy.open_tickets == [decision.id]
 
@@ -83,13 +83,13 @@ def test_refusing_stays_the_default_and_equal_treatment_stays_refused():
     assert to_bytes(policy) == before
     robust = LipschitzUCB(2, on_contradiction="robust", seed=1)
     before = to_bytes(robust)
-    with pytest.raises(VerdictError, match="gap: wanted a difference above 1e-09"):
+    with pytest.raises(VerdictError, match="gap: expected a difference above 1e-09"):
         robust.verdict(X, ORIGIN, 1e-9, unfair=True)
     with pytest.raises(VerdictError, match="the two being equal"):
         robust.verdict(X, X, 0.3, unfair=False)
     assert robust.metric.guarantee == "certified"
     for make in (LipschitzUCB, KnownRewardLipschitz):
-        with pytest.raises(ArgumentError, match="on_contradiction: wanted"):
+        with pytest.raises(ArgumentError, match="on_contradiction: expected"):
             make(theta=[1.0, 0.0], on_contradiction="ignore")
 
 
@@ -108,7 +108,7 @@ def test_a_robust_policy_is_saved_and_its_fresh_copy_is_exact_again():
     for one in (policy, untold):
         one.metric.bounds(X, ORIGIN)
     assert np.array_equal(untold.metric.state.factor, policy.metric.state.factor)
-    with pytest.raises(VerdictError, match="verdict: wanted the id of a verdict"):
+    with pytest.raises(VerdictError, match="verdict: expected the id of a verdict"):
         policy.withdraw(slip)
 
 
@@ -132,7 +132,7 @@ def test_the_assumed_rate_is_above_the_true_one():
     assert all(cautious_rate(r) > r for r in rates)
     assert cautious_rate(0.5) == 0.5
     assert cautious_rate(0.7) == pytest.approx(1 - cautious_rate(0.3))
-    assert MomentDistance(error_rate=0.1).assumed(0.1) == pytest.approx(0.19, abs=0.005)
+    assert MomentDistance(error_rate=0.1).assumed_error_rate(0.1) == pytest.approx(0.19, abs=0.005)
 
 
 @pytest.fixture
@@ -159,4 +159,4 @@ def test_at_the_terminal_a_person_is_cautioned_where_answers_contradict_each_oth
     assert "No answer of yours has this number" in done.output
     assert "Answer 7 is withdrawn." in done.output
     assert eh.load(state).answers.auditor.tolist() == ["ann"] * 6
-    assert "auditor: wanted a name" in str(audit(people, ["q"], "--state", state, "--auditor", " ").exception)
+    assert "auditor: expected a name" in str(audit(people, ["q"], "--state", state, "--auditor", " ").exception)

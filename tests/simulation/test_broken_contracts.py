@@ -32,15 +32,15 @@ def play(policy, world=WORLD):
 
 @pytest.mark.parametrize("index", [2, 10**7, -1, 10**30, 1.0, True, None, "0", np.float64(0)], ids=named)
 def test_an_index_that_is_none_is_refused_with_the_policy_and_the_value(index):
-    with pytest.raises(ContractError, match=r"Stubborn: wanted a decision whose index is .* from 0 to 1, got "):
+    with pytest.raises(ContractError, match=r"Stubborn: expected a decision whose index is .* from 0 to 1, got "):
         play(Stubborn(index))
-    with pytest.raises(ContractError, match=r"Asked: wanted a decision whose index is .* from 0 to 1, got Decision"):
+    with pytest.raises(ContractError, match=r"Asked: expected a decision whose index is .* from 0 to 1, got Decision"):
         play(Asked(Decision(1, 1, "a", index, None, "")))
 
 
 @pytest.mark.parametrize("answer", [None, 0, (1, 2), "a"], ids=named)
 def test_an_ask_that_hands_out_no_decision_is_refused(answer):
-    with pytest.raises(ContractError, match="Asked: wanted a decision"):
+    with pytest.raises(ContractError, match="Asked: expected a decision"):
         play(Asked(answer))
 
 
@@ -63,5 +63,5 @@ class Paying(BernoulliArms):
     "pay", [0.5, None, (), (0.5, 1), ("x",), (None,), (10**400,), (True,), (np.False_,)], ids=lambda pay: repr(pay)[:20]
 )
 def test_a_world_that_returns_no_tuple_of_one_reward_is_refused(pay):
-    with pytest.raises(ContractError, match="Paying: wanted respond to return a tuple of one number"):
+    with pytest.raises(ContractError, match="Paying: expected respond to return a tuple of one number"):
         play(Stubborn(0), Paying(pay))

@@ -119,11 +119,11 @@ BAD += [[1.5], [[1, 2]], True, 10**7, [1, None], {3: 4}]
 
 @pytest.mark.parametrize("delay", BAD, ids=str)
 def test_a_bad_delay_is_refused_by_name(delay):
-    with pytest.raises(ArgumentError, match=r"^delay: wanted"):
+    with pytest.raises(ArgumentError, match=r"^delay: expected"):
         eh.simulate(Thompson(), WORLD, rounds=10, delay=delay)
 
 
 def test_worlds_with_rounds_of_their_own_know_no_delay():
     policy, world = next(LipschitzUCB.examples())
-    with pytest.raises(ArgumentError, match=r"^delay: wanted None: \w+ plays rounds of its own"):
+    with pytest.raises(ArgumentError, match=r"^delay: expected None: \w+ plays rounds of its own"):
         eh.simulate(policy, world, rounds=10, delay=3)

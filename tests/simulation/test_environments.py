@@ -139,17 +139,17 @@ def test_a_world_from_elsewhere_becomes_an_environment_too():
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: to_gymnasium(7, rounds=3), "world: wanted an object with arms, scores"),
+        (lambda: to_gymnasium(7, rounds=3), "world: expected an object with arms, scores"),
         (lambda: to_gymnasium(BernoulliArms, rounds=3), "make one of that class"),
-        (lambda: to_gymnasium(BernoulliArms(ARMS), rounds=0), "rounds: wanted a whole number >= 1"),
-        (lambda: to_gymnasium(BernoulliArms(ARMS), rounds="x"), "rounds: wanted a whole number >= 1"),
-        (lambda: to_gymnasium(BernoulliArms(ARMS), rounds=3, seed=-1), "seed: wanted an int >= 0"),
+        (lambda: to_gymnasium(BernoulliArms(ARMS), rounds=0), "rounds: expected a whole number >= 1"),
+        (lambda: to_gymnasium(BernoulliArms(ARMS), rounds="x"), "rounds: expected a whole number >= 1"),
+        (lambda: to_gymnasium(BernoulliArms(ARMS), rounds=3, seed=-1), "seed: expected an int >= 0"),
         (lambda: to_gymnasium(eh.sampling.SyntheticModel1(instance="I"), rounds=3), "it lacks arms, scores"),
-        (lambda: to_gymnasium(Elsewhere((1, 2)), rounds=3), "world: wanted one that shows an array of numbers"),
-        (lambda: to_gymnasium(Elsewhere(("text",)), rounds=3), "world: wanted one that shows an array of numbers"),
+        (lambda: to_gymnasium(Elsewhere((1, 2)), rounds=3), "world: expected one that shows an array of numbers"),
+        (lambda: to_gymnasium(Elsewhere(("text",)), rounds=3), "world: expected one that shows an array of numbers"),
         (
             lambda: to_gymnasium(BernoulliArms(ARMS), rounds=3).step(0),
-            "step: wanted .* got 'no replication'; call reset",
+            "step: expected .* got 'no replication'; call reset",
         ),
     ],
 )
@@ -168,10 +168,10 @@ def test_a_world_that_plays_rounds_of_its_own_is_refused_by_name():
 def test_what_is_no_arm_is_refused_and_changes_nothing(action):
     environment = to_gymnasium(BernoulliArms(ARMS), rounds=1)
     environment.reset(seed=1)
-    with pytest.raises(ArgumentError, match="action: wanted the position of an arm, from 0 to 2"):
+    with pytest.raises(ArgumentError, match="action: expected the position of an arm, from 0 to 2"):
         environment.step(action)
     assert environment.step(0)[4]["round"] == 1
-    with pytest.raises(ArgumentError, match=r"step: wanted .* over after 1 rounds'; call reset"):
+    with pytest.raises(ArgumentError, match=r"step: expected .* over after 1 rounds'; call reset"):
         environment.step(0)
 
 
@@ -268,24 +268,24 @@ BOX = gymnasium.spaces.Box(0.0, 1.0, (4, 4), np.float64)
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: from_gymnasium(7), "environment: wanted a Gymnasium environment, the name of a registered one"),
-        (lambda: from_gymnasium("Nothing-v0"), "environment: wanted a Gymnasium environment.*Nothing"),
+        (lambda: from_gymnasium(7), "environment: expected a Gymnasium environment, the name of a registered one"),
+        (lambda: from_gymnasium("Nothing-v0"), "environment: expected a Gymnasium environment.*Nothing"),
         (lambda: from_gymnasium(Bandit), r"write Bandit\(\)"),
         (lambda: from_gymnasium(lambda: 7), "got 'a function that returns 7'"),
         (lambda: from_gymnasium(lambda: 1 / 0), "division by zero"),
         (lambda: from_gymnasium(Bandit(actions=BOX)), "one with two or more numbered actions"),
         (lambda: from_gymnasium(Bandit(actions=gymnasium.spaces.Discrete(1))), "one with two or more numbered actions"),
-        (lambda: from_gymnasium(Bandit(), arms=["x", "y"]), "arms: wanted 3 labels, one for each action, got 2"),
-        (lambda: from_gymnasium(Bandit(), arms="xyz"), "arms: wanted a number of arms or a list"),
-        (lambda: from_gymnasium(Bandit(), contexts="yes"), "contexts: wanted True or False"),
-        (lambda: from_gymnasium(Bandit(), reward_range=(1, 0)), "reward_range: wanted the lowest and the highest"),
+        (lambda: from_gymnasium(Bandit(), arms=["x", "y"]), "arms: expected 3 labels, one for each action, got 2"),
+        (lambda: from_gymnasium(Bandit(), arms="xyz"), "arms: expected a number of arms or a list"),
+        (lambda: from_gymnasium(Bandit(), contexts="yes"), "contexts: expected True or False"),
+        (lambda: from_gymnasium(Bandit(), reward_range=(1, 0)), "reward_range: expected the lowest and the highest"),
         (
             lambda: from_gymnasium(Bandit(observation_space=BOX)),
             r"array of shape \(d,\) or \(3, d\).*FlattenObservation",
         ),
         (
             lambda: from_gymnasium(Bandit(observation_space=gymnasium.spaces.Discrete(5))),
-            r"wanted observations that are an array.*contexts=False",
+            r"expected observations that are an array.*contexts=False",
         ),
     ],
 )
@@ -307,14 +307,14 @@ def test_an_environment_that_cannot_be_copied_is_refused_by_name():
 @pytest.mark.parametrize("happened", [(0, 1.0, True, {}), None, 7])
 def test_an_environment_of_another_standard_is_refused_by_name(happened):
     world = from_gymnasium(Bandit(happened=happened or 7), contexts=False)
-    with pytest.raises(ContractError, match="Bandit: wanted step to return an observation, a reward, terminated"):
+    with pytest.raises(ContractError, match="Bandit: expected step to return an observation, a reward, terminated"):
         eh.simulate(UCB1(), world, rounds=5, seed=1, jobs=1)
 
 
 def test_several_arms_are_not_one_action():
     world = from_gymnasium(Bandit(), arms=["x", "y", "z"], contexts=False)
     policy = eh.quotas.LFG({"x": 0.5, "y": 0.5, "z": 0.5}, plays=2)
-    with pytest.raises(ArgumentError, match="decision: wanted one arm in a round, which is one action"):
+    with pytest.raises(ArgumentError, match="decision: expected one arm in a round, which is one action"):
         eh.simulate(policy, world, rounds=5, seed=1, jobs=1)
 
 

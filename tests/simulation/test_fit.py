@@ -43,7 +43,7 @@ def play(policy, world, **more):
 
 
 def fits(name, policy, place, world):
-    """Say whether they belong together, by what a reader of their docstrings would compare."""
+    """Return whether they belong together, by what a reader of their docstrings would compare."""
     if kind(name) is None or kind(name) != kind(place):
         return False
     if kind(name) == "similarity":
@@ -61,7 +61,7 @@ def test_every_policy_is_played_or_refused_by_name(place, number, world):
         if fits(name, policy, place, world):
             assert play(policy, world).sizes["round"] == 3
         else:
-            with pytest.raises(ArgumentError, match=r"^(policies\['\w+'\]|world): wanted .*, got "):
+            with pytest.raises(ArgumentError, match=r"^(policies\['\w+'\]|world): expected .*, got "):
                 play(policy, world)
 
 
@@ -137,8 +137,8 @@ MISFITS = {
         ARMS,
         "a policy that chooses among arms, got .* a Draw",
     ),
-    "a world of rows": (FairUCB([0.1, 0.1]), SyntheticModel1(instance="I"), "^world: wanted an object with arms"),
-    "a world of trials": (FairUCB([0.1, 0.1]), next(SimulatedTrial.examples()), "^world: wanted an object with arms"),
+    "a world of rows": (FairUCB([0.1, 0.1]), SyntheticModel1(instance="I"), "^world: expected an object with arms"),
+    "a world of trials": (FairUCB([0.1, 0.1]), next(SimulatedTrial.examples()), "^world: expected an object with arms"),
     "an adapter that sees": (Adapter(0, **SEES), ARMS, r"to take 1 arguments, as BernoulliArms has it"),
     "an adapter that does not": (Adapter(0, **QUIET), LINEAR, r"to take 2 arguments, as BiasedLinearArms has it"),
     "an adapter under quotas": (FairLearn(Adapter(0, **SEES), [0.1, 0.1]), ARMS, "to take 1 arguments"),
@@ -221,7 +221,7 @@ def test_a_refusal_changes_nothing():
     before = vars(world).keys()
     with pytest.raises(ArgumentError):
         play(policy, world)
-    assert not policy.taught
+    assert not policy.has_history
     assert vars(world).keys() == before
 
 
@@ -240,5 +240,7 @@ def test_a_list_of_policies_is_named_by_their_classes():
 
 @pytest.mark.parametrize("nothing", [[], (), {}])
 def test_no_policies_are_refused(nothing):
-    with pytest.raises(ArgumentError, match="policies: wanted a policy, a list of policies, or a dict name -> policy"):
+    with pytest.raises(
+        ArgumentError, match="policies: expected a policy, a list of policies, or a dict name -> policy"
+    ):
         eh.simulate(nothing, BernoulliArms([0.7, 0.5]), rounds=5)

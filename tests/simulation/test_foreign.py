@@ -97,5 +97,5 @@ def test_what_a_foreign_learner_has_learned_it_knows_in_every_replication():
 
 
 def test_a_seed_that_is_no_function_is_refused():
-    with pytest.raises(ArgumentError, match="seed: wanted a function that takes the learner first, got 3"):
+    with pytest.raises(ArgumentError, match="seed: expected a function that takes the learner first, got 3"):
         gambler(seed=3)

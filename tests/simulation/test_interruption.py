@@ -240,7 +240,7 @@ def test_a_dask_backend_without_a_cluster_is_refused_by_name():
     pytest.importorskip("distributed")
     from evenhand.errors import ArgumentError
 
-    with pytest.raises(ArgumentError, match="backend: wanted a joblib backend that is ready to run, got 'dask'"):
+    with pytest.raises(ArgumentError, match="backend: expected a joblib backend that is ready to run, got 'dask'"):
         eh.simulate(FairUCB([0.1, 0.1]), BernoulliArms([0.1, 0.2]), rounds=10, backend="dask")
 
 

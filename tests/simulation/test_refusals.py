@@ -21,7 +21,7 @@ def play(policy=None, world=WORLD, **more):
 
 @pytest.mark.parametrize("checkpoints", [[1, None], [[1], [2, 3]], None, "all", [True], {3}, [10**30]], ids=named)
 def test_checkpoints_that_are_no_rounds(checkpoints):
-    with pytest.raises(ArgumentError, match="checkpoints: wanted a number >= 1, or rounds from 1 to 10"):
+    with pytest.raises(ArgumentError, match="checkpoints: expected a number >= 1, or rounds from 1 to 10"):
         play(checkpoints=checkpoints)
 
 
@@ -32,13 +32,13 @@ def test_more_checkpoints_than_rounds_are_all_rounds_and_cost_no_more(spacing):
 
 @pytest.mark.parametrize("backend", [5, ["loky"], object])
 def test_a_backend_that_is_no_name(backend):
-    with pytest.raises(ArgumentError, match="backend: wanted the name of a joblib backend"):
+    with pytest.raises(ArgumentError, match="backend: expected the name of a joblib backend"):
         play(backend=backend)
 
 
 @pytest.mark.parametrize("jobs", [True, 2.0, "2", None])
 def test_jobs_that_are_no_number(jobs):
-    with pytest.raises(ArgumentError, match="jobs: wanted a number of processes or threads"):
+    with pytest.raises(ArgumentError, match="jobs: expected a number of processes or threads"):
         play(jobs=jobs)
 
 
@@ -55,7 +55,7 @@ class Armless:
 
 @pytest.mark.parametrize("world", [None, BernoulliArms, 3, [0.5, 0.4], Armless()], ids=named)
 def test_a_world_that_is_none(world):
-    with pytest.raises(ArgumentError, match="world: wanted an object with arms, scores, reset, observe and respond"):
+    with pytest.raises(ArgumentError, match="world: expected an object with arms, scores, reset, observe and respond"):
         play(world=world)
 
 
@@ -72,7 +72,7 @@ def test_a_world_whose_totals_are_not_its_scores():
     class Uncounted(Armless):
         arms, scores = (0, 1), ("regret",)
 
-    with pytest.raises(ArgumentError, match="world: wanted one whose totals after reset are 1 numbers"):
+    with pytest.raises(ArgumentError, match="world: expected one whose totals after reset are 1 numbers"):
         play(world=Uncounted())
 
 
@@ -104,14 +104,14 @@ def test_any_seed_can_be_written_to_a_file(tmp_path, seed):
 
 @pytest.mark.parametrize("tolerance", [1e19, 1e300, 2.0**60])
 def test_a_tolerance_beyond_any_conversation(tolerance):
-    with pytest.raises(ArgumentError, match=r"tolerance: wanted less than 2\^61 / 2 plays, got "):
+    with pytest.raises(ArgumentError, match=r"tolerance: expected less than 2\^61 / 2 plays, got "):
         DeadlineLearn(UCB1(), [0.2, 0.2], tolerance)
     assert DeadlineLearn(UCB1(), [0.2, 0.2], 2.0**59).choose() in (0, 1)
 
 
 @pytest.mark.parametrize("horizon", [10**30, 2**61, math.inf])
 def test_a_horizon_beyond_any_conversation(horizon):
-    with pytest.raises(ArgumentError, match=r"horizon: wanted a number of rounds >= 1, below 2\^61, got "):
+    with pytest.raises(ArgumentError, match=r"horizon: expected a number of rounds >= 1, below 2\^61, got "):
         HorizonFairUCB([0.2, 0.2], horizon)
     assert HorizonFairUCB([0.2, 0.2], 2**61 - 1).choose() in (0, 1)
 
@@ -119,18 +119,18 @@ def test_a_horizon_beyond_any_conversation(horizon):
 def test_a_reward_beyond_floats():
     policy = FairUCB([0.2, 0.2])
     decision = policy.ask()
-    with pytest.raises(RewardError, match="reward: wanted one number, got 1000"):
+    with pytest.raises(RewardError, match="reward: expected one number, got 1000"):
         policy.tell(decision, 10**400)
     policy.tell(decision, 1)
 
 
 @pytest.mark.parametrize("mean", [None, [0.5], "0.5", 1j, math.nan], ids=named)
 def test_a_mean_that_is_no_probability(mean):
-    with pytest.raises(ArgumentError, match=r"means\['a'\]: wanted a probability in \[0, 1\]"):
+    with pytest.raises(ArgumentError, match=r"means\['a'\]: expected a probability in \[0, 1\]"):
         BernoulliArms({"a": mean, "b": 0.1})
 
 
 @pytest.mark.parametrize("means", [None, 3, "ab"])
 def test_means_that_are_no_list(means):
-    with pytest.raises(ArgumentError, match="means: wanted a probability for each arm"):
+    with pytest.raises(ArgumentError, match="means: expected a probability for each arm"):
         BernoulliArms(means)

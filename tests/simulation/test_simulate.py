@@ -129,20 +129,20 @@ def test_checkpoints(checkpoints, spacing, rounds, kept):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"rounds": 0}, "rounds: wanted a whole number >= 1, got 0"),
-        ({"rounds": 10.0}, "rounds: wanted a whole number"),
-        ({"rounds": True}, "rounds: wanted a whole number"),
-        ({"replications": 0}, "replications: wanted a whole number >= 1"),
-        ({"checkpoints": 0}, "checkpoints: wanted a number >= 1, or rounds from 1 to 10"),
-        ({"rounds": 10**8, "checkpoints": 10**7 + 1}, "checkpoints: wanted at most 10000000 of them"),
-        ({"checkpoints": [0, 5]}, "checkpoints: wanted"),
-        ({"checkpoints": [5, 11]}, "checkpoints: wanted"),
-        ({"checkpoints": [1.5]}, "checkpoints: wanted"),
-        ({"checkpoints": []}, "checkpoints: wanted"),
-        ({"spacing": "odd"}, "spacing: wanted 'even' or 'log'"),
-        ({"jobs": 0}, "jobs: wanted a number of processes or threads"),
-        ({"backend": "no-such"}, "backend: wanted a joblib backend"),
-        ({"seed": -3}, "seed: wanted an int >= 0"),
+        ({"rounds": 0}, "rounds: expected a whole number >= 1, got 0"),
+        ({"rounds": 10.0}, "rounds: expected a whole number"),
+        ({"rounds": True}, "rounds: expected a whole number"),
+        ({"replications": 0}, "replications: expected a whole number >= 1"),
+        ({"checkpoints": 0}, "checkpoints: expected a number >= 1, or rounds from 1 to 10"),
+        ({"rounds": 10**8, "checkpoints": 10**7 + 1}, "checkpoints: expected at most 10000000 of them"),
+        ({"checkpoints": [0, 5]}, "checkpoints: expected"),
+        ({"checkpoints": [5, 11]}, "checkpoints: expected"),
+        ({"checkpoints": [1.5]}, "checkpoints: expected"),
+        ({"checkpoints": []}, "checkpoints: expected"),
+        ({"spacing": "odd"}, "spacing: expected 'even' or 'log'"),
+        ({"jobs": 0}, "jobs: expected a number of processes or threads"),
+        ({"backend": "no-such"}, "backend: expected a joblib backend"),
+        ({"seed": -3}, "seed: expected an int >= 0"),
     ],
     ids=named,
 )
@@ -154,10 +154,10 @@ def test_what_cannot_be_simulated_is_refused(settings, words):
 @pytest.mark.parametrize(
     ("policies", "words"),
     [
-        ({}, "wanted a policy, a list of policies, or a dict name -> policy"),
+        ({}, "expected a policy, a list of policies, or a dict name -> policy"),
         (None, "an object with ask and tell, or choose and update"),
         (FairUCB, "an object with ask and tell, or choose and update"),
-        ({"x": 3}, r"policies\['x'\]: wanted an object with ask and tell"),
+        ({"x": 3}, r"policies\['x'\]: expected an object with ask and tell"),
         ({1: Stubborn(0)}, "names that are text"),
         (FairUCB([0.1, 0.1]), "3 arms, as the world has, got '2 arms'"),
         (FairUCB({"a": 0.1, "c": 0.1, "b": 0.1}), "the world's arms"),
@@ -333,10 +333,10 @@ LOG = {"item": ["a", "b", "a"], "pay": [0.0, 1.0, 0.5]}
     ("change", "words"),
     [
         ({"pay": [0.0, np.nan, 1.0]}, r"column 'pay', row 2: the cell is empty"),
-        ({"pay": [0.0, 1.0, 1.5]}, r"column 'pay', row 3: wanted numbers in \[0, 1\], got .*1\.5.*scale"),
-        ({"pay": [0.0, -1.0, 0.5]}, r"column 'pay', row 2: wanted numbers in \[0, 1\]"),
-        ({"pay": ["0", "yes", "1"]}, r"column 'pay', row 2: wanted numbers in \[0, 1\], got 'yes'"),
-        ({"pay": [0.0, np.inf, 0.5]}, r"column 'pay', row 2: wanted numbers"),
+        ({"pay": [0.0, 1.0, 1.5]}, r"column 'pay', row 3: expected numbers in \[0, 1\], got .*1\.5.*scale"),
+        ({"pay": [0.0, -1.0, 0.5]}, r"column 'pay', row 2: expected numbers in \[0, 1\]"),
+        ({"pay": ["0", "yes", "1"]}, r"column 'pay', row 2: expected numbers in \[0, 1\], got 'yes'"),
+        ({"pay": [0.0, np.inf, 0.5]}, r"column 'pay', row 2: expected numbers"),
         ({"item": ["a", None, "b"]}, "column 'item', row 2: the cell is empty"),
         ({"item": ["a", "a", "a"]}, "at least two arms"),
         ({"item": [], "pay": []}, "no rows"),
@@ -349,9 +349,9 @@ def test_a_log_that_cannot_be_resampled_is_refused_with_row_and_column(change, w
 
 
 def test_columns_that_are_not_there_are_refused_with_those_that_are():
-    with pytest.raises(TableError, match=r"column: wanted one of \['item', 'pay'\], got 'reward'"):
+    with pytest.raises(TableError, match=r"column: expected one of \['item', 'pay'\], got 'reward'"):
         LoggedArms(pd.DataFrame(LOG), arm="item", reward="reward")
-    with pytest.raises(TableError, match="frame: wanted a pandas DataFrame, got 'dict'"):
+    with pytest.raises(TableError, match="frame: expected a pandas DataFrame, got 'dict'"):
         LoggedArms(LOG, arm="item", reward="pay")
     twice = pd.DataFrame([["a", 1.0, 1.0]], columns=["item", "pay", "pay"])
     with pytest.raises(TableError, match="column 'pay': stands there 2 times"):
@@ -360,5 +360,5 @@ def test_columns_that_are_not_there_are_refused_with_those_that_are():
 
 @pytest.mark.parametrize("means", [[0.5, 1.1], [0.5, -0.1], [0.5, float("nan")], [0.5, "1"], {"a": 0.5, "b": True}])
 def test_means_must_be_probabilities(means):
-    with pytest.raises(ArgumentError, match=r"means\[.*\]: wanted a probability in \[0, 1\]"):
+    with pytest.raises(ArgumentError, match=r"means\[.*\]: expected a probability in \[0, 1\]"):
         BernoulliArms(means)

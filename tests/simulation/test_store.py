@@ -8,7 +8,7 @@ import evenhand as eh
 from evenhand.errors import ArgumentError
 from evenhand.learners import UCB1, Adapter
 from evenhand.quotas import BernoulliArms, FairLearn
-from evenhand.simulation import store as module
+from evenhand.simulation import replication_cache as module
 from tests.naming import named
 from tests.strategies import Stubborn
 
@@ -33,7 +33,7 @@ def test_the_order_of_the_policies_does_not_mix_them_up(tmp_path):
 
 def test_finished_replications_are_read_and_not_played_again(tmp_path, monkeypatch):
     whole = play(UCB1(), tmp_path)
-    monkeypatch.setattr(module.Store, "write", None)
+    monkeypatch.setattr(module.ReplicationCache, "write", None)
     xr.testing.assert_identical(play(UCB1(), tmp_path), whole)
 
 

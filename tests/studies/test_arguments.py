@@ -18,7 +18,7 @@ import pytest
 import evenhand as eh
 from evenhand import registry
 from evenhand.checks import examples
-from evenhand.cli.studies import conversation
+from evenhand.cli.studies import decide
 from evenhand.client import AsyncRemoteStudy, RemoteStudy
 from evenhand.errors import ArgumentError, EvenhandError, UnknownTicketError
 from evenhand.sampling import LabelQueue
@@ -120,12 +120,12 @@ def test_several_tasks_of_a_label_queue_are_tickets_of_their_own_and_fewer_where
         assert len(study.ask(n=1_000)) == 5
         with pytest.raises(EvenhandError, match="nothing is left"):
             study.ask(n=2)
-        with pytest.raises(ArgumentError, match="count: wanted None beside n=2, got 3"):
+        with pytest.raises(ArgumentError, match="count: expected None beside n=2, got 3"):
             study.ask(n=2, count=3)
-        with pytest.raises(ArgumentError, match="n: wanted a whole number"):
+        with pytest.raises(ArgumentError, match="n: expected a whole number"):
             study.ask(n=0)
         (refusal,) = study.perform([Operation("ask", given={"n": 3})])
-        assert str(refusal).startswith("ask: wanted annotator, got 'n'")
+        assert str(refusal).startswith("ask: expected annotator, got 'n'")
         assert study.verify().ok
 
 
@@ -144,11 +144,11 @@ def test_arguments_are_given_once_by_position_or_by_name():
         assert study.log.record(decision).given == {"contexts": people, "groups": ["m", "f"]}
         assert study.statistics().group_counts.sum() == 1
         for wrong, words in (
-            (lambda: study.ask(people, contexts=people), "contexts: wanted one value, got 'two: one by position"),
-            (lambda: study.ask(people, None, "x"), "ask: wanted contexts, groups, got '3 arguments'"),
-            (lambda: study.tell(decision, 1.0, 2.0), "tell: wanted reward, got '2 arguments'"),
-            (lambda: study.tell(decision), "reward: wanted a value, tell needs it"),
-            (lambda: study.tell(decision, decision=decision, reward=1.0), "tell: wanted reward, got 'decision'"),
+            (lambda: study.ask(people, contexts=people), "contexts: expected one value, got 'two: one by position"),
+            (lambda: study.ask(people, None, "x"), "ask: expected contexts, groups, got '3 arguments'"),
+            (lambda: study.tell(decision, 1.0, 2.0), "tell: expected reward, got '2 arguments'"),
+            (lambda: study.tell(decision), "reward: expected a value, tell needs it"),
+            (lambda: study.tell(decision, decision=decision, reward=1.0), "tell: expected reward, got 'decision'"),
         ):
             with pytest.raises(ArgumentError, match=words):
                 wrong()
@@ -174,7 +174,7 @@ def test_groups_of_a_round_are_in_every_export():
 def test_what_a_policy_does_not_take_is_refused_by_name_and_changes_nothing(name):
     study = eh.Study.create(":memory:", example(name)[0], name="one")
     for call, given in ((study.ask, {"colour": "red"}), (study.tell, {"ticket": 1, "colour": "red"})):
-        with pytest.raises(ArgumentError, match=r"^(ask|tell): wanted .*, got 'colour'"):
+        with pytest.raises(ArgumentError, match=r"^(ask|tell): expected .*, got 'colour'"):
             call(**given)
     assert study.log.sequence == 0
     study.close()
@@ -183,7 +183,7 @@ def test_what_a_policy_does_not_take_is_refused_by_name_and_changes_nothing(name
 @pytest.mark.parametrize("name", POLICIES)
 def test_every_door_has_a_word_for_each_argument(name):
     shell = {"X": "rows", "y": "rows", "label": "reward", "n": "count"}
-    for method, body, words in (("ask", AskBody, conversation.ask), ("tell", TellBody, conversation.tell)):
+    for method, body, words in (("ask", AskBody, decide.ask), ("tell", TellBody, decide.tell)):
         options = inspect.signature(words).parameters
         for argument in parameters(name, method):
             assert shell.get(argument, argument) in options

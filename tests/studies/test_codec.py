@@ -124,7 +124,7 @@ def test_fractions_and_decimals_are_texts_where_they_are_exact_and_numbers_elsew
 
 @pytest.mark.parametrize("columns", [["a", "a"], [1, "1"]], ids=named)
 def test_a_table_with_a_column_twice_is_refused(columns):
-    with pytest.raises(ArgumentError, match="samples: wanted a table with each column once"):
+    with pytest.raises(ArgumentError, match="samples: expected a table with each column once"):
         plain(pd.DataFrame([[1, 2]], columns=columns), "samples")
 
 
@@ -144,13 +144,13 @@ def test_a_table_with_a_column_twice_is_refused(columns):
     ids=named,
 )
 def test_what_a_log_cannot_keep_is_refused_by_name(value):
-    with pytest.raises(ArgumentError, match="reward: wanted numbers, texts, lists, arrays or tables"):
+    with pytest.raises(ArgumentError, match="reward: expected numbers, texts, lists, arrays or tables"):
         plain(value, "reward")
 
 
 @pytest.mark.parametrize("value", [2**64, -(2**63) - 1, [10**30], "\ud800", {"\udfff": 1}], ids=named)
 def test_numbers_too_large_and_texts_that_are_none_are_refused(value):
-    with pytest.raises(ArgumentError, match=re.escape("given: wanted numbers below 2^63 and text in UTF-8")):
+    with pytest.raises(ArgumentError, match=re.escape("given: expected numbers below 2^63 and text in UTF-8")):
         to_text(value)
 
 
@@ -222,8 +222,8 @@ def test_one_operation_that_is_none_does_not_hold_up_the_others():
         "ArgumentError",
         "str",
     ]
-    assert "kind: wanted one of ask, tell, forget, add, retire, change, got 'look'" in str(outcomes[0])
-    assert "key: wanted none: tell counts once without one" in str(outcomes[4])
+    assert "kind: expected one of ask, tell, forget, add, retire, change, got 'look'" in str(outcomes[0])
+    assert "key: expected none: tell counts once without one" in str(outcomes[4])
     assert study.log.sequence == 2
 
 
@@ -255,7 +255,7 @@ def test_every_kind_of_ticket_comes_back_under_its_key():
     assert isinstance(decided.arm, tuple)
     assert chosen.ask(contexts, key="k") == decided
     assert as_decided(decision_from(from_text(to_text(as_decided(decided))))) == as_decided(decided)
-    with pytest.raises(ArgumentError, match="decision: wanted a Decision, a Draw or an Allocation"):
+    with pytest.raises(ArgumentError, match="decision: expected a Decision, a Draw or an Allocation"):
         decision_from({"type": "int"})
 
 

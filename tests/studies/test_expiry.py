@@ -153,7 +153,7 @@ BAD = [0, -1, "0d", "7 days", "d", "", True, float("nan"), float("inf"), "1e3", 
 
 @pytest.mark.parametrize("after", BAD, ids=lambda after: repr(after)[:12])
 def test_what_is_no_duration_is_refused(after, tmp_path):
-    with pytest.raises(ArgumentError, match="expire_after: wanted a timedelta, seconds, or a text"):
+    with pytest.raises(ArgumentError, match="expire_after: expected a timedelta, seconds, or a text"):
         Study.create(tmp_path / "ads.evenhand", fair(), expire_after=after)
     assert not (tmp_path / "ads.evenhand").exists()
 
@@ -170,13 +170,13 @@ def test_durations_are_read():
 def taken_up(monkeypatch):
     """The numbers of the tickets that a policy reads from the log, as it does."""
     numbers = []
-    take_up = KernelPolicy.take_up
+    take_up = KernelPolicy.restore_ticket
 
     def counted(self, number, *said):
         numbers.append(number)
         take_up(self, number, *said)
 
-    monkeypatch.setattr(KernelPolicy, "take_up", counted)
+    monkeypatch.setattr(KernelPolicy, "restore_from_log", counted)
     return numbers
 
 

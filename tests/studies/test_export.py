@@ -274,7 +274,7 @@ def test_decisions_that_are_for_no_arm_are_refused(name):
     study = Study.create(":memory:", policy, name="none")
     world.reset(seed=1)
     study.tell(ticket := study.ask(*world.observe()), *world.respond(ticket))
-    with pytest.raises(ArgumentError, match=f"wanted decisions for one arm each, got those of {name}"):
+    with pytest.raises(ArgumentError, match=f"expected decisions for one arm each, got those of {name}"):
         bandit_frame(study)
 
 
@@ -282,7 +282,7 @@ def test_decisions_for_several_at_once_are_refused():
     study = Study.create(":memory:", eh.similarity.LipschitzUCB(2, select="many", seed=1))
     decision = study.ask(np.full((3, 2), 0.2))
     study.tell(decision, [0.5] * len(decision.arm))
-    with pytest.raises(ArgumentError, match="wanted decisions for one arm each"):
+    with pytest.raises(ArgumentError, match="expected decisions for one arm each"):
         bandit_frame(study)
 
 

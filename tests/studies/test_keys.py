@@ -91,20 +91,20 @@ def test_a_passing_key_that_is_none_is_refused_without_being_shown(text):
 
 
 def test_an_unknown_role_is_refused(store):
-    with pytest.raises(ArgumentError, match="role: wanted one of decide, report, read, got 'boss'"):
+    with pytest.raises(ArgumentError, match="role: expected one of decide, report, read, got 'boss'"):
         add_key(store, "boss")
     assert list_keys(store) == []
 
 
 @pytest.mark.parametrize("note", ["x" * 201, "a\x1b[2Jb", "two\nlines", "\x9b31m", "\u202egnp.exe", "\0", 7])
 def test_a_note_that_a_list_cannot_show_is_refused(store, note):
-    with pytest.raises(ArgumentError, match="note: wanted a text of up to 200 printable characters"):
+    with pytest.raises(ArgumentError, match="note: expected a text of up to 200 printable characters"):
         add_key(store, "read", note)
     assert list_keys(store) == []
 
 
 def test_revoking_what_is_not_there_is_refused(store):
-    with pytest.raises(ArgumentError, match="key: wanted the id of a key"):
+    with pytest.raises(ArgumentError, match="key: expected the id of a key"):
         revoke_key(store, "00000000")
 
 
@@ -147,13 +147,13 @@ def test_a_key_ends_at_a_time_with_its_zone(store):
     ],
 )
 def test_an_end_that_is_none_is_refused(store, end, words):
-    with pytest.raises(ArgumentError, match=f"expires: wanted {words}"):
+    with pytest.raises(ArgumentError, match=f"expires: expected {words}"):
         add_key(store, "read", expires=end)
     assert list_keys(store) == []
 
 
 @pytest.mark.parametrize("studies", [[], [""], ["a/b"], [1], "a b"])
 def test_studies_that_cannot_be_are_refused(store, studies):
-    with pytest.raises(ArgumentError, match="studies: wanted the names of studies"):
+    with pytest.raises(ArgumentError, match="studies: expected the names of studies"):
         add_key(store, "read", studies=studies)
     assert list_keys(store) == []

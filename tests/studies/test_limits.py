@@ -15,11 +15,19 @@ def shown(rows, features):
 @pytest.mark.parametrize(
     ("policy", "asks", "words"),
     [
-        ("learners/ucb1", [shown(1, 100_001)], "contexts: numbers in one decision: wanted at most 100,000, got 100001"),
-        ("similarity/lipschitz-ucb", [shown(201, 2)], "contexts: individuals: wanted at most 200, got 201"),
-        ("groups/naive-fair", [shown(2, 1500)], "contexts: arms by the square of their features: wanted at most 4,000"),
-        ("learners/ucb1", [shown(1, 100_000)] * 41, "contexts: numbers in one request: wanted at most 4,000,000"),
-        ("similarity/lipschitz-ucb", [shown(200, 1)] * 101, "contexts: pairs of individuals in one request: wanted"),
+        (
+            "learners/ucb1",
+            [shown(1, 100_001)],
+            "contexts: numbers in one decision: expected at most 100,000, got 100001",
+        ),
+        ("similarity/lipschitz-ucb", [shown(201, 2)], "contexts: individuals: expected at most 200, got 201"),
+        (
+            "groups/naive-fair",
+            [shown(2, 1500)],
+            "contexts: arms by the square of their features: expected at most 4,000",
+        ),
+        ("learners/ucb1", [shown(1, 100_000)] * 41, "contexts: numbers in one request: expected at most 4,000,000"),
+        ("similarity/lipschitz-ucb", [shown(200, 1)] * 101, "contexts: pairs of individuals in one request: expected"),
     ],
     ids=["one decision", "individuals", "features", "one request", "pairs"],
 )
@@ -39,5 +47,5 @@ def test_what_is_just_not_too_much_passes():
 
 @pytest.mark.parametrize("name", ["violations", "acceptable"])
 def test_more_pairs_than_a_round_has_are_refused(name):
-    with pytest.raises(ArgumentError, match=f"{name}: pairs: wanted at most 20,000, got 20001"):
+    with pytest.raises(ArgumentError, match=f"{name}: pairs: expected at most 20,000, got 20001"):
         check_pairs({name: [[0, 1]] * 20_001})

@@ -86,7 +86,7 @@ def test_a_count_takes_all_or_none():
 
 @pytest.mark.parametrize("count", [0, -1, 1.0, True, "3"])
 def test_what_is_no_count_is_refused(study, count):
-    with pytest.raises(ArgumentError, match="count: wanted a whole number >= 1"):
+    with pytest.raises(ArgumentError, match="count: expected a whole number >= 1"):
         study.ask(count=count)
     assert study.log.sequence == 0
 
@@ -95,7 +95,7 @@ def test_what_is_no_count_is_refused(study, count):
 def test_what_is_no_number_is_refused(study, number):
     (refusal,) = study.perform([Operation("ask", key="k", number=number)])
     assert isinstance(refusal, ArgumentError)
-    assert str(refusal).startswith("number: wanted a whole number >= 0")
+    assert str(refusal).startswith("number: expected a whole number >= 0")
     assert study.log.sequence == 0
 
 
@@ -185,7 +185,7 @@ def test_of_sticky_asks_at_the_same_moment_one_decides(shown):
 
 def test_a_new_sticky_key_is_refused_for_what_could_not_be_read(shown):
     study, _ = shown
-    with pytest.raises(ArgumentError, match="ask: wanted contexts, groups, available, segment, got 'colour'"):
+    with pytest.raises(ArgumentError, match="ask: expected contexts, groups, available, segment, got 'colour'"):
         study.ask(ONES, key="bob", sticky=True, colour="red")
     assert study.log.sequence == 1
 
@@ -194,7 +194,7 @@ def test_a_new_sticky_key_is_refused_for_what_could_not_be_read(shown):
 def test_sticky_is_true_or_false(study, sticky):
     study.ask(key="ann")
     for key in ("ann", "bob"):
-        with pytest.raises(ArgumentError, match="sticky: wanted True or False"):
+        with pytest.raises(ArgumentError, match="sticky: expected True or False"):
             study.ask(key=key, sticky=sticky)
     assert study.log.sequence == 1
 
@@ -203,7 +203,7 @@ def test_sticky_is_true_or_false(study, sticky):
 def test_sticky_needs_an_ask_with_a_key(study, operation):
     (refusal,) = study.perform([operation])
     assert isinstance(refusal, ArgumentError)
-    assert str(refusal).startswith("sticky: wanted an ask with a key")
+    assert str(refusal).startswith("sticky: expected an ask with a key")
     assert study.log.sequence == 0
 
 

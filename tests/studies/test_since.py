@@ -50,7 +50,7 @@ def test_what_was_added_is_verified_and_the_whole_is_reported(study):
 
 def test_marks_may_be_taken_anywhere(study):
     mark = Study.create(":memory:", eh.quotas.FairUCB(SHARES, seed=1)).verify()
-    with pytest.raises(ArgumentError, match='since: wanted a mark of this study, got "another study\'s"'):
+    with pytest.raises(ArgumentError, match='since: expected a mark of this study, got "another study\'s"'):
         study.verify(since=mark)
     mark = None
     for rounds in (1, 0, 7, 30):
@@ -145,7 +145,7 @@ def test_a_promise_that_breaks_after_the_mark_is_found(scratch_registry):
 
 @pytest.mark.parametrize("since", ["0" * 64, 7, b"", b"{}\n", True])
 def test_what_is_no_mark_is_refused(study, since):
-    with pytest.raises(ArgumentError, match="since: wanted the mark of an earlier verification"):
+    with pytest.raises(ArgumentError, match="since: expected the mark of an earlier verification"):
         study.verify(since=since)
 
 
@@ -160,5 +160,5 @@ def test_a_finding_with_problems_leaves_no_mark(study):
     change(study, 3, at=5)
     finding = study.verify()
     assert finding.mark is None
-    with pytest.raises(ArgumentError, match="since: wanted"):
+    with pytest.raises(ArgumentError, match="since: expected"):
         study.verify(since=finding)

@@ -103,7 +103,7 @@ def test_two_stores_in_one_process(tmp_path):
 
 @pytest.mark.parametrize("where", [None, 7, 1.5, b"ads", "", "  ", [], object], ids=named)
 def test_what_is_no_place_is_refused(where):
-    with pytest.raises(ArgumentError, match="store: wanted a path such as"):
+    with pytest.raises(ArgumentError, match="store: expected a path such as"):
         Store.at(where)
 
 
@@ -123,7 +123,7 @@ def test_what_is_no_place_is_refused(where):
     ],
 )
 def test_what_is_no_url_of_a_store_is_refused_without_its_password(folder, url):
-    with pytest.raises(ArgumentError, match="store: wanted a path such as") as refusal:
+    with pytest.raises(ArgumentError, match="store: expected a path such as") as refusal:
         Store.at(url, create=True)
     assert "s3cret" not in str(refusal.value)
     assert refusal.value.__cause__ is None
@@ -146,7 +146,7 @@ def test_what_is_no_file_for_a_store_is_refused_and_left_alone(tmp_path, create)
     (tmp_path / "cut").write_bytes((tmp_path / "foreign").read_bytes()[:600])
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     for name, said in (
-        (".", "a folder; wanted a file"),
+        (".", "a folder; expected a file"),
         ("text", "no store of evenhand; name another file"),
         ("foreign", "a database, but no store of evenhand"),
         ("cut", "the store did not do it: (file is not a database|database disk image is malformed)"),

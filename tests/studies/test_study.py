@@ -192,12 +192,12 @@ def test_a_bad_reward_is_refused_and_changes_nothing(study, reward):
 def test_what_the_policy_does_not_take_is_refused_by_name(study):
     with pytest.raises(ContextError, match="none: this policy sees no contexts"):
         study.ask([[1.0]])
-    with pytest.raises(ArgumentError, match="ask: wanted contexts, got '2 arguments'"):
+    with pytest.raises(ArgumentError, match="ask: expected contexts, got '2 arguments'"):
         study.ask(1, 2)
     decision = study.ask()
-    with pytest.raises(ArgumentError, match="tell: wanted reward, got 'violations'"):
+    with pytest.raises(ArgumentError, match="tell: expected reward, got 'violations'"):
         study.tell(decision, 1.0, violations=[(0, 1)])
-    with pytest.raises(ArgumentError, match="reward: wanted a value, tell needs it"):
+    with pytest.raises(ArgumentError, match="reward: expected a value, tell needs it"):
         study.tell(decision)
     with pytest.raises(ArgumentError, match="which a log can keep"):
         study.tell(decision, object())
@@ -211,7 +211,7 @@ def test_a_key_hands_out_one_decision(study):
     assert study.ask(key="user 8, page 3").id == 2
     assert study.log.sequence == 2
     for bad in ("", "x" * 201, 7):
-        with pytest.raises(ArgumentError, match="key: wanted a text"):
+        with pytest.raises(ArgumentError, match="key: expected a text"):
             study.ask(key=bad)
 
 
@@ -271,14 +271,14 @@ def test_names_are_found_again(store, study):
     assert Study.open(store).name == "ads"
     Study.create(store, fair(), name="loans")
     assert store.names() == ["ads", "loans"]
-    with pytest.raises(UnknownStudyError, match="wanted the name of a study; there: ads, loans"):
+    with pytest.raises(UnknownStudyError, match="expected the name of a study; there: ads, loans"):
         Study.open(store)
     with pytest.raises(UnknownStudyError, match="no study is named 'adz'; there: ads, loans"):
         Study.open(store, "adz")
     with pytest.raises(ArgumentError, match="already exists; choose another name"):
         Study.create(store, fair(), name="ads")
     for bad in ("", "a b", "a.b", "ä", "x" * 101, "../x", 7):
-        with pytest.raises(ArgumentError, match="name: wanted up to 100 letters"):
+        with pytest.raises(ArgumentError, match="name: expected up to 100 letters"):
             Study.create(store, fair(), name=bad)
     assert store.names() == ["ads", "loans"]
 

@@ -294,7 +294,7 @@ def test_only_the_first_snapshot_and_the_last_are_left(store):
 @pytest.mark.parametrize("subject", ["", "x" * 201, "a\nb", 7, ["a"]])
 def test_a_subject_that_cannot_be_is_refused(store, subject):
     study = Study.create(store, policy(), name="ads")
-    with pytest.raises(ArgumentError, match="subject: wanted a text of up to 200 printable characters"):
+    with pytest.raises(ArgumentError, match="subject: expected a text of up to 200 printable characters"):
         study.ask([SHOWN, SHOWN], subject=subject)
     assert study.log.sequence == 0
     with store.reading() as connection:
@@ -312,10 +312,10 @@ def test_a_refused_ask_leaves_no_subject(store):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({}, "subject, older_than: wanted one of them"),
-        ({"subject": "a", "older_than": "1d"}, "subject, older_than: wanted one of them"),
-        ({"subject": 7}, "subject, older_than: wanted one of them"),
-        ({"older_than": "soon"}, "older_than: wanted a timedelta, seconds"),
+        ({}, "subject, older_than: expected one of them"),
+        ({"subject": "a", "older_than": "1d"}, "subject, older_than: expected one of them"),
+        ({"subject": 7}, "subject, older_than: expected one of them"),
+        ({"older_than": "soon"}, "older_than: expected a timedelta, seconds"),
     ],
 )
 def test_what_cannot_be_erased_is_refused(store, given, words):
@@ -328,7 +328,7 @@ def test_what_cannot_be_erased_is_refused(store, given, words):
 def test_a_report_has_no_subject(store):
     study = talked(store)
     (outcome,) = study.perform([Operation("tell", 1, {"reward": 1.0}, subject=NAME)])
-    assert "subject: wanted none: tell shows nothing of one" in str(outcome)
+    assert "subject: expected none: tell shows nothing of one" in str(outcome)
 
 
 def test_without_cryptography_it_is_said_what_to_install(store, monkeypatch):

@@ -42,7 +42,7 @@ export class Client {
   constructor(url: string = environment("EVENHAND_URL"), options: ClientOptions = {}) {
     if (!/^https?:\/\/[^@/]+(\/|$)/.test(url)) {
       const mend = "give the address of a service, such as http://localhost:8000, or set EVENHAND_URL";
-      throw new EvenhandError("ArgumentError", `url: wanted an address without a user and a password; ${mend}`);
+      throw new EvenhandError("ArgumentError", `url: expected an address without a user and a password; ${mend}`);
     }
     this.url = url.replace(/\/+$/, "");
     this.#keys = readKeys(options.key ?? environment("EVENHAND_KEY"));
@@ -107,7 +107,7 @@ function environment(name: string): string {
 function readKeys(given: string | readonly string[]): readonly string[] {
   const keys = typeof given === "string" ? given.split(/[\s,]+/).filter((key) => key !== "") : given;
   if (keys.length === 0 || !keys.every((key) => /^[!-~]+$/.test(key))) {
-    throw new EvenhandError("ArgumentError", "key: wanted the text of a key, or of several; pass key or set EVENHAND_KEY");
+    throw new EvenhandError("ArgumentError", "key: expected the text of a key, or of several; pass key or set EVENHAND_KEY");
   }
   return keys;
 }
@@ -116,7 +116,7 @@ function checkName(name: string): string {
   if (!NAME.test(name)) {
     throw new EvenhandError(
       "ArgumentError",
-      `name: wanted up to 100 letters, digits, - and _, a letter or a digit first, got ${JSON.stringify(name)}`,
+      `name: expected up to 100 letters, digits, - and _, a letter or a digit first, got ${JSON.stringify(name)}`,
     );
   }
   return name;
@@ -126,7 +126,7 @@ function checkName(name: string): string {
 function serialize(body: unknown): string {
   return JSON.stringify(body, (field, value: unknown) => {
     if (typeof value === "number" && !Number.isFinite(value)) {
-      throw new EvenhandError("ArgumentError", `${field}: wanted a finite number, got ${value}`);
+      throw new EvenhandError("ArgumentError", `${field}: expected a finite number, got ${value}`);
     }
     return value;
   });

@@ -53,7 +53,7 @@ export class Study {
    */
   async ask(round: Shown & { key?: string; sticky?: boolean } = {}): Promise<Decision> {
     const { key, ...body } = round;
-    if (body.sticky && key === undefined) throw new EvenhandError("ArgumentError", "sticky: wanted a key beside it");
+    if (body.sticky && key === undefined) throw new EvenhandError("ArgumentError", "sticky: expected a key beside it");
     return (await this.#ask(body, key)) as Decision;
   }
 
@@ -75,7 +75,7 @@ export class Study {
     const own = key ?? globalThis.crypto.randomUUID();
     if (!/^[!-~]([ -~]{0,98}[!-~])?$/.test(own)) {
       const wanted = "1 to 100 printable ASCII characters, neither first nor last a space";
-      throw new EvenhandError("ArgumentError", `key: wanted ${wanted}`);
+      throw new EvenhandError("ArgumentError", `key: expected ${wanted}`);
     }
     const params = { ...this.#path(), header: { "Idempotency-Key": own } };
     return this.#send("decide", {}, (routes, init) => routes.POST("/studies/{name}/ask", { ...init, params, body }));
@@ -218,7 +218,7 @@ export function propensity(decision: Decision): number | null {
 function ticketOf(ticket: Decision | string): string {
   const found: unknown = typeof ticket === "string" ? ticket : ticket?.ticket;
   if (typeof found !== "string") {
-    throw new EvenhandError("TicketError", `ticket: wanted a decision, or the ticket of one, got ${JSON.stringify(ticket)}`);
+    throw new EvenhandError("TicketError", `ticket: expected a decision, or the ticket of one, got ${JSON.stringify(ticket)}`);
   }
   return found;
 }

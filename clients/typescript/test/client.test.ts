@@ -76,7 +76,7 @@ test("refusals have the names and the words of the service", async () => {
   const study = await fresh(client);
   await assert.rejects(client.study("nowhere").ask(), named("UnknownStudyError", /nowhere/));
   await assert.rejects(study.tell(await study.ask(), 7), named("RewardError", /scale rewards/));
-  await assert.rejects(study.tell(await study.ask(), NaN), named("ArgumentError", /reward: wanted a finite number/));
+  await assert.rejects(study.tell(await study.ask(), NaN), named("ArgumentError", /reward: expected a finite number/));
   await assert.rejects(study.ask({ key: " space first" }), named("ArgumentError", /key: wanted/));
   await assert.rejects(study.tell(17 as unknown as string, 1), named("TicketError", /17/));
   await assert.rejects(client.create(study.name, POLICY), named("ConflictError", /choose another name/));

@@ -48,7 +48,7 @@ class AuditedPromise(NamedTuple):
     terms: list[Term]
 
 
-class Entry(NamedTuple):
+class ShareEntry(NamedTuple):
     """A share that is owed from a round on, counted from 0; `when` is how the user wrote it."""
 
     start: int
@@ -175,7 +175,7 @@ def _stated(promise: Promise, floors: list[Term], last: int) -> AuditedPromise:
     return AuditedPromise(promise, read, terms)
 
 
-def _entries(shares: Any, rounds: Numbered) -> list[Entry] | None:
+def _entries(shares: Any, rounds: Numbered) -> list[ShareEntry] | None:
     """Return the entries of shares that change over time, by their first rounds; None where they do not change."""
     import pandas as pd
 
@@ -204,7 +204,7 @@ def _entries(shares: Any, rounds: Numbered) -> list[Entry] | None:
         at = int(np.argmax(twice))
         raise SharesError(wanted("shares", "each arm once at each date", f"{arms[at]!r} twice from {whens[at]}"))
     starts = _starts(dates, rounds)
-    return sorted(map(Entry, starts.tolist(), whens, arms, parts), key=lambda entry: entry.start)
+    return sorted(map(ShareEntry, starts.tolist(), whens, arms, parts), key=lambda entry: entry.start)
 
 
 def _starts(dates: pd.Series[Any], rounds: Numbered) -> Ints:
@@ -224,7 +224,7 @@ def _starts(dates: pd.Series[Any], rounds: Numbered) -> Ints:
     return np.searchsorted(rounds.moments, found, side="left")
 
 
-def _read_changes(entries: list[Entry], tolerance: Any, plays: int, last: int) -> tuple[Promise, list[Term]]:
+def _read_changes(entries: list[ShareEntry], tolerance: Any, plays: int, last: int) -> tuple[Promise, list[Term]]:
     """Return the promise that holds in the end, and the floors of each arm from each of its entries on."""
     arms = list(dict.fromkeys(entry.arm for entry in entries))
     owed: dict[Label, Any] = dict.fromkeys(arms, 0)

@@ -27,7 +27,7 @@ from evenhand.data.text_files import OPENERS
 from evenhand.errors import EvenhandError, TableError, UnknownArmError, wanted, wanted_label, wanted_one_of
 from evenhand.extras import optional
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.promises.books import Standing, join
+from evenhand.promises.books import StretchCounts, join
 from evenhand.promises.promise import Promise
 from evenhand.promises.round_kernels import Counts, Rounds
 from evenhand.protocol import Label, find_label, first_named, places
@@ -205,14 +205,14 @@ class Columns(NamedTuple):
         return [name for name in (self.arm, self.available, self.segment) if name is not None]
 
 
-class Survey(NamedTuple):
+class StretchSummary(NamedTuple):
     """The labels of a log, how often each was played, the most plays in a round, and the rounds."""
 
     plays: Counter[Label]
     most: int
     rounds: int
 
-    def among(self, arms: Sequence[Label]) -> Survey:
+    def among(self, arms: Sequence[Label]) -> StretchSummary:
         """Return it with the plays by these arms, which the labels of the log are; others are left out."""
         known, plays = places(arms), Counter[Label]()
         for label, times in self.plays.items():
@@ -225,7 +225,9 @@ class Survey(NamedTuple):
 def labels_in_files(pattern: str, arm: str, jobs: int = -1, named: Mapping[Any, Any] | None = None) -> list[Label]:
     """Return the arms of a log in natural order, with those that a column of categories declares but never holds."""
     found = stretches(pattern, [arm])
-    return in_natural_order(together(survey(found, columns_of(found, arm, None, None), jobs, named or {})).plays)
+    return in_natural_order(
+        together(summarize_stretches(found, columns_of(found, arm, None, None), jobs, named or {})).plays
+    )
 
 
 def holds_labels(found: list[Stretch], arm: str) -> bool:
@@ -245,21 +247,23 @@ def parallel(jobs: int, call: Callable[..., Any], each: list[tuple[Any, ...]]) -
     return list(Parallel(n_jobs=jobs, prefer="threads")(delayed(call)(*arguments) for arguments in each))
 
 
-def survey(found: list[Stretch], columns: Columns, jobs: int, named: Mapping[Any, Any]) -> list[Survey]:
+def summarize_stretches(
+    found: list[Stretch], columns: Columns, jobs: int, named: Mapping[Any, Any]
+) -> list[StretchSummary]:
     """Return what each stretch holds; text that `named` has is a label."""
-    return parallel(jobs, _survey_one, [(one, columns, named) for one in found])
+    return parallel(jobs, _summarize_stretch, [(one, columns, named) for one in found])
 
 
-def together(parts: list[Survey]) -> Survey:
+def together(parts: list[StretchSummary]) -> StretchSummary:
     """Return what stretches hold together."""
     total: Counter[Label] = Counter()
     for one, _, _ in parts:
         for label, times in one.items():
             total[label] += times
-    return Survey(total, max(most for _, most, _ in parts), sum(rounds for _, _, rounds in parts))
+    return StretchSummary(total, max(most for _, most, _ in parts), sum(rounds for _, _, rounds in parts))
 
 
-def _survey_one(stretch: Stretch, columns: Columns, named: Mapping[Any, Any]) -> Survey:
+def _summarize_stretch(stretch: Stretch, columns: Columns, named: Mapping[Any, Any]) -> StretchSummary:
     plays: Counter[Label] = Counter()
     most, rounds = 1, 0
     if columns.plain:
@@ -269,7 +273,7 @@ def _survey_one(stretch: Stretch, columns: Columns, named: Mapping[Any, Any]) ->
                 if times or not whole:
                     plays[label] += times
             rounds += len(numbers)
-        return Survey(plays, most, rounds)
+        return StretchSummary(plays, most, rounds)
     for frame, row in batches(stretch, [columns.arm]):
         try:
             read = read_plays(frame, columns.arm, named)
@@ -278,7 +282,7 @@ def _survey_one(stretch: Stretch, columns: Columns, named: Mapping[Any, Any]) ->
         plays.update(dict.fromkeys(read.kinds, 0))
         plays.update(read.labels.tolist())
         most, rounds = max(most, int(np.bincount(read.rows).max())), rounds + len(frame)
-    return Survey(plays, most, rounds)
+    return StretchSummary(plays, most, rounds)
 
 
 Part = tuple[Rounds, tuple[Label, ...]]
@@ -310,10 +314,10 @@ def audit_files(
     check_constant(shares)
     found = stretches(pattern, [name for name in (arm, available, segment) if name is not None])
     columns = columns_of(found, arm, available, segment)
-    by_stretch = [Survey(Counter(), 1, one.rows) for one in found]
+    by_stretch = [StretchSummary(Counter(), 1, one.rows) for one in found]
     named = isinstance(shares, Mapping) or hasattr(shares, "to_dict")
     if columns.plain or found[0].groups is None or (promise is None and not (named and holds_labels(found, arm))):
-        by_stretch = survey(found, columns, jobs, shares if isinstance(shares, Mapping) else {})
+        by_stretch = summarize_stretches(found, columns, jobs, shares if isinstance(shares, Mapping) else {})
     seen = together(by_stretch)
     kinds = in_natural_order(seen.plays)
     owed = read_audited(kinds, None, shares=shares, promise=promise, plays=seen.most, available=available, **promised)
@@ -349,7 +353,9 @@ def _rounds(stretch: Stretch, columns: Columns, owed: AuditedPromise) -> Iterato
         yield log
 
 
-def _side_by_side(found: list[Stretch], columns: Columns, owed: AuditedPromise, seen: list[Survey], jobs: int) -> Audit:
+def _side_by_side(
+    found: list[Stretch], columns: Columns, owed: AuditedPromise, seen: list[StretchSummary], jobs: int
+) -> Audit:
     """Audit Parquet files on all cores."""
     sizes, arms = [one.rows for one in found], owed.promise.arms
     ends, empty = np.cumsum(sizes).tolist(), open_books(owed, 1)
@@ -358,7 +364,7 @@ def _side_by_side(found: list[Stretch], columns: Columns, owed: AuditedPromise, 
         parts = parallel(jobs, _count, each)
     else:
         counted = zip(seen, sizes, ends, strict=True)
-        parts = [Standing.of_floors(empty.clauses, one.plays, size, end) for one, size, end in counted]
+        parts = [StretchCounts.of_floors(empty.clauses, one.plays, size, end) for one, size, end in counted]
     looks, starts, stand = looks_at(ends[-1]), [], empty.standing
     for part in parts:
         starts.append(stand)
@@ -371,7 +377,7 @@ def _side_by_side(found: list[Stretch], columns: Columns, owed: AuditedPromise, 
     return finding(owed, join([counts for counts, _ in shown]), entered)
 
 
-def _count(stretch: Stretch, columns: Columns, owed: AuditedPromise, before: int) -> Standing:
+def _count(stretch: Stretch, columns: Columns, owed: AuditedPromise, before: int) -> StretchCounts:
     """Return where books that were empty before a stretch stand after it."""
     books = open_books(owed, 1, rounds=before)
     for rounds, _ in _rounds(stretch, columns, owed):
@@ -380,7 +386,7 @@ def _count(stretch: Stretch, columns: Columns, owed: AuditedPromise, before: int
 
 
 def _check(
-    stretch: Stretch, columns: Columns, owed: AuditedPromise, before: int, start: Standing, looks: Ints
+    stretch: Stretch, columns: Columns, owed: AuditedPromise, before: int, start: StretchCounts, looks: Ints
 ) -> tuple[Counts, Floats]:
     """Return what a stretch shows from its books on, and what is seen after each of the rounds `looks` in it."""
     books = open_books(owed, 1, standing=start, rounds=before)

@@ -10,10 +10,10 @@ import numpy as np
 
 from evenhand.audit.audited_promise import AuditedPromise, Term
 from evenhand.data.groupings import Grouping
-from evenhand.display.html import Card, Shown, Table
+from evenhand.display.html import Card, HasCard, Table
 from evenhand.errors import figure
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.promises.books import Books
+from evenhand.promises.books import ClauseCounts
 from evenhand.promises.clause import AT_MOST, Clause, Kind
 from evenhand.promises.promise import Promise
 from evenhand.promises.round_kernels import Counts, position_of
@@ -64,7 +64,7 @@ def when_broken(times: int, first: int, rounds: int, unit: str = "row") -> str:
 
 
 @dataclass(frozen=True, repr=False)
-class Audit(Shown):
+class Audit(HasCard):
     """The finding of an audit.
 
     Attributes
@@ -76,10 +76,10 @@ class Audit(Shown):
     rounds_in_violation : after how many rounds a promise that applied to them was broken.
     first_violation : the first such round and an arm (or a tuple of arms) to which it was broken, or None.
     first_breach : the same with the promise's name, its segment, and by how many plays.
-    arms : a row an arm, its floors alone: `arm`, `owed` (its share), `share` (what it got of the rounds in which it was
-        on offer), `pulls`, `worst_shortfall`, `worst_round`, `rounds_in_violation`; with segments also
+    arms : one row per arm, its floors alone: `arm`, `owed` (its share), `share` (what it got of the rounds in which it
+        was on offer), `pulls`, `worst_shortfall`, `worst_round`, `rounds_in_violation`; with segments also
         `behind_over_segments`, the sum of r_i t - N_i over all segments at the end.
-    promises : a row a promise: `promise` (floor, cap or window), `arm` (a tuple for a set), `segment`, `since` (its
+    promises : one row per promise: `promise` (floor, cap or window), `arm` (a tuple for a set), `segment`, `since` (its
         first round), `limit`, `first_broken` (a round, 0 if it held), `broken_by` (the most plays), `worst_round`,
         `rounds_in_violation`, `worst_shortfall` (of a floor).
     timeline : at up to 1,000 rounds: `round`, `shortfall` (the largest r_i t - N_i(t) now of whom a share is owed),
@@ -156,7 +156,7 @@ class Entered(NamedTuple):
     rounds : how many.
     pulls, on_offer : of each arm (n_arms,), its plays and the rounds in which it was on offer.
     keys : the segments in natural order and the key of each; {None: 0} where there are none.
-    looks, now : rounds, and what is seen after each (n_looks, 3), as `Books.follow` returns it.
+    looks, now : rounds, and what is seen after each (n_looks, 3), as `ClauseCounts.follow` returns it.
     """
 
     rounds: int
@@ -167,10 +167,10 @@ class Entered(NamedTuple):
     now: Floats
 
 
-def open_books(owed: AuditedPromise, keys: int, **start: Any) -> Books:
+def open_books(owed: AuditedPromise, keys: int, **start: Any) -> ClauseCounts:
     """Return books of everything that is promised."""
     spans = [(term.start, term.end) for term in owed.terms]
-    return Books([term.clause for term in owed.terms], owed.promise.arms, keys, spans=spans, **start)
+    return ClauseCounts([term.clause for term in owed.terms], owed.promise.arms, keys, spans=spans, **start)
 
 
 def looks_at(rounds: int) -> Ints:

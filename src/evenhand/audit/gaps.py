@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.audit.sequences import BETS, Book, Books
+from evenhand.audit.sequences import BETS, BettingProcess, Book
 from evenhand.kernels.arrays import Floats
 
 WITHIN = 20
@@ -48,7 +48,7 @@ class Gap:
         self._inside: bool | None = None
         self._waiting: tuple[int, float] | None = None
         self._fresh: list[float] = []
-        self._books = Books()
+        self._books = BettingProcess()
 
     def skip(self, rows: int) -> None:
         """Pass over rows of the run that the last row is of."""
@@ -94,7 +94,7 @@ class Gap:
         self._waiting = None if waiting is None else (waiting[0], waiting[1])
         self._fresh = list(snapshot["fresh"])
         books = [Book(rows, shift, np.array(gains)) for rows, shift, gains in snapshot["books"]]
-        self._books = Books(books[: len(books) // 2], books[len(books) // 2 :])
+        self._books = BettingProcess(books[: len(books) // 2], books[len(books) // 2 :])
 
     def _settle(self) -> None:
         if self._fresh:

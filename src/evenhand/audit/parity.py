@@ -21,7 +21,7 @@ from evenhand.arguments import real, whole
 from evenhand.audit.gaps import WITHIN, Gap, wealth_of
 from evenhand.data.groupings import Grouping, groups_in, least_rows
 from evenhand.data.tables import column, in_natural_order, numbers, places_in
-from evenhand.display.html import Card, Shown, Table
+from evenhand.display.html import Card, HasCard, Table
 from evenhand.errors import TableError, wanted
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats, Ints
@@ -38,7 +38,7 @@ differs from a known one by something in a range of width 1."""
 
 
 @dataclass(frozen=True, repr=False)
-class Parity(Shown):
+class Parity(HasCard):
     """What the test found.
 
     Attributes
@@ -53,7 +53,7 @@ class Parity(Shown):
     enough : whether the log can say that groups do not differ: False where groups with more than half of the rows have
         intervals as wide as 2/3, a third either way; and where fewer than a tenth of the rows could be compared that
         could be if the groups came in random order, as in a log that is sorted by group.
-    groups : a row a group: `group`, `rows`, `mean`, `difference` from the mean of all others, its interval for one
+    groups : one row per group: `group`, `rows`, `mean`, `difference` from the mean of all others, its interval for one
         look, `once_low` and `once_high`, `pairs`, and that for any number of looks, `low` and `high`; those of all
         groups hold together.
     level, tolerance : as they were given.
@@ -107,7 +107,7 @@ def parity(
 
     Parameters
     ----------
-    frame : the log, a row an outcome, in the order in which they came.
+    frame : the log, one row per outcome, in the order in which they came.
     group : the column of the groups, or several columns, whose combinations are the groups ("F & old").
     value : the column that is compared, numbers in [0, 1], such as rewards, or 0 and 1 for selected or not.
     level : the probability with which groups that are alike are never said to differ.

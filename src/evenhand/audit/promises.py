@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from evenhand.audit.apart import ApartAudit, judge_all_orders
 from evenhand.audit.audited_promise import read_audited
 from evenhand.audit.decision_log import Numbered, Plays, read_log, read_plays, read_rounds
 from evenhand.audit.files import audit_files, in_turn
 from evenhand.audit.findings import Audit
+from evenhand.audit.separate_logs import ApartAudit, judge_all_orders
 from evenhand.data.tables import in_natural_order
 from evenhand.errors import ArgumentError, wanted
 from evenhand.frames import as_pandas, frame_or_value
@@ -66,7 +66,7 @@ def audit(
 
     Parameters
     ----------
-    frame : the log, a row a decision, in the order in which they were taken. Or the name of files, such as
+    frame : the log, one row per decision, in the order in which they were taken. Or the name of files, such as
         "logs/*.parquet", whose rows follow one another in the order of the files' names. Parquet and CSV are read batch
         by batch and in little memory, with the same finding; Parquet with one arm a row, always on offer, on all cores;
         JSON, Arrow and packed Parquet file by file. The labels of a CSV are text, exactly as written. `order` and

@@ -131,7 +131,7 @@ def lower_bound(books: Sequence[Book], error: float, low: float, high: float) ->
     return low
 
 
-class Books:
+class BettingProcess:
     """The books for the lower and for the upper bound of one mean.
 
     Attributes
@@ -149,13 +149,13 @@ class Books:
             for book, (values, least) in zip(books, parts, strict=True):
                 book.add(values, least)
 
-    def copy(self) -> Books:
-        return Books([book.copy() for book in self.below], [book.copy() for book in self.above])
+    def copy(self) -> BettingProcess:
+        return BettingProcess([book.copy() for book in self.below], [book.copy() for book in self.above])
 
-    def since(self, earlier: Books) -> Books:
+    def since(self, earlier: BettingProcess) -> BettingProcess:
         """Return the books of the rows that were added after a copy was made."""
         pairs = zip((self.below, self.above), (earlier.below, earlier.above), strict=True)
-        return Books(*([now.since(then) for now, then in zip(*both, strict=True)] for both in pairs))
+        return BettingProcess(*([now.since(then) for now, then in zip(*both, strict=True)] for both in pairs))
 
     def interval(self, error: float, low: float, high: float) -> tuple[float, float]:
         """Return the bounds of the running mean, which is known to lie in [low, high]; `error` is the probability that

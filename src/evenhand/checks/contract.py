@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from evenhand import registry
-from evenhand.checks.conversation import (
+from evenhand.checks.ask_tell import (
     check_bad_input,
     check_promise_kept,
     check_same_seed,
@@ -23,7 +23,7 @@ from evenhand.checks.conversation import (
     check_tickets,
 )
 from evenhand.checks.numeric import check_labels, check_learns, check_numbers, check_one_kernel
-from evenhand.checks.play import SEED, Skip, first_difference, fresh_copy, plain
+from evenhand.checks.play import SEED, Skip, first_difference, fresh_policy, plain
 from evenhand.errors import ArgumentError, ContractError, wanted
 from evenhand.policy.traits import traits_of
 from evenhand.protocol import Decision
@@ -89,7 +89,7 @@ def check_policy(policy: Any, world: Any = None, *, rounds: int = 300) -> list[C
     for name, check in checks.items():
         try:
             with np.errstate(over="ignore"):
-                check(fresh_copy(policy), copy.deepcopy(world), rounds)
+                check(fresh_policy(policy), copy.deepcopy(world), rounds)
             done.append(Check(name))
         except Skip as skip:
             done.append(Check(name, str(skip)))

@@ -14,13 +14,13 @@ from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import flat
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
-from evenhand.promises.plain import arguments_of
+from evenhand.promises.plain_data import promise_fields
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Label
 from evenhand.simulation.counting import Trace
 from evenhand.simulation.fit import check_given
-from evenhand.simulation.given import Course
 from evenhand.simulation.loop import replicate, runs_compiled
+from evenhand.simulation.schedule import RoundSchedule
 from evenhand.simulation.world import KernelWorld
 
 LEARNING_ROUNDS, LONGEST_LEARNING, FREE = 500, 1_000, 0.85
@@ -50,22 +50,22 @@ def check_one_kernel(policy: Any, world: Any, rounds: int) -> None:
     for row, entry in zip(played, said, strict=True):
         row[entry[6] if len(entry) > 6 else entry[3]] = 1
     _same_pulls("the online object", np.cumsum(played, axis=0), fast.pulls)
-    course = _richest_course(policy, world.arms, rounds)
-    if course is not None:
-        fast = _same_in_plain_python(policy, world, seeds, course)
+    schedule = _richest_course(policy, world.arms, rounds)
+    if schedule is not None:
+        fast = _same_in_plain_python(policy, world, seeds, schedule)
         online, pulls = policy.fresh(arms=world.arms), np.zeros_like(played)
         world.reset(SEED)
         for t in range(rounds):
-            decision = online.ask(*world.observe(), **course.arguments(t + 1))
+            decision = online.ask(*world.observe(), **schedule.arguments(t + 1))
             pulls[t, list(decision.indexes)] = 1
             online.tell(decision, *world.respond(decision))
         _same_pulls("the online object, told offers or segments,", np.cumsum(pulls, axis=0), fast.pulls)
 
 
-def _same_in_plain_python(policy: Any, world: Any, seeds: dict[str, Any], course: Course | None) -> Trace:
+def _same_in_plain_python(policy: Any, world: Any, seeds: dict[str, Any], schedule: RoundSchedule | None) -> Trace:
     promise = traits_of(policy).promise
-    fast = replicate(policy, world, promise, **seeds, course=course)
-    slow = replicate(policy, world, promise, **seeds, course=course, compiled=False)
+    fast = replicate(policy, world, promise, **seeds, schedule=schedule)
+    slow = replicate(policy, world, promise, **seeds, schedule=schedule, compiled=False)
     _same_pulls("plain Python", slow.pulls, fast.pulls)
     for field, a, b in zip(fast._fields, fast, slow, strict=True):
         assert np.array_equal(a, b), f"the compiled loop and plain Python count {field} differently"
@@ -77,18 +77,22 @@ def _same_pulls(name: str, pulls: Ints, fast: Ints) -> None:
     assert differs.size == 0, f"the compiled loop and {name} part at round {differs[0] + 1}"
 
 
-def _richest_course(policy: Any, arms: tuple[Label, ...], rounds: int) -> Course | None:
+def _richest_course(policy: Any, arms: tuple[Label, ...], rounds: int) -> RoundSchedule | None:
     """Return rounds with offers and segments, or with what of these the policy takes; None where it takes neither."""
     rng = np.random.default_rng(SEED)
     offers = rng.random((rounds, len(arms))) < 0.7
     offers[~offers.any(axis=1)] = True
     segments: dict[str, Any] = {"codes": rng.integers(0, 3, rounds), "segments": ("x", "y", "z")}
-    for course in (Course(arms, offers, **segments), Course(arms, offers), Course(arms, **segments)):
+    for schedule in (
+        RoundSchedule(arms, offers, **segments),
+        RoundSchedule(arms, offers),
+        RoundSchedule(arms, **segments),
+    ):
         try:
-            check_given("policy", policy, course)
+            check_given("policy", policy, schedule)
         except ArgumentError:
             continue
-        return course
+        return schedule
     return None
 
 
@@ -195,7 +199,7 @@ def _with_labels(value: Any, other: dict[Any, Any]) -> Any:
     if isinstance(value, KernelPolicy):
         return rebuilt(value, _with_labels(value.config(), other))
     if isinstance(value, Promise):
-        given = arguments_of(value)
+        given = promise_fields(value)
         offers = given["offers"]
         given["offers"] = offers if isinstance(offers, str) else [other[arm] for arm in offers]
         return Promise(**_with_labels(given, other))

@@ -19,7 +19,7 @@ class Skip(Exception):
     """A check does not apply; the message says why."""
 
 
-def fresh_copy(policy: Any) -> Any:
+def fresh_policy(policy: Any) -> Any:
     """Return a policy of the same configuration without memory, or a copy."""
     return policy.fresh() if hasattr(policy, "fresh") else copy.deepcopy(policy)
 

@@ -15,11 +15,11 @@ import typer
 from evenhand.audit.audited_promise import check_named
 from evenhand.audit.decision_log import read_plays
 from evenhand.audit.findings import when_broken
+from evenhand.cli.inputs.inputs import changing_shares, named_shares, windows_of
+from evenhand.cli.inputs.promises import promise_in
+from evenhand.cli.inputs.tables import read_log, read_table
 from evenhand.cli.options import JSON, with_options_of
-from evenhand.cli.output import as_json, cell, draw, folder, number, records, say, say_notes
-from evenhand.cli.reading.inputs import changing_shares, named_shares, windows_of
-from evenhand.cli.reading.promises import promise_in
-from evenhand.cli.reading.tables import read_log, read_table
+from evenhand.cli.output import as_json, cell, draw, folder, number, print_text, records, say_notes
 from evenhand.data.csv_files import write_csv
 from evenhand.data.tables import in_natural_order
 from evenhand.errors import ArgumentError, SharesError, wanted
@@ -28,8 +28,8 @@ from evenhand.promises.clause import AT_MOST
 from evenhand.protocol import distinct, find_label, places
 
 if TYPE_CHECKING:
-    from evenhand.audit.apart import ApartAudit
     from evenhand.audit.findings import Audit
+    from evenhand.audit.separate_logs import ApartAudit
 
 Audited = functools.partial[tuple[Any, Any]]
 """What audits the log that the options of a command name, with these options as its `keywords`."""
@@ -148,7 +148,7 @@ def _show_apart(finding: ApartAudit, logs: list[Path], out: Path | None, json: b
         return
     records(f"{len(logs)} logs, {sum(finding.rounds):,} rounds", finding.promises.to_dict("records"))
     verdict = "kept in every order" if finding.kept else "BROKEN in some order"
-    say(f"The promise was {verdict} in which these rounds can have happened.")
+    print_text(f"The promise was {verdict} in which these rounds can have happened.")
     say_notes(finding)
 
 
@@ -187,25 +187,27 @@ def _say(finding: Audit, log: Path, unit: str, segments: bool, several: bool) ->
     records("Promises" if segments else title, promised_rows(finding, unit, segments), empty=False)
     promised = {arm for named in finding.owed["arm"] for arm in (named if isinstance(named, tuple) else (named,))}
     if free := len(finding.arms) - len(promised):
-        say(f"and {free} {'arm' if free == 1 else 'arms'} owed nothing.")
+        print_text(f"and {free} {'arm' if free == 1 else 'arms'} owed nothing.")
     owes = dict(zip(finding.promise.arms, finding.promise.shares, strict=True))
     for name in finding.never_seen:
         capped = not owes[name] and name not in finding.windows
-        say(f"ATTENTION: arm {name} {'has a cap' if capped else 'is promised a share'} and never appears in the log.")
+        print_text(
+            f"ATTENTION: arm {name} {'has a cap' if capped else 'is promised a share'} and never appears in the log."
+        )
     when = "no arm was ever behind a share"
     if finding.worst_round:
         behind = f"by {finding.worst_shortfall:.4g} after {unit} {finding.worst_round:,}"
         when = f"furthest behind was arm {cell(finding.worst_arm)}, {behind}"
     if not finding.enough:
-        say(f"Nothing is shown: in most segments no decision could have broken the promise; {when}.")
+        print_text(f"Nothing is shown: in most segments no decision could have broken the promise; {when}.")
     elif finding.first_violation is None:
-        say(f"The promise was kept after every {unit}; {when}.")
+        print_text(f"The promise was kept after every {unit}; {when}.")
     else:
         first, arm = finding.first_violation
         words = when_broken(finding.rounds_in_violation, first, finding.rounds, unit)
-        say(f"The promise was BROKEN {words}, beginning with arm {cell(arm)}; {when}.")
+        print_text(f"The promise was BROKEN {words}, beginning with arm {cell(arm)}; {when}.")
         if several:
-            say(f"First of all, {finding.first_breach}.")
+            print_text(f"First of all, {finding.first_breach}.")
 
 
 def promised_rows(finding: Audit, unit: str, segments: bool) -> list[dict[str, Any]]:

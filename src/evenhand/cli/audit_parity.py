@@ -6,10 +6,10 @@ from pathlib import Path
 
 import typer
 
+from evenhand.cli.inputs.inputs import names_of
+from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import JSON
-from evenhand.cli.output import as_json, records, say, say_notes
-from evenhand.cli.reading.inputs import names_of
-from evenhand.cli.reading.tables import read_table
+from evenhand.cli.output import as_json, print_text, records, say_notes
 
 
 def audit_parity(
@@ -36,7 +36,7 @@ def audit_parity(
     if json:
         as_json(vars(found) | {"groups": found.groups.to_dict("records")}, found)
     else:
-        say(str(found))
+        print_text(str(found))
         say_notes(found)
         rows = found.groups.to_dict("records")
         for row in rows:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli.options import EMPTY, JSON
-from evenhand.cli.output import as_json, records, say
+from evenhand.cli.output import as_json, print_text, records
 from evenhand.errors import ArgumentError, TableError, wanted, wanted_one_of
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def certify(
         as_json({"verdict": check.verdict, "at_most": threshold, "groups": risks, "notes": notes})
     else:
         records(f"Risks on {check.counts.sum():,} rows that the collection has not seen", risks)
-        say("\n".join([_in_words(check), *(f"- {note}" for note in untold)]))
+        print_text("\n".join([_in_words(check), *(f"- {note}" for note in untold)]))
     if check.verdict != "certified":
         raise typer.Exit(2 if check.verdict == "not_shown" else 1)
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import JSON, STUDY, is_store
-from evenhand.cli.output import as_json, number, records, say, say_notes
-from evenhand.cli.reading.tables import read_table
+from evenhand.cli.output import as_json, number, print_text, records, say_notes
 from evenhand.cli.studies.audit_pairs import REWARD
 from evenhand.data.csv_files import write_csv
 from evenhand.data.tables import numbers
@@ -62,12 +62,12 @@ def choose(
         return
     what = known or f"predicted {own}"
     mean, best, lot = map(number, (found.mean, found.best, found.lot))
-    say(
+    print_text(
         f"{places} places for {len(frame)} people: draws by these chances have {what} {mean} on average; the best "
         f"{places} would have {best}, a draw by lot {lot}."
     )
     allow = "1 answer allows" if len(queue.answers) == 1 else f"{len(queue.answers)} answers allow"
-    say(f"Chances go from {found.chances.min():.1%} to {found.chances.max():.1%}, as far apart as {allow}.")
+    print_text(f"Chances go from {found.chances.min():.1%} to {found.chances.max():.1%}, as far apart as {allow}.")
     for pair in unknown[:SHOWN]:
         for who in ("one", "other"):
             row = pair[who]
@@ -77,7 +77,7 @@ def choose(
     say_notes(found)
     if out is not None:
         have = f", who have {what} {number(gains[rows].mean())} on average" if gains is not None else ""
-        say(f"Written: {out}; the {places} people who are chosen{have}, were drawn with --seed {seed}.")
+        print_text(f"Written: {out}; the {places} people who are chosen{have}, were drawn with --seed {seed}.")
 
 
 def _queue(state: str, name: str | None) -> Any:

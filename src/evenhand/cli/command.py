@@ -22,9 +22,9 @@ TYPES = {"str": "text", "int": "whole number", "float": "number", "bool": "flag"
 """What options take, as help says it."""
 COMMANDS = {
     "new": "studies.new",
-    "ask": "studies.conversation:ask",
-    "tell": "studies.conversation:tell",
-    "forget": "studies.conversation:forget",
+    "ask": "studies.decide:ask",
+    "tell": "studies.decide:tell",
+    "forget": "studies.decide:forget",
     "add": "studies.changes:add",
     "retire": "studies.changes:retire",
     "change": "studies.changes:change",
@@ -48,7 +48,7 @@ COMMANDS = {
     "choose": "choose",
     "audit-parity": "audit_parity",
     "reproduce": "reproduce",
-    "list": "listing:list_all",
+    "list": "list_names:list_all",
     "check": "check",
     "demo": "demo",
 }
@@ -204,7 +204,7 @@ def _number_read(one: Any, typed: Callable[[Any], str], read: Callable[..., Any]
     kind, option = typed(context).strip("<>").split()[0], one.opts[-1]
     if not isinstance(value, str) or kind not in ("float", "int"):
         return read(context, value)
-    from evenhand.cli.reading.inputs import A_NUMBER, number_of
+    from evenhand.cli.inputs.inputs import A_NUMBER, number_of
 
     digits, what = value.strip().removeprefix("-").isdecimal(), A_NUMBER if kind == "float" else "a whole number"
     number = int(value) if digits else number_of(value, option, what)

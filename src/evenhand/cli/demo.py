@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from evenhand.cli.options import JSON
-from evenhand.cli.output import as_json, folder, picture, say, say_notes, table
+from evenhand.cli.output import as_json, folder, picture, print_text, say_notes, table
 from evenhand.data.csv_files import write_csv
 
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ def demo(*, out: Path = Path("out/demo"), seed: int = 442, json: JSON = False) -
     else:
         _say(shown)
         say_notes(shown.finding)
-        say(f"Written: {out / 'decisions.csv'}, {path}")
-        say("\nThe same with a table of yours, and whether a log of yours kept a promise:")
-        say("  evenhand simulate --data YOURS.csv --arm COLUMN --reward COLUMN --shares 0.1")
-        say("  evenhand audit YOURS.csv --arm COLUMN --shares 0.1")
+        print_text(f"Written: {out / 'decisions.csv'}, {path}")
+        print_text("\nThe same with a table of yours, and whether a log of yours kept a promise:")
+        print_text("  evenhand simulate --data YOURS.csv --arm COLUMN --reward COLUMN --shares 0.1")
+        print_text("  evenhand audit YOURS.csv --arm COLUMN --shares 0.1")
     if not shown.finding.kept:
         raise typer.Exit(1)
 
@@ -49,10 +49,10 @@ def _say(shown: Programme) -> None:
     from evenhand.simulation.measures import cost_of
 
     places = len(shown.log)
-    say(f"Who gets the next of {places} places? 442 patients in six groups; the reward of a")
-    say("place is the need of the patient who gets it, in [0, 1].")
-    say(f"Promised: at every moment each group has at least {GUARANTEE} of its part among the")
-    say("patients.\n")
+    print_text(f"Who gets the next of {places} places? 442 patients in six groups; the reward of a")
+    print_text("place is the need of the patient who gets it, in [0, 1].")
+    print_text(f"Promised: at every moment each group has at least {GUARANTEE} of its part among the")
+    print_text("patients.\n")
     last = shown.history.isel(round=-1)
     parts = (last.pulls / places).mean("replication")
     rows = [
@@ -68,11 +68,11 @@ def _say(shown: Programme) -> None:
     ]
     columns = ("group", "places", "owed", "got", "most behind", "without")
     table("Shares of the places under the promise (DeadlineLearn over Thompson)", columns, rows)
-    say("Four of the decisions, each with its reason:")
+    print_text("Four of the decisions, each with its reason:")
     for place in (1, 50, 200, places):
         decision = shown.decisions[place - 1]
-        say(f"  place {decision.round:>4}: {decision.arm} ({decision.reason})")
+        print_text(f"  place {decision.round:>4}: {decision.arm} ({decision.reason})")
     held = "after EVERY place" if shown.finding.kept else f"NOT after {shown.finding.rounds_in_violation} places"
-    say(f"\nThe promise held {held}, as an audit of the log found;")
-    say(f"no group was ever {shown.finding.worst_shortfall + 0.0005:.3f} places behind.")
-    say(cost_of(shown.history, "with the promise", "without").sentences("Thompson sampling"))
+    print_text(f"\nThe promise held {held}, as an audit of the log found;")
+    print_text(f"no group was ever {shown.finding.worst_shortfall + 0.0005:.3f} places behind.")
+    print_text(cost_of(shown.history, "with the promise", "without").sentences("Thompson sampling"))

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from evenhand.cli.inputs.inputs import named_shares, names_of, numbers_by_name, shares_of
+from evenhand.cli.inputs.policies import check_kept, policies_of
+from evenhand.cli.inputs.promises import UNDER, promise_in, with_and_without
+from evenhand.cli.inputs.tables import is_table, read_table
 from evenhand.cli.options import JSON
-from evenhand.cli.output import as_json, draw, folder, records, say, say_notes
-from evenhand.cli.reading.inputs import named_shares, names_of, numbers_by_name, shares_of
-from evenhand.cli.reading.policies import check_kept, policies_of
-from evenhand.cli.reading.promises import UNDER, promise_in, with_and_without
-from evenhand.cli.reading.tables import is_table, read_table
+from evenhand.cli.output import as_json, draw, folder, print_text, records, say_notes
 from evenhand.cli.refusals import typed_options
 from evenhand.data.tables import column, numbers
 from evenhand.errors import ArgumentError, TableError, wanted
@@ -213,21 +213,23 @@ def _say(
         apart: Any = cast("Comparison", found).differences.drop(columns="against").to_dict("records")
         records(f"Differences from {next(iter(each))}", apart)
     for words in dict.fromkeys(str(one.audit.promise) for one in each.values() if one.audit is not None):
-        say(f"Promised: {words}.")
+        print_text(f"Promised: {words}.")
     for name in [name for name in each if name.startswith("log:")]:
-        say(f"{name} plays each arm as often as that log did, whatever is shown: what it did by contexts is left out.")
+        print_text(
+            f"{name} plays each arm as often as that log did, whatever is shown: what it did by contexts is left out."
+        )
     say_notes(found)
     when = "after every row at once" if first.anytime else "after the last round"
     of = "" if first.estimator == "replay" else ", for the mean over the rows so far"
-    say(f"Each interval holds with probability {first.level:g}, {when}{of}.")
+    print_text(f"Each interval holds with probability {first.level:g}, {when}{of}.")
     if at_least is not None:
-        say(_gate(list(each)[-1], list(each.values())[-1], at_least))
+        print_text(_gate(list(each)[-1], list(each.values())[-1], at_least))
     if picture is not None:
-        say(f"written: {picture}")
+        print_text(f"written: {picture}")
 
 
 def _gate(name: str, found: Evaluation, at_least: float) -> str:
-    """Say whether a policy is shown to be worth so much."""
+    """Return whether a policy is shown to be worth so much."""
     if found.at_least(at_least):
         return f"{name} is above {at_least:g} a round, on average over these {found.rounds} rounds."
     if found.low >= at_least and found.change is not None:

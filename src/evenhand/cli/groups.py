@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.audit.parity import WIDE
-from evenhand.cli.output import draw, records, say
-from evenhand.cli.reading.inputs import names_of
-from evenhand.cli.reading.policies import group_settings
+from evenhand.cli.inputs.inputs import names_of
+from evenhand.cli.inputs.policies import group_settings
+from evenhand.cli.output import draw, print_text, records
 from evenhand.data.csv_files import write_csv
 from evenhand.data.groupings import Grouping
 
@@ -80,8 +80,8 @@ def say_bias(found: pd.DataFrame, notes: tuple[str, ...], reward: str) -> None:
     from evenhand.groups.table_arms import in_words
 
     for sentence in (*in_words(found, reward), *notes):
-        say(sentence)
-    say(
+        print_text(sentence)
+    print_text(
         "The intervals hold together, for whoever the rows of the table were drawn from, if rows are independent; "
         "simulated rounds do not narrow them. "
         "The difference is bias only as far as the groups are equal on average.\n"

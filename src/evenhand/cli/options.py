@@ -69,10 +69,10 @@ def with_table_options(command: str, function: Callable[..., None]) -> Callable[
 
     @functools.wraps(function)
     def call(**given: Any) -> None:
-        from evenhand.cli.reading.inputs import checked
-        from evenhand.cli.reading.tables import GIVEN
+        from evenhand.cli.inputs.inputs import read_table_options
+        from evenhand.cli.inputs.tables import GIVEN
 
-        written = checked(**{name: given.pop(name) for name in added})
+        written = read_table_options(**{name: given.pop(name) for name in added})
         tables = TABLE_COMMANDS[command].split() if written.header else []
         named = [path for one in tables for path in (given[one] if isinstance(given[one], list) else [given[one]])]
         headed = tuple(map(file_said, named))

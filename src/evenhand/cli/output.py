@@ -97,9 +97,9 @@ def promised_cells(clauses: Iterable[Clause], arms: Sequence[Label]) -> dict[tup
 def answer(body: Any, words: str, json: bool) -> None:
     """Print the result of a command on one line: JSON for programs, words for people."""
     if json:
-        line(body)
+        format_row(body)
     else:
-        say(words)
+        print_text(words)
 
 
 def number(value: float) -> str:
@@ -117,7 +117,7 @@ def cell(value: Any) -> Any:
     return "-" if value is None else number(value) if isinstance(value, float) else value
 
 
-def say(line: str) -> None:
+def print_text(line: str) -> None:
     """Print a line for people."""
     _console().print(visible(line), soft_wrap=True)
 
@@ -137,9 +137,9 @@ def say_notes(about: Any) -> None:
 
     notes = notes_of(about)
     for note in notes[:MOST_NOTES]:
-        say(f"- {in_shell(note)}")
+        print_text(f"- {in_shell(note)}")
     if len(notes) > MOST_NOTES:
-        say(f"- ... and {len(notes) - MOST_NOTES} more notes; --json lists them all")
+        print_text(f"- ... and {len(notes) - MOST_NOTES} more notes; --json lists them all")
 
 
 def promise_verdict(when: str, kept: bool | None, decisions: int = 1) -> str:
@@ -167,7 +167,7 @@ def as_json(body: Any, about: Any = None) -> None:
     _write(json.dumps(_clean(body | noted if noted else body), indent=2))
 
 
-def line(body: Any) -> None:
+def format_row(body: Any) -> None:
     """Print one JSON document on one line."""
     _write(json.dumps(_clean(body)))
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand import registry
+from evenhand.cli.inputs.causal_data import fitted_model, model_in, show_answer
+from evenhand.cli.inputs.inputs import named_shares, numbers_by_name, read_object
+from evenhand.cli.inputs.tables import is_table, read_texts
 from evenhand.cli.options import JSON
-from evenhand.cli.reading.causal_data import fitted_model, model_in, show_answer
-from evenhand.cli.reading.inputs import named_shares, numbers_by_name, read_object
-from evenhand.cli.reading.tables import is_table, read_texts
 from evenhand.cli.recommendation import show
 from evenhand.cli.refusals import typed_options
 from evenhand.data.csv_files import write_csv

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evenhand.cli.output import as_json, draw, folder, say, say_notes, table
+from evenhand.cli.output import as_json, draw, folder, print_text, say_notes, table
 from evenhand.data.csv_files import write_csv
 
 
@@ -66,10 +66,10 @@ def show(
         cells = rows.astype(object).where(rows.notna(), None)
         as_json({**answer, **body, "table": cells.to_dict("records")}, found)
         return
-    say(in_words(found, rows, sure))
+    print_text(in_words(found, rows, sure))
     table("Candidates", *compact(rows))
     for sentence in sentences:
-        say(sentence)
+        print_text(sentence)
     say_notes(found)
 
 

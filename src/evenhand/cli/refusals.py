@@ -11,13 +11,13 @@ from typing import Any
 from evenhand.cli.options import TABLE_COMMANDS
 from evenhand.errors import EvenhandError, file_said
 
-NO_COLUMN = re.compile(r"^column: wanted one of (.*), got '(.*?)'(?=$|;)")
+NO_COLUMN = re.compile(r"^column: expected one of (.*), got '(.*?)'(?=$|;)")
 BRACKET = re.compile(r"(?<![\w'])(?:\{|(?<!\bin )\[|[\[(](?![-+\d.e]+, ))(?!\"[^\"']*\")")
 """Where labels may begin; what has double quotation marks is JSON, [0, 1] after "in" an interval, (3, 2) a shape."""
 CLOSING = {"[": "]", "(": ")", "{": "}"}
 OF_PYTHON: dict[str, Any] = {
     r"\ban int >= 0, a numpy Generator or None\b": "a whole number >= 0",
-    r"\b(wanted|got) None\b": r"\1 nothing",
+    r"\b(expected|got) None\b": r"\1 nothing",
     r"\bgot (?:'((?:nothing|none|both|neither)|(?:an?|no|none|\d+) [^']*)'|\"([^\"]*'[^\"]*)\")(?=$|;)": r"got \1\2",
     r"\b(got|one of) (True|False)\b": lambda found: found[0].lower(),
     r", or None for [\w ]+": "",
@@ -110,17 +110,17 @@ def _of_column(words: str, missing: re.Match[str], options: dict[str, str], cont
     if len(asked) != 1:
         tables = [context.params.get(one) for one in TABLE_COMMANDS.get(context.info_name, "").split()]
         files = ", ".join(file_said(path) for path in tables if path and not isinstance(path, list))
-        return f"{files or 'table'}: wanted a column {name!r}, got the columns {known}{words[missing.end() :]}"
+        return f"{files or 'table'}: expected a column {name!r}, got the columns {known}{words[missing.end() :]}"
     left_out = asked[0] not in typed_options(context).values()
     mend = f"; {asked[0]} was left out and is {name!r} then: name the column" if left_out else words[missing.end() :]
-    return f"{asked[0]}: wanted one of the columns {known}, got {name!r}{mend}"
+    return f"{asked[0]}: expected one of the columns {known}, got {name!r}{mend}"
 
 
 def in_shell(words: str) -> str:
     """Return a message whose lists, tuples and dicts are written as they are typed.
 
-    >>> in_shell("--values: wanted a number for each of ['no', 'yes'] in [0, 1], got {'no': 0.0, 'maybe'...")
-    '--values: wanted a number for each of no,yes in [0, 1], got no=0,...'
+    >>> in_shell("--values: expected a number for each of ['no', 'yes'] in [0, 1], got {'no': 0.0, 'maybe'...")
+    '--values: expected a number for each of no,yes in [0, 1], got no=0,...'
     """
     parts, at = [], 0
     for bracket in BRACKET.finditer(words):

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.options import JSON
-from evenhand.cli.output import as_json, folder, say, table
+from evenhand.cli.output import as_json, folder, print_text, table
 from evenhand.errors import ArgumentError, wanted
 from evenhand.extras import optional
 
@@ -61,8 +61,8 @@ def reproduce(
             rows = [(v.claim.says, v.claim.where, v.measured, v.text) for v in report.verdicts]
             table(f"{one.id}: {one.title}", ("claim", "where", "measured", "verdict"), rows)
             for remark in report.remarks:
-                say(f"- {remark}")
-            say(f"{seconds:.0f} s; written to {place}\n")
+                print_text(f"- {remark}")
+            print_text(f"{seconds:.0f} s; written to {place}\n")
     if json:
         as_json(bodies)
     if strict and missed:

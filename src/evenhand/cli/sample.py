@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from evenhand.cli.options import EMPTY, JSON
-from evenhand.cli.output import as_json, draw, folder, say, say_notes
+from evenhand.cli.output import as_json, draw, folder, print_text, say_notes
 from evenhand.errors import ArgumentError, wanted, wanted_one_of
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def sample(
     """
     from functools import partial
 
-    from evenhand.cli.reading.inputs import named_shares, names_of, numbers_by_name
+    from evenhand.cli.inputs.inputs import named_shares, names_of, numbers_by_name
     from evenhand.cli.worst_off import compared, say_compared
     from evenhand.data.csv_files import write_csv
     from evenhand.plots.sampling import plot_collection
@@ -99,7 +99,7 @@ def sample(
         as_json(body | {"groups": risks.to_dict("records"), **found, "folder": str(out)}, finished)
         return
     say_notes(finished)
-    say(f"Rows, mixture, history, picture, and sampler, final model and pool in one file are in {out}")
+    print_text(f"Rows, mixture, history, picture, and sampler, final model and pool in one file are in {out}")
     say_compared(found, f"{finished.rounds} rounds, {finished.labels} labels, seed {sampler.seed}", out)
 
 
@@ -115,8 +115,8 @@ def labelled_rows(
     ArgumentError, TableError
         If nothing is labelled, or the table cannot be read.
     """
-    from evenhand.cli.reading.empty_cells import without_empty_cells
-    from evenhand.cli.reading.tables import read_table
+    from evenhand.cli.inputs.empty_cells import without_empty_cells
+    from evenhand.cli.inputs.tables import read_table
     from evenhand.data.tables import NUMBER, column, numbers
     from evenhand.protocol import labels_of_texts
 
@@ -182,7 +182,7 @@ def _classes(world: TablePool, loss: str, *, multiclass: bool, reweighted: bool)
         got = f"{world.label_column!r} with {len(labels)}: {shown}"
         what = f"a column of 2 to {MOST_LABELS} labels" if multiclass else "a column of two labels"
         mend = "keep the rows of two labels, or merge labels" + ("" if multiclass else ", or pass --multiclass")
-        raise ArgumentError(f"--label: wanted {what}, got {got}; {mend}")
+        raise ArgumentError(f"--label: expected {what}, got {got}; {mend}")
     if len(labels) == 2:
         return {"classes": labels}
     if loss in ("false_negative", "false_positive"):

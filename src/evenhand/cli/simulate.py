@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenhand.cli.inputs.inputs import delay_of, names_of, numbers_of, shares_of
+from evenhand.cli.inputs.policies import check_kept, policies_of
+from evenhand.cli.inputs.promises import UNDER, with_and_without
+from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import JSON
-from evenhand.cli.output import as_json, draw, folder, promised_cells, say, say_notes, table
-from evenhand.cli.reading.inputs import delay_of, names_of, numbers_of, shares_of
-from evenhand.cli.reading.policies import check_kept, policies_of
-from evenhand.cli.reading.promises import UNDER, with_and_without
-from evenhand.cli.reading.tables import read_table
+from evenhand.cli.output import as_json, draw, folder, print_text, promised_cells, say_notes, table
 from evenhand.data.csv_files import write_csv
 from evenhand.errors import ArgumentError, MissingExtraError, wanted
 from evenhand.extras import optional
@@ -95,7 +95,7 @@ def simulate(
 
 def _replayed(path: Path) -> dict[str, Any]:
     """Return the offers and the segments that a log says."""
-    from evenhand.simulation.given import said_in
+    from evenhand.simulation.schedule import said_in
 
     table = read_table(path, text=["available", "segment", "given"])
     said = {"offers": said_in(table, "available"), "segments": said_in(table, "segment")}
@@ -157,7 +157,7 @@ def _report(
         runs = f"{history.attrs['rounds']} rounds, {history.sizes['replication']} replications"
         if "delay" in history.attrs:
             runs += f", delay {history.attrs['delay']}"
-        say(f"seed {history.attrs['seed']}, {runs}\n")
+        print_text(f"seed {history.attrs['seed']}, {runs}\n")
         say_notes(history)
         held = {None: "not promised", True: "yes", False: "NO"}
         told = [{k: held[v] if k == "promise_kept" else v for k, v in row.items()} for row in summary]
@@ -173,21 +173,25 @@ def _report(
             if len(columns) > 1:
                 table(title, cells[0], cells[1:])
         if "r_regret" in history:
-            say("regret: expected reward lost against the best arm; r regret: against the best that keeps the promise.")
+            print_text(
+                "regret: expected reward lost against the best arm; r regret: against the best that keeps the promise."
+            )
         which = " on offer" if "offered" in history else ""
         table(f"Share of the rounds{which} by arm", *_arms(history, clauses))
         if bias is not None:
             show_bias(bias, of_table)
         for words in dict.fromkeys(str(one.promise) for one in every if one.promise and one.promise.clauses):
-            say(f"Promised: {words}.")
+            print_text(f"Promised: {words}.")
         for name, cost in costs.items():
-            say(cost.sentences(name))
+            print_text(cost.sentences(name))
         if costs and "regret" in history:
-            say("The cost is the difference of the regrets, which are expected; the rewards also vary by luck.")
+            print_text("The cost is the difference of the regrets, which are expected; the rewards also vary by luck.")
         if costs and history.attrs["world"] == "LoggedArms":
-            say("The interval is of chance in the replications; how well the table shows the rewards is not in it.")
+            print_text(
+                "The interval is of chance in the replications; how well the table shows the rewards is not in it."
+            )
         if written:
-            say("written: " + ", ".join(str(path) for path in written))
+            print_text("written: " + ", ".join(str(path) for path in written))
 
 
 def _summary(history: xr.Dataset, later: set[str]) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evenhand.cli.output import records, say
+from evenhand.cli.output import print_text, records
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,29 +42,31 @@ def say_compared(found: dict[str, Any], title: str, out: Path) -> None:
     worst, other = found["worst_off"], found["uniform"]["worst_off"]
     certify = f"Certify a limit of yours: evenhand certify {shlex.quote(str(out))} --at-most"
     if worst is None or other is None:
-        say("The pool has too few rows left to judge the model by: certify it on fresh rows before you rely on it.")
-        say(f"{certify} 0.2 --fresh FILE")
+        print_text(
+            "The pool has too few rows left to judge the model by: certify it on fresh rows before you rely on it."
+        )
+        print_text(f"{certify} 0.2 --fresh FILE")
         return
     one, two = (
         f"{each['group']}, {found['risk']} {each['risk']:.3f} ({each['low']:.3f} to {each['high']:.3f})"
         for each in (worst, other)
     )
     among, alike = " of the groups that can be judged" * bool(worst["notes"]), worst["perhaps"]
-    say(f"Worst off{among}: {one} on {worst['rows']:,} rows that were not drawn.")
+    print_text(f"Worst off{among}: {one} on {worst['rows']:,} rows that were not drawn.")
     if alike:
         named = ", ".join(map(str, alike[:NAMED])) + f" and {len(alike) - NAMED} more" * (len(alike) > NAMED)
-        say(f"It may as well be {named}: the intervals overlap.")
-    say(f"After one uniform draw of {found['uniform']['rows']:,} rows: {two}.")
+        print_text(f"It may as well be {named}: the intervals overlap.")
+    print_text(f"After one uniform draw of {found['uniform']['rows']:,} rows: {two}.")
     if worst["least"] > other["limit"] or other["least"] > worst["limit"]:
         better = "the uniform draw" if worst["least"] > other["limit"] else "this draw"
-        say(f"With 90 % confidence {better} served the worst-off group better: the intervals do not overlap.")
+        print_text(f"With 90 % confidence {better} served the worst-off group better: the intervals do not overlap.")
     else:
-        say("Neither draw is shown to serve the worst-off group better: the intervals overlap.")
-    say("With 95 % confidence the intervals of all groups hold at once, for new rows like those of the pool.")
+        print_text("Neither draw is shown to serve the worst-off group better: the intervals overlap.")
+    print_text("With 95 % confidence the intervals of all groups hold at once, for new rows like those of the pool.")
     for note in worst["notes"]:
-        say(f"- {note}")
+        print_text(f"- {note}")
     fresh = " --fresh FILE, with rows of every group" * bool(worst["notes"])
-    say(f"{certify} {math.ceil(100 * worst['limit']) / 100:g}{fresh}")
+    print_text(f"{certify} {math.ceil(100 * worst['limit']) / 100:g}{fresh}")
 
 
 def worst_of(risks: pd.DataFrame) -> dict[str, Any] | None:

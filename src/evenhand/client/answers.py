@@ -16,7 +16,7 @@ SHOWN = 200
 
 
 @dataclass(frozen=True)
-class Decision:
+class ServiceDecision:
     """A decision of a study, with the ticket under which its outcome is told.
 
     Attributes
@@ -51,7 +51,7 @@ class Decision:
         return self.probabilities[self.index]
 
 
-def decision_of(sent: Mapping[str, Any]) -> Decision:
+def decision_of(sent: Mapping[str, Any]) -> ServiceDecision:
     """Return the decision that a service sent.
 
     >>> decision_of({"ticket": "ads.1.5f0c", "id": 1, "arm": "b", "index": 1, "probabilities": [0.25, 0.75]}).propensity
@@ -61,7 +61,7 @@ def decision_of(sent: Mapping[str, Any]) -> Decision:
     own = {name: sent.get(name) for name in ("round", "arm", "index", "reason", "reason_code")}
     arms = tuple(sent.get("arms") or (() if arm is None else (arm,)))
     drawn = None if drawn is None else tuple(drawn)
-    return Decision(sent["ticket"], sent["id"], **own, arms=arms, probabilities=drawn, fields=dict(sent))
+    return ServiceDecision(sent["ticket"], sent["id"], **own, arms=arms, probabilities=drawn, fields=dict(sent))
 
 
 def label_of(sent: Any) -> Any:
@@ -74,8 +74,8 @@ def error_of(envelope: Any, status: int | None = None) -> EvenhandError:
 
     It is of the kind that the library raises for the same cause, and a ServiceError for what only a service refuses.
 
-    >>> error_of({"name": "RewardError", "message": "reward: wanted a number in [0, 1], got 7.0"})
-    RewardError('reward: wanted a number in [0, 1], got 7.0')
+    >>> error_of({"name": "RewardError", "message": "reward: expected a number in [0, 1], got 7.0"})
+    RewardError('reward: expected a number in [0, 1], got 7.0')
     """
     name, message = str(envelope["name"]), str(envelope["message"])
     kind = vars(errors)[name] if name in errors.__all__ else None

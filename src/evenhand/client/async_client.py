@@ -11,7 +11,7 @@ from json import loads
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from evenhand.client import calls
-from evenhand.client.answers import Decision, decision_of, error_of, label_of
+from evenhand.client.answers import ServiceDecision, decision_of, error_of, label_of
 from evenhand.client.calls import Call, Label, Role, Told
 from evenhand.client.connection import Connection, import_httpx, read
 from evenhand.errors import ArgumentError, EvenhandError, ServiceError, wanted
@@ -56,7 +56,7 @@ class AsyncClient:
 
     def study(self, name: str) -> AsyncRemoteStudy:
         """Return a study by its name; nothing is sent yet."""
-        return AsyncRemoteStudy(self, calls.checked_name(name))
+        return AsyncRemoteStudy(self, calls.read_name(name))
 
     async def studies(self) -> list[dict[str, Any]]:
         """Return the outline of every study of the service."""
@@ -66,7 +66,7 @@ class AsyncClient:
         self, name: str, policy: Mapping[str, Any], *, expire_after: float | str | None = None
     ) -> AsyncRemoteStudy:
         """Create a study: `policy` names one beside its arguments, as {"policy": "quotas/fair-ucb", "shares": ...}."""
-        body = {"name": calls.checked_name(name), "policy": policy, "expire_after": expire_after}
+        body = {"name": calls.read_name(name), "policy": policy, "expire_after": expire_after}
         call = calls.post("/studies", "decide", body, lambda state: state["name"], repeatable=False, timeout=CREATION)
         return self.study(await self._send(call))
 
@@ -111,13 +111,13 @@ class AsyncRemoteStudy:
         self, *, contexts: Any = None, groups: Any = None, available: Sequence[Label] | None = None,
         segment: Label | None = None, annotator: str | None = None, key: str | None = None, sticky: bool = False,
         subject: str | None = None,
-    ) -> Decision:  # fmt: skip
+    ) -> ServiceDecision:  # fmt: skip
         """Return a decision. Asking again with the same `key` returns the same one; another ask under it is refused.
 
         With `sticky` the key alone decides: asking again returns its first decision, whatever else is given then.
         `subject` says whom the contexts are about: the service encrypts them, and can erase them.
         """
-        if calls.checked_sticky(sticky) and key is None:
+        if calls.read_sticky(sticky) and key is None:
             raise ArgumentError(wanted("sticky", "a key beside it", "none"))
         shown = {"contexts": contexts, "groups": groups, "available": available, "segment": segment}
         body = calls.round_of({**shown, "annotator": annotator, "subject": subject, "sticky": sticky or None})
@@ -125,7 +125,7 @@ class AsyncRemoteStudy:
 
     async def ask_many(
         self, rounds: int | Sequence[Mapping[str, Any]], *, key: str | None = None
-    ) -> list[Decision | EvenhandError]:
+    ) -> list[ServiceDecision | EvenhandError]:
         """Return so many decisions, or one for each mapping of `ask`'s arguments.
 
         A round that is refused is an error in the list; the others are decided.
@@ -133,7 +133,7 @@ class AsyncRemoteStudy:
         return await self._post("ask", "decide", calls.rounds_of(rounds), _decisions, calls.checked_key(key))
 
     async def tell(
-        self, ticket: Decision | str, reward: Any = None, *, violations: Any = None, acceptable: Any = None,
+        self, ticket: ServiceDecision | str, reward: Any = None, *, violations: Any = None, acceptable: Any = None,
         auditor: str | None = None, X: Any = None, y: Any = None, samples: Mapping[str, Any] | None = None,
     ) -> Told:  # fmt: skip
         """Tell what happened after a decision. The same report again is "already told", another one is refused."""
@@ -142,13 +142,13 @@ class AsyncRemoteStudy:
         told = calls.given({"reward": reward, **audited, "X": X, "y": y, "samples": samples})
         return await self._post("tell", "report", {"ticket": calls.ticket_of(ticket), **told}, _status)
 
-    async def label(self, ticket: Decision | str, label: Label | None, *, annotator: str | None = None) -> Told:
+    async def label(self, ticket: ServiceDecision | str, label: Label | None, *, annotator: str | None = None) -> Told:
         """Tell the label of an item, or None to reject the item."""
         told = {"label": label, **calls.given({"annotator": annotator})}
         return await self._post("tell", "report", {"ticket": calls.ticket_of(ticket), **told}, _status)
 
     async def tell_many(
-        self, reports: Iterable[tuple[Decision | str, Any] | Mapping[str, Any]]
+        self, reports: Iterable[tuple[ServiceDecision | str, Any] | Mapping[str, Any]]
     ) -> list[Told | EvenhandError]:
         """Tell many rewards: pairs of a ticket and a reward, or mappings of `tell`'s arguments.
 
@@ -156,7 +156,7 @@ class AsyncRemoteStudy:
         """
         return await self._post("tell", "report", {"batch": list(map(calls.report_of, reports))}, _statuses)
 
-    async def forget(self, ticket: Decision | str) -> Literal["forgotten", "already forgotten"]:
+    async def forget(self, ticket: ServiceDecision | str) -> Literal["forgotten", "already forgotten"]:
         """Close a ticket whose outcome will never be known."""
         return await self._post("forget", "report", {"ticket": calls.ticket_of(ticket)}, _status)
 
@@ -249,7 +249,7 @@ def _shares(content: bytes) -> dict[Any, float]:
     return {label_of(arm["label"]): arm["share"] or 0.0 for arm in loads(content)["arms"]}
 
 
-def _decisions(sent: Any) -> list[Decision | EvenhandError]:
+def _decisions(sent: Any) -> list[ServiceDecision | EvenhandError]:
     return [error_of(row["error"]) if "error" in row else decision_of(row) for row in sent["decisions"]]
 
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
-from evenhand.client.answers import Decision
+from evenhand.client.answers import ServiceDecision
 from evenhand.errors import ArgumentError, ContextError, TicketError, wanted
 
 Label: TypeAlias = str | int
@@ -60,14 +60,14 @@ def checked_key(key: str | None) -> str:
     return key or uuid.uuid4().hex
 
 
-def checked_name(name: str) -> str:
+def read_name(name: str) -> str:
     """Return the name of a study; refuse what cannot be one."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise ArgumentError(wanted("name", "up to 100 letters, digits, - and _, a letter or a digit first", name))
     return name
 
 
-def checked_sticky(sticky: bool) -> bool:
+def read_sticky(sticky: bool) -> bool:
     """Return whether a key alone decides; refuse what is neither True nor False."""
     if not isinstance(sticky, bool):
         raise ArgumentError(wanted("sticky", "True or False", sticky))
@@ -106,7 +106,7 @@ def report_of(report: Any) -> dict[str, Any]:
 
 def ticket_of(ticket: Any) -> str:
     """Return the signed ticket of a decision, or one that is given as it is."""
-    found = ticket.ticket if isinstance(ticket, Decision) else ticket
+    found = ticket.ticket if isinstance(ticket, ServiceDecision) else ticket
     if not isinstance(found, str):
         raise TicketError(wanted("ticket", "a decision, or the ticket of one", ticket))
     return found

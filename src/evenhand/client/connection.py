@@ -51,7 +51,7 @@ class Keys:
         texts = re.split(r"[\s,]+", keys.strip()) if isinstance(keys, str) else list(keys)
         if not texts or not all(isinstance(text, str) and re.fullmatch("[!-~]+", text) for text in texts):
             raise ArgumentError(
-                "key: wanted the text of a key, or of several; pass key= or set EVENHAND_KEY "
+                "key: expected the text of a key, or of several; pass key= or set EVENHAND_KEY "
                 "(`evenhand keys STORE add --role both` makes one)"
             )
         self._texts: list[str] = texts
@@ -177,7 +177,7 @@ def _times(count: int) -> str:
 def _checked_url(url: str) -> str:
     parts = urlsplit(url) if isinstance(url, str) else None
     if parts is not None and "@" in parts.netloc:
-        raise ArgumentError("url: wanted an address without a user and a password; pass the key as key=")
+        raise ArgumentError("url: expected an address without a user and a password; pass the key as key=")
     if parts is None or parts.scheme not in ("http", "https") or not parts.netloc:
         mend = "pass url= or set EVENHAND_URL"
         raise ArgumentError(wanted("url", "the address of a service, such as http://localhost:8000", url, mend))

@@ -22,8 +22,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from evenhand.client.answers import Decision
-from evenhand.client.calls import checked_sticky
+from evenhand.client.answers import ServiceDecision
+from evenhand.client.calls import read_sticky
 from evenhand.client.client import Client, RemoteStudy
 from evenhand.errors import ArgumentError, EvenhandError, MissingExtraError, TicketError, UnknownStudyError, wanted
 
@@ -80,7 +80,7 @@ class EvenhandProvider(AbstractProvider):
         super().__init__()
         if not isinstance(client, Client):
             raise ArgumentError(wanted("client", "an evenhand.client.Client", client))
-        self._client, self._sticky, self._events = client, checked_sticky(sticky), dict(events or {})
+        self._client, self._sticky, self._events = client, read_sticky(sticky), dict(events or {})
         self._observe, self._remember = observe, remember
         self._tickets: OrderedDict[tuple[str, str], str] = OrderedDict()
         self._lock = threading.Lock()
@@ -121,7 +121,7 @@ class EvenhandProvider(AbstractProvider):
             LOG.warning("an event was not told: %s", error)
 
     def _resolve(
-        self, flag: str, context: EvaluationContext | None, value_of: Callable[[Decision], T | None]
+        self, flag: str, context: EvaluationContext | None, value_of: Callable[[ServiceDecision], T | None]
     ) -> FlagResolutionDetails[T]:
         context = context or EvaluationContext()
         decision = self._decide(flag, context)
@@ -142,7 +142,7 @@ class EvenhandProvider(AbstractProvider):
         metadata = {name: word for name, word in told.items() if word is not None}
         return FlagResolutionDetails(value, reason=Reason.SPLIT, variant=str(decision.arm), flag_metadata=metadata)
 
-    def _decide(self, flag: str, context: EvaluationContext) -> Decision:
+    def _decide(self, flag: str, context: EvaluationContext) -> ServiceDecision:
         if self._sticky and not context.targeting_key:
             raise TargetingKeyMissingError("a sticky flag needs a targeting key")
         key = _key(context.targeting_key) if self._sticky and context.targeting_key else None
@@ -166,7 +166,7 @@ class EvenhandProvider(AbstractProvider):
         except EvenhandError as error:
             raise GeneralError(str(error)) from error
 
-    def _ask(self, study: RemoteStudy, flag: str, context: EvaluationContext, key: str | None) -> Decision:
+    def _ask(self, study: RemoteStudy, flag: str, context: EvaluationContext, key: str | None) -> ServiceDecision:
         """Ask for what the round shows."""
         shown = self._observe(flag, context.attributes)
         return study.ask(

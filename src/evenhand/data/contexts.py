@@ -1,4 +1,4 @@
-"""What a round shows, read once: a row an arm, or one row that all arms share, as arrays, data frames or dicts."""
+"""What a round shows, read once: one row per arm, or one row that all arms share, as arrays, data frames or dicts."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def read_shown(
     Raises
     ------
     ContextError
-        If they are missing, no numbers, of another shape, not finite, or may mean one row or a number an arm alike.
+        If they are missing, no numbers, of another shape, not finite, or may mean one row or one number per arm alike.
     TableError
         If the encoder refuses a cell.
     """
-    shape = f"numbers of shape ({len(arms)}, {'d' if dimension is None else dimension}), a row an arm"
+    shape = f"numbers of shape ({len(arms)}, {'d' if dimension is None else dimension}), one row per arm"
     table = row_frame(contexts) if _is_row(contexts) else frame_or_value(contexts, "contexts")
     named = hasattr(table, "columns")
     one = len(arms) > 1 and named and len(table) == 1
@@ -49,7 +49,7 @@ def read_shown(
         raise ContextError(wanted("contexts", shape, "text in a table" if hint else contexts, mend))
     if shown.ndim == 1 and shown.size and dimension in (None, shown.size):
         if dimension is None and shown.size == len(arms):
-            mend = "write [[...]] for one row that all arms share, [[a], [b], ...] for a number an arm"
+            mend = "write [[...]] for one row that all arms share, [[a], [b], ...] for one number per arm"
             got = f"{shown.size} numbers, as many as arms"
             raise ContextError(wanted("contexts", shape, got, mend))
         shown = shown[None]
@@ -86,7 +86,7 @@ def feature_columns(frame: Any, names: Sequence[str], low: float = -np.inf, high
 
 
 def _is_row(contexts: Any) -> bool:
-    """Say whether a value is one row by names: a dict, or a Series of pandas with an index of texts."""
+    """Return whether a value is one row by names: a dict, or a Series of pandas with an index of texts."""
     if isinstance(contexts, Mapping):
         return True
     return is_row(contexts) and all(isinstance(name, str) for name in contexts.index)

@@ -88,7 +88,7 @@ def convert_numbers(
 
 
 def _may_be_numbers(cells: pd.Series[Any]) -> bool:
-    """Say whether one of a column's first texts is a number."""
+    """Return whether one of a column's first texts is a number."""
     if cells.dtype.kind in "iufcbmM":
         return False
     first = cells.dropna().head(LOOKED_AT)

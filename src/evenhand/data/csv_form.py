@@ -154,7 +154,7 @@ def legacy_encoding(file: Path) -> str:
         content = stream.read()
     mend = f"pass --encoding NAME, {TRY}"
     if b"\0" in content:
-        raise TableError(f"{file}: is not text; wanted a table")
+        raise TableError(f"{file}: is not text; expected a table")
     try:
         content.decode("utf-8")
     except UnicodeDecodeError as error:

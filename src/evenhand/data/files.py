@@ -36,7 +36,7 @@ WORKBOOKS = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """How the files of spreadsheet programs begin: .xlsx and .ods are ZIP archives, .xls is an older container."""
 
 
-class Given(NamedTuple):
+class TableOptions(NamedTuple):
     """What the user says of tables, None where it is to be found out; the columns of CSV called `headed`, which have no
     header; and the numbers that texts stand for."""
 
@@ -49,14 +49,14 @@ class Given(NamedTuple):
     values: tuple[tuple[str, float], ...] = ()
 
 
-FOUND_OUT: Final = Given()
+FOUND_OUT: Final = TableOptions()
 
 
 def read_table(
     path: str | os.PathLike[str],
     *,
     text: Container[str] = (),
-    given: Given = FOUND_OUT,
+    given: TableOptions = FOUND_OUT,
     say: Callable[[str], None] | None = None,
 ) -> pd.DataFrame:
     """Return the table in a file, its rows numbered from 0.
@@ -94,7 +94,7 @@ def read_table(
         words = WORDS.get(kind or "", "a table")
         raise TableError(f"{file}: cannot be read as {words}: {why_unreadable(error)}") from error
     if frame.empty:
-        raise TableError(f"{file}: no rows; wanted at least one")
+        raise TableError(f"{file}: no rows; expected at least one")
     return frame
 
 
@@ -172,7 +172,7 @@ def _holds_rows(row: dict[str, Any]) -> bool:
     return listed or (bool(parts) and all(isinstance(part, (list, dict)) for part in parts))
 
 
-def _read_csv(file: Path, text: Container[str], given: Given, say: Callable[[str], None] | None) -> pd.DataFrame:
+def _read_csv(file: Path, text: Container[str], given: TableOptions, say: Callable[[str], None] | None) -> pd.DataFrame:
     source = CsvFile.at(file, detected(file, given.sep, given.encoding)._replace(header=given.header))
     if given.sep == "," and len(header := source.header()) == 1:
         other = next((mark for mark in ";\t|" if mark in header[0]), None)
@@ -200,7 +200,9 @@ def _read_csv(file: Path, text: Container[str], given: Given, say: Callable[[str
     return frame if rows == len(frame) else frame.iloc[:rows]
 
 
-def _in_words(form: CsvForm, rows: int, decimal: str, dates: list[str], empty: int, comments: int, given: Given) -> str:
+def _in_words(
+    form: CsvForm, rows: int, decimal: str, dates: list[str], empty: int, comments: int, given: TableOptions
+) -> str:
     """Return how a table was read, "" where that is how every program writes it."""
     plain = form.sep == "," and decimal != "," and form.encoding == "utf-8"
     if plain and not (dates or empty or comments or form.doubts):

@@ -78,7 +78,7 @@ class Grouping(NamedTuple):
         """
         if not self.enough:
             got = f"{len(self.sizes):,} groups in {self.sizes.sum():,} rows"
-            raise ArgumentError(f"{name}: wanted {what}, got {got}; {MERGE}")
+            raise ArgumentError(f"{name}: expected {what}, got {got}; {MERGE}")
 
     def note(self, what: str, why: str) -> tuple[str, ...]:
         """Return which groups cannot be judged and why, nothing where all can; `what` are they, and `why` a verb."""

@@ -70,7 +70,7 @@ def _index(thing: Any) -> Any:
 
 
 def _is_numbered(index: Any) -> bool:
-    """Say whether rows are labelled 0, 1, 2, ... in this order, as pandas does it unasked."""
+    """Return whether rows are labelled 0, 1, 2, ... in this order, as pandas does it unasked."""
     import pandas as pd
 
     return bool(index.equals(pd.RangeIndex(len(index))))

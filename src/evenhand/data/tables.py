@@ -239,7 +239,7 @@ def check_empty(name: Any, empty: Any, mend: str = "fill it or drop the row") ->
 
 
 def holds_times(values: pd.Series[Any]) -> bool:
-    """Say whether a column holds dates, times or durations."""
+    """Return whether a column holds dates, times or durations."""
     import pandas as pd
 
     kind = values.dtype.categories.dtype if isinstance(values.dtype, pd.CategoricalDtype) else values.dtype

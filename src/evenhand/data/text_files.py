@@ -43,7 +43,7 @@ def shown_encoding(head: bytes) -> str:
     return "utf-8"
 
 
-def checked_encoding(name: str, encoding: str) -> str:
+def read_encoding(name: str, encoding: str) -> str:
     """Return the name of an encoding of text.
 
     Raises
@@ -77,7 +77,7 @@ def decoded(content: bytes, name: object, encoding: str | None = None, mend: str
     TableError
         If it is not in this encoding, or not in UTF-8 where none is given and none shown; the line is named.
     """
-    found = shown_encoding(content) if encoding is None else checked_encoding("encoding", encoding)
+    found = shown_encoding(content) if encoding is None else read_encoding("encoding", encoding)
     try:
         return content.decode(found).removeprefix("\ufeff")
     except UnicodeDecodeError as error:

@@ -41,7 +41,7 @@ def fetch(name: str, sha256: str, url: str | None, how: str = "") -> Path:
     if path.exists():
         found = hashlib.sha256(path.read_bytes()).hexdigest()
         if found != sha256:
-            raise DatasetError(f"{path}: SHA-256 is {found}, wanted {sha256}; remove the file and fetch it again")
+            raise DatasetError(f"{path}: SHA-256 is {found}, expected {sha256}; remove the file and fetch it again")
         return path
     absent = f"{path}: no such file"
     if url is None:

@@ -66,7 +66,8 @@ class Table:
 
 @dataclass(frozen=True)
 class Card:
-    """What is shown of an object: its title, facts by name, tables, and the notes of the object, which `noted` adds."""
+    """What is shown of an object: its title, facts by name, tables, and the notes of the object, which
+    `card_with_notes` adds."""
 
     title: str
     facts: dict[str, Any]
@@ -104,12 +105,12 @@ def notes_of(thing: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*(own if isinstance(own, (list, tuple)) else ()), *inner]))
 
 
-def noted(thing: Any) -> Card:
+def card_with_notes(thing: Any) -> Card:
     """Return the card of an object with its notes."""
     return replace(thing.card(), notes=notes_of(thing))
 
 
-class Shown:
+class HasCard:
     """An object that a notebook shows as a card, and `print` as its text; a subclass writes `card()`, and `notes` where
     a reader must know more."""
 
@@ -118,10 +119,10 @@ class Shown:
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
-        return noted(self).html()
+        return card_with_notes(self).html()
 
     def __repr__(self) -> str:
-        return noted(self).text()
+        return card_with_notes(self).text()
 
 
 def shortened(value: Any) -> str:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.audit.sequences import Books, Values
+from evenhand.audit.sequences import BettingProcess, Values
 from evenhand.display.progress import ProgressBar
-from evenhand.evaluation.course import Course, Interval, look_rounds
 from evenhand.evaluation.diagnosis import check_weights, notes_on, overlap_of, weights_of
 from evenhand.evaluation.findings import Change, Comparison, Evaluation, change_in, split_rows
+from evenhand.evaluation.value_curve import Interval, ValueCurve, look_rounds
 from evenhand.kernels.arrays import Floats
 
 
@@ -33,24 +33,24 @@ def compared(evaluations: Mapping[str, Evaluation], together: Mapping[str, Inter
 
 
 def follow(
-    courses: Mapping[str, Course], bar: ProgressBar, *, level: float, anytime: bool, stationary: bool
+    value_curves: Mapping[str, ValueCurve], bar: ProgressBar, *, level: float, anytime: bool, stationary: bool
 ) -> Evaluation | Comparison:
     """Go through the log once and return the evaluation of each distribution, and of the differences from the first."""
-    (first, base), *others = courses.items()
-    pairs = {name: Pair(course, base) for name, course in others}
-    curves = {name: Curve(course, level, anytime, stationary) for name, course in courses.items()}
+    (first, base), *others = value_curves.items()
+    pairs = {name: Pair(value_curve, base) for name, value_curve in others}
+    curves = {name: Curve(value_curve, level, anytime, stationary) for name, value_curve in value_curves.items()}
     rows = len(base.logged.codes)
     looks, splits = look_rounds(rows), split_rows(rows) if anytime else []
     for stop in sorted({*looks, *splits}):
         while base.rounds < stop:
-            for course in courses.values():
-                course.take(stop, bounded=anytime, by_row=bool(pairs))
+            for value_curve in value_curves.values():
+                value_curve.take(stop, bounded=anytime, by_row=bool(pairs))
             for pair in pairs.values():
                 pair.take(bounded=anytime)
             bar.reach(base.rounds)
-        for name, course in courses.items():
+        for name, value_curve in value_curves.items():
             if stop in splits:
-                course.split()
+                value_curve.split()
             if stop in looks:
                 curves[name].look()
     found = {name: curve.evaluation() for name, curve in curves.items()}
@@ -70,8 +70,8 @@ def follow(
 class Curve:
     """The value and the interval of a distribution at some rows, the last one included."""
 
-    def __init__(self, course: Course, level: float, anytime: bool, stationary: bool) -> None:
-        self.course, self.level, self.anytime, self.stationary = course, level, anytime, stationary
+    def __init__(self, value_curve: ValueCurve, level: float, anytime: bool, stationary: bool) -> None:
+        self.value_curve, self.level, self.anytime, self.stationary = value_curve, level, anytime, stationary
         self._points: list[tuple[float, ...]] = []
         self._held: Interval = (0.0, 1.0)
         self._crossed, self._moved = False, False
@@ -79,8 +79,8 @@ class Curve:
     def look(self) -> None:
         """Add a point. Bounds that are crossed refute the chances: their hull is kept. Where the value is said to stay
         the same, the intersection with the intervals before is kept, unless it is empty."""
-        course = self.course
-        low, high = course.interval(1 - self.level) if self.anytime else course.normal(self.level)
+        value_curve = self.value_curve
+        low, high = value_curve.interval(1 - self.level) if self.anytime else value_curve.normal(self.level)
         self._crossed = low > high
         low, high = min(low, high), max(low, high)
         if self.stationary:
@@ -88,32 +88,32 @@ class Curve:
             self._moved = self._moved or both[0] > both[1]
             if not self._moved:
                 low, high = self._held = both
-        self._points.append((course.rounds, course.value, low, high))
+        self._points.append((value_curve.rounds, value_curve.value, low, high))
 
     def evaluation(self) -> Evaluation:
         import pandas as pd
 
-        course = self.course
-        check_weights(course)
-        table = weights_of(course.logged, course.candidate)
-        change = change_in(course.books, course.splits, 1 - self.level)
+        value_curve = self.value_curve
+        check_weights(value_curve)
+        table = weights_of(value_curve.logged, value_curve.candidate)
+        change = change_in(value_curve.books, value_curve.splits, 1 - self.level)
         return Evaluation(
-            value=course.value,
+            value=value_curve.value,
             low=float(self._points[-1][2]),
             high=float(self._points[-1][3]),
-            rounds=course.rounds,
-            effective_rounds=course.effective_rounds,
+            rounds=value_curve.rounds,
+            effective_rounds=value_curve.effective_rounds,
             curve=pd.DataFrame(self._points, columns=["round", "value", "low", "high"]),
             audit=None,
-            estimator=course.estimator,
+            estimator=value_curve.estimator,
             level=self.level,
             anytime=self.anytime,
-            reached=course.rounds,
+            reached=value_curve.rounds,
             weights=table,
-            notes=(*self._doubts(change), *notes_on(course, table)),
+            notes=(*self._doubts(change), *notes_on(value_curve, table)),
             refuted=self._crossed,
             change=change,
-            overlap=overlap_of(course.logged),
+            overlap=overlap_of(value_curve.logged),
         )
 
     def _doubts(self, change: Change | None) -> Iterator[str]:
@@ -124,7 +124,7 @@ class Curve:
                 "Chances refuted: the lower bound is above the upper one, which happens with probability "
                 f"{1 - self.level:.3g} at most where propensities are true; low and high are these bounds by size."
             )
-        elif not low <= value <= high and self.course.identified:
+        elif not low <= value <= high and self.value_curve.identified:
             yield "The value lies outside its interval: a few rows carry large weights, or weights are wrong."
         if self._moved:
             yield (
@@ -141,9 +141,9 @@ class Curve:
 class Pair:
     """The difference of two distributions' values, row by row: their steps are of the same rewards."""
 
-    def __init__(self, one: Course, other: Course) -> None:
+    def __init__(self, one: ValueCurve, other: ValueCurve) -> None:
         self.one, self.other = one, other
-        self.books = Books()
+        self.books = BettingProcess()
         self._products: Floats = np.zeros(4)
 
     def take(self, bounded: bool) -> None:
@@ -178,7 +178,7 @@ class Pair:
         return mine - theirs - wide, mine - theirs + wide
 
 
-def _values(one: Course, other: Course) -> list[Values]:
+def _values(one: ValueCurve, other: ValueCurve) -> list[Values]:
     """Return values whose mean is the value of one less that of the other, or less where a mean of w is below 1:
     w R + w' (1 - R) - 1, and Gamma - Gamma' where both largest weights are known."""
     _, paid, steps, levels = one.last

@@ -8,9 +8,9 @@ import numpy as np
 
 from evenhand.audit.sequences import Book, refutes
 from evenhand.errors import ArgumentError, TableError, wanted
-from evenhand.evaluation.course import UNEVEN, Course
 from evenhand.evaluation.estimators import Candidate
 from evenhand.evaluation.logged import Logged
+from evenhand.evaluation.value_curve import UNEVEN, ValueCurve
 from evenhand.kernels.arrays import Bools, Floats
 from evenhand.simulation.measures import REFUTED, shares_change
 
@@ -104,7 +104,7 @@ def check_largest(largest: float, candidate: Candidate, logged: Logged) -> None:
         raise ArgumentError(wanted("largest_weight", what, got, mend))
 
 
-def check_weights(course: Course) -> None:
+def check_weights(value_curve: ValueCurve) -> None:
     """Refuse propensities whose weights cannot be believed: their mean should be 1, and rewards lie in [0, 1].
 
     Raises
@@ -112,15 +112,19 @@ def check_weights(course: Course) -> None:
     TableError
         If the mean weight is 20 or more, or the value lies outside [-1, 2].
     """
-    mean, raw = course.weight / course.rounds, course.found()[0]
-    if mean < ABSURD and not (course.identified and abs(raw - 0.5) > 1.5):
+    mean, raw = value_curve.weight / value_curve.rounds, value_curve.found()[0]
+    if mean < ABSURD and not (value_curve.identified and abs(raw - 0.5) > 1.5):
         return
-    weights = course.candidate.probabilities[course.candidate.which, course.logged.codes] / course.logged.chances
+    weights = (
+        value_curve.candidate.probabilities[value_curve.candidate.which, value_curve.logged.codes]
+        / value_curve.logged.chances
+    )
     row = int(weights.argmax())
     what = "propensities by which the mean weight is near 1 and the value in [0, 1]"
     got = f"a mean weight of {mean:.3g} and a value of {raw:.3g}"
     mend = (
-        f"check row {row + 1}: its propensity {course.logged.chances[row]:.3g} gives it a weight of {weights[row]:.3g}"
+        f"check row {row + 1}: its propensity {value_curve.logged.chances[row]:.3g} gives it a weight of "
+        f"{weights[row]:.3g}"
     )
     raise TableError(wanted("propensity", what, got, mend))
 
@@ -177,17 +181,17 @@ def weights_of(logged: Logged, candidate: Candidate | None) -> pd.DataFrame:
     )
 
 
-def notes_on(course: Course, table: pd.DataFrame) -> tuple[str, ...]:
+def notes_on(value_curve: ValueCurve, table: pd.DataFrame) -> tuple[str, ...]:
     """Return what to know before a value is believed, in sentences."""
-    logged, n = course.logged, course.rounds
-    notes = [*logged.notes, *course.candidate.notes]
+    logged, n = value_curve.logged, value_curve.rounds
+    notes = [*logged.notes, *value_curve.candidate.notes]
     if logged.whole is not None:
         notes.append(
             f"Only the {n} of {len(logged.whole.codes)} rows are used in which every arm of the policy had a chance: "
             "stationary=True says that the value is the same in the others."
         )
-    if not course.identified:
-        notes.append(_unidentified(course))
+    if not value_curve.identified:
+        notes.append(_unidentified(value_curve))
     if logged.counted:
         notes.append("No propensities are given: each arm's share of the log is taken for its chance, and as exact.")
     elif not logged.fixed:
@@ -197,26 +201,27 @@ def notes_on(course: Course, table: pd.DataFrame) -> tuple[str, ...]:
         worst = int(away.argmax())
         notes.append(
             f"The propensities of {(away > UNEVEN).sum()} of {len(table)} arms do not fit their plays; worst is arm "
-            f"{logged.arms[worst]!r}, whose mean of 1{{a}} / p is {table['calibration'].iloc[worst]:.3g}, wanted 1."
+            f"{logged.arms[worst]!r}, whose mean of 1{{a}} / p is {table['calibration'].iloc[worst]:.3g}, expected 1."
         )
-    if course.identified and abs(course.weight_errors) > UNEVEN:
+    if value_curve.identified and abs(value_curve.weight_errors) > UNEVEN:
         notes.append(
-            f"The mean weight is {course.weight / n:.3g}, wanted 1: propensities are wrong, or the log gives what the "
+            f"The mean weight is {value_curve.weight / n:.3g}, expected 1: propensities are wrong, or the log gives "
+            f"what the "
             "policy does no chance in some rows."
         )
-    if course.effective_rounds < SCARCE * n:
+    if value_curve.effective_rounds < SCARCE * n:
         notes.append(
             f"The policy does what the log hardly ever did: {n} rows are as informative as "
-            f"{course.effective_rounds:.0f} of its own; the largest weight is {course.most:.3g}."
+            f"{value_curve.effective_rounds:.0f} of its own; the largest weight is {value_curve.most:.3g}."
         )
-    if course.largest is None and course.identified and course.estimator != "ips":
+    if value_curve.largest is None and value_curve.identified and value_curve.estimator != "ips":
         notes.append("No largest weight is known before the data, so that the interval is that of ips alone.")
     return tuple(notes)
 
 
-def _unidentified(course: Course) -> str:
+def _unidentified(value_curve: ValueCurve) -> str:
     """Say which arms had no chance in which share of the rows, and what the interval is then of."""
-    logged, candidate = course.logged, course.candidate
+    logged, candidate = value_curve.logged, value_curve.candidate
     given = _chance_given(logged)
     assert given is not None
     wished = np.bincount(candidate.which, minlength=len(candidate.probabilities)) @ (candidate.probabilities > 0)

@@ -141,7 +141,7 @@ PAST_BLOCKS = 10
 """A model that sees the past alone is trained anew so many times, before blocks of rows of equal size."""
 
 
-class Estimates(NamedTuple):
+class RewardEstimates(NamedTuple):
     """Expected rewards (n, n_arms), which of them belong to each row (n_rows,), and the largest they may be there,
     known before the row (n_rows,)."""
 
@@ -149,18 +149,18 @@ class Estimates(NamedTuple):
     of: Ints
     largest: Floats
 
-    def only(self, rows: Bools) -> Estimates:
+    def only(self, rows: Bools) -> RewardEstimates:
         """Return the estimates of some rows alone."""
         return self._replace(of=self.of[rows], largest=self.largest[rows])
 
 
-def read_estimates(model: Any, logged: Logged, *, past_alone: bool) -> Estimates | None:
+def read_estimates(model: Any, logged: Logged, *, past_alone: bool) -> RewardEstimates | None:
     """Return what a model expects; None where there is none, and the means of the rows before are to be taken.
 
     Parameters
     ----------
     model : None; a model with `fit` and `predict` (or `predict_proba`); a dict arm -> reward; an array (n_rows,
-        n_arms) or a data frame with a column an arm, that must not come from the rewards of the log.
+        n_arms) or a data frame with one column per arm, that must not come from the rewards of the log.
     past_alone : whether a model may see no row that comes later.
 
     Raises
@@ -196,10 +196,10 @@ def read_estimates(model: Any, logged: Logged, *, past_alone: bool) -> Estimates
             wanted("model", "expected rewards in [0, 1]", float(found[~((found >= 0) & (found <= 1))][0]))
         )
     of = np.zeros(rows, np.int64) if len(found) == 1 else np.arange(rows)
-    return Estimates(found, of, np.broadcast_to(float(found.max()) if len(found) == 1 else 1.0, rows))
+    return RewardEstimates(found, of, np.broadcast_to(float(found.max()) if len(found) == 1 else 1.0, rows))
 
 
-def _trained(model: Any, logged: Logged, past_alone: bool) -> Estimates:
+def _trained(model: Any, logged: Logged, past_alone: bool) -> RewardEstimates:
     rows, arms = len(logged.codes), len(logged.arms)
     shown = np.zeros((rows, 0)) if logged.contexts is None else logged.contexts
     played = np.eye(arms)[logged.codes]
@@ -228,7 +228,7 @@ def _trained(model: Any, logged: Logged, past_alone: bool) -> Estimates:
         # The interval needs a bound on m that is known before the block: what the model said of its own training rows.
         largest[block] = np.clip(seen.max(), 0.0, 1.0)
         found[block] = np.clip(found[block], 0.0, largest[block[0]])
-    return Estimates(found, np.arange(rows), largest)
+    return RewardEstimates(found, np.arange(rows), largest)
 
 
 def _predicted(fitted: Any, features: Floats) -> Floats:

@@ -11,11 +11,11 @@ from evenhand.arguments import one_of, real, whole, yes_or_no
 from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError, wanted
 from evenhand.evaluation.comparison import compared, follow
-from evenhand.evaluation.course import Course, Stationary
 from evenhand.evaluation.diagnosis import check_largest, check_log, known_weight, uncovered
 from evenhand.evaluation.estimators import read_candidate, read_estimates
 from evenhand.evaluation.logged import Logged, check_columns, read_logged
-from evenhand.evaluation.replayed import Settings, evaluate_learners, learns
+from evenhand.evaluation.replayed import ReplaySettings, evaluate_learners, learns
+from evenhand.evaluation.value_curve import Stationary, ValueCurve
 from evenhand.labels import numbered
 from evenhand.protocol import Label
 from evenhand.rng import Seed, draw_seed
@@ -52,8 +52,8 @@ def evaluate(
 
     Parameters
     ----------
-    log : a row a decision, in the order in which they were taken. Data frames for `policy`, `contexts` and `model` that
-        carry the log's row labels are matched by them.
+    log : one row per decision, in the order in which they were taken. Data frames for `policy`, `contexts` and `model`
+        that carry the log's row labels are matched by them.
     policy : a distribution: a dict arm -> probability; a dict position -> such a dict; an array (n_rows, n_arms); or a
         function of the log (of the contexts where they are named) that returns one. Or a policy that learns, such as
         every one of `eh.quotas` and `eh.learners`, which is replayed from its start. Or several, a dict name -> policy
@@ -128,7 +128,7 @@ def evaluate(
             what = "'replay' for a policy that learns"
             raise ArgumentError(wanted("estimator", what, estimator, "the weights of a whole history multiply"))
         _unused("where a policy is replayed", model=model, largest_weight=largest_weight)
-        settings = Settings(level, anytime, stationary, rounds, replays, first)
+        settings = ReplaySettings(level, anytime, stationary, rounds, replays, first)
         with ProgressBar("replays", replays * len(named), shown=progress) as bar:
             return compared(*evaluate_learners(named, logged, arm, settings, bar))
     if estimator == "replay":
@@ -139,9 +139,9 @@ def evaluate(
     if not anytime:
         _unused("with anytime=False, as the normal interval bounds no weight", largest_weight=largest_weight)
     check_log(logged, arm)
-    courses = _courses(named, logged, estimator, model, largest_weight, anytime, stationary)
-    with ProgressBar("rows", len(next(iter(courses.values())).logged.codes), shown=progress) as bar:
-        return follow(courses, bar, level=level, anytime=anytime, stationary=stationary and anytime)
+    value_curves = _courses(named, logged, estimator, model, largest_weight, anytime, stationary)
+    with ProgressBar("rows", len(next(iter(value_curves.values())).logged.codes), shown=progress) as bar:
+        return follow(value_curves, bar, level=level, anytime=anytime, stationary=stationary and anytime)
 
 
 def _courses(
@@ -152,7 +152,7 @@ def _courses(
     largest_weight: float | None,
     anytime: bool,
     stationary: bool,
-) -> dict[str, Course]:
+) -> dict[str, ValueCurve]:
     """Return each distribution ready to be followed through the log, or through the rows that try all of them."""
     candidates = {name: read_candidate(each, logged) for name, each in policies.items()}
     estimates = None
@@ -164,7 +164,7 @@ def _courses(
         logged, estimates = logged.only(covered), None if estimates is None else estimates.only(covered)
         candidates = {name: candidate.only(covered) for name, candidate in candidates.items()}
         without = {name: rows[covered] for name, rows in without.items()}
-    courses = {}
+    value_curves = {}
     for name, candidate in candidates.items():
         largest, identified = None, not without[name].any()
         if identified and largest_weight is None:
@@ -172,8 +172,8 @@ def _courses(
         elif identified and largest_weight is not None:
             check_largest(largest_weight, candidate, logged)
             largest = largest_weight
-        courses[name] = Course(logged, candidate, estimator, estimates, largest, identified=identified)
-    return courses
+        value_curves[name] = ValueCurve(logged, candidate, estimator, estimates, largest, identified=identified)
+    return value_curves
 
 
 def _unused(where: str, **arguments: Any) -> None:

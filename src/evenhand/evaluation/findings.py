@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.audit.sequences import ODDS, Book, Books
-from evenhand.display.html import Card, Shown, Table
+from evenhand.audit.sequences import ODDS, BettingProcess, Book
+from evenhand.display.html import Card, HasCard, Table
 from evenhand.kernels.arrays import Floats
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def split_rows(rows: int) -> list[int]:
     return found
 
 
-def change_in(whole: Books, splits: dict[int, Books], error: float) -> Change | None:
+def change_in(whole: BettingProcess, splits: dict[int, BettingProcess], error: float) -> Change | None:
     """Return the change of a mean in [0, 1], None where it is not shown at this error.
 
     Parameters
@@ -85,7 +85,7 @@ def change_in(whole: Books, splits: dict[int, Books], error: float) -> Change | 
     return Change(math.exp(min(found, 700.0)), list(splits)[clearest], min(low, high), max(low, high))
 
 
-def _wealth_of_sides(many: Sequence[Books]) -> tuple[Callable[[float], Floats], Callable[[float], Floats]]:
+def _wealth_of_sides(many: Sequence[BettingProcess]) -> tuple[Callable[[float], Floats], Callable[[float], Floats]]:
     """Return ln K of bets on more than a mean, and on less, as functions of the mean."""
     more, less = _wealth([books.below for books in many]), _wealth([books.above for books in many])
     return more, lambda mean: less(-mean)
@@ -121,7 +121,7 @@ def _least(convex: Callable[[float], float], low: float, high: float) -> float:
 
 
 @dataclass(frozen=True, repr=False)
-class Evaluation(Shown):
+class Evaluation(HasCard):
     """The value of a policy, from a log of another.
 
     Attributes
@@ -186,7 +186,7 @@ class Evaluation(Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Shown):
+class Comparison(HasCard):
     """Several policies on one log.
 
     Attributes

@@ -31,7 +31,7 @@ MANY = 50
 
 @dataclass(frozen=True)
 class Logged:
-    """A log, a row a decision.
+    """A log, one row per decision.
 
     Attributes
     ----------

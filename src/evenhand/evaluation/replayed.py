@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import whole
-from evenhand.audit.sequences import Book, Books
+from evenhand.audit.sequences import BettingProcess, Book
 from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError, TableError, wanted
-from evenhand.evaluation.course import Interval, look_rounds
 from evenhand.evaluation.diagnosis import check_log, overlap_of, weights_of
 from evenhand.evaluation.findings import Evaluation
 from evenhand.evaluation.logged import Logged
 from evenhand.evaluation.replay import Replayed, least_chance, read_learner, replay, rounds_of
+from evenhand.evaluation.value_curve import Interval, look_rounds
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.policy.traits import traits_of
 from evenhand.protocol import Policy
@@ -30,7 +30,7 @@ def learns(policy: Any) -> bool:
     return isinstance(policy, Policy) and not isinstance(policy, type)
 
 
-class Settings(NamedTuple):
+class ReplaySettings(NamedTuple):
     """How policies are replayed, see `evaluate`."""
 
     level: float
@@ -42,7 +42,7 @@ class Settings(NamedTuple):
 
 
 def evaluate_learners(
-    policies: Mapping[str, Any], logged: Logged, arm: str, settings: Settings, bar: ProgressBar
+    policies: Mapping[str, Any], logged: Logged, arm: str, settings: ReplaySettings, bar: ProgressBar
 ) -> tuple[dict[str, Evaluation], dict[str, Interval]]:
     """Return the evaluation of each policy over the same number of rounds, and an interval of each, all of which hold
     together.
@@ -125,7 +125,7 @@ def _lengths(policies: Mapping[str, Any], logged: Logged) -> tuple[int, int, str
 
 
 def _notes(
-    logged: Logged, settings: Settings, rounds: int, sure: int, most: int, reached: int, why: str
+    logged: Logged, settings: ReplaySettings, rounds: int, sure: int, most: int, reached: int, why: str
 ) -> tuple[str, ...]:
     notes = [
         f"The value is the mean of {settings.replays} replays, of the first {rounds} rounds; the interval is of the "
@@ -169,7 +169,7 @@ def _bounds(rewards: Floats, error: float, exact: bool, at: Ints) -> Floats:
                 below.add(mine)
                 above.add(-mine, 1.0)
             below, above = (Book.averaged(books) for books in zip(*runs, strict=True))
-            found.append(Books([below], [above]).interval(error, 0.0, 1.0))
+            found.append(BettingProcess([below], [above]).interval(error, 0.0, 1.0))
         return np.array(found)
     from scipy.stats import norm
 
@@ -180,7 +180,7 @@ def _bounds(rewards: Floats, error: float, exact: bool, at: Ints) -> Floats:
 
 
 def _evaluation(
-    policy: Any, runs: list[Replayed], logged: Logged, rounds: int, notes: tuple[str, ...], settings: Settings
+    policy: Any, runs: list[Replayed], logged: Logged, rounds: int, notes: tuple[str, ...], settings: ReplaySettings
 ) -> Evaluation:
     import pandas as pd
 

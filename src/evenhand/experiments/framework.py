@@ -49,7 +49,7 @@ class Claim:
     tolerance: str
     needs: Mapping[str, float] = field(default_factory=dict)
 
-    def verdict(self, reproduced: bool, measured: str, settings: Any = None, *, certainty: float = 0.0) -> Verdict:
+    def verdict(self, reproduced: bool, measured: str, settings: Any = None, *, certainty: float = 0.0) -> ClaimVerdict:
         """Return the verdict on this claim, with what was measured in words and numbers.
 
         Parameters
@@ -58,11 +58,11 @@ class Claim:
         certainty : standard errors between the measurement and where the verdict would turn, where they are known.
         """
         lacking = {name: least for name, least in self.needs.items() if _size(settings, name) < least}
-        return Verdict(self, bool(reproduced), measured, {} if certainty >= CLEAR else lacking)
+        return ClaimVerdict(self, bool(reproduced), measured, {} if certainty >= CLEAR else lacking)
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ClaimVerdict:
     """Whether a claim was reproduced, what was measured, and what the settings lack to judge it."""
 
     claim: Claim
@@ -192,7 +192,7 @@ class Report:
     remarks."""
 
     data: dict[str, Any] = field(default_factory=dict)
-    verdicts: list[Verdict] = field(default_factory=list)
+    verdicts: list[ClaimVerdict] = field(default_factory=list)
     figures: dict[str, Figure] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
 

@@ -24,7 +24,7 @@ from evenhand.groups.interval_policies import ColdStart, IntervalPolicy, Preset
 from evenhand.groups.intervals import CHAIN_WITHIN, TOP
 from evenhand.groups.problem import Membership, one_of_two
 from evenhand.groups.worlds import BiasedLinearArms
-from evenhand.policy.conversation import locked
+from evenhand.policy.ask_tell import locked
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed

@@ -28,7 +28,7 @@ from evenhand.kernels.compose import OPEN, bind, kernel
 from evenhand.kernels.linear import Regressions, intercept, learn, product, spread
 from evenhand.kernels.normal import quantile
 from evenhand.kernels.random import below, uniform
-from evenhand.policy.kernel_set import Kernels, reason, unknown
+from evenhand.policy.kernel_set import Kernels, reason, unknown_probability
 
 SAFE = 1.0 + 1e-9
 """By which factor a bound on a width is raised, far above its rounding."""
@@ -184,7 +184,8 @@ def any_of(stream: Words, wanted: Bools) -> int:
 
 @kernel
 def ahead(params: IntervalParams, state: IntervalState, waiting: Ints, arm: int, best: int) -> bool:
-    """Say whether the arm's upper end is above that of the best so far; among infinite ends the fewest samples win."""
+    """Return whether the arm's upper end is above that of the best so far; among infinite ends the fewest samples
+    win."""
     if best < 0:
         return True
     if state.halves[arm] == math.inf and state.halves[best] == math.inf:
@@ -299,4 +300,4 @@ def update(params: IntervalParams, state: IntervalState, contexts: Floats, index
         learn(fit, arms + groups, x, reward)
 
 
-INTERVALS = Kernels(choose, update, unknown, bind(rank_again, choose_eligible=choose))
+INTERVALS = Kernels(choose, update, unknown_probability, bind(rank_again, choose_eligible=choose))

@@ -20,7 +20,7 @@ from evenhand.kernels.compose import bind, kernel
 from evenhand.kernels.largest import largest_normal
 from evenhand.kernels.linear import Regressions, intercept, learn, product, regressions
 from evenhand.kernels.random import draw, normal
-from evenhand.policy.kernel_set import Chances, Kernels, drawn, reason, unknown
+from evenhand.policy.kernel_set import Chances, Kernels, reason, sampled, unknown_probability
 from evenhand.registry import register
 from evenhand.rng import Seed
 
@@ -30,7 +30,7 @@ DRAWN = reason("drawn as often as samples prefer it", "drawn")
 MOST_DRAWS = 1_000_000
 
 
-class ThompsonParams(NamedTuple):
+class LinearThompsonParams(NamedTuple):
     groups: Ints
     dimension: int
     delta: float
@@ -43,7 +43,7 @@ class ThompsonParams(NamedTuple):
     exploration: float
 
 
-class ThompsonState(NamedTuple):
+class LinearThompsonState(NamedTuple):
     stream: Words
     eligible: Bools
     sample: Floats
@@ -54,7 +54,7 @@ class ThompsonState(NamedTuple):
 
 
 @kernel
-def sampled(params: Any, state: Any, contexts: Floats, round: int) -> int:
+def choose_by_sample(params: Any, state: Any, contexts: Floats, round: int) -> int:
     """Return the arm with the highest reward under one draw from the posterior."""
     spread = params.spread
     if spread == 0.0:
@@ -75,14 +75,14 @@ def sampled(params: Any, state: Any, contexts: Floats, round: int) -> int:
 
 @kernel
 def choose(
-    params: ThompsonParams, state: ThompsonState, contexts: Floats, round: int, waiting: Ints
+    params: LinearThompsonParams, state: LinearThompsonState, contexts: Floats, round: int, waiting: Ints
 ) -> tuple[int, int]:
-    return sampled(params, state, contexts, round), SAMPLED
+    return choose_by_sample(params, state, contexts, round), SAMPLED
 
 
 @kernel
 def choose_drawn(
-    params: ThompsonParams, state: ThompsonState, contexts: Floats, round: int, waiting: Ints
+    params: LinearThompsonParams, state: LinearThompsonState, contexts: Floats, round: int, waiting: Ints
 ) -> tuple[int, int]:
     """Make the probability rather than estimate it: draw from how often an arm is the best of so many samples."""
     eligible = 0
@@ -90,7 +90,9 @@ def choose_drawn(
         state.probabilities[arm] = 0.0
         eligible += state.eligible[arm]
     for _ in range(params.draws):
-        state.probabilities[sampled(params, state, contexts, round)] += (1.0 - params.exploration) / params.draws
+        state.probabilities[choose_by_sample(params, state, contexts, round)] += (
+            1.0 - params.exploration
+        ) / params.draws
     for arm in range(state.probabilities.size):
         if state.eligible[arm]:
             state.probabilities[arm] += params.exploration / eligible
@@ -98,7 +100,8 @@ def choose_drawn(
 
 
 def probabilities(
-    params: ThompsonParams, state: ThompsonState, contexts: Floats, round: int, waiting: Ints, open: Ints | None = None,
+    params: LinearThompsonParams, state: LinearThompsonState, contexts: Floats, round: int, waiting: Ints,
+    open: Ints | None = None,
 ) -> Floats:  # fmt: skip
     """Return the probability of each arm's sampled reward to be the highest, of those of the open arms where not all
     are; nan for more than two arms that share their coefficients: theirs are dependent, and no formula is known."""
@@ -126,7 +129,9 @@ def probabilities(
 
 
 @kernel
-def update(params: ThompsonParams, state: ThompsonState, contexts: Floats, index: int, reward: float) -> None:
+def update(
+    params: LinearThompsonParams, state: LinearThompsonState, contexts: Floats, index: int, reward: float
+) -> None:
     learn(state.fit, 0 if params.shared else index, contexts[index], reward)
 
 
@@ -172,7 +177,7 @@ class LinearThompson(Grouped):
     kernels = Kernels(
         choose,
         update,
-        unknown,
+        unknown_probability,
         bind(rank_again, choose_eligible=choose),
         Chances(probabilities, ("fit.coefficients", "fit.factors"), among=True),
     )
@@ -191,21 +196,21 @@ class LinearThompson(Grouped):
         self.draws = None if draws is None else whole("draws", draws, low=1, high=MOST_DRAWS)
         self.exploration = real("exploration", exploration, above=0, high=1)
         if self.draws is not None:
-            self.kernels = Kernels(choose_drawn, update, drawn, bind(rank_again, choose_eligible=choose_drawn))
+            self.kernels = Kernels(choose_drawn, update, sampled, bind(rank_again, choose_eligible=choose_drawn))
         super().__init__(self.membership.arms, seed)
 
-    def parameters(self) -> ThompsonParams:
+    def parameters(self) -> LinearThompsonParams:
         assert self.dimension is not None
         codes, spread = np.array(self.membership.codes, np.int64), self.spread or 0.0
         settings = self.delta, self.noise_scale, spread, self.shared, self.draws or 0, self.exploration
-        return ThompsonParams(codes, self.dimension, *settings)
+        return LinearThompsonParams(codes, self.dimension, *settings)
 
-    def memory(self) -> ThompsonState:
+    def memory(self) -> LinearThompsonState:
         assert self.dimension is not None
         arms = len(self.membership.arms)
         fit = regressions(1 if self.shared else arms, self.dimension, ridge=RIDGE, intercept=self.intercept)
         sample = np.zeros(self.dimension + self.intercept)
-        return ThompsonState(self.stream(), np.ones(arms, np.bool_), sample, np.full(arms, 1.0 / arms), fit)
+        return LinearThompsonState(self.stream(), np.ones(arms, np.bool_), sample, np.full(arms, 1.0 / arms), fit)
 
     @classmethod
     def examples(cls) -> Iterator[tuple[LinearThompson, Any]]:

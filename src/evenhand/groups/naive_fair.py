@@ -25,8 +25,8 @@ from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, bind, kernel
 from evenhand.kernels.random import below
-from evenhand.parameters import untaught
-from evenhand.policy.kernel_set import Kernels, Ticket, unknown
+from evenhand.parameters import require_fresh
+from evenhand.policy.kernel_set import Kernels, RewardContext, unknown_probability
 from evenhand.registry import register
 from evenhand.rng import Seed, child
 
@@ -71,7 +71,9 @@ def choose(params: NaiveParams, state: NaiveState, contexts: Floats, round: int,
 
 
 @kernel
-def update(params: NaiveParams, state: NaiveState, contexts: Floats, index: int, reward: float, ticket: Ticket) -> None:
+def update(
+    params: NaiveParams, state: NaiveState, contexts: Floats, index: int, reward: float, ticket: RewardContext
+) -> None:
     inner_update(params.inner, state.inner, contexts, index, reward, ticket)
 
 
@@ -125,11 +127,13 @@ class NaiveFair(Grouped):
             inner = TopInterval(self.groups, delta, noise_scale=noise_scale, intercept=self.intercept)
         if not isinstance(inner, Grouped) or isinstance(inner, NaiveFair):
             raise ArgumentError(wanted("inner", "a policy of evenhand.groups that does not draw groups itself", inner))
-        untaught("inner", inner, "pass inner.fresh()")
+        require_fresh("inner", inner, "pass inner.fresh()")
         if inner.membership != self.membership:
             raise ArgumentError(wanted("inner", f"one for the groups {self.groups}", inner.groups))
         self.kernels = Kernels(
-            bind(choose, inner_choose=inner.kernels.choose), bind(update, inner_update=inner.kernels.update), unknown
+            bind(choose, inner_choose=inner.kernels.choose),
+            bind(update, inner_update=inner.kernels.update),
+            unknown_probability,
         )
         self._learner = inner.fresh()
         if self.inner is not None:

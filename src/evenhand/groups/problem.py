@@ -157,7 +157,7 @@ def one_of_two(sizes: Any, sensitive: int | None = None) -> int:
     return int(np.argmin(sizes)) if sensitive is None else sensitive
 
 
-class Shown(NamedTuple):
+class ShownArms(NamedTuple):
     """Contexts with the membership of their round."""
 
     contexts: Any
@@ -201,7 +201,7 @@ class Grouped(KernelPolicy):
             If the policy's horizon is over; simulations go on, with t in place of the horizon.
         """
         return super().ask(
-            contexts if groups is None else Shown(contexts, groups), available=available, segment=segment
+            contexts if groups is None else ShownArms(contexts, groups), available=available, segment=segment
         )
 
     def round_shown(
@@ -234,13 +234,13 @@ class Grouped(KernelPolicy):
             raise ArgumentError(wanted("horizon", what, f"round {self.round + 1}", mend))
         return super()._choose(shown)
 
-    def _checked_contexts(self, contexts: Any = None) -> Floats:
-        if not isinstance(contexts, Shown):
-            return super()._checked_contexts(contexts)
+    def _read_contexts(self, contexts: Any = None) -> Floats:
+        if not isinstance(contexts, ShownArms):
+            return super()._read_contexts(contexts)
         codes = self.membership.of_round(contexts.groups)
-        return np.column_stack([super()._checked_contexts(contexts.contexts), codes])
+        return np.column_stack([super()._read_contexts(contexts.contexts), codes])
 
-    def _logged(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
+    def _ticket_from_log(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
         if "groups" in shown:
-            shown = {"contexts": Shown(shown["contexts"], shown["groups"])}
-        return super()._logged(decided, shown)
+            shown = {"contexts": ShownArms(shown["contexts"], shown["groups"])}
+        return super()._ticket_from_log(decided, shown)

@@ -57,7 +57,7 @@ CHEAP = 1e10
 """From how many products on the degrees of freedom are bounded from below, which widens intervals by a little."""
 
 
-class Fit(NamedTuple):
+class LeastSquares(NamedTuple):
     """Least squares of some rows: per coefficient (k,) its value, its variance by HC2, its variance at unit noise and
     the sum that its degrees of freedom divide by; the squared residuals and their degrees of freedom."""
 
@@ -69,7 +69,7 @@ class Fit(NamedTuple):
     freedom: int
 
 
-def fit_rows(rows: Floats, rewards: Floats) -> Fit:
+def fit_rows(rows: Floats, rewards: Floats) -> LeastSquares:
     """Return the least squares of rewards (n,) on rows (n, k), of whose columns `told` keeps all."""
     scale = np.abs(rows).max(axis=0)
     # Columns of one size: a salary beside a share of one would cost the small coefficient its digits.
@@ -83,7 +83,9 @@ def fit_rows(rows: Floats, rewards: Floats) -> Fit:
         crossed = (1 - free) @ parts**2
     robust, spread = residuals**2 @ parts, (2 * free - 1) @ parts**2 + crossed
     freedom = len(rows) - rows.shape[1]
-    return Fit(weights.T @ rewards, robust, (weights**2).sum(axis=0), spread, float(residuals @ residuals), freedom)
+    return LeastSquares(
+        weights.T @ rewards, robust, (weights**2).sum(axis=0), spread, float(residuals @ residuals), freedom
+    )
 
 
 def told(rows: Floats) -> Bools:
@@ -103,7 +105,7 @@ def told(rows: Floats) -> Bools:
     return kept
 
 
-def difference(mine: Fit, others: Fit, error: Floats) -> tuple[Floats, Floats]:
+def difference(mine: LeastSquares, others: LeastSquares, error: Floats) -> tuple[Floats, Floats]:
     """Return the difference of the coefficients and half the width of its interval, each (k,), as `error` is."""
     from scipy.stats import t
 
@@ -218,7 +220,7 @@ class TableArms(KernelWorld):
 
     Parameters
     ----------
-    frame : the table, a row a person.
+    frame : the table, one row per person.
     arm : names of the columns whose values make an arm; one arm for each combination that occurs.
     group : the column, or columns, of the group; all rows of an arm must be of one group.
     reward : the column of rewards, finite numbers on any scale.

@@ -35,12 +35,12 @@ MOST = 10**6
 """How many arms or features a world may have."""
 
 
-class LinearParams(NamedTuple):
+class BiasedLinearParams(NamedTuple):
     groups: Ints
     noise: float
 
 
-class LinearState(NamedTuple):
+class BiasedLinearState(NamedTuple):
     stream: Words
     coefficients: Floats
     """(n_arms, d): beta_i."""
@@ -53,7 +53,7 @@ class LinearState(NamedTuple):
 
 
 @kernel
-def show(params: LinearParams, state: LinearState, contexts: Floats, round: int) -> None:
+def show(params: BiasedLinearParams, state: BiasedLinearState, contexts: Floats, round: int) -> None:
     state.best[0] = state.best[1] = -math.inf
     for arm in range(contexts.shape[0]):
         x = contexts[arm]
@@ -68,13 +68,13 @@ def show(params: LinearParams, state: LinearState, contexts: Floats, round: int)
 
 
 @kernel
-def pay(params: LinearParams, state: LinearState, contexts: Floats, index: int) -> float:
+def pay(params: BiasedLinearParams, state: BiasedLinearState, contexts: Floats, index: int) -> float:
     return state.worth[0, index] + state.best[2]
 
 
 @kernel
 def score(
-    params: LinearParams, state: LinearState, contexts: Floats, index: int, reward: float, totals: Floats
+    params: BiasedLinearParams, state: BiasedLinearState, contexts: Floats, index: int, reward: float, totals: Floats
 ) -> None:
     totals[0] += state.best[0] - state.worth[0, index]
     totals[1] += state.best[1] - state.worth[1, index]
@@ -188,14 +188,14 @@ class BiasedLinearArms(KernelWorld):
         """The true psi_g (d,) of each group in the present replication."""
         return dict(zip(self.membership.names, self._core[1].biases, strict=True))
 
-    def parameters(self) -> LinearParams:
-        return LinearParams(np.array(self.membership.codes, np.int64), self.noise)
+    def parameters(self) -> BiasedLinearParams:
+        return BiasedLinearParams(np.array(self.membership.codes, np.int64), self.noise)
 
-    def memory(self, stream: Words) -> LinearState:
+    def memory(self, stream: Words) -> BiasedLinearState:
         arms, names = len(self.arms), self.membership.names
         coefficients, biases = np.zeros((arms, self.dimension)), np.zeros((len(names), self.dimension))
         entry(draw)(stream, coefficients, biases, self.base, self.spread, self.levels, self.bias_spread)
-        return LinearState(stream, coefficients, biases, np.zeros((2, arms)), np.zeros(3))
+        return BiasedLinearState(stream, coefficients, biases, np.zeros((2, arms)), np.zeros(3))
 
     @classmethod
     def examples(cls) -> Iterator[Any]:

@@ -2,7 +2,7 @@ from .csr import CSR as CSR
 from .model import CausalModel as CausalModel
 from .baselines import OneShot as OneShot
 from .problem import Problem as Problem
-from .program import Rows as Rows
+from .program import TrialNeeds as TrialNeeds
 from .report import Recommendation as Recommendation
 from .trials import Allocation as Allocation
 from .baselines import SRIS as SRIS

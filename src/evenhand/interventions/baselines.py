@@ -12,7 +12,7 @@ from typing import Any
 
 from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.problem import Problem
-from evenhand.interventions.program import Phase, Rows, phase_count, schedule
+from evenhand.interventions.program import Phase, TrialNeeds, phase_count, schedule
 from evenhand.interventions.radius_rules import fair, low, unfair, worst_gap
 from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, Search
 from evenhand.registry import register
@@ -54,7 +54,7 @@ class OneShot(Search):
         super().__init__(problem, tolerance=tolerance, budget=budget, costs=costs, mean_cost=mean_cost, pooled=pooled)
 
     def phases(self) -> list[Phase]:
-        return [Phase(self.budget, phase_count(self.budget), Rows(pooled=self.pooled))]
+        return [Phase(self.budget, phase_count(self.budget), TrialNeeds(pooled=self.pooled))]
 
     def judge(self, estimates: Estimates, radius: float) -> None:
         self.certified = fair(estimates, self.limit, radius)
@@ -76,7 +76,7 @@ class TwoStageCSR(Search):
     Raises
     ------
     ArgumentError
-        If the tolerance or a cost is not as wanted, or the budget has phases without a trial.
+        If the tolerance or a cost is not as expected, or the budget has phases without a trial.
 
     Examples
     --------
@@ -93,7 +93,10 @@ class TwoStageCSR(Search):
     def phases(self) -> list[Phase]:
         first, second = self.budget // 2, self.budget - self.budget // 2
         stages = []
-        for trials, rows in ((first, Rows(False, True, self.pooled)), (second, Rows(True, False, self.pooled))):
+        for trials, rows in (
+            (first, TrialNeeds(False, True, self.pooled)),
+            (second, TrialNeeds(True, False, self.pooled)),
+        ):
             stages += schedule(trials, rows)
         return stages
 
@@ -121,7 +124,7 @@ class SRIS(Search):
     Raises
     ------
     ArgumentError
-        If a cost is not as wanted, or the budget has phases without a trial.
+        If a cost is not as expected, or the budget has phases without a trial.
 
     Examples
     --------
@@ -145,7 +148,7 @@ class SRIS(Search):
         )
 
     def phases(self) -> list[Phase]:
-        return schedule(self.budget, Rows(True, False, self.pooled))
+        return schedule(self.budget, TrialNeeds(True, False, self.pooled))
 
     def judge(self, estimates: Estimates, radius: float) -> None:
         self.drop(low(estimates, self.remaining, radius), OUTCOME_LOW)

@@ -37,7 +37,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenhand.interventions.cells import Counts
+from evenhand.interventions.cells import CellCounts
 from evenhand.interventions.estimators import inverse
 from evenhand.interventions.fitting import dirichlet
 from evenhand.kernels.arrays import Bools, Floats, Ints
@@ -97,7 +97,7 @@ class PlugIn:
     through_v : whether S reaches Y through V alone.
     """
 
-    def __init__(self, counts: Counts, *, through_v: bool) -> None:
+    def __init__(self, counts: CellCounts, *, through_v: bool) -> None:
         rows, self._rules, self._unknown = counts.rows, counts.rules, counts.unknown
         of_y, of_x = rows.sum((0, 1)), rows.sum((0, 1, 4, 5))
         drawn = np.einsum("js,jsxv->sxv", rows.sum((0, 3, 4, 5))[~self._unknown], self._rules[~self._unknown])
@@ -147,7 +147,7 @@ NEAR = 1e-12
 """No bet at limits this near to the least X: rounding alone would decide it."""
 
 
-class Part(NamedTuple):
+class BetRows(NamedTuple):
     """Rows that speak of one number: X of each kind of row, how many there were, and which kinds there can be."""
 
     values: Floats
@@ -172,9 +172,9 @@ class Bets:
     through_v : whether S reaches Y through V alone.
     """
 
-    def __init__(self, counts: Counts, through_v: bool) -> None:
+    def __init__(self, counts: CellCounts, through_v: bool) -> None:
         self._counts, self._through_v = counts, through_v
-        self._looks: list[Look] = []
+        self._looks: list[BettingLook] = []
         self._kept: dict[tuple[Contrast, float], tuple[int, Floats]] = {}
 
     def learn(self, rows: Floats, logged: bool) -> None:
@@ -183,7 +183,7 @@ class Bets:
         if logged:
             played[:, self._counts.unknown] = 0.0
         # The guesses must come from earlier deliveries alone: learned first, a bet would know what it bets on.
-        self._looks.append(Look(self._counts, played, self._through_v))
+        self._looks.append(BettingLook(self._counts, played, self._through_v))
         self._counts.rows += rows
 
     def exceed(self, contrasts: Sequence[Contrast], limit: float, level: float) -> Bools:
@@ -218,10 +218,10 @@ class Bets:
         return low
 
 
-class Look:
+class BettingLook:
     """The rows (2, K, S, X, V, Y states) of one delivery, and what was guessed before it."""
 
-    def __init__(self, before: Counts, rows: Floats, through_v: bool) -> None:
+    def __init__(self, before: CellCounts, rows: Floats, through_v: bool) -> None:
         self._rules, self._unknown, self._scores = before.rules, before.unknown, before.scores
         self._rows, self._through_v = rows, through_v
         self._guesses = before.guesses()
@@ -243,7 +243,7 @@ class Look:
             one, other = self._mean(k, None), self._mean(rest[0][0], None)
             part = None
             if one is not None and other is not None:  # the same rows speak of both means
-                part = Part(sign * (one.values - other.values), one.times, one.possible)
+                part = BetRows(sign * (one.values - other.values), one.times, one.possible)
         else:
             part = self._apart(contrast)
         if part is None:
@@ -251,7 +251,7 @@ class Look:
         seen = part.times > 0
         return Play(part.values[seen], part.times[seen], float(part.values[part.possible].min()))
 
-    def _apart(self, contrast: Contrast) -> Part | None:
+    def _apart(self, contrast: Contrast) -> BetRows | None:
         """Return the rows of means that different rows speak of, each about its centre, in one sum."""
         centres = [self._centres_natural[k] if s is None else self._centres[k, s] for k, s, _ in contrast.terms]
         signs = [sign for *_, sign in contrast.terms]
@@ -265,13 +265,15 @@ class Look:
             sign * n / part.times.sum() * (part.values - centre) + middle
             for part, sign, centre in zip(there, signs, centres, strict=True)
         ]
-        return Part(*map(np.concatenate, (values, [part.times for part in there], [part.possible for part in there])))
+        return BetRows(
+            *map(np.concatenate, (values, [part.times for part in there], [part.possible for part in there]))
+        )
 
-    def _mean(self, k: int, s: int | None) -> Part | None:
+    def _mean(self, k: int, s: int | None) -> BetRows | None:
         """Return the rows that speak of E_k[Y | S = s], or of E_k[Y] where s is None."""
         if self._unknown[k]:
             own = self._rows[0, k].sum((0, 1, 2)) if s is None else self._rows[:, k, s].sum((0, 1, 2))
-            return Part(self._scores, own, np.ones(own.shape, bool)) if own.any() else None
+            return BetRows(self._scores, own, np.ones(own.shape, bool)) if own.any() else None
         if s is None:
             rule, seen = self._rules[k], self._seen_natural
             mixture = np.tensordot(self._of_candidates, self._known, 1)
@@ -280,13 +282,13 @@ class Look:
             mixture = np.tensordot(self._of_groups[:, s], self._known[:, s], 1)
         return self._weighed(rule, (rule * self._guesses).sum(-1), mixture, seen)
 
-    def _difference(self, k: int, a: int, b: int) -> Part | None:
+    def _difference(self, k: int, a: int, b: int) -> BetRows | None:
         """Return the rows of every value of S as they speak of a gap, where S reaches Y through V alone."""
         change = self._rules[k, a] - self._rules[k, b]
         mixture = np.tensordot(self._of_groups, self._known, 2)
         return self._weighed(change, (change * self._guesses).sum(-1), mixture, self._seen.sum(0))
 
-    def _weighed(self, tops: Floats, expected: Floats, mixture: Floats, seen: Floats) -> Part | None:
+    def _weighed(self, tops: Floats, expected: Floats, mixture: Floats, seen: Floats) -> BetRows | None:
         """Return top / Q (y - c0) + expected, where Q is the mixture (..., X, V) by the number of rows; None where a
         top has mass and Q has none, or there is no row."""
         n = seen.sum()
@@ -294,7 +296,7 @@ class Look:
             return None
         ratios = tops * n * inverse(mixture)
         values = ratios[..., None] * (self._scores - self._guesses[..., None]) + expected[..., None, None]
-        return Part(values.ravel(), seen.ravel(), np.broadcast_to(mixture[..., None] > 0, values.shape).ravel())
+        return BetRows(values.ravel(), seen.ravel(), np.broadcast_to(mixture[..., None] > 0, values.shape).ravel())
 
 
 def _gained(play: Play, limit: float) -> Floats:

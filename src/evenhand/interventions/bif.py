@@ -94,7 +94,7 @@ def read_blocks(text: str, source: Path) -> Iterator[Block]:
     while at < len(tokens):
         kind = tokens[at]
         if kind not in KINDS:
-            _fail(source, text, at, f"not BIF: wanted one of {', '.join(KINDS)}, got {kind!r}")
+            _fail(source, text, at, f"not BIF: expected one of {', '.join(KINDS)}, got {kind!r}")
         try:
             opened = closed = tokens.index("{", at)
             while not closed > opened or tokens[opened:closed].count("{") > tokens[opened : closed + 1].count("}"):
@@ -143,7 +143,7 @@ def read_bif(path: str | os.PathLike[str], encoding: str | None = None) -> Netwo
     for block in read_blocks(text, source):
         if block.kind == "variable":
             if len(block.head) != 1:
-                block.fail("wanted `variable NAME { ... }`")
+                block.fail("expected `variable NAME { ... }`")
             (name,) = block.head
             if name in states:
                 block.fail(f"variable {name} is declared twice")
@@ -157,14 +157,14 @@ def read_bif(path: str | os.PathLike[str], encoding: str | None = None) -> Netwo
         else:
             networks += 1
             if networks > 1:
-                block.fail("a second network; wanted one a file")
+                block.fail("a second network; expected one a file")
     if not states or not tables:
         raise TableError(f"{source}: not a BIF network; it has no {'probabilities' if states else 'variables'}")
     return states, parents, tables
 
 
 def _states(block: Block, name: str) -> tuple[str, ...]:
-    wanted = f"variable {name}: wanted one `type discrete [n] {{ ... }};`"
+    wanted = f"variable {name}: expected one `type discrete [n] {{ ... }};`"
     if len(block.statements) != 1:
         block.fail(wanted)
     tokens = block.statements[0].tokens
@@ -175,7 +175,7 @@ def _states(block: Block, name: str) -> tuple[str, ...]:
     if count not in ("", f"[{len(found)}]"):
         block.fail(f"variable {name}: {len(found)} states, where {count} were announced", block.statements[0])
     if not found or len(set(found)) < len(found):
-        block.fail(f"variable {name}: wanted distinct states, got {list(found)}", block.statements[0])
+        block.fail(f"variable {name}: expected distinct states, got {list(found)}", block.statements[0])
     return found
 
 
@@ -183,7 +183,7 @@ def _names(block: Block, states: States) -> list[str]:
     """Return the variable that a probability block is of, and its parents."""
     names = [token for token in block.head[1:-1] if token != "|"]
     if block.head[:1] != ["("] or block.head[-1:] != [")"] or not names:
-        block.fail(f"wanted `probability ( NAME | PARENT, ... )`, got {' '.join(block.head)!r}")
+        block.fail(f"expected `probability ( NAME | PARENT, ... )`, got {' '.join(block.head)!r}")
     for name in names:
         if name not in states:
             block.fail(f"probability of {names[0]}: {name} is not declared before")
@@ -208,15 +208,15 @@ def _table(block: Block, names: list[str], states: States) -> Table:
             if statement.tokens[first - 1 : first] != [")"] or None in kind:
                 wished = ", ".join(f"{parent} in {list(states[parent])}" for parent in names[1:])
                 wished = wished or "it has none"
-                block.fail(f"{of}wanted a row for states of its parents: {wished}", statement)
+                block.fail(f"{of}expected a row for states of its parents: {wished}", statement)
         elif kind not in ("table", "default"):
-            block.fail(f"{of}wanted `table`, `default` or a row `(STATES) NUMBERS;`, got {kind!r}", statement)
+            block.fail(f"{of}expected `table`, `default` or a row `(STATES) NUMBERS;`, got {kind!r}", statement)
         if kind in rows:
             block.fail(f"{of}{' '.join(statement.tokens[:first])} stands there twice", statement)
         rows[kind] = _numbers(block, statement, first, size, of)
     if "table" in rows:
         if len(rows) > 1:
-            block.fail(f"{of}`table` beside rows; wanted either")
+            block.fail(f"{of}`table` beside rows; expected either")
         table = np.moveaxis(np.reshape(rows["table"], (shape[-1], *shape[:-1])), 0, -1)
     else:
         every = list(np.ndindex(shape[:-1]))
@@ -235,13 +235,13 @@ def _table(block: Block, names: list[str], states: States) -> Table:
 def _numbers(block: Block, statement: Statement, first: int, size: int, of: str) -> list[float]:
     tokens = statement.tokens[first:]
     if len(tokens) != size:
-        block.fail(f"{of}wanted {size} numbers, got {len(tokens)}", statement)
+        block.fail(f"{of}expected {size} numbers, got {len(tokens)}", statement)
     try:
         found = [float(token) for token in tokens]
     except ValueError:
         found = [math.nan]
     if not all(0.0 <= number < math.inf for number in found) or "_" in "".join(tokens):
-        block.fail(f"{of}wanted probabilities >= 0, got {' '.join(tokens)!r}", statement)
+        block.fail(f"{of}expected probabilities >= 0, got {' '.join(tokens)!r}", statement)
     return found
 
 

@@ -10,7 +10,7 @@ every k and s carry the same weights, so they are merged into *profiles*: the nu
 Y^2 in each profile are all that the paper's rules need. Tests need how often each *place*, a state of pa(V) and V, was
 seen with each state of Y: there only the candidates' own tables enter.
 
-`Counts` keeps that for tests: how often each place was seen so far, and guesses that rest on it.
+`CellCounts` keeps that for tests: how often each place was seen so far, and guesses that rest on it.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class Cells:
         return Evidence(np.zeros((2, k, s)), sums, sums.copy(), np.zeros(self.base.shape), rows)
 
 
-class Counts:
+class CellCounts:
     """How often each state (x, v) of pa(V) and V was seen with each state of Y, by kind, candidate and value of S.
 
     Attributes

@@ -65,7 +65,7 @@ class Program(NamedTuple):
         return bool(((weights.reshape(self.shape) != 0).any(1).sum(1) > 1).any())
 
 
-class Means:
+class MeanBounds:
     """Which means (n,) there may be: anywhere between `low` and `high`, and where there is a program, as it says."""
 
     def __init__(self, low: Floats, high: Floats, program: Program | None = None) -> None:
@@ -99,16 +99,16 @@ class Means:
         return float(found.fun)
 
 
-def latent_laws(low: Floats, high: Floats, law: Floats, shares: Floats, scores: Floats, strength: float) -> Means:
+def latent_laws(low: Floats, high: Floats, law: Floats, shares: Floats, scores: Floats, strength: float) -> MeanBounds:
     """Return the means (X * Z * V,) that there may be, from observed laws (X, Z, V, Y states) and shares (X, V)."""
     values = shares.shape[1]
     if values == 2 or values > MOST_VALUES or strength == 1.0:
-        return Means(low, high)
+        return MeanBounds(low, high)
     from scipy.sparse import block_diag
 
     blocks = [_block(law[x], shares[x], scores, strength) for x in range(len(law))]
     chosen, equal = (block_diag([block[part] for block in blocks], format="csr") for part in (0, 1))
-    return Means(low, high, Program(law.shape[:3], chosen, equal, np.concatenate([block[2] for block in blocks])))
+    return MeanBounds(low, high, Program(law.shape[:3], chosen, equal, np.concatenate([block[2] for block in blocks])))
 
 
 def _block(law: Floats, shares: Floats, scores: Floats, strength: float) -> tuple[Floats, Floats, Floats]:
@@ -177,16 +177,20 @@ class Confounding(NamedTuple):
     gaps: Terms
     joint: bool
 
-    def means(self, strength: float) -> Means:
+    def means(self, strength: float) -> MeanBounds:
         """Return the means (X * Z * V,) that there may be under a cause of this strength."""
         law, order = self.law.reshape(-1, self.scores.size), np.argsort(self.scores)
         shares = np.broadcast_to(self.shares[:, None], self.law.shape[:-1]).reshape(-1)
         ends = (_tilted(law[:, by], self.scores[by], strength) for by in (order, order[::-1]))
         low, high = (shares * (law @ self.scores) + (1.0 - shares) * end for end in ends)
-        return latent_laws(low, high, self.law, self.shares, self.scores, strength) if self.joint else Means(low, high)
+        return (
+            latent_laws(low, high, self.law, self.shares, self.scores, strength)
+            if self.joint
+            else MeanBounds(low, high)
+        )
 
 
-def bounds(terms: Terms, means: Means) -> tuple[Floats, Floats]:
+def bounds(terms: Terms, means: MeanBounds) -> tuple[Floats, Floats]:
     """Return the least and the largest value of each number (T,)."""
     return terms.fixed + means.least(terms.weights), terms.fixed - means.least(-terms.weights)
 

@@ -28,17 +28,17 @@ import numpy as np
 from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.bets import Bets, Contrast, Delivery, gap, lead, least, outcome
-from evenhand.interventions.cells import Counts, Evidence
+from evenhand.interventions.cells import CellCounts, Evidence
 from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.problem import Problem
-from evenhand.interventions.program import Phase, Rows, looks, schedule
+from evenhand.interventions.program import Phase, TrialNeeds, looks, schedule
 from evenhand.interventions.radius_rules import fair, low, unfair
 from evenhand.interventions.report import Ends, Status, of_tests, supposed
 from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, OUTCOME_NEAR, Search
 from evenhand.interventions.structure import through_v_alone
 from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.kernels.arrays import Bools, Floats, Ints
-from evenhand.policy.conversation import locked
+from evenhand.policy.ask_tell import locked
 from evenhand.registry import register
 
 
@@ -75,7 +75,7 @@ class CSR(Search):
     Raises
     ------
     ArgumentError
-        If the tolerance, a cost, `delta` or `slack` is not as wanted, or a phase would have no trial.
+        If the tolerance, a cost, `delta` or `slack` is not as expected, or a phase would have no trial.
 
     Examples
     --------
@@ -110,14 +110,14 @@ class CSR(Search):
     def phases(self) -> list[Phase]:
         if self.tested:
             least = 5 * len(self.problem.candidates) * len(self.problem.groups)
-            return looks(self.budget, least, Rows(pooled=True, tested=True))
-        return schedule(self.budget, Rows(pooled=self.pooled))
+            return looks(self.budget, least, TrialNeeds(pooled=True, tested=True))
+        return schedule(self.budget, TrialNeeds(pooled=self.pooled))
 
     @locked
     def begin(self) -> None:
         super().begin()
         self._through_v = through_v_alone(self.problem.model, self.problem.structure)
-        self._counts = Counts(self.problem.cells, self.problem.own)
+        self._counts = CellCounts(self.problem.cells, self.problem.own)
         self._bets, self._delivered = Bets(self._counts, self._through_v), list[Delivery]()
 
     def deliver(self, evidence: Evidence, *, logged: bool) -> None:
@@ -235,9 +235,9 @@ class CSR(Search):
             names[chosen] = "certified"
         return [str(name) for name in names]
 
-    def ends(self, confidence: float | None) -> tuple[Ends, Ends]:
+    def confidence_bounds(self, confidence: float | None) -> tuple[Ends, Ends]:
         if not self.tested or confidence is not None:
-            return super().ends(confidence)
+            return super().confidence_bounds(confidence)
         k, pairs = len(self.problem.candidates), list(permutations(range(len(self.problem.groups)), 2))
         level = (self.delta or 0.0) / (k * (2 + len(pairs)))
         outcomes, (middles, gaps) = [outcome(number) for number in range(k)], self._estimated()

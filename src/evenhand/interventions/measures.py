@@ -15,12 +15,12 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.cells import Cells, Evidence
 from evenhand.interventions.search import Search
 from evenhand.kernels.arrays import Ints
-from evenhand.parameters import untaught
+from evenhand.parameters import require_fresh
 from evenhand.rng import Seed, draw_seed, generator
 from evenhand.simulation.tasks import run_all
 
 
-class Draws:
+class EvidenceDraws:
     """Draw the evidence of a plan from the exact law of the cells, or of those of a true model of the same nodes."""
 
     def __init__(self, cells: Cells, truth: Cells | None = None) -> None:
@@ -45,7 +45,7 @@ class Draws:
         return self._cells.evidence(counts)
 
 
-def replay(search: Search, draws: Draws, random: np.random.Generator) -> tuple[int | None, str]:
+def replay(search: Search, draws: EvidenceDraws, random: np.random.Generator) -> tuple[int | None, str]:
     """Run a search from start to end on simulated trials; return the number of the candidate named, and the status."""
     search.begin()
     while not search.finished:
@@ -88,7 +88,7 @@ def simulated_searches(
     if not is_whole(replications) or replications < 1:
         raise ArgumentError(wanted("replications", "a number >= 1", replications))
     for name, search in searches.items():
-        untaught(f"searches[{name!r}]", search, "pass search.fresh(): every replication starts without memory")
+        require_fresh(f"searches[{name!r}]", search, "pass search.fresh(): every replication starts without memory")
         if not search.problem.exact:
             what = "a problem over a complete model"
             raise ArgumentError(wanted(f"searches[{name!r}]", what, "one that rests on a log"))
@@ -104,7 +104,7 @@ def simulated_searches(
 
 
 def _block(name: str, search: Search, replications: list[int], seed: int, number: int) -> list[tuple[Any, ...]]:
-    problem, draws = search.problem, Draws(search.problem.cells)
+    problem, draws = search.problem, EvidenceDraws(search.problem.cells)
     truth = problem.best(np.inf if search.tolerance is None else search.tolerance)
     rows = []
     for replication in replications:

@@ -21,7 +21,7 @@ from evenhand.protocol import as_label, find_label, writing
 from evenhand.rng import Seed, draw_seed, generator
 
 
-def checked_table(name: str, table: Any, axes: Sequence[Sequence[str | int]]) -> tuple[Floats, float]:
+def read_conditional_table(name: str, table: Any, axes: Sequence[Sequence[str | int]]) -> tuple[Floats, float]:
     """Return a conditional table as an array with the states of each axis in order, whose last axis is scaled to sum to
     one, and by how much it missed that."""
     shape = tuple(map(len, axes))
@@ -106,7 +106,7 @@ class CausalModel:
             if node not in self.parents:
                 what = f"the parents of {node!r}, which has a table"
                 raise ArgumentError(wanted("parents", what, "nothing", "use [] for a root"))
-            self.tables[node], missed[node] = checked_table(f"tables[{node!r}]", table, self.axes(node))
+            self.tables[node], missed[node] = read_conditional_table(f"tables[{node!r}]", table, self.axes(node))
         self.notes = rounded_tables("the model", missed)
         self.order = self._topological()
         self.latent = tuple((self._known(a, "latent"), self._known(b, "latent")) for a, b in read_latent(latent))
@@ -155,8 +155,9 @@ class CausalModel:
 
         Parameters
         ----------
-        frame : data frame, one row an observation, a column a node; a column `count` may say how often a row was seen.
-            States are labels: whole numbers as they are, truth values "true" and "false", everything else by its text.
+        frame : data frame, one row an observation, one column per node; a column `count` may say how often a row was
+            seen. States are labels: whole numbers as they are, truth values "true" and "false", everything else by its
+            text.
         edges : the arrows, as text "sex -> dose -> cured" or as pairs (parent, child). Every node that is named must
             be a column. The parents of a node are in the order of their arrows.
         smoothing : the prior of each row of a table counts as much as so many observations, spread evenly over the
@@ -171,7 +172,7 @@ class CausalModel:
         Raises
         ------
         ArgumentError
-            If edges, latent or smoothing are not as wanted, or the arrows form a cycle.
+            If edges, latent or smoothing are not as expected, or the arrows form a cycle.
         TableError
             If a column is missing, has an empty cell, or more than 100 different values.
 
@@ -279,7 +280,7 @@ class CausalModel:
         """Return parents and table of the nodes and of all above them, as the interventions leave them."""
         held = {self._known(node, "do"): self.code(node, state, f"do[{node!r}]") for node, state in (do or {}).items()}
         soft = {
-            self._known(node, "tables"): checked_table(f"tables[{node!r}]", table, self.axes(node))[0]
+            self._known(node, "tables"): read_conditional_table(f"tables[{node!r}]", table, self.axes(node))[0]
             for node, table in (tables or {}).items()
         }
         needed = self.ancestors([self._known(node, "nodes") for node in nodes], tuple(held))

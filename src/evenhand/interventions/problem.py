@@ -16,7 +16,7 @@ from evenhand.interventions.cells import Cells
 from evenhand.interventions.estimators import Clipped, Mixture, gap_divergence, inverse, outcome_divergence
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.posterior import Posterior, drawn_posterior
-from evenhand.interventions.program import AllocationProgram, Plan, Rows
+from evenhand.interventions.program import AllocationProgram, Plan, TrialNeeds
 from evenhand.interventions.report import EXACT, Recommendation, report
 from evenhand.interventions.sensitivity import Sensitivity
 from evenhand.interventions.structure import (
@@ -24,11 +24,11 @@ from evenhand.interventions.structure import (
     Structure,
     cell_base,
     cell_density,
-    checked_candidates,
-    checked_identified,
-    checked_scores,
-    checked_structure,
     own_tables,
+    read_candidates,
+    read_scores,
+    read_structure,
+    require_identified,
     through_v_alone,
 )
 from evenhand.interventions.trials import coded_log
@@ -110,10 +110,10 @@ class Problem:
         values: Mapping[Any, float] | None = None,
         log: Any = None,
     ) -> None:
-        structure = checked_structure(model, intervene, sensitive, outcome)
-        checked_identified(model, structure)
-        read = checked_candidates(model, intervene, candidates)
-        self._pose(model, structure, read, checked_scores(model, outcome, values))
+        structure = read_structure(model, intervene, sensitive, outcome)
+        require_identified(model, structure)
+        read = read_candidates(model, intervene, candidates)
+        self._pose(model, structure, read, read_scores(model, outcome, values))
         self.exact = log is None
         self._complete(*(cell_base(model, structure) if log is None else self._logged(log)))
 
@@ -207,7 +207,7 @@ class Problem:
         budget: float,
         *,
         among: Sequence[Label] | None = None,
-        rows: Rows = Rows(),  # noqa: B008
+        rows: TrialNeeds = TrialNeeds(),  # noqa: B008
     ) -> tuple[float, Floats]:
         """Solve the allocation program: how to split trials so that every candidate is known as well as can be.
 
@@ -216,7 +216,7 @@ class Problem:
         costs : cost of a trial, (K,) or label -> cost.
         budget : mean cost a trial that may be spent.
         among : the candidates that remain; all by default.
-        rows : which promises the trials serve, see `Rows`.
+        rows : which promises the trials serve, see `TrialNeeds`.
 
         Returns
         -------
@@ -237,7 +237,7 @@ class Problem:
             chosen = np.isin(np.arange(len(self.candidates)), [self.number(label) for label in among])
             if not chosen.any():
                 raise ArgumentError(wanted("among", "at least one candidate", among))
-        plan: Plan = self.program(self.checked_costs(costs), budget, rows).solve(chosen)
+        plan: Plan = self.program(self.read_costs(costs), budget, rows).solve(chosen)
         return plan.value, plan.shares.copy()
 
     def best(self, tolerance: float) -> Label | None:
@@ -278,7 +278,7 @@ class Problem:
 
     # ------------------------------------------------------------------ for searches
 
-    def program(self, costs: Floats, budget: float, rows: Rows) -> AllocationProgram:
+    def program(self, costs: Floats, budget: float, rows: TrialNeeds) -> AllocationProgram:
         """Return the allocation program for these costs, kept for the next caller."""
         key = (costs.tobytes(), float(budget), rows)
         if key not in self._programs:
@@ -302,7 +302,7 @@ class Problem:
         """The estimators with mixture weights."""
         return Mixture(self.cells)
 
-    def checked_costs(self, costs: Any) -> Floats:
+    def read_costs(self, costs: Any) -> Floats:
         """Return the cost of a trial of each candidate (K,); None means 0 for the deployed one and 1 for the others."""
         if costs is None:
             return np.array([0.0] + [1.0] * (len(self.candidates) - 1))
@@ -361,10 +361,10 @@ class Problem:
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the problem that `snapshot` was taken of."""
         problem, model = cls.__new__(cls), CausalModel(**snapshot["model"])
-        structure = checked_structure(model, *snapshot["nodes"])
-        read = checked_candidates(model, structure.intervene, snapshot["candidates"], snapshot["kinds"])
+        structure = read_structure(model, *snapshot["nodes"])
+        read = read_candidates(model, structure.intervene, snapshot["candidates"], snapshot["kinds"])
         values = dict(zip(model.states[structure.outcome], snapshot["values"], strict=True))
-        scores = checked_scores(model, structure.outcome, values)
+        scores = read_scores(model, structure.outcome, values)
         problem._pose(model, structure, read._replace(notes=tuple(snapshot["notes"])), scores)
         problem.exact = snapshot["exact"]
         problem._complete(snapshot["prior"], snapshot["base"])

@@ -28,7 +28,7 @@ import numpy as np
 from evenhand.errors import ArgumentError, EvenhandError, wanted
 from evenhand.extras import optional
 from evenhand.kernels.arrays import Bools, Floats, Ints
-from evenhand.policy.conversation import Lock, locked
+from evenhand.policy.ask_tell import Lock, locked
 
 Gaps = dict[tuple[int, int], Floats]
 """Coefficients by the numbers of two values of S."""
@@ -38,7 +38,7 @@ NATURAL = 1e-5
 """What a natural trial is worth beside t: it decides between plans of the same t."""
 
 
-class Rows(NamedTuple):
+class TrialNeeds(NamedTuple):
     """What the trials have to serve: the outcome, the gaps, or both; gaps pooled, or one direction at a time; and
     whether tests judge: then trials of a candidate whose table is unknown speak of it and no others do."""
 
@@ -66,7 +66,9 @@ class AllocationProgram:
     costs, budget : cost a trial of each candidate (K,), and the mean cost a trial that may be spent.
     """
 
-    def __init__(self, outcome: Floats, gap: Gaps, prior: Floats, costs: Floats, budget: float, rows: Rows) -> None:
+    def __init__(
+        self, outcome: Floats, gap: Gaps, prior: Floats, costs: Floats, budget: float, rows: TrialNeeds
+    ) -> None:
         if costs.min() > budget:
             what = f"a candidate that costs at most {budget:g} a trial"
             raise ArgumentError(wanted("costs", what, float(costs.min()), "raise mean_cost"))
@@ -133,7 +135,7 @@ class AllocationProgram:
         return {**self.__dict__, "_solver": None, "_basis": None}
 
 
-def _blocks(outcome: Floats, gap: Gaps, prior: Floats, rows: Rows) -> list[Floats]:
+def _blocks(outcome: Floats, gap: Gaps, prior: Floats, rows: TrialNeeds) -> list[Floats]:
     """Return the coefficients of the shares, one block (K, (1 + S) K) a promise."""
     parts = [{0: outcome}] if rows.outcome else []
     for (a, b), own in gap.items() if rows.gap else ():
@@ -152,7 +154,7 @@ class Phase(NamedTuple):
 
     size: int
     level: int
-    rows: Rows
+    rows: TrialNeeds
 
 
 def phase_count(trials: int) -> int:
@@ -176,13 +178,13 @@ def phase_sizes(trials: int, phases: int) -> list[int]:
     return [int(n) for n in np.diff(np.rint(trials * ends / ends[-1]), prepend=0.0)]
 
 
-def schedule(trials: int, rows: Rows) -> list[Phase]:
+def schedule(trials: int, rows: TrialNeeds) -> list[Phase]:
     """Return the phases that spend so many trials, all of which serve the same."""
     sizes = phase_sizes(trials, phase_count(max(trials, 1)))
     return [Phase(size, level, rows) for level, size in enumerate(sizes, 1)]
 
 
-def looks(trials: int, least: int, rows: Rows) -> list[Phase]:
+def looks(trials: int, least: int, rows: TrialNeeds) -> list[Phase]:
     """Return phases for tests, which may look at any time: each at least so large, or a quarter of all before it.
 
     >>> [phase.size for phase in looks(100, 20, Rows())]

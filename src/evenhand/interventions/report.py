@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import permutations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from evenhand.display.html import Card, Shown, Table
+from evenhand.display.html import Card, HasCard, Table
 from evenhand.interventions.structure import Structure
 from evenhand.labels import label_texts
 from evenhand.protocol import Label
@@ -30,7 +30,7 @@ class Found(NamedTuple):
     table: Any
 
 
-class Recommendation(Shown, Found):
+class Recommendation(HasCard, Found):
     """The candidate that the evidence speaks for.
 
     Attributes

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import ArgumentError, wanted, wanted_one_of
-from evenhand.interventions.model import CausalModel, checked_table
+from evenhand.interventions.model import CausalModel, read_conditional_table
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import by_label
 from evenhand.protocol import find_label, label_of, value_of
@@ -126,7 +126,7 @@ def _by_state(name: str, given: Mapping[Any, Any], states: States, what: str) ->
 def _row(name: str, decided: Any, own: States, where: str) -> tuple[Floats, float]:
     if isinstance(decided, Mapping):
         shares = _by_state(name, decided, own, f"probabilities by state {where}")
-        return checked_table(f"{name} {where}", [shares.get(state, 0.0) for state in own], [own])
+        return read_conditional_table(f"{name} {where}", [shares.get(state, 0.0) for state in own], [own])
     place = find_label(decided, own)
     if place is None:
         what = f"numbers of shape {(len(own),)} in a table; of a rule a state of {list(own)}, or probabilities by state"

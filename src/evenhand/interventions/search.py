@@ -23,10 +23,10 @@ from evenhand.interventions.problem import Problem
 from evenhand.interventions.program import Phase, rounded
 from evenhand.interventions.radius_rules import highest, worst_gap
 from evenhand.interventions.report import Ends, Recommendation, Status, of_more, report
-from evenhand.interventions.trials import Allocation, checked_size, checked_ticket, counts_of, evidence_of, plan_frame
+from evenhand.interventions.trials import Allocation, counts_of, evidence_of, plan_frame, validate_size, validate_ticket
 from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.kernels.arrays import Bools, Ints
-from evenhand.policy.conversation import Conversation, locked
+from evenhand.policy.ask_tell import AskTell, locked
 
 OUTCOME_LOW = "outcome below the best fair one"
 OUTCOME_NEAR = "outcome at most the slack above the one that is certified"
@@ -36,17 +36,17 @@ EACH = "The intervals of the table are normal intervals, each by itself, and tak
 UNTESTED = f"No confidence is stated: candidates are dropped by the paper's radii. {EACH}"
 
 
-class Search(Conversation):
+class Search(AskTell):
     """The conversation that all searches share; a subclass writes `phases()` and `judge()`.
 
     `judge(estimates, radius)` looks at estimates on the scale [0, 1] and calls `drop`, and may set `self.certified`
     (K,), the candidates last shown to be fair.
     """
 
-    apart = True
+    tickets_live_in_log = True
     hands_out = Allocation
     feedback = "samples"
-    _kin = "search"
+    _noun = "search"
     _all: Evidence
     _recent: Evidence
 
@@ -71,7 +71,7 @@ class Search(Conversation):
         self.problem, self.tolerance, self.costs, self.mean_cost = problem, tolerance, costs, mean_cost
         self.budget = whole("budget", budget, low=1, high=2**53)
         self.reuse, self.pooled = yes_or_no("reuse", reuse), yes_or_no("pooled", pooled)
-        self._costs = problem.checked_costs(costs)
+        self._costs = problem.read_costs(costs)
         papers = costs is None and not any(problem.own)
         usual = 1.0 / math.sqrt(self.budget) if papers else float(self._costs.mean())
         self._allowance = usual if mean_cost is None else mean_cost
@@ -145,9 +145,9 @@ class Search(Conversation):
             return
         ticket, (_, _, plan) = self._ticket(allocation)
         samples = frame_or_value(samples, "samples")
-        checked_ticket(self.problem.structure, samples, ticket)
+        validate_ticket(self.problem.structure, samples, ticket)
         evidence = evidence_of(self.problem, samples)
-        checked_size(self.problem, evidence, plan)
+        validate_size(self.problem, evidence, plan)
         del self._open[ticket]
         self.absorb(evidence)
 
@@ -210,7 +210,7 @@ class Search(Conversation):
             confidence = real("confidence", confidence, above=0, below=1)
         number, status = self.choice()
         label = None if number is None else self.problem.candidates[number]
-        outcomes, gaps = self.ends(confidence)
+        outcomes, gaps = self.confidence_bounds(confidence)
         found = Recommendation(label, status, report(self.problem, outcomes, gaps, self.verdicts(), self.dropped))
         each = (EACH,) if self.tested and confidence is not None else ()
         found.notes = (*self.notes(), *each, *self.problem.notes)
@@ -225,7 +225,7 @@ class Search(Conversation):
         """Return about how many more trials would show the answer, None where that cannot be said."""
         return None
 
-    def ends(self, confidence: float | None) -> tuple[Ends, Ends]:
+    def confidence_bounds(self, confidence: float | None) -> tuple[Ends, Ends]:
         """Return mixture estimates of outcomes and gaps with the ends of normal intervals, each at its own confidence,
         not a number where no trial speaks about them."""
         found, errors = self.problem.mixture(self._all), self.problem.mixture.errors(self._all)
@@ -378,9 +378,9 @@ class Search(Conversation):
     # ------------------------------------------------------------------ copies and files
 
     @property
-    def taught(self) -> bool:
+    def has_history(self) -> bool:
         """Whether it has planned or learned anything since it was made."""
-        return super().taught or self._all is not self._nothing
+        return super().has_history or self._all is not self._nothing
 
     def fresh(self) -> Self:
         """Return a search of the same configuration that remembers nothing."""
@@ -409,18 +409,18 @@ class Search(Conversation):
         search._all, search._recent, search._used = (Evidence(*parts) for parts in snapshot["evidence"])
         return search
 
-    def _said(self, ticket: Allocation) -> tuple[Any, ...]:
+    def _ticket_fields(self, ticket: Allocation) -> tuple[Any, ...]:
         return ticket.phase, counts_of(ticket.plan)
 
-    def _kept(self, remembered: Any) -> tuple[Any, ...]:
+    def _ticket_to_saved(self, remembered: Any) -> tuple[Any, ...]:
         _, phase, plan = remembered
         return phase, plan
 
-    def _remembered(self, *kept: Any) -> tuple[Any, ...]:
+    def _ticket_from_saved(self, *kept: Any) -> tuple[Any, ...]:
         phase, plan = kept
         return (phase, counts_of(plan)), phase, plan
 
-    def _logged(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
+    def _ticket_from_log(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
         return decided["phase"], np.array(decided["plan"], np.int64)
 
     def _identity(self) -> str:

@@ -12,7 +12,14 @@ import numpy as np
 
 from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
-from evenhand.interventions.confounding import MOST_VALUES, Means, Terms, bounds, confounded_groups, confounded_values
+from evenhand.interventions.confounding import (
+    MOST_VALUES,
+    MeanBounds,
+    Terms,
+    bounds,
+    confounded_groups,
+    confounded_values,
+)
 from evenhand.interventions.report import report
 from evenhand.kernels.arrays import Bools, Floats
 from evenhand.protocol import Label
@@ -152,7 +159,7 @@ class Sensitivity:
         odds = f"changes the odds of a value of {self.between[0]} by a factor of {self.strength:.2f} or more"
         return f"{answer} unless {kind} {odds}; {self._least[1]}."
 
-    def _reasons(self) -> list[tuple[Callable[[Means], bool], str]]:
+    def _reasons(self) -> list[tuple[Callable[[MeanBounds], bool], str]]:
         """Return what would be another answer, and its words: whether there may be means that make it so."""
         labels, k = self.problem.candidates, self._named
         if k is None:
@@ -164,16 +171,16 @@ class Sensitivity:
         ]
         return [(lambda means: bool(self._may_be_unfair(means)[k]), "then it may be unfair"), *rivals]
 
-    def _may_be_unfair(self, means: Means) -> Bools:
+    def _may_be_unfair(self, means: MeanBounds) -> Bools:
         """Return which candidates (K,) may have a gap that is not below the tolerance."""
         high = bounds(self._world.gaps, means)[1].reshape(-1, len(self.problem.candidates))
         return np.asarray((high >= self._limit - EQUAL).any(0))
 
-    def _may_be_fair(self, j: int, means: Means) -> bool:
+    def _may_be_fair(self, j: int, means: MeanBounds) -> bool:
         """Return whether a candidate may have every gap below the tolerance at once."""
         return math.isfinite(means.value(np.zeros_like(means.low), *self._fairness(j)))
 
-    def _may_be_better(self, j: int, means: Means) -> bool:
+    def _may_be_better(self, j: int, means: MeanBounds) -> bool:
         """Return whether a candidate may be fair and at the same time as good as the named one."""
         weights, fixed = self._lead
         return means.value(weights[j], *self._fairness(j)) + fixed[j] <= EQUAL

@@ -22,7 +22,7 @@ import numpy as np
 from evenhand.arguments import as_float
 from evenhand.errors import ArgumentError, nearest, wanted, wanted_one_of
 from evenhand.interventions.inference import eliminate, placed
-from evenhand.interventions.model import CausalModel, checked_table, rounded_tables
+from evenhand.interventions.model import CausalModel, read_conditional_table, rounded_tables
 from evenhand.interventions.rules import is_rule, rule_table
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import by_label
@@ -48,7 +48,7 @@ class Structure(NamedTuple):
     groups: tuple[Any, ...]
 
 
-def checked_structure(model: CausalModel, intervene: str, sensitive: str | Sequence[str], outcome: str) -> Structure:
+def read_structure(model: CausalModel, intervene: str, sensitive: str | Sequence[str], outcome: str) -> Structure:
     """Return the structure, or refuse it by name."""
     if not isinstance(model, CausalModel):
         raise ArgumentError(wanted("model", "a CausalModel", model))
@@ -105,7 +105,7 @@ class Candidates(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def checked_candidates(
+def read_candidates(
     model: CausalModel, intervene: str, candidates: Any, kinds: tuple[Sequence[bool], Sequence[bool]] | None = None
 ) -> Candidates:
     """Return the candidates, or refuse one by name.
@@ -149,10 +149,10 @@ def _table(name: str, candidate: Any, model: CausalModel, node: str) -> tuple[Fl
         return model.tables[node], 0.0
     if is_rule(candidate):
         return rule_table(name, candidate, model, node)
-    return checked_table(name, candidate, model.axes(node))
+    return read_conditional_table(name, candidate, model.axes(node))
 
 
-def checked_scores(model: CausalModel, outcome: str, values: Mapping[Any, float] | None) -> tuple[Floats, float, float]:
+def read_scores(model: CausalModel, outcome: str, values: Mapping[Any, float] | None) -> tuple[Floats, float, float]:
     """Return the outcome's numbers scaled to [0, 1], and the lowest and the highest number."""
     states = model.states[outcome]
     what = f"a number for each state of {outcome!r}: {list(states)}"
@@ -225,7 +225,7 @@ def cell_base(model: CausalModel, structure: Structure) -> tuple[Floats, Floats]
     return prior, eliminate(factors, structure.nodes, sizes).reshape(-1)
 
 
-def checked_identified(model: CausalModel, structure: Structure) -> None:
+def require_identified(model: CausalModel, structure: Structure) -> None:
     """Refuse a problem whose answer is not shown to follow from the tables, with the reason.
 
     Raises

@@ -157,7 +157,7 @@ def forced(model: CausalModel, structure: Structure, samples: Any, s: Ints) -> I
     return np.asarray(~empty.all(axis=1), np.int64)
 
 
-def checked_ticket(structure: Structure, samples: Any, number: int) -> None:
+def validate_ticket(structure: Structure, samples: Any, number: int) -> None:
     """Refuse samples whose column `ticket` names another allocation than this one.
 
     Raises
@@ -239,7 +239,7 @@ def evidence_of(problem: Problem, samples: Any, deployed: bool = False) -> Evide
     return evidence
 
 
-def checked_size(problem: Problem, told: Evidence, plan: Ints) -> None:
+def validate_size(problem: Problem, told: Evidence, plan: Ints) -> None:
     """Refuse more trials than a plan (1 + S, K) asked for.
 
     Raises

@@ -58,7 +58,7 @@ DEEPEST = 4_000
 """The depth of Python's calls that compiling needs."""
 
 
-class Entry:
+class EntryPoint:
     """A kernel that is called from Python: compiled at the first call, its machine code cached on disk."""
 
     def __init__(self, uncompiled: Kernel) -> None:
@@ -113,8 +113,8 @@ def bind(template: Any, **names: Any) -> Any:
 
 
 @functools.cache
-def _entry(template: Kernel, names: tuple[tuple[str, Any], ...]) -> Entry:
-    return Entry(bind_names(template, names))
+def _entry(template: Kernel, names: tuple[tuple[str, Any], ...]) -> EntryPoint:
+    return EntryPoint(bind_names(template, names))
 
 
 def entry(template: Any, **names: Any) -> Any:
@@ -122,7 +122,7 @@ def entry(template: Any, **names: Any) -> Any:
     return _entry(template, tuple(sorted(names.items())))
 
 
-def direct(entered: Entry, *examples: Any) -> Any:
+def direct(entered: EntryPoint, *examples: Any) -> Any:
     """Return the machine code of an entry for arguments of the very types of `examples`, and no other.
 
     A call costs a third of what it does where numba first looks at every argument's type, and tuples of arrays cost no
@@ -157,7 +157,7 @@ def interpreted(uncompiled: Kernel) -> Callable[..., Any]:
     return run
 
 
-class Gradual:
+class LazyKernel:
     """An entry that runs as plain Python at first and is compiled when it has been called often enough.
 
     A program that takes a handful of decisions never waits for a compiler; both ways give the same numbers.
@@ -173,7 +173,7 @@ class Gradual:
 
     def __init__(
         self,
-        entered: Entry,
+        entered: EntryPoint,
         examples: tuple[Any, ...] | None,
         calls: int,
         replace: Callable[[Any], None] | None = None,

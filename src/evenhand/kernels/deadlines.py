@@ -234,7 +234,7 @@ def due_next(params: Any, whole: Ints, rest: Ints, first: int, end: int, s: int)
 
 @kernel
 def may_play(params: Any, state: Any, now: int, due: int) -> bool:
-    """Say whether an arm with the deadline `due` may be played in the round after `now`."""
+    """Return whether an arm with the deadline `due` may be played in the round after `now`."""
     if due > state.memo[CLEAR] and not now < state.memo[ZERO] < due:
         look(params, state, now, due)
     return due <= state.memo[CLEAR]

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.kernels.arrays import Floats
-from evenhand.kernels.compose import OPEN, Gradual, entry, kernel
+from evenhand.kernels.compose import OPEN, LazyKernel, entry, kernel
 
 GAUSS = 12
 WIDTH = 2.5
@@ -172,8 +172,8 @@ def _rule() -> tuple[Floats, Floats, Floats]:
 
 
 @cache
-def _walker(prepared: Any, dense: Any) -> Gradual:
-    return Gradual(entry(walk, prepare=prepared, density=dense), None, PLAIN_ARMS, cost=lambda first, *_: first.size)
+def _walker(prepared: Any, dense: Any) -> LazyKernel:
+    return LazyKernel(entry(walk, prepare=prepared, density=dense), None, PLAIN_ARMS, cost=lambda first, *_: first.size)
 
 
 def _largest(prepared: Any, dense: Any, first: Any, second: Any) -> Floats:

@@ -49,7 +49,7 @@ class Adapter(Parameters):
         offer, and asked again among the others where its choice may not be played. Without it, a promise decides in
         such rounds, and says so in a warning.
     own_choices : whether it must learn from its own choices alone, as one that weighs rewards by their probabilities:
-        `DeadlineLearn` then holds a wish that it refuses.
+        `DeadlineLearn` then holds a proposal that it refuses.
 
     Raises
     ------
@@ -247,7 +247,7 @@ def read_features(given: Any, contextual: bool | None) -> list[str]:
 
 
 def wishes_of(learner: Any, contexts: Sequence[Any], arms: Sequence[int], name: str) -> list[int]:
-    """Return the indices of the arms that a learner from elsewhere wishes to play, the best first; one that can be
+    """Return the indices of the arms that a learner from elsewhere proposes to play, the best first; one that can be
     asked among some arms is asked among these.
 
     Raises
@@ -255,13 +255,17 @@ def wishes_of(learner: Any, contexts: Sequence[Any], arms: Sequence[int], name: 
     ArgumentError
         If it returns anything but the index of such an arm, or a list of different ones; the message names `name`.
     """
-    wishes = said_by(learner, contexts, arms)
+    proposals = said_by(learner, contexts, arms)
     known = set(arms)
-    if not wishes or not all(is_whole(wish) and wish in known for wish in wishes) or len(set(wishes)) < len(wishes):
+    if (
+        not proposals
+        or not all(is_whole(proposal) and proposal in known for proposal in proposals)
+        or len(set(proposals)) < len(proposals)
+    ):
         one = f"an arm's index below {len(arms)}" if known == set(range(len(arms))) else f"one of the arms {list(arms)}"
-        got = wishes[0] if len(wishes) == 1 else wishes
+        got = proposals[0] if len(proposals) == 1 else proposals
         raise ArgumentError(wanted(name, f"{one}, or a list of them, the best first", got))
-    return list(map(int, wishes))
+    return list(map(int, proposals))
 
 
 def said_by(learner: Any, contexts: Sequence[Any], arms: Sequence[int]) -> list[Any]:
@@ -275,7 +279,7 @@ def asks_among(learner: Any) -> bool:
 
 
 def _listed(given: Any) -> list[Any]:
-    """Return a ranking as a list; one wish alone is a ranking too."""
+    """Return a ranking as a list; one proposal alone is a ranking too."""
     ranks = np.iterable(given) and getattr(given, "ndim", 1) == 1 and not isinstance(given, (Mapping, Set))
     return list(given) if ranks else [given]
 

@@ -35,7 +35,7 @@ from evenhand.kernels.random import below, beta, draw, uniform
 from evenhand.learners.indices import UNSEEN, UNTRIED, choose_highest, learn_mean, rank_by_index, untried
 from evenhand.policy.compiled import NO_CONTEXTS
 from evenhand.policy.kernel_policy import KernelPolicy
-from evenhand.policy.kernel_set import Chances, Kernels, Ticket, drawn, reason, unknown
+from evenhand.policy.kernel_set import Chances, Kernels, RewardContext, reason, sampled, unknown_probability
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -126,7 +126,7 @@ class Thompson(KernelPolicy):
     """
 
     chances = Chances(chances_of_largest, ("successes", "failures"), among=True)
-    kernels = Kernels(choose_sampled, learn_success, unknown, rank_sampled, chances)
+    kernels = Kernels(choose_sampled, learn_success, unknown_probability, rank_sampled, chances)
 
     def parameters(self) -> ThompsonParams:
         return ThompsonParams(1.0)
@@ -219,7 +219,7 @@ class EpsilonGreedy(KernelPolicy):
     """
 
     chances = Chances(greedy_chances, ("pulls", "sums"), waiting=True, among=True)
-    kernels = Kernels(choose_greedy, learn_mean, unknown, rank_greedy, chances)
+    kernels = Kernels(choose_greedy, learn_mean, unknown_probability, rank_greedy, chances)
 
     def __init__(self, epsilon: float = 0.1, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
         self.epsilon = as_float(epsilon)
@@ -276,7 +276,9 @@ def choose_drawn(params: Exp3Params, state: Exp3State, contexts: Floats, round: 
 
 
 @kernel
-def reweigh(params: Exp3Params, state: Exp3State, contexts: Floats, index: int, reward: float, ticket: Ticket) -> None:
+def reweigh(
+    params: Exp3Params, state: Exp3State, contexts: Floats, index: int, reward: float, ticket: RewardContext
+) -> None:
     arms = state.weights.size
     chance = ticket.probability
     if math.isnan(chance):  # decided by a ranking of the arms: the learner's own latest probability stands in
@@ -316,7 +318,7 @@ class Exp3(KernelPolicy):
     >>> bool(learner.ask().probabilities[0] > 0.9)
     True
 
-    `DeadlineLearn` holds a wish of it that is refused and tells it of granted ones alone. Where nobody knows the
+    `DeadlineLearn` holds a proposal of it that is refused and tells it of granted ones alone. Where nobody knows the
     probability of a decision, the learner's own latest
     probability of the arm stands in, and the bound below is not proved.
 
@@ -324,7 +326,7 @@ class Exp3(KernelPolicy):
     for rewards in [0, 1] is at most 2.63 sqrt(T k ln k) with the exploration of the horizon.
     """
 
-    kernels = Kernels(choose_drawn, reweigh, drawn)
+    kernels = Kernels(choose_drawn, reweigh, sampled)
     own_choices = True
 
     def __init__(

@@ -134,7 +134,7 @@ def check_finding(name: str, given: Any, attribute: str, what: str) -> None:
         raise ArgumentError(wanted(name, what, given))
 
 
-def checked_table(name: str, frame: Any, columns: Sequence[str], what: str) -> pd.DataFrame:
+def require_columns(name: str, frame: Any, columns: Sequence[str], what: str) -> pd.DataFrame:
     """Return a table that has the columns of the picture.
 
     Raises

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenhand.labels import label_texts
-from evenhand.plots.axes import axes_of, check_history, checked_table
+from evenhand.plots.axes import axes_of, check_history, require_columns
 from evenhand.plots.style import DASHED, SHADES, bars, curve, finish, looks, name_arms, plain, style
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def plot_bias(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     table : what `GroupFairTopInterval.bias` or `TableArms.bias` returns.
     """
     columns = ("group", "feature", "bias", "low", "high", "reference")
-    table = checked_table("table", table, columns, "what the policy's bias() returns")
+    table = require_columns("table", table, columns, "what the policy's bias() returns")
     axes = axes_of(ax)
     unit = "standard deviation" if "deviation" in table else "unit"
     groups, features = list(dict.fromkeys(table["group"])), list(dict.fromkeys(table["feature"]))
@@ -70,7 +70,7 @@ def plot_group_share(history: xr.Dataset, *, ax: Axes | None = None) -> Axes:
 def plot_sweep(
     table: pd.DataFrame, *, measures: Mapping[str, str], across: str, up: str, title: str = "", ax: Axes | None = None
 ) -> Axes:
-    """Draw measures against what was varied: a line a policy, band of two standard errors.
+    """Draw measures against what was varied: one line per policy, band of two standard errors.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.labels import label_texts
-from evenhand.plots.axes import axes_of, checked_table, panels_of
+from evenhand.plots.axes import axes_of, panels_of, require_columns
 from evenhand.plots.style import DASHED, HATCHES, curve, finish, looks, plain, style
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def plot_collection(frame: pd.DataFrame, *, ax: Any = None) -> Figure:
     ax : two axes to draw in; without them the picture has a figure of its own.
     """
     columns = ("round", "group", "share", "risk")
-    frame = checked_table("frame", frame, columns, "what eh.sampling.collect returns")
+    frame = require_columns("frame", frame, columns, "what eh.sampling.collect returns")
     left, right = panels_of(ax, 2, width=9.5, height=3.6)
     shares = frame.pivot_table(index="round", columns="group", values="share", sort=False)
     risks = frame.pivot_table(index="round", columns="group", values="risk", sort=False)

@@ -81,7 +81,7 @@ def _widen(axes: Axes, means: Any) -> None:
 
 
 def plot_violations(histories: dict[tuple[int, int], Any], *, ax: Any = None) -> Figure:
-    """Draw violations over time, a panel a dimension and a line a number of individuals; return the figure.
+    """Draw violations over time, a panel a dimension and one line per number of individuals; return the figure.
 
     Parameters
     ----------

@@ -109,7 +109,7 @@ def plot_owed(
 
 
 def _lines(axes: Axes, times: Any, values: Any, weight: Any) -> dict[int, dict[str, Any]]:
-    """Draw a line an arm; return the arms that have a look of their own, with it."""
+    """Draw one line per arm; return the arms that have a look of their own, with it."""
     first = sorted(np.argsort(-weight, kind="stable")[:SHOWN].tolist())
     for arm in set(range(values.shape[1])) - set(first):
         axes.plot(times, values[:, arm], color="#bbbbbb", linewidth=0.7, zorder=1)

@@ -9,9 +9,9 @@ import numpy as np
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.compose import OPEN, Gradual, entry, flat, kernel, names, packer
-from evenhand.policy.conversation import COPIED
-from evenhand.policy.kernel_set import WAITING, Ticket, copied
+from evenhand.kernels.compose import OPEN, LazyKernel, entry, flat, kernel, names, packer
+from evenhand.policy.ask_tell import COPIED
+from evenhand.policy.kernel_set import WAITING, RewardContext, copied
 from evenhand.protocol import Label
 
 NO_CONTEXTS: Floats = np.zeros((0, 0))
@@ -58,10 +58,10 @@ def compile_policy(policy: Any) -> None:
     ask = entry(_ask, choose=policy.kernels.choose, probability=policy.kernels.probability, **packers)
     tell = entry(_tell, update=policy.kernels.update, **packers)
     calls = PLAIN_WORK // (policy.call_work() + sum(array.size for array in arrays if isinstance(array, np.ndarray)))
-    policy._ask_kernel = Gradual(
+    policy._ask_kernel = LazyKernel(
         ask, (1, NO_CONTEXTS, policy._waiting, arrays), calls, partial(setattr, policy, "_ask_kernel")
     )
-    policy._tell_kernel = Gradual(
+    policy._tell_kernel = LazyKernel(
         tell, (0, 0.0, 0, 1.0, NO_CONTEXTS, arrays), calls, partial(setattr, policy, "_tell_kernel")
     )
 
@@ -100,7 +100,7 @@ def probabilities_of(policy: Any, contexts: Any, *, available: Any, segment: Any
             return {arm: float(arm in decision.arms) for arm in policy.arms or ()}
     mend = "DeadlineLearn over Thompson or EpsilonGreedy does"
     if policy.holds:
-        mend = "its learner's wish is held until it is granted; lottery= draws by known ones"
+        mend = "its learner's proposal is held until it is granted; lottery= draws by known ones"
     what = "one that says with which probabilities it draws"
     raise ArgumentError(wanted("policy", what, type(policy).__name__, mend))
 
@@ -119,4 +119,4 @@ def _ask(round: int, contexts: Floats, waiting: Ints, arrays: Any) -> tuple[int,
 @kernel
 def _tell(index: int, reward: float, round: int, chance: float, contexts: Floats, arrays: Any) -> None:
     params, state = pack_params(*arrays[:split]), pack_state(*arrays[split:])
-    update(params, state, contexts, index, reward, Ticket(round, chance))
+    update(params, state, contexts, index, reward, RewardContext(round, chance))

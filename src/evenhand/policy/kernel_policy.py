@@ -28,11 +28,20 @@ from evenhand.data.encoding import Encoder, Transformer
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
-from evenhand.kernels.compose import Gradual, flat, interpreted
+from evenhand.kernels.compose import LazyKernel, flat, interpreted
 from evenhand.policy import saving, validation, warm_start
+from evenhand.policy.ask_tell import AskTell, locked
 from evenhand.policy.compiled import NO_CONTEXTS, PLAIN_CALL, compile_policy, later, probabilities_of, twin_of
-from evenhand.policy.conversation import Conversation, locked
-from evenhand.policy.kernel_set import CODE_BITS, CODES, REASONS, Deferred, Kernels, certain, unknown, without_ticket
+from evenhand.policy.kernel_set import (
+    CODE_BITS,
+    CODES,
+    REASONS,
+    Kernels,
+    LazyProbabilities,
+    deterministic,
+    unknown_probability,
+    without_ticket,
+)
 from evenhand.policy.traits import arms_table, traits_of
 from evenhand.protocol import Decision, Label, arm_labels
 from evenhand.rng import Seed, draw_seed, stream
@@ -41,7 +50,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class KernelPolicy(Conversation):
+class KernelPolicy(AskTell):
     """A policy over kernels, that is a learner as well: `ask` and `tell` with tickets, `choose` and `update` without.
 
     A subclass names its `kernels`, passes `arms` and `seed` on, keeps every constructor argument under its own name,
@@ -49,7 +58,7 @@ class KernelPolicy(Conversation):
     where it is `contextual`, contexts of `self.dimension` numbers an arm, known from the first contexts on.
     """
 
-    apart = True
+    tickets_live_in_log = True
     kernels: Kernels
     transient = ("_ask_kernel", "_tell_kernel", "_arrays", "_read")
     reward_range: tuple[float, float] = (0.0, 1.0)
@@ -71,7 +80,8 @@ class KernelPolicy(Conversation):
     own_choices = False
     """Whether it must learn from its own choices alone."""
     holds = False
-    """Whether it is told 0 as the probability of a decision that its learner did not wish, and must not learn from."""
+    """Whether it is told 0 as the probability of a decision that its learner did not propose, and must not learn
+    from."""
     round: int = later()
     _labels: tuple[Label, ...] = later()
     _params: Any = later()
@@ -131,12 +141,12 @@ class KernelPolicy(Conversation):
             the arms or whose columns are not those of earlier rounds.
         """
         with self._lock:
-            shown = self._checked_contexts(contexts) if self.contextual or contexts is not None else NO_CONTEXTS
+            shown = self._read_contexts(contexts) if self.contextual or contexts is not None else NO_CONTEXTS
             if available is not None or segment is not None:
                 self._set_round(None if available is None else validation.positions(self, available), segment)
             # Before the choice: its kernel may change the very arrays that the probabilities follow from.
-            kept = None if self.kernels.chances is None else self._keep()
-            probability: float | Deferred
+            kept = None if self.kernels.chances is None else self._copy_inputs()
+            probability: float | LazyProbabilities
             index, why, probability = self._choose(shown)
             chances = self.distribution(why)
             number = self._next
@@ -146,10 +156,10 @@ class KernelPolicy(Conversation):
             decision.reason_code = CODES[why >> CODE_BITS]
             decision.token = self._token
             if kept is not None:
-                decision.deferred = probability = self._defer(kept, shown)
+                decision.deferred = probability = self._later_probabilities(kept, shown)
             elif chances is not None:
                 probability = float(chances[index])
-            elif self.kernels.probability is certain:
+            elif self.kernels.probability is deterministic:
                 decision.certain = True
             else:
                 decision.chance = self._propensity(probability)
@@ -216,20 +226,20 @@ class KernelPolicy(Conversation):
         twin: Self = twin_of(self)
         return twin
 
-    def _keep(self) -> dict[str, Any] | None:
+    def _copy_inputs(self) -> dict[str, Any] | None:
         """Return copies of what the probabilities of the next decision follow from."""
         return {name: array.copy() for name, array in self._read}
 
-    def _defer(self, kept: dict[str, Any], shown: Floats) -> Deferred:
+    def _later_probabilities(self, kept: dict[str, Any], shown: Floats) -> LazyProbabilities:
         """Return the probabilities of the decision just taken, to be computed when they are read."""
         chances = self.kernels.chances
         assert chances is not None
-        return Deferred((chances.of, self._params, self._state, shown, self.round, kept))
+        return LazyProbabilities((chances.of, self._params, self._state, shown, self.round, kept))
 
     def distribution(self, why: int) -> Floats | None:
         """Return the distribution (n_arms,) that the decision just taken was drawn from, None where none is known, or
         where it is computed when it is read."""
-        if self.kernels.probability in (certain, unknown):
+        if self.kernels.probability in (deterministic, unknown_probability):
             return None
         return np.array([self._probability(index) for index in range(len(self._labels))])
 
@@ -296,7 +306,7 @@ class KernelPolicy(Conversation):
 
         Parameters
         ----------
-        log : a row a decision.
+        log : one row per decision.
         arm, reward : names of its columns.
         contexts : for a contextual policy the columns with the contexts of the arm that was decided for.
         probability : the column with the probability of each decision, which `Exp3` weighs rewards by; None for evenly
@@ -388,13 +398,13 @@ class KernelPolicy(Conversation):
     def choose(self, contexts: Any = None) -> int:
         """Take the next decision without a ticket and return the arm's index, that of the best where several are
         played."""
-        return self._choose(self._checked_contexts(contexts))[0]
+        return self._choose(self._read_contexts(contexts))[0]
 
     @locked
     def update(self, *contexts_index_reward: Any) -> None:
         """Learn from `(index, reward)`, or `(contexts, index, reward)` for a contextual policy, without a ticket."""
         *contexts, index, reward = contexts_index_reward
-        shown = self._checked_contexts(*contexts)
+        shown = self._read_contexts(*contexts)
         if not is_whole(index) or not 0 <= index < len(self._labels):
             raise ArgumentError(wanted("index", f"an arm's index below {len(self._labels)}", index))
         reward = validation.checked_reward(reward, *self.reward_range)
@@ -403,7 +413,7 @@ class KernelPolicy(Conversation):
 
     @property
     @locked
-    def taught(self) -> bool:
+    def has_history(self) -> bool:
         """Whether it has decided or learned anything since it was made, by tickets or without."""
         if not self._begun or self.round or self._told:
             return self._begun
@@ -471,7 +481,7 @@ class KernelPolicy(Conversation):
     def compile(self) -> None:
         """Compile the kernels now; by themselves they run as plain Python until it pays to compile them."""
         for half in (self._ask_kernel, self._tell_kernel):
-            if isinstance(half, Gradual):
+            if isinstance(half, LazyKernel):
                 half.compile()
 
     @locked
@@ -486,14 +496,14 @@ class KernelPolicy(Conversation):
         saving.restore(policy, snapshot)
         return policy
 
-    def _kept(self, remembered: Any) -> tuple[Any, ...]:
+    def _ticket_to_saved(self, remembered: Any) -> tuple[Any, ...]:
         return saving.kept_ticket(remembered)
 
-    def _remembered(self, *kept: Any) -> tuple[Any, ...]:
+    def _ticket_from_saved(self, *kept: Any) -> tuple[Any, ...]:
         return saving.remembered_ticket(self, *kept)
 
-    def _logged(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
-        contexts = self._checked_contexts(shown.get("contexts")) if self.contextual else NO_CONTEXTS
+    def _ticket_from_log(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
+        contexts = self._read_contexts(shown.get("contexts")) if self.contextual else NO_CONTEXTS
         return saving.logged_ticket(self, decided, contexts)
 
     @cached_property
@@ -502,7 +512,7 @@ class KernelPolicy(Conversation):
         origin = self.kernels.update._origin
         return origin is None or origin[0] is not without_ticket
 
-    def _chance(self, probability: Deferred, index: int) -> float:
+    def _chance(self, probability: LazyProbabilities, index: int) -> float:
         """Return the probability of a decision, nan where nothing looks at it, which saves computing it."""
         return float(probability()[index]) if self.sees_ticket else math.nan
 
@@ -521,7 +531,7 @@ class KernelPolicy(Conversation):
         for name in self.transient:
             self.__dict__.pop(name, None)
 
-    def _take_form(self, snapshot: dict[str, Any]) -> None:
+    def _restore_variant(self, snapshot: dict[str, Any]) -> None:
         """Take the form that the state of a snapshot has, where there are several."""
 
     def _slate(self) -> tuple[int, ...]:
@@ -565,7 +575,7 @@ class KernelPolicy(Conversation):
     def _compile(self) -> None:
         compile_policy(self)
 
-    def _checked_contexts(self, contexts: Any = None) -> Floats:
+    def _read_contexts(self, contexts: Any = None) -> Floats:
         return validation.checked_contexts(self, contexts)
 
     def _name_columns(self, columns: list[str] | None) -> None:

@@ -56,7 +56,7 @@ FORCED = reason("owed its share", "forced")
 
 @kernel
 def is_forced(why: int) -> bool:
-    """Say whether a decision was forced by a promise."""
+    """Return whether a decision was forced by a promise."""
     return why >> CODE_BITS == FORCED_CODE
 
 
@@ -70,15 +70,15 @@ class Chances(NamedTuple):
     ----------
     of : `of(params, state, contexts, round, waiting)`, a function at the top of a module, which returns the probability
         (n_arms,) with which `choose` would pick each arm, nan where nobody knows; it may overwrite the state.
-    kept : the names of the state's fields that it reads, as `flatten.names` returns them, or "*" for all but an inner
-        learner's, "learner.*" for all of these; the others are zero.
+    depends_on : the names of the state's fields that it reads, as `flatten.names` returns them, or "*" for all but an
+        inner learner's, "learner.*" for all of these; the others are zero.
     waiting : whether it reads `waiting`.
     among : whether it takes, last, `open` (n_arms,), 1 for each arm among which `rank` chooses, and then returns the
         probability with which the first of these in a ranking is each arm.
     """
 
     of: Callable[..., Floats]
-    kept: tuple[str, ...]
+    depends_on: tuple[str, ...]
     waiting: bool = False
     among: bool = False
 
@@ -86,17 +86,17 @@ class Chances(NamedTuple):
         """Yield those of a state's fields, each with its name, that are read."""
         for name, field in fields:
             inner, dot, _ = name.rpartition(".")
-            if name in self.kept or f"{inner}{dot}*" in self.kept:
+            if name in self.depends_on or f"{inner}{dot}*" in self.depends_on:
                 yield name, field
 
 
-class Deferred:
+class LazyProbabilities:
     """Probabilities that are computed when they are first read; copies and pickles hold the result.
 
     Parameters
     ----------
     given : what `Chances.of` takes, after the function itself: (of, params, state, contexts, round, kept). `state` only
-        says which fields there are; `kept` holds those that were read, by name, as they were before the decision.
+        says which fields there are; `depends_on` holds those that were read, by name, as they were before the decision.
     """
 
     __slots__ = ("_found", "_given")
@@ -136,7 +136,7 @@ def with_fields(state: Any, fields: dict[str, Any]) -> Any:
     return type(state)(*found, with_fields(state[-1], own_fields))
 
 
-class Ticket(NamedTuple):
+class RewardContext(NamedTuple):
     """What a learner may know about the decision whose reward it is told.
 
     Attributes
@@ -153,25 +153,25 @@ learn: Any = OPEN
 
 
 @kernel
-def without_ticket(params: Any, state: Any, contexts: Floats, index: int, reward: float, ticket: Ticket) -> None:
+def without_ticket(params: Any, state: Any, contexts: Floats, index: int, reward: float, ticket: RewardContext) -> None:
     """Update by a kernel that does not look at the ticket."""
     learn(params, state, contexts, index, reward)
 
 
 @kernel
-def certain(params: Any, state: Any, index: int) -> float:
+def deterministic(params: Any, state: Any, index: int) -> float:
     """Return the probability of a decision that followed from what had happened before."""
     return 1.0
 
 
 @kernel
-def unknown(params: Any, state: Any, index: int) -> float:
+def unknown_probability(params: Any, state: Any, index: int) -> float:
     """Return nan, where decisions are drawn and nobody knows their distribution in numbers."""
     return math.nan
 
 
 @kernel
-def drawn(params: Any, state: Any, index: int) -> float:
+def sampled(params: Any, state: Any, index: int) -> float:
     """Return the probability of the arm that was just drawn from `state.probabilities` (n_arms,)."""
     return state.probabilities[index]
 
@@ -190,19 +190,24 @@ class Kernels(_Kernels):
     Parameters
     ----------
     choose, update : its kernels.
-    probability : `probability(params, state, index)`, with which the last `choose` picked an arm: `certain`, `unknown`,
-        or `drawn` where the state keeps the distribution in a field `probabilities`.
+    probability : `probability(params, state, index)`, with which the last `choose` picked an arm: `deterministic`,
+        `unknown_probability`, or `sampled` where the state keeps the distribution in a field `probabilities`.
     rank : `rank(params, state, contexts, round, waiting, scores) -> reason`, which fills scores (n_arms,) so that the
         arm that `choose` would take comes first; None for a policy that only knows the best. Where arms are not on
         offer, or several are played in a round, it is asked in place of `choose`.
-    chances : how the probabilities of all arms are computed where `probability` is `unknown`, as they take longer than
-        the decision; None where nobody knows them.
+    chances : how the probabilities of all arms are computed where `probability` is `unknown_probability`, as they take
+        longer than the decision; None where nobody knows them.
     """
 
     __slots__ = ()
 
     def __new__(
-        cls, choose: Any, update: Any, probability: Any = certain, rank: Any = None, chances: Chances | None = None
+        cls,
+        choose: Any,
+        update: Any,
+        probability: Any = deterministic,
+        rank: Any = None,
+        chances: Chances | None = None,
     ) -> Self:
         if update.function.__code__.co_argcount == 5:
             update = bind(without_ticket, learn=update)

@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import flat, names
-from evenhand.policy.kernel_set import Deferred, certain
+from evenhand.policy.kernel_set import LazyProbabilities, deterministic
 from evenhand.saving.saved import fill
 
 
@@ -32,7 +32,7 @@ def restore(policy: Any, snapshot: dict[str, Any]) -> None:
         return
     policy.begin(snapshot["dimension"])
     # Before the arrays: a rule that changed its form has other fields, and `fill` refuses arrays of other shapes.
-    policy._take_form(snapshot)
+    policy._restore_variant(snapshot)
     policy.round = snapshot["round"]
     for name, own, saved in zip(names(policy._state), flat(policy._state), snapshot["state"], strict=True):
         fill(own, saved, f"state.{name}")
@@ -44,7 +44,7 @@ def restore(policy: Any, snapshot: dict[str, Any]) -> None:
 def kept_ticket(remembered: Any) -> tuple[Any, ...]:
     """Return what a file keeps of an open ticket: round, index or indexes, contexts, probability."""
     (round, _, index), shown, probability, *slate = remembered
-    if isinstance(probability, Deferred):
+    if isinstance(probability, LazyProbabilities):
         probability = float(probability()[index])
     return round or 0, np.array(slate[0]) if slate else index, shown, probability
 
@@ -62,7 +62,7 @@ def logged_ticket(policy: Any, decided: dict[str, Any], shown: Floats) -> tuple[
     chance, probabilities = told_probability(policy), decided.get("probabilities")
     if decided.get("propensity") is not None:
         chance = float(decided["propensity"])
-    elif probabilities is not None and policy.kernels.probability is not certain:
+    elif probabilities is not None and policy.kernels.probability is not deterministic:
         chance = float(probabilities[decided["index"]])
     index = decided["index"] if policy.plays == 1 else np.array(decided["indexes"], np.int64)
     return decided["round"], index, shown, chance
@@ -70,4 +70,4 @@ def logged_ticket(policy: Any, decided: dict[str, Any], shown: Floats) -> tuple[
 
 def told_probability(policy: Any) -> float:
     """Return the probability of decisions of which it was not written down."""
-    return 1.0 if policy.kernels.probability is certain else math.nan
+    return 1.0 if policy.kernels.probability is deterministic else math.nan

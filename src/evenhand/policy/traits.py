@@ -102,7 +102,7 @@ def traits_of(policy: Any) -> Traits:
 def arms_table(
     traits: Traits, counts: Sequence[int] | None = None, waiting: Ints | None = None, rounds: int = 0
 ) -> Table:
-    """Return a row an arm: its group, what it is promised, how often it was decided for, its open tickets.
+    """Return one row per arm: its group, what it is promised, how often it was decided for, its open tickets.
 
     Parameters
     ----------

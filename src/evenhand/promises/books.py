@@ -4,8 +4,8 @@ Each clause has a position for each key, such as a segment or a version. Books a
 numbers (`standing`); `evenhand.promises.round_kernels` counts in them.
 
 A log can be counted in stretches, anywhere and in any order. Each stretch is counted from nothing first, which says
-where the books stand at the start of the next (`Standing.then`). Then each is entered from there, and what they show is
-joined (`join`).
+where the books stand at the start of the next (`StretchCounts.then`). Then each is entered from there, and what they
+show is joined (`join`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LARGEST = {"most": "most_at", "worst": "worst_at"}
 SHOWN = ("begun", "times", "first", "first_by", "most", "most_at", "worst", "worst_at", "clock", "plays", "broken")
 
 
-class Standing(NamedTuple):
+class StretchCounts(NamedTuple):
     """Where books are: of each key (n_keys,) its ticks and the round of the last; of each key and clause (n_keys,
     n_clauses) the ticks of its clock, the round of the last, its plays, and (n_keys, n_clauses, most) the ticks of the
     last plays of a window, the latest last."""
@@ -47,7 +47,7 @@ class Standing(NamedTuple):
         clock, seen = np.full_like(plays, rounds), np.full_like(plays, round)
         return cls(np.array([rounds]), np.array([round]), clock, seen, plays, np.zeros((*plays.shape, 1), np.int64))
 
-    def then(self, later: Standing, windows: Ints) -> Standing:
+    def then(self, later: StretchCounts, windows: Ints) -> StretchCounts:
         """Return where books are after a stretch that stands like this one and then one that stood like `later`, both
         counted from nothing; `windows` (n_clauses,) are the plays that each window looks at."""
         recent = self.recent.copy()
@@ -57,7 +57,7 @@ class Standing(NamedTuple):
                 moments = [*recent[key, q, :n], *(later.recent[key, q, n - fresh : n] + self.clock[key, q])]
                 recent[key, q, :n] = moments[-n:]
         ticked, on = later.tick > 0, later.clock > 0
-        return Standing(
+        return StretchCounts(
             self.tick + later.tick,
             np.where(ticked, later.round, self.round),
             self.clock + later.clock,
@@ -94,7 +94,7 @@ BY_KEY = ("tick", "next", "wrong", "round")
 NONE = np.zeros(0, np.int64)
 
 
-class Books:
+class ClauseCounts:
     """The counts of clauses in one sequence of rounds.
 
     Parameters
@@ -123,7 +123,7 @@ class Books:
         clauses: Sequence[Clause],
         arms: Sequence[Label],
         keys: int = 1,
-        standing: Standing | None = None,
+        standing: StretchCounts | None = None,
         worst: float = 0.0,
         spans: Sequence[tuple[int, int]] | None = None,
         rounds: int = 0,
@@ -157,12 +157,12 @@ class Books:
         self._worst = worst
         self._begin(self._nothing(keys) if standing is None else standing)
 
-    def _nothing(self, keys: int) -> Standing:
+    def _nothing(self, keys: int) -> StretchCounts:
         by_key, each = np.zeros(keys, np.int64), np.zeros((keys, len(self.clauses)), np.int64)
         recent = np.zeros((*each.shape, int(self.windows.max(initial=1))), np.int64)
-        return Standing(by_key, by_key, each, each, each, recent)
+        return StretchCounts(by_key, by_key, each, each, each, recent)
 
-    def _begin(self, standing: Standing) -> None:
+    def _begin(self, standing: StretchCounts) -> None:
         """Take up the books where they stand."""
         counts, keys = self.counts, len(standing.tick)
         counts.tick[:], counts.round[:] = standing.tick, standing.round
@@ -182,7 +182,7 @@ class Books:
         counts.wrong[:] = ((counts.missed.reshape(keys, -1) > 0) & self.rates.live).sum(axis=1)
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> StretchCounts:
         """Where the books are now, the few numbers from which others go on."""
         counts, shape = self.counts, (len(self.counts.tick), len(self.clauses))
         tick, round = np.repeat(counts.tick, shape[1]), np.repeat(counts.round, shape[1])
@@ -195,11 +195,11 @@ class Books:
         clock[:, self._spans[:, 0] >= self.rounds] = 0
         plays = counts.plays.reshape(shape).copy()
         recent = recent.reshape((*shape, recent.shape[1]))
-        return Standing(counts.tick.copy(), counts.round.copy(), clock, seen, plays, recent)
+        return StretchCounts(counts.tick.copy(), counts.round.copy(), clock, seen, plays, recent)
 
     def widen(self, more: int = 1) -> None:
         """Make room for more keys."""
-        fresh = Books(self.clauses, self.arms, more, worst=self._worst).counts
+        fresh = ClauseCounts(self.clauses, self.arms, more, worst=self._worst).counts
         both = map(np.concatenate, zip(self.counts, fresh, strict=True))
         self.counts = Counts._make(both)._replace(offered=self.counts.offered, broken=self.counts.broken)
 

@@ -28,17 +28,17 @@ def note_tight(state: Any, row: int, s: int, left: int) -> None:
 
 
 @kernel
-def is_settled(state: Any, wish: int) -> bool:
-    """Say whether a play of the wish, or of every open arm where there is none, is due by the round that a survey came
-    to."""
-    settled = wish < 0 or state.due[wish] > 0
+def is_settled(state: Any, proposal: int) -> bool:
+    """Return whether a play of the proposal, or of every open arm where there is none, is due by the round that a
+    survey came to."""
+    settled = proposal < 0 or state.due[proposal] > 0
     for arm in range(state.open.size):
-        settled = settled and (wish >= 0 or state.open[arm] == 0 or state.due[arm] > 0)
+        settled = settled and (proposal >= 0 or state.open[arm] == 0 or state.due[arm] > 0)
     return settled
 
 
 @routine
-def survey(params: Any, state: Any, now: int, wish: int) -> None:
+def scan_deadlines(params: Any, state: Any, now: int, proposal: int) -> None:
     """Look for the rounds in `tight`, by which fewer plays are left over than a round has, where there are no sets, no
     windows, and no caps beside several plays.
 
@@ -82,7 +82,7 @@ def survey(params: Any, state: Any, now: int, wish: int) -> None:
             state.spare[0] = min(least, left - short)
             return
         # what is due by `s` can be played whatever follows; shares that sum to the plays would be scanned for very long
-        if looked > NEAR and is_settled(state, wish):
+        if looked > NEAR and is_settled(state, proposal):
             break
         s = following
     note_tight(state, row, s, 0)  # of this round alone
@@ -90,8 +90,8 @@ def survey(params: Any, state: Any, now: int, wish: int) -> None:
 
 
 @kernel
-def fits(state: Any, arm: int) -> bool:
-    """Say whether the arm may be played beside those that `relieve` entered, as far as `tight` tells."""
+def can_join(state: Any, arm: int) -> bool:
+    """Return whether the arm may be played beside those that `mark_served` entered, as far as `tight` tells."""
     for row in range(state.tight.size):
         if state.tight[row] > 0 and state.loose[row] < 1 and state.tight_due[row, arm] < 1:
             return False
@@ -99,7 +99,7 @@ def fits(state: Any, arm: int) -> bool:
 
 
 @kernel
-def relieve(state: Any, arm: int) -> None:
+def mark_served(state: Any, arm: int) -> None:
     """Enter a play of the arm in what is known by `tight`."""
     for row in range(state.tight.size):
         if state.tight_due[row, arm] > 0:
@@ -109,23 +109,23 @@ def relieve(state: Any, arm: int) -> None:
 
 
 @kernel
-def is_surveyed(state: Any, now: int) -> bool:
-    """Say whether what is known of the rounds to come decides the slate of the round after `now`."""
+def is_scanned(state: Any, now: int) -> bool:
+    """Return whether what is known of the rounds to come decides the slate of the round after `now`."""
     plays = state.chosen.size
     return state.spare[0] >= plays or (state.tight[0] > now and state.before[0] >= plays)
 
 
 @kernel
-def close_barred(params: Any, state: Any, now: int, wish: int) -> None:
+def close_barred(params: Any, state: Any, now: int, proposal: int) -> None:
     """Close the arms that may not be played in the round after `now`, where no sets, windows, or caps
     beside several plays forbid it."""
-    if not is_surveyed(state, now):
-        survey(params, state, now, wish)
+    if not is_scanned(state, now):
+        scan_deadlines(params, state, now, proposal)
     if state.spare[0] >= state.chosen.size:
         return
     for arm in range(state.open.size):
         if state.open[arm] == 1:
-            state.open[arm] = fits(state, arm)
+            state.open[arm] = can_join(state, arm)
 
 
 @kernel
@@ -136,7 +136,7 @@ def pass_round(state: Any) -> None:
 
 
 @kernel
-def pick_surveyed(params: Any, state: Any, now: int, plays: int) -> None:
+def select_scanned(params: Any, state: Any, now: int, plays: int) -> None:
     """Choose the best ranked slate that may be played, filled with the most urgent arms where too few are ranked."""
     if plays == state.chosen.size:
         close_barred(params, state, now, best_of(state, state.open) if plays == 1 else -1)
@@ -144,13 +144,13 @@ def pick_surveyed(params: Any, state: Any, now: int, plays: int) -> None:
         state.tight[:] = 0
     for place in range(plays):
         arm = best_of(state, state.open)
-        while arm >= 0 and not fits(state, arm):
+        while arm >= 0 and not can_join(state, arm):
             state.open[arm] = 0
             arm = best_of(state, state.open)
         if arm < 0:
             arm = next_urgent(state, now, place)
         state.chosen[place], state.open[arm] = arm, 0
-        relieve(state, arm)
+        mark_served(state, arm)
     pass_round(state)
 
 
@@ -159,7 +159,7 @@ def earliest(state: Any, fitting: bool) -> int:
     """Return the open arm of earliest deadline, of those that fit if `fitting`; -1 where there is none."""
     best = -1
     for arm in range(state.open.size):
-        if state.open[arm] == 1 and (not fitting or fits(state, arm)):
+        if state.open[arm] == 1 and (not fitting or can_join(state, arm)):
             due = deadline(state.whole, state.rest, arm)
             if best < 0 or due < deadline(state.whole, state.rest, best):
                 best = arm

@@ -3,7 +3,7 @@
 The theorems stand at the head of `evenhand.promises.laminar`. What cannot be kept, or is not known to be, is refused
 when the promise is made, with as few of its clauses as clash and what would break them.
 
-For which promises the rule grants every wish that some rule could grant.
+For which promises the rule grants every proposal that some rule could grant.
 """
 
 from __future__ import annotations
@@ -374,10 +374,10 @@ def _reasons_against(promise: Any, always: Sequence[Label]) -> Iterator[str]:
 
 
 def grants_all(promise: Any) -> bool:
-    """Return whether a wish is refused only where no rule that keeps the promise could grant it.
+    """Return whether a proposal is refused only where no rule that keeps the promise could grant it.
 
-    Where a chain of shorter periods stands for windows, the promise is kept and some wishes are refused that could be
-    granted.
+    Where a chain of shorter periods stands for windows, the promise is kept and some proposals are refused that could
+    be granted.
 
     >>> from evenhand.promises.promise import Promise
     >>> grants_all(Promise({"a": "1/2", "b": "1/4"})), grants_all(Promise({"c": "1/4"}, windows={"a": 3, "b": 4}))

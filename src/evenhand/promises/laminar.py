@@ -21,9 +21,9 @@ a basis of S for D_0, extended for D_1, D_2, ..., smaller sets first so that it 
 falls by m, from at most m (s + 1). Else C spans S at s, and need afterwards is at most what it was with one play of all
 of S taken off, need(s) <= m s. QED.
 
-Caps with m = 1 and everything on offer (r_i <= c_i, sum c >= 1, r_Q at most the sum of its arms' caps): a wish may be
-granted iff its cap has room and G >= 0 after it. With m > 1 also H(s) = sum_i min(s, U_i - N_i) - m s >= 0, where U_i
-is what the cap of i allows in s rounds, and dem_Q(s) <= sum_{i in Q} min(s, U_i - N_i).
+Caps with m = 1 and everything on offer (r_i <= c_i, sum c >= 1, r_Q at most the sum of its arms' caps): a proposal may
+be granted iff its cap has room and G >= 0 after it. With m > 1 also H(s) = sum_i min(s, U_i - N_i) - m s >= 0, where
+U_i is what the cap of i allows in s rounds, and dem_Q(s) <= sum_{i in Q} min(s, U_i - N_i).
 
 Windows. A token with c rounds left and window w is served once in every b <= w rounds, the b of a chain in which each
 divides the next. If everything is on offer and s >= need(s) + J(s) for every s, the windows have a cyclic schedule and
@@ -61,8 +61,8 @@ EVER = 3 * NEVER
 NEAR = 256
 """After so many deadlines a look ahead that has found no end tries whether it may end for another reason."""
 FARTHEST = 1 << 17
-"""After so many, or in a survey after `evenhand.kernels.deadlines.PATIENCE`, a wish is refused that could be granted
-only if what follows were known too."""
+"""After so many, or in a survey after `evenhand.kernels.deadlines.PATIENCE`, a proposal is refused that could be
+granted only if what follows were known too."""
 ONCE = 1 << 40
 """The period of a token that is counted once."""
 
@@ -159,8 +159,8 @@ def needed_by(params: Any, state: Any, s: int) -> tuple[int, int]:
 
 
 @kernel
-def helps(params: Any, state: Any, arm: int) -> bool:
-    """Say whether a play of the arm lowers what is needed by the round that a look ahead came to."""
+def reduces_demand(params: Any, state: Any, arm: int) -> bool:
+    """Return whether a play of the arm lowers what is needed by the round that a look ahead came to."""
     owner, found = arm, False
     while owner >= 0 and not found:
         found = state.due[owner] > state.below[owner]
@@ -173,7 +173,7 @@ def refuse(params: Any, state: Any, s: int) -> None:
     """Note, in a look ahead that has come to a round `s` by which every play is needed, all arms that may not be played
     until then: those whose play is not."""
     for arm in range(state.refused.size):
-        if not helps(params, state, arm):
+        if not reduces_demand(params, state, arm):
             state.refused[arm] = s
 
 
@@ -203,9 +203,9 @@ def close_useless(params: Any, state: Any, now: int, s: int) -> None:
         close_refused(state, now)
         return
     for arm in range(state.open.size):
-        owner, needed = arm, helps(params, state, arm)
+        owner, needed = arm, reduces_demand(params, state, arm)
         while owner >= 0:
-            needed = needed or serves(params, state, owner, s - now - 1)
+            needed = needed or covers(params, state, owner, s - now - 1)
             owner = params.parents[owner]
         if not needed:
             state.open[arm] = 0
@@ -228,7 +228,7 @@ def close_refused(state: Any, now: int) -> None:
 
 @kernel
 def are_all_needed(params: Any, state: Any) -> bool:
-    """Say whether `chosen` is as many plays as a round has and each lowers what is needed by the round that a look
+    """Return whether `chosen` is as many plays as a round has and each lowers what is needed by the round that a look
     ahead came to, and so by every later one: from there on as much is left over as before. A play lowers what a window
     needs in the last round for it; earlier it may be due as often afterwards."""
     needed = True
@@ -244,8 +244,8 @@ def are_all_needed(params: Any, state: Any) -> bool:
 
 
 @kernel
-def serves(params: Any, state: Any, owner: int, rounds: int) -> bool:
-    """Say whether fewer tokens of an owner are due in so many rounds after the next if it is played in the next."""
+def covers(params: Any, state: Any, owner: int, rounds: int) -> bool:
+    """Return whether fewer tokens of an owner are due in so many rounds after the next if it is played in the next."""
     token = soonest(params, state.left, owner)
     if token < 0:
         return False
@@ -309,7 +309,7 @@ def allow_by(params: Any, state: Any, now: int, s: int) -> int:
 
 @routine
 def caps_can_be_kept(params: Any, state: Any, now: int) -> bool:
-    """Say whether, after `chosen` is played, the caps leave enough arms for every slate, and every owner its plays.
+    """Return whether, after `chosen` is played, the caps leave enough arms for every slate, and every owner its plays.
 
     With real numbers in the place of whole plays, what the caps allow less the plays, and less what an owner is owed,
     is concave in s and never falls, as its slope is at least 0 in the end. Counted in whole plays it is larger by one

@@ -26,14 +26,14 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from evenhand.arguments import is_whole
-from evenhand.display.html import Card, Shown, Table
+from evenhand.display.html import Card, HasCard, Table
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.deadlines import Pace, Position, pace, position
 from evenhand.labels import by_label
 from evenhand.promises.clause import Clause, in_words, listed
 from evenhand.promises.feasible import check_sums, settle_offers
-from evenhand.promises.plain import ARGUMENTS, TABLES, arguments_of, as_data, as_given
+from evenhand.promises.plain_data import ARGUMENTS, TABLES, from_plain, promise_fields, to_plain
 from evenhand.promises.reading import Members, Window, read_parts
 from evenhand.promises.round_kernels import position_of
 from evenhand.promises.split import split
@@ -45,7 +45,7 @@ Offers = Literal["any", "all"] | tuple[Label, ...]
 
 @register("quotas/promise", "part")
 @dataclass(frozen=True, init=False, repr=False, eq=False)
-class Promise(Shown):
+class Promise(HasCard):
     """What is promised after every round: floors, caps and windows of arms and of sets of arms.
 
     Parameters
@@ -161,7 +161,7 @@ class Promise(Shown):
         return "; ".join(said)
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in arguments_of(self).items())
+        given = ", ".join(f"{name}={value!r}" for name, value in promise_fields(self).items())
         return f"Promise({given})"
 
     def card(self) -> Card:
@@ -186,10 +186,10 @@ class Promise(Shown):
         >>> Promise({"a": 0.5, "b": 0.25}, tolerance=2).to_dict()
         {'shares': {'a': '1/2', 'b': '1/4'}, 'tolerance': 2.0, 'offers': 'any'}
         """
-        given = arguments_of(self)
+        given = promise_fields(self)
         for name in TABLES:
             if name in given:
-                given[name] = as_data(given[name])
+                given[name] = to_plain(given[name])
         return given
 
     @classmethod
@@ -207,7 +207,7 @@ class Promise(Shown):
         unknown = [name for name in data if name not in ARGUMENTS]
         if unknown:
             raise SharesError(wanted("promise", f"the names {', '.join(ARGUMENTS)}", unknown[0]))
-        return cls(**{name: as_given(name, value) for name, value in data.items()})
+        return cls(**{name: from_plain(name, value) for name, value in data.items()})
 
     def _value(self) -> Any:
         clauses = frozenset((c.kind, frozenset(c.arms), c.rate, c.slack) for c in self.clauses)
@@ -299,7 +299,7 @@ class Promise(Shown):
 
 def promise_of(data: Mapping[str, Any]) -> Promise:
     """Return the promise that `to_dict` wrote, without asking again whether a rule keeps it: arms may have retired."""
-    given = {name: as_given(name, value) for name, value in data.items()}
+    given = {name: from_plain(name, value) for name, value in data.items()}
     offers = given.pop("offers")
     return read_promise(**given, audited=True).varied(offers=offers)
 

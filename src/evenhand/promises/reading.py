@@ -24,7 +24,7 @@ Window = tuple[int, int]
 
 ROUNDING = Fraction(1, 10**12)
 COARSE_ROUNDING = Fraction(1, 10**5)
-"""A sum of shares this close above one is rounding in double precision (in a coarser one), not a wish."""
+"""A sum of shares this close above one is rounding in double precision (in a coarser one), not a proposal."""
 FINEST = (1 << 60) // 10**9
 """The largest common denominator of shares that were written exactly, beside floats that need a grid of their own."""
 MOST_BITS = 4096
@@ -272,7 +272,7 @@ def common_denominator(denominators: Iterable[int], most: int) -> int:
         common = math.lcm(common, denominator)
         if common > most:
             raise SharesError(
-                f"shares: wanted fractions with a common denominator up to {FINEST:,}, "
+                f"shares: expected fractions with a common denominator up to {FINEST:,}, "
                 f"got a finer one; write them with fewer digits, or as floats"
             )
     return common

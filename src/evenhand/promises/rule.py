@@ -106,7 +106,7 @@ class RuleState(NamedTuple):
     room: Ints
     """(n_arms,): how often the cap allows each arm so far in a look ahead."""
     lots: Floats
-    """(n_arms,): of a lottery, the part of each arm's chance that no wish of the learner decides."""
+    """(n_arms,): of a lottery, the part of each arm's chance that no proposal of the learner decides."""
     chances: Floats
     """(n_arms,): with which probability each arm was drawn, or was among those that were."""
     wishes: Floats

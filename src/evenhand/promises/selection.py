@@ -17,7 +17,7 @@ import numpy as np
 from evenhand.kernels.compose import OPEN, bind, kernel, routine
 from evenhand.kernels.deadlines import NEVER, deadline
 from evenhand.promises import windows
-from evenhand.promises.deadline_scan import fits, is_surveyed, pass_round, pick_surveyed, relieve
+from evenhand.promises.deadline_scan import can_join, is_scanned, mark_served, pass_round, select_scanned
 from evenhand.promises.feasible import spaced_alone
 from evenhand.promises.laminar import EVER, close_refused, look, open_arms, play, refuse_for_urgent, take
 from evenhand.promises.windows import best_of, soonest
@@ -33,7 +33,7 @@ MOST_SLATES = 10_000
 
 
 @kernel
-def begin_round(params: Any, state: Any, now: int) -> int:
+def open_round(params: Any, state: Any, now: int) -> int:
     """Let the clocks of what is not on offer stand still, and open the arms whose cap has room; return how many are."""
     arms, owners, count = state.offered.size, state.ticks.size, 0
     for owner in range(owners):
@@ -58,7 +58,8 @@ def begin_round(params: Any, state: Any, now: int) -> int:
 
 @kernel
 def comes_before(state: Any, arm: int, other: int) -> bool:
-    """Say whether an arm comes before another in the ranking, ties by index; of two that are not ranked none does."""
+    """Return whether an arm comes before another in the ranking, ties by index; of two that are not ranked none
+    does."""
     score, beside = state.scores[arm], state.scores[other]
     return score > beside or (score == beside and arm < other and score > -np.inf)
 
@@ -296,30 +297,30 @@ def cause(state: Any, now: int, plays: int) -> int:
 
 
 @kernel
-def grant(params: Any, state: Any, now: int, wish: int) -> bool:
+def is_grantable(params: Any, state: Any, now: int, proposal: int) -> bool:
     """Play the arm in the round after `now` if one is played a round and it may be for certain without a look; return
     whether it was."""
-    if state.cap_whole[wish] > now or not is_surveyed(state, now):
+    if state.cap_whole[proposal] > now or not is_scanned(state, now):
         return False
-    if state.spare[0] < 1 and not fits(state, wish):
+    if state.spare[0] < 1 and not can_join(state, proposal):
         return False
     for arm in range(state.offered.size):
         if state.offered[arm] == 0:
             return False
     for owner in range(state.ticks.size):
         state.ticks[owner] = 1
-    state.chosen[0] = wish
-    relieve(state, wish)
+    state.chosen[0] = proposal
+    mark_served(state, proposal)
     pass_round(state)
     take(params, state)
     return True
 
 
 @kernel
-def pick(params: Any, state: Any, now: int) -> int:
+def select_slate(params: Any, state: Any, now: int) -> int:
     """Choose the arms of the round after `now` down the ranking in `scores` and enter their plays; return why it is
     these."""
-    plays = min(state.chosen.size, begin_round(params, state, now))
+    plays = min(state.chosen.size, open_round(params, state, now))
     for place in range(plays, state.chosen.size):
         state.chosen[place] = -1
     choose_slate(params, state, now, plays)
@@ -328,16 +329,16 @@ def pick(params: Any, state: Any, now: int) -> int:
     return why
 
 
-PICK_SURVEYED = bind(pick, choose_slate=pick_surveyed)
-PICK_ONE = bind(pick, choose_slate=pick_one)
-PICK_SLATE = bind(pick, choose_slate=pick_slate)
+PICK_SURVEYED = bind(select_slate, choose_slate=select_scanned)
+PICK_ONE = bind(select_slate, choose_slate=pick_one)
+PICK_SLATE = bind(select_slate, choose_slate=pick_slate)
 
 
-def kernels_for(promise: Any) -> tuple[Any, Any]:
-    """Return the kernels `pick` and `grant` for a promise, which decide by a survey of all rounds to come wherever one
-    tells."""
+def selection_kernels(promise: Any) -> tuple[Any, Any]:
+    """Return the kernels `select_slate` and `is_grantable` for a promise, which decide by a survey of all rounds to
+    come wherever one tells."""
     if spaced_alone(promise):
-        return windows.pick, windows.grant
+        return windows.select_slate, windows.is_grantable
     if promise.windows or promise.sets or (promise.plays > 1 and promise.caps is not None):
-        return PICK_ONE if promise.plays == 1 else PICK_SLATE, grant
-    return PICK_SURVEYED, grant
+        return PICK_ONE if promise.plays == 1 else PICK_SLATE, is_grantable
+    return PICK_SURVEYED, is_grantable

@@ -43,7 +43,7 @@ from typing import Any
 from evenhand.arguments import whole
 from evenhand.errors import SharesError, wanted
 from evenhand.promises.feasible import check_kinds
-from evenhand.promises.plain import arguments_of
+from evenhand.promises.plain_data import promise_fields
 from evenhand.promises.reading import LONGEST, Window
 
 Windows = dict[Any, Window]
@@ -56,7 +56,7 @@ def split(promise: Any, workers: int) -> list[Any]:
     check_kinds(promise.clauses)
     if whole("workers", workers, low=1) == 1:
         return [promise]
-    given = arguments_of(promise)
+    given = promise_fields(promise)
     floors = _parts_of(promise, "floor", "tolerance", promise.tolerance, workers)
     caps = _parts_of(promise, "cap", "cap_tolerance", promise.cap_tolerance, workers)
     windows: Windows = given.get("windows", {})

@@ -28,8 +28,8 @@ where G is that after a round that serves nobody, serving a token adds one at th
 is then due. So where G(s) = -1 only arms with such a token may be played, and where G(s) < -1 none. A play lowers G by
 one at most, so `spare`, the least G over the rounds in which anything is due, is how many rounds need no further look.
 After round s a token is due once every b_i rounds, and once more at most, so that G falls below G(s) by the number of
-tokens at most, which ends a look where that is not below the least so far. Where no wish may be played, the token of
-the schedule's first slot is served. Serving whoever has the least time left is wrong here: with windows (2, 4, 4) it
+tokens at most, which ends a look where that is not below the least so far. Where no proposal may be played, the token
+of the schedule's first slot is served. Serving whoever has the least time left is wrong here: with windows (2, 4, 4) it
 fails after three rounds, because an early service is wasted.
 
 Where there is neither a table nor a chain, the phases of a schedule list safe states; see
@@ -116,13 +116,13 @@ def soonest(params: Any, times: Ints, owner: int) -> int:
 
 @kernel
 def is_listed(params: Any) -> bool:
-    """Say whether a table or a schedule lists the safe states, where no chain decides."""
+    """Return whether a table or a schedule lists the safe states, where no chain decides."""
     return params.safe.size > 0 or params.phases.size > 0
 
 
 @kernel
 def in_list(params: Any, state: Any, served: int) -> bool:
-    """Say whether the table, or a phase of the schedule, allows that a token is served next."""
+    """Return whether the table, or a phase of the schedule, allows that a token is served next."""
     place = 0
     for token in range(state.left.size):
         left = params.windows[token] if token == served else state.left[token] - 1
@@ -139,7 +139,7 @@ def in_list(params: Any, state: Any, served: int) -> bool:
 
 @kernel
 def fits_a_phase(params: Any, left: Ints) -> bool:
-    """Say whether from some round of the schedule on every token comes within its time left."""
+    """Return whether from some round of the schedule on every token comes within its time left."""
     for round in range(params.phases.shape[0]):
         fits = True
         for token in range(left.size):
@@ -257,24 +257,24 @@ def enter(params: Any, state: Any, arm: int) -> None:
 
 
 @kernel
-def grant(params: Any, state: Any, now: int, wish: int) -> bool:
+def is_grantable(params: Any, state: Any, now: int, proposal: int) -> bool:
     """Play the arm in the round after `now` if it may be for certain without a look; return whether it was."""
-    if state.offered[wish] == 0:
+    if state.offered[proposal] == 0:
         return False
     if state.spare[0] > 0:
         state.spare[0] -= 1
-    elif params.safe.size == 0 or not in_list(params, state, soonest(params, state.left, wish)):
+    elif params.safe.size == 0 or not in_list(params, state, soonest(params, state.left, proposal)):
         return False
-    enter(params, state, wish)
+    enter(params, state, proposal)
     return True
 
 
 @kernel
-def pick(params: Any, state: Any, now: int) -> bool:
+def select_slate(params: Any, state: Any, now: int) -> bool:
     """Choose the arm of the next round down the ranking in `scores` and enter its play; return whether an arm of higher
     rank had to give way."""
-    wish = best_of(state, state.offered)
-    arm = wish
+    proposal = best_of(state, state.offered)
+    arm = proposal
     if state.spare[0] > 0:
         state.spare[0] -= 1
     elif is_listed(params):
@@ -282,7 +282,7 @@ def pick(params: Any, state: Any, now: int) -> bool:
             state.scores[arm] = -np.inf
             arm = best_of(state, state.offered)
     else:
-        least = spare_after(params, state, soonest(params, state.left, wish))
+        least = spare_after(params, state, soonest(params, state.left, proposal))
         if least >= 0:
             state.spare[0] = least
         else:
@@ -290,4 +290,4 @@ def pick(params: Any, state: Any, now: int) -> bool:
     if arm < 0:
         arm, state.spare[0] = params.token_owners[max(first_slot(params, state), 0)], 0
     enter(params, state, arm)
-    return arm != wish
+    return arm != proposal

@@ -7,70 +7,71 @@ from typing import Any
 
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, flat, kernel
-from evenhand.policy.kernel_set import FORCED, Chances, Kernels, certain, drawn, unknown
-from evenhand.promises.draw import TRIES, draw_slate, finish_one, lot, prepare_one, spread
+from evenhand.policy.kernel_set import FORCED, Chances, Kernels, deterministic, sampled, unknown_probability
+from evenhand.promises.lottery import TRIES, draw_slate, finish_one, lot, prepare_one, spread
 from evenhand.promises.selection import BY_DEADLINE, BY_LOT, cause
 from evenhand.promises.windows import best_of
-from evenhand.quotas.quota_kernels import LOT, explain_cause, gradual, packers
+from evenhand.quotas.quota_kernels import LOT, explain_cause, lazy_kernel, packers
 
 READ = ("pulls", "whole", "rest", "cap_whole", "cap_rest", "left", "offered", "spare")
 """The fields of the rule's state on which what may be played depends."""
 
-learner_choose = learner_rank = first_wish = next_wish = tell_chances = OPEN
+learner_choose = learner_rank = first_proposal = next_proposal = tell_chances = OPEN
 pack_params = pack_state = OPEN
 split = 0
 
 
 @kernel
 def _best_allowed(
-    params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, wish: int, why: int
+    params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, proposal: int, why: int
 ) -> tuple[int, int]:
-    """Return the best of the arms in `scores` that may be played, else `wish`, the most urgent; and why it is that."""
+    """Return the best of the arms in `scores` that may be played, else `proposal`, the most urgent; and why it is
+    that."""
     best = best_of(state, state.open)
-    state.chosen[0] = wish if best < 0 else best
+    state.chosen[0] = proposal if best < 0 else best
     return state.chosen[0], cause(state, round - 1, 1)
 
 
 @kernel
-def _ranked_wish(
-    params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, wish: int, why: int
+def _ranked_proposal(
+    params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, proposal: int, why: int
 ) -> tuple[int, int]:
     """Have the learner rank all arms, and do what `_best_allowed` does."""
     said = learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
-    arm, kind = _best_allowed(params, state, contexts, round, waiting, wish, why)
+    arm, kind = _best_allowed(params, state, contexts, round, waiting, proposal, why)
     return arm, explain_cause(kind, said)
 
 
 @kernel
-def _drawn_wish(
-    params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, wish: int, why: int
+def _drawn_proposal(
+    params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, proposal: int, why: int
 ) -> tuple[int, int]:
     return learner_choose(params.learner, state.learner, contexts, round, waiting)
 
 
 @kernel
-def _same_wish(
-    params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, wish: int, why: int
+def _same_proposal(
+    params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, proposal: int, why: int
 ) -> tuple[int, int]:
-    return wish, why
+    return proposal, why
 
 
 @kernel
-def _chances_of_wish(state: Any, wish: int, left: float, urgent: int) -> None:
+def _chances_of_proposal(state: Any, proposal: int, left: float, urgent: int) -> None:
     for arm in range(state.chances.size):
-        state.chances[arm] = 1.0 if arm == wish else 0.0
+        state.chances[arm] = 1.0 if arm == proposal else 0.0
     spread(state, left, urgent)
 
 
 @kernel
-def _chances_of_learner(state: Any, wish: int, left: float, urgent: int) -> None:
+def _chances_of_learner(state: Any, proposal: int, left: float, urgent: int) -> None:
     for arm in range(state.chances.size):
         state.chances[arm] = state.learner.probabilities[arm]
     spread(state, left, urgent)
 
 
 @kernel
-def _chances_later(state: Any, wish: int, left: float, urgent: int) -> None:
+def _chances_later(state: Any, proposal: int, left: float, urgent: int) -> None:
     """Stand where the learner's distribution takes longer than the decision, and is computed when it is read."""
 
 
@@ -78,13 +79,14 @@ def _chances_later(state: Any, wish: int, left: float, urgent: int) -> None:
 def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     now = round - 1
     urgent, left = prepare_one(params, state, now)
-    # the learner is asked even where a lot wins: `tell_chances` needs its wish, or the distribution that it drew from
-    wish, said = first_wish(params, state, contexts, round, waiting, urgent, LOT)
+    # the learner is asked even where a lot wins: `tell_chances` needs its proposal, or the distribution that it drew
+    # from
+    proposal, said = first_proposal(params, state, contexts, round, waiting, urgent, LOT)
     arm, why, overruled = -1, FORCED, False
     for _ in range(TRIES):
         drawn_arm, reason = lot(state), LOT
         if drawn_arm < 0:
-            drawn_arm, reason = next_wish(params, state, contexts, round, waiting, wish, said)
+            drawn_arm, reason = next_proposal(params, state, contexts, round, waiting, proposal, said)
         if state.open[drawn_arm] == 1:
             arm = drawn_arm
             why = FORCED if overruled else reason
@@ -92,7 +94,7 @@ def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
         overruled = overruled or state.offered[drawn_arm] == 1
     if arm < 0:
         arm = urgent
-    tell_chances(state, wish, left, urgent)
+    tell_chances(state, proposal, left, urgent)
     finish_one(params, state, arm)
     return arm, why
 
@@ -109,11 +111,11 @@ def _chance(params: Any, state: Any, index: int) -> float:
     return state.chances[index]
 
 
-draw_wish = bind(
+draw_proposal = bind(
     _choose,
-    first_wish=_best_allowed,
-    next_wish=_same_wish,
-    tell_chances=_chances_of_wish,
+    first_proposal=_best_allowed,
+    next_proposal=_same_proposal,
+    tell_chances=_chances_of_proposal,
     FORCED=BY_DEADLINE,
     LOT=BY_LOT,
 )
@@ -125,33 +127,33 @@ def draw_ranked(round: int, *arrays: Any) -> int:
     params, state = pack_params(*arrays[:split]), pack_state(*arrays[split:])
     if state.chosen.size > 1:
         return BY_DEADLINE if draw_slate(params, state, round - 1) else BY_LOT
-    return draw_wish(params, state, state.scores, round, state.chosen)[1]
+    return draw_proposal(params, state, state.scores, round, state.chosen)[1]
 
 
-def draw_for(learner: Kernels, update: Any, plays: int, rank_wish: Any) -> Kernels:
+def draw_for(learner: Kernels, update: Any, plays: int, rank_proposal: Any) -> Kernels:
     """Return the kernels of a learner under the lottery."""
-    ranking = learner.rank or rank_wish
+    ranking = learner.rank or rank_proposal
     if plays > 1:
         return Kernels(bind(_choose_slate, learner_rank=ranking), update, _chance)
-    ranks, draws = bind(_ranked_wish, learner_rank=ranking), bind(_drawn_wish, learner_choose=learner.choose)
+    ranks, draws = bind(_ranked_proposal, learner_rank=ranking), bind(_drawn_proposal, learner_choose=learner.choose)
     among = False
-    if learner.probability is certain:
-        first, following, told = ranks, _same_wish, _chances_of_wish
-    elif learner.probability is drawn:
+    if learner.probability is deterministic:
+        first, following, told = ranks, _same_proposal, _chances_of_proposal
+    elif learner.probability is sampled:
         first, following, told = draws, draws, _chances_of_learner
     else:
         among = learner.rank is not None and (learner.chances is None or learner.chances.among)
-        first, following, told = _same_wish, ranks if among else draws, _chances_later
-    choose = bind(_choose, first_wish=first, next_wish=following, tell_chances=told)
+        first, following, told = _same_proposal, ranks if among else draws, _chances_later
+    choose = bind(_choose, first_proposal=first, next_proposal=following, tell_chances=told)
     if told is not _chances_later:
         return Kernels(choose, update, _chance)
     if learner.chances is None:
-        return Kernels(choose, update, unknown)
-    kept = (*READ, *(f"learner.{name}" for name in learner.chances.kept))
+        return Kernels(choose, update, unknown_probability)
+    kept = (*READ, *(f"learner.{name}" for name in learner.chances.depends_on))
     return Kernels(
         choose,
         update,
-        unknown,
+        unknown_probability,
         chances=Chances(partial(_spread, learner.chances.of, among), kept, learner.chances.waiting),
     )
 
@@ -173,9 +175,9 @@ def _spread(
     arrays = (*flat(params), *flat(state))
     pack = packers(params, state)
     state.chosen[:] = -1
-    urgent, left = gradual(_prepare, *pack)(round, arrays)
+    urgent, left = lazy_kernel(_prepare, *pack)(round, arrays)
     own = params.learner, state.learner, contexts, round, waiting
     state.chances[:] = of_learner(*own, state.open) if among else of_learner(*own)
-    gradual(_spread_over, *pack)(left, urgent, arrays)
+    lazy_kernel(_spread_over, *pack)(left, urgent, arrays)
     chances: Floats = state.chances
     return chances

@@ -6,13 +6,13 @@ After round t let
     g(s) = s - t - sum_i max(0, floor(r_i s) - a - N_i(t)),    s >= t,
 
 with a = floor(alpha): the rounds left until s less the pulls that fall due by s. The promise floor(r_i s) - N_i(s) <= a
-can be kept for every arm at every s >= t iff g >= 0. So the learner's wish j is granted iff g >= 0 after it, that is
-iff g(s) >= 1 for t < s < ceil((N_j + 1 + a) / r_j), the deadline of j's next owed pull; otherwise the arm with the
+can be kept for every arm at every s >= t iff g >= 0. So the learner's proposal j is granted iff g >= 0 after it, that
+is iff g(s) >= 1 for t < s < ceil((N_j + 1 + a) / r_j), the deadline of j's next owed pull; otherwise the arm with the
 earliest deadline is pulled, which keeps g >= 0. Nothing is assumed of the learner or the rewards, and no rule that
-keeps the promise could grant a wish that is refused. The theorem, its proof, and the test in integers stand at the head
-of `evenhand.kernels.deadlines`. It looks ahead about a million deadlines a round at most; that decides every wish
-unless r_j plus what the shares leave of one is below about one millionth of the number of arms, and such a wish may be
-granted some rounds late.
+keeps the promise could grant a proposal that is refused. The theorem, its proof, and the test in integers stand at the
+head of `evenhand.kernels.deadlines`. It looks ahead about a million deadlines a round at most; that decides every
+proposal unless r_j plus what the shares leave of one is below about one millionth of the number of arms, and such a
+proposal may be granted some rounds late.
 
 With shares that sum to one exactly an arm of share 0 can be pulled floor(alpha) times for each arm that is owed
 something, ever; with alpha < 1 never.
@@ -36,15 +36,15 @@ from evenhand.kernels.compose import bind, entry
 from evenhand.kernels.deadlines import NEVER
 from evenhand.learners.indices import UCB1
 from evenhand.learners.random import Thompson
-from evenhand.policy.conversation import locked
-from evenhand.policy.kernel_set import Kernels, unknown
+from evenhand.policy.ask_tell import locked
+from evenhand.policy.kernel_set import Kernels, unknown_probability
 from evenhand.promises.feasible import grants_all, settle_offers
-from evenhand.promises.plain import ARGUMENTS
+from evenhand.promises.plain_data import ARGUMENTS
 from evenhand.promises.promise import Promise
 from evenhand.promises.reading import key_of
 from evenhand.promises.rule import look_work as composed_work
 from evenhand.promises.rule import rule_parameters, rule_state
-from evenhand.promises.selection import kernels_for
+from evenhand.promises.selection import selection_kernels
 from evenhand.protocol import Label
 from evenhand.quotas.composed import draw_for, draw_ranked
 from evenhand.quotas.deadlines import (
@@ -56,11 +56,11 @@ from evenhand.quotas.deadlines import (
     look_work,
     warn_of_idle_arms,
 )
-from evenhand.quotas.foreign import learner_facts
-from evenhand.quotas.held import always, has_room, holding
-from evenhand.quotas.quota_kernels import Ranking, Rule, packers, rank_wish, update_learner
-from evenhand.quotas.quota_policy import Shares, UnderQuota, read_owed
-from evenhand.quotas.segments import Segment, Segments, Stacked, enter_stacked, read_segment
+from evenhand.quotas.foreign_learner import learner_facts
+from evenhand.quotas.pending_proposal import always, has_room, with_pending_proposal
+from evenhand.quotas.quota_kernels import QuotaRule, RankingRule, packers, rank_proposal, update_learner
+from evenhand.quotas.quota_policy import QuotaPolicy, Shares, read_owed
+from evenhand.quotas.segments import SegmentCounts, Segments, Stacked, enter_stacked, read_segment
 from evenhand.quotas.versions import Rounded, add, change, retire
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
@@ -68,19 +68,20 @@ from evenhand.rng import Seed
 
 
 @register("quotas/deadline-learn")
-class DeadlineLearn(UnderQuota):
+class DeadlineLearn(QuotaPolicy):
     """Play any learner under any guaranteed shares with sum at most one, or at most m with m arms a round, forcing a
     pull only when a deadline would be missed.
 
-    The promise is the paper's: N_i(t) >= floor(r_i t) - alpha for every arm at every round. A wish of the learner is
-    granted iff every promise can still be kept after it, so no rule that keeps the promise could grant one that is
+    The promise is the paper's: N_i(t) >= floor(r_i t) - alpha for every arm at every round. A proposal of the learner
+    is granted iff every promise can still be kept after it, so no rule that keeps the promise could grant one that is
     refused; the proof, and how far it looks ahead, stand at the head of this module. Against `FairLearn` it takes
     shares such as 0.7/0.1/0.1 and leaves the learner more rounds, hence less regret.
 
     Parameters
     ----------
     learner : one of `evenhand.learners`, a contextual policy, or any object with `choose()` and `update(index,
-        reward)`; forced pulls feed it too. With `own_choices` granted wishes alone feed it, and a refused one is held.
+        reward)`; forced pulls feed it too. With `own_choices` granted proposals alone feed it, and a refused one is
+        held.
     shares : the share r_i of the rounds owed to each arm: a list, a dict arm -> share, or one number with `arms`. Keys
         may also be tuples of arms, which are owed their share together.
         Or a `Promise`, which says everything that is promised; the keywords that follow are parts of one.
@@ -89,7 +90,7 @@ class DeadlineLearn(UnderQuota):
     caps : c_i for some arms, a dict arm -> cap, or one number for all: N_i(t) <= ceil(c_i t) + floor(cap_tolerance).
     cap_tolerance : by how many pulls an arm may be ahead of its cap.
     lottery : f in [0, 1] to draw every decision with known probabilities, each arm with at least f r_i wherever it may
-        be played at all; None to force plays instead. See `evenhand.promises.draw`.
+        be played at all; None to force plays instead. See `evenhand.promises.lottery`.
     windows : arm -> a, at least once in any a rounds, or arm -> (c, a), at least c times.
     arms : labels, where `shares` has none.
     seed : seed of the learner's random choices.
@@ -169,13 +170,13 @@ class DeadlineLearn(UnderQuota):
             raise ArgumentError(wanted("learner", what, type(self.learner).__name__, "UCB1 and Thompson do"))
 
     @property
-    def rule(self) -> Rule | Ranking:  # type: ignore[override]
+    def rule(self) -> QuotaRule | RankingRule:  # type: ignore[override]
         """The kernels that keep the promise."""
-        return Ranking(*kernels_for(self.promise)) if self._composed else DEADLINE_RULE
+        return RankingRule(*selection_kernels(self.promise)) if self._composed else DEADLINE_RULE
 
     @property
     def exact(self) -> bool:
-        """Whether a wish is refused only where no rule that keeps the promise could grant it."""
+        """Whether a proposal is refused only where no rule that keeps the promise could grant it."""
         return grants_all(self.promise)
 
     @property
@@ -214,17 +215,17 @@ class DeadlineLearn(UnderQuota):
 
     def _bound(self, learner: Kernels) -> Kernels:
         if self.holds:
-            return holding(learner, super()._bound, self._may_come)
+            return with_pending_proposal(learner, super()._bound, self._may_come)
         if self.lottery is None:
             return super()._bound(learner)
-        ranking = learner.rank or bind(rank_wish, learner_choose=learner.choose)
+        ranking = learner.rank or bind(rank_proposal, learner_choose=learner.choose)
         update = bind(update_learner, learner_update=learner.update)
         return draw_for(learner, update, self.plays, ranking)
 
     def distribution(self, why: int) -> Floats | None:
         """Return the distribution of the decision just taken; of several plays the chance of each arm to be played.
-        Where the learner is from elsewhere, they are those given its wish."""
-        if self.lottery is None or (self.compiled and self.kernels.probability is unknown):
+        Where the learner is from elsewhere, they are those given its proposal."""
+        if self.lottery is None or (self.compiled and self.kernels.probability is unknown_probability):
             return super().distribution(why)
         return self._state.chances.copy()
 
@@ -314,7 +315,7 @@ class DeadlineLearn(UnderQuota):
 
     @property
     @locked
-    def segments(self) -> dict[Label, Segment]:
+    def segments(self) -> dict[Label, SegmentCounts]:
         """The rounds of each segment and its arms' pulls inside it."""
         return {} if self._segments is None else self._segments.report()
 
@@ -382,16 +383,16 @@ class DeadlineLearn(UnderQuota):
         self._state.offered[:] = 1
         gone = [self._labels.index(arm) for arm in self.retired]
         self._state.offered[gone] = 0
-        if self.holds and self._state.learner.wish[0] in gone:
-            self._state.learner.wish[0] = -1
+        if self.holds and self._state.learner.proposal[0] in gone:
+            self._state.learner.proposal[0] = -1
 
     def _choose(self, shown: Floats) -> tuple[int, int, float]:
         if self._segments is None and not self._partial:
-            return UnderQuota._choose(self, shown)
+            return QuotaPolicy._choose(self, shown)
         if self._segments is not None and not self._in_segment:
             raise ArgumentError(wanted("segment", "one, as earlier rounds had", None))
         try:
-            chosen = UnderQuota._choose(self, shown)
+            chosen = QuotaPolicy._choose(self, shown)
             if self._segments is not None:
                 self._segments.count(list(self._slate()))
             return chosen
@@ -424,7 +425,7 @@ class DeadlineLearn(UnderQuota):
             self.kernels = self._bound(self.learner.kernels)
         self.forget_machine_code()
 
-    def _take_form(self, snapshot: dict[str, Any]) -> None:
+    def _restore_variant(self, snapshot: dict[str, Any]) -> None:
         if snapshot.get("composed") is True:
             self._rank()
         self.retired = tuple(snapshot.get("retired", ()))

@@ -18,7 +18,7 @@ from evenhand.kernels.deadlines import EARLIEST, NEVER, PATIENCE, deadline, may_
 from evenhand.promises.clause import Clause
 from evenhand.promises.feasible import need_of
 from evenhand.promises.promise import Promise
-from evenhand.quotas.quota_kernels import Rule
+from evenhand.quotas.quota_kernels import QuotaRule
 
 LEAST = Fraction(1, 1 << 200)
 """Less than any room that shares leave."""
@@ -45,14 +45,14 @@ class DeadlineState(NamedTuple):
 
 
 @kernel
-def forced(params: DeadlineParams, state: DeadlineState, round: int) -> int:
+def must_play(params: DeadlineParams, state: DeadlineState, round: int) -> int:
     return only_one(params, state, round - 1)
 
 
 @kernel
-def granted(params: DeadlineParams, state: DeadlineState, round: int, wish: int) -> int:
-    if may_play(params, state, round - 1, deadline(state.whole, state.rest, wish)):
-        return wish
+def granted(params: DeadlineParams, state: DeadlineState, round: int, proposal: int) -> int:
+    if may_play(params, state, round - 1, deadline(state.whole, state.rest, proposal)):
+        return proposal
     return state.memo[EARLIEST]
 
 
@@ -115,4 +115,4 @@ def warn_of_idle_arms(promise: Promise) -> None:
             return
 
 
-DEADLINE_RULE = Rule(forced, granted, count, ("whole", "rest"))
+DEADLINE_RULE = QuotaRule(must_play, granted, count, ("whole", "rest"))

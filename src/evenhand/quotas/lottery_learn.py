@@ -28,7 +28,7 @@ class LotteryLearn(DeadlineLearn):
     Parameters
     ----------
     learner : one of `evenhand.learners`, a contextual policy, or any object with `choose()` and `update(index,
-        reward)`. Where it is an object from elsewhere, the probabilities are those given its wish.
+        reward)`. Where it is an object from elsewhere, the probabilities are those given its proposal.
     shares : the share r_i of the rounds owed to each arm, as for `DeadlineLearn`.
     tolerance : alpha >= 0, by how many pulls an arm may be behind. Where the shares sum to one, 4 or more makes force
         rare.
@@ -55,7 +55,7 @@ class LotteryLearn(DeadlineLearn):
     >>> policy.promise.kept(policy.pulls, 20)
     True
 
-    Source: the head of `evenhand.promises.draw`.
+    Source: the head of `evenhand.promises.lottery`.
     """
 
     def __init__(

@@ -34,8 +34,8 @@ from evenhand.kernels.deadlines import NEVER, advance, pace, position
 from evenhand.learners.indices import UCB1
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Label
-from evenhand.quotas.quota_kernels import Rule, as_wished
-from evenhand.quotas.quota_policy import Kept, Shares, UnderQuota, promise_over
+from evenhand.quotas.quota_kernels import QuotaRule, accept_proposal
+from evenhand.quotas.quota_policy import Kept, QuotaPolicy, Shares, promise_over
 from evenhand.registry import register
 from evenhand.rng import Seed
 
@@ -97,14 +97,14 @@ def at_most_equal_shares(promise: Promise) -> Promise:
     for arm, share in zip(promise.arms, promise.shares, strict=True):
         if share.numerator * k > share.denominator:
             raise SharesError(
-                f"shares[{arm!r}]: wanted at most 1/{k}, one over the number of arms, got {figure(float(share))}; "
+                f"shares[{arm!r}]: expected at most 1/{k}, one over the number of arms, got {figure(float(share))}; "
                 "DeadlineLearn keeps the promise for any shares that sum to at most 1"
             )
     return promise
 
 
 @register("quotas/fair-learn")
-class FairLearn(UnderQuota):
+class FairLearn(QuotaPolicy):
     """Play any learner under guaranteed shares: N_i(t) >= floor(r_i t) - alpha for every arm at every round.
 
     Parameters
@@ -137,7 +137,7 @@ class FairLearn(UnderQuota):
     Source: Patil, Ghalme, Nair, Narahari (2021), Algorithm 1; proof of the promise at the head of this module.
     """
 
-    rule = Rule(owed, as_wished, count, ("whole", "rest"))
+    rule = QuotaRule(owed, accept_proposal, count, ("whole", "rest"))
 
     def __init__(
         self,
@@ -223,7 +223,7 @@ def unserved(params: FairParams, state: FairState, round: int) -> int:
 
 
 @register("quotas/horizon-fair-ucb")
-class HorizonFairUCB(UnderQuota):
+class HorizonFairUCB(QuotaPolicy):
     """Serve every arm's quota of the known horizon first, in proportion, then play UCB1.
 
     The promise N_i(T) >= floor(r_i T) - alpha holds at the horizon T and not before. Past the horizon UCB1 plays on,
@@ -253,7 +253,7 @@ class HorizonFairUCB(UnderQuota):
     Source: Patil, Ghalme, Nair, Narahari (2021), Algorithm 2; Theorem 8: r-regret O(log T).
     """
 
-    rule = Rule(unserved, as_wished, count)
+    rule = QuotaRule(unserved, accept_proposal, count)
     kept: ClassVar[Kept] = "at the horizon"
     horizon: int
 
@@ -277,8 +277,8 @@ class HorizonFairUCB(UnderQuota):
 
     def quota_memory(self, learner: Any) -> FairState:
         quotas = self.promise.owed(self.horizon)
-        pulls, served = np.zeros(len(quotas), np.int64), position(quotas, max(1, sum(quotas)), 1)
-        return FairState(pulls, *served, np.zeros(1, np.int64), learner)
+        pulls, record = np.zeros(len(quotas), np.int64), position(quotas, max(1, sum(quotas)), 1)
+        return FairState(pulls, *record, np.zeros(1, np.int64), learner)
 
     @classmethod
     def examples(cls) -> Iterator[tuple[HorizonFairUCB, Any]]:

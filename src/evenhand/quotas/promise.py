@@ -1,8 +1,8 @@
 """A promise and its audit: they belong to the trunk, and are found beside the rules that keep the promise."""
 
-from evenhand.audit.apart import ApartAudit
 from evenhand.audit.findings import Audit
 from evenhand.audit.promises import audit
+from evenhand.audit.separate_logs import ApartAudit
 from evenhand.promises.promise import Promise
 
 __all__ = ["ApartAudit", "Audit", "Promise", "audit"]

@@ -16,31 +16,38 @@ from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import bind, entry, flat, interpreted
 from evenhand.labels import same_labels
 from evenhand.learners.adapter import Adapter, asks_among, reward_range_of
-from evenhand.parameters import untaught
-from evenhand.policy.conversation import locked
+from evenhand.parameters import require_fresh
+from evenhand.policy.ask_tell import locked
 from evenhand.policy.kernel_policy import KernelPolicy
-from evenhand.policy.kernel_set import FORCED, Kernels, certain, unknown
+from evenhand.policy.kernel_set import FORCED, Kernels, deterministic, unknown_probability
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set
 from evenhand.promises.versions import named_as
 from evenhand.protocol import Label, arm_labels
-from evenhand.quotas.foreign import asked, go_down, learner_facts, wishes
-from evenhand.quotas.held import CALLED_FROM_PYTHON, always, no_wish, propose, recall, settle
+from evenhand.quotas.foreign_learner import ask_learner, choose_down_ranking, learner_facts, proposals
+from evenhand.quotas.pending_proposal import (
+    CALLED_FROM_PYTHON,
+    always,
+    no_proposal,
+    propose,
+    resolve_proposal,
+    restore_proposal,
+)
 from evenhand.quotas.quota_kernels import (
     NOT_KNOWN,
-    WISH,
+    PROPOSAL,
     NoLearner,
-    Ranking,
-    Rule,
+    QuotaRule,
+    RankingRule,
     choose_first,
     choose_ranked,
     compose,
     explain_cause,
-    forced_alone,
+    must_play_alone,
     packers,
-    pick_alone,
-    rank_wish,
-    settle_alone,
+    rank_proposal,
+    resolve_alone,
+    select_alone,
     update_learner,
 )
 from evenhand.rng import Seed, child
@@ -88,14 +95,14 @@ def promise_over(
     return promise
 
 
-class UnderQuota(KernelPolicy):
+class QuotaPolicy(KernelPolicy):
     """What FairLearn and its kin have in common: a `rule` around a learner.
 
     A subclass calls `_set_up` in its constructor and writes `quota_parameters(learner)` and `quota_memory(learner)`,
     which return the NamedTuples of its rule, the learner's own as their last field.
     """
 
-    rule: Rule | Ranking
+    rule: QuotaRule | RankingRule
     kept: ClassVar[Kept] = "at every round"
     compiled: bool
     """Whether the learner has kernels, so that the whole policy runs compiled."""
@@ -108,7 +115,7 @@ class UnderQuota(KernelPolicy):
         self.promise, self.learner, self._pristine = promise, learner, learner
         self.compiled = isinstance(learner, KernelPolicy)
         if isinstance(learner, KernelPolicy):
-            untaught("learner", learner, "pass learner.fresh()")
+            require_fresh("learner", learner, "pass learner.fresh()")
         self._check_free(learner)
         said = learner_facts(learner)
         own = learner.arms if isinstance(learner, (KernelPolicy, Adapter)) else None
@@ -151,7 +158,7 @@ class UnderQuota(KernelPolicy):
             learner = said.learner
 
     def _must_hold(self, learner: Any) -> bool:
-        """Return whether the learner's refused wishes are held."""
+        """Return whether the learner's refused proposals are held."""
         return False
 
     @property
@@ -160,19 +167,23 @@ class UnderQuota(KernelPolicy):
         return always
 
     def _around(self, learner: Any) -> Any:
-        """Return the state of the learner, with the wish that is held where one may be."""
-        return no_wish(learner) if self.holds else learner
+        """Return the state of the learner, with the proposal that is held where one may be."""
+        return no_proposal(learner) if self.holds else learner
 
     def _bound(self, learner: Kernels) -> Kernels:
         """Return the kernels of the learner under the rule."""
         update = bind(update_learner, learner_update=learner.update)
-        if isinstance(self.rule, Ranking):
-            rank = learner.rank or bind(rank_wish, learner_choose=learner.choose)
-            callees = {"learner_rank": rank, "pick": self.rule.pick}
+        if isinstance(self.rule, RankingRule):
+            rank = learner.rank or bind(rank_proposal, learner_choose=learner.choose)
+            callees = {"learner_rank": rank, "select": self.rule.select}
             choose = bind(choose_ranked, **callees)
-            if self.plays == 1 and learner.rank is not None and learner.probability is certain:
-                choose = bind(choose_first, learner_choose=learner.choose, grant=self.rule.grant, **callees)
-            return Kernels(choose, update, certain if learner.probability is certain else unknown)
+            if self.plays == 1 and learner.rank is not None and learner.probability is deterministic:
+                choose = bind(
+                    choose_first, learner_choose=learner.choose, is_grantable=self.rule.is_grantable, **callees
+                )
+            return Kernels(
+                choose, update, deterministic if learner.probability is deterministic else unknown_probability
+            )
         return compose(learner, self.rule)
 
     def quota_parameters(self, learner: Any) -> Any:
@@ -267,25 +278,25 @@ class UnderQuota(KernelPolicy):
             self.learner._name_columns(columns)
 
     def distribution(self, why: int) -> Floats | None:
-        """Return the distribution of the decision just taken, None where none is known; where wishes are held, what was
-        refused before decides, which no chance describes."""
+        """Return the distribution of the decision just taken, None where none is known; where proposals are held, what
+        was refused before decides, which no chance describes."""
         return None if self.holds else super().distribution(why)
 
     def _propensity(self, probability: float) -> float | None:
         return None if self.holds else probability
 
-    def noted(self, number: int) -> dict[str, Any]:
-        """Return with which probability the learner wished the arm of an open decision, 0 if it did not and None where
-        nobody knows; {} where wishes are not held."""
+    def extra_log_fields(self, number: int) -> dict[str, Any]:
+        """Return with which probability the learner proposed the arm of an open decision, 0 if it did not and None
+        where nobody knows; {} where proposals are not held."""
         if not self.holds:
-            return super().noted(number)
+            return super().extra_log_fields(number)
         chance = self._open[number][2]
-        return {"wished": None if math.isnan(chance) else chance}
+        return {"proposed": None if math.isnan(chance) else chance}
 
-    def _logged(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
-        *kept, chance = super()._logged(decided, shown)
+    def _ticket_from_log(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
+        *kept, chance = super()._ticket_from_log(decided, shown)
         if self.holds:
-            chance = math.nan if decided["wished"] is None else float(decided["wished"])
+            chance = math.nan if decided["proposed"] is None else float(decided["proposed"])
         return *kept, chance
 
     def _choose(self, shown: Floats) -> tuple[int, int, float]:
@@ -294,27 +305,27 @@ class UnderQuota(KernelPolicy):
         if not self.holds:
             return self._choose_by(shown)
         held = self._state.learner
-        if not bind(recall, may_come=self._may_come)(self._state, self.round):
-            propose(held, wishes(self, shown)[0], WISH, math.nan)
+        if not bind(restore_proposal, may_come=self._may_come)(self._state, self.round):
+            propose(held, proposals(self, shown)[0], PROPOSAL, math.nan)
         arm, why, _ = self._choose_by(shown)
-        settle(held, arm)
+        resolve_proposal(held, arm)
         return arm, why, self._probability(arm)
 
     def _choose_by(self, shown: Floats) -> tuple[int, int, float]:
-        """Decide by what a learner from elsewhere wishes."""
+        """Decide by what a learner from elsewhere proposes."""
         round, why = self.round + 1, FORCED
-        ranks = isinstance(self.rule, Ranking)
-        wish = -1 if ranks else int(self._ask_kernel(round, *self._arrays))
-        if wish < 0:
-            said = asked(self, shown)
+        ranks = isinstance(self.rule, RankingRule)
+        proposal = -1 if ranks else int(self._ask_kernel(round, *self._arrays))
+        if proposal < 0:
+            said = ask_learner(self, shown)
             if ranks or (len(said) > 1 and not asks_among(self.learner) and self._can_rank()):
-                cause = go_down(self, shown, said, round)
+                cause = choose_down_ranking(self, shown, said, round)
                 self.round = round
-                return int(self._state.chosen[0]), interpreted(explain_cause)(cause, WISH), math.nan
-            wish, why = said[0], WISH
-        arm = int(self._tell_kernel(round, wish, *self._arrays))
+                return int(self._state.chosen[0]), interpreted(explain_cause)(cause, PROPOSAL), math.nan
+            proposal, why = said[0], PROPOSAL
+        arm = int(self._tell_kernel(round, proposal, *self._arrays))
         self.round = round
-        return arm, why if arm == wish else FORCED, math.nan
+        return arm, why if arm == proposal else FORCED, math.nan
 
     def _can_rank(self) -> bool:
         """Return whether the rule now goes down rankings, where it had not until the learner gave one. A rule that
@@ -332,7 +343,7 @@ class UnderQuota(KernelPolicy):
             super()._compile()
             return
         names = dict(packers(self._params, self._state))
-        names |= {name: kernel for name, kernel in self.rule._asdict().items() if name != "kept"}
+        names |= {name: kernel for name, kernel in self.rule._asdict().items() if name != "depends_on"}
         self._arrays = (*flat(self._params), *flat(self._state))
-        self._ask_kernel = entry(pick_alone if isinstance(self.rule, Ranking) else forced_alone, **names)
-        self._tell_kernel = entry(settle_alone, **names)
+        self._ask_kernel = entry(select_alone if isinstance(self.rule, RankingRule) else must_play_alone, **names)
+        self._tell_kernel = entry(resolve_alone, **names)

@@ -38,7 +38,7 @@ def moved(state: Any) -> dict[str, Ints]:
     return {name: fields[name].copy() for name in MOVED}
 
 
-class Segment(NamedTuple):
+class SegmentCounts(NamedTuple):
     """What was decided inside a segment so far.
 
     Attributes
@@ -241,10 +241,10 @@ class Segments:
         self._counts[self.present] = pulls + np.bincount(arms, minlength=len(pulls))
         self._rounds[self.present] = self._rounds.get(self.present, 0) + 1
 
-    def report(self) -> dict[Label, Segment]:
+    def report(self) -> dict[Label, SegmentCounts]:
         """Return what was decided inside each segment."""
         return {
-            label: Segment(self._rounds[label], dict(zip(self._promise.arms, pulls.tolist(), strict=True)))
+            label: SegmentCounts(self._rounds[label], dict(zip(self._promise.arms, pulls.tolist(), strict=True)))
             for label, pulls in self._counts.items()
         }
 

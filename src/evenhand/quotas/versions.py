@@ -16,7 +16,7 @@ change. Every change makes a version, and in every segment each clause is counte
   dropped where not: less than a + 1 plays a floor.
 
 Caps beside floors that carry what they were behind by. Let q_i be that less a, so that floor(r_i s + q_i) plays are
-due after s rounds. Where one arm is played a round a wish may be granted iff its cap has room and G >= 0 after it,
+due after s rounds. Where one arm is played a round a proposal may be granted iff its cap has room and G >= 0 after it,
 as without: with G >= 0 at the start of the version, the plays that fall due in the rounds from s to s + d of arms that
 are at their caps are at most floor(r_i (s + d) + q_i) - ceil(c_i s) <= floor(r_i d + q_i) each, together at most d.
 """
@@ -49,7 +49,7 @@ Rounded = tuple[Fraction, ...]
 """By how much each owner's position was rounded up; () for nothing."""
 
 
-class Standing(NamedTuple):
+class ClausePositions(NamedTuple):
     """Where each clause stands.
 
     Attributes
@@ -64,7 +64,7 @@ class Standing(NamedTuple):
     left: dict[Members, list[int]]
 
 
-def stand(promise: Promise, params: Any, part: Mapping[str, Any], rounded: Rounded) -> Standing:
+def read_positions(promise: Promise, params: Any, part: Mapping[str, Any], rounded: Rounded) -> ClausePositions:
     """Return where the clauses stand by the arrays of a rule."""
     owners, numerators = forest_of(promise)[0], params.numerators.tolist()
     columns = part["whole"].tolist(), part["rest"].tolist(), numerators, rounded or (0,) * len(owners)
@@ -82,15 +82,15 @@ def stand(promise: Promise, params: Any, part: Mapping[str, Any], rounded: Round
     if promise.windows:
         for token, rounds in zip(tokens_of(promise), part["left"].tolist(), strict=True):
             left.setdefault(token.members, []).append(rounds)
-    return Standing(floors, caps, left)
+    return ClausePositions(floors, caps, left)
 
 
-def fresh(promise: Promise, now: int) -> Standing:
+def fresh(promise: Promise, now: int) -> ClausePositions:
     """Return where the clauses stand if they begin after round `now`."""
     params, state = _begin(promise)
-    begun = stand(promise, params, state._asdict(), ())
+    begun = read_positions(promise, params, state._asdict(), ())
     floors = {members: at + now for members, at in begun.floors.items()}
-    return Standing(floors, {arm: at + now for arm, at in begun.caps.items()}, begun.left)
+    return ClausePositions(floors, {arm: at + now for arm, at in begun.caps.items()}, begun.left)
 
 
 def shares_of(promise: Promise) -> dict[Members, Fraction]:
@@ -99,7 +99,7 @@ def shares_of(promise: Promise) -> dict[Members, Fraction]:
     return {members: share for members, share in (found | dict(promise.sets)).items() if share}
 
 
-def placed(promise: Promise, standing: Standing, retired: Sequence[Label]) -> tuple[Any, Any, Rounded]:
+def write_positions(promise: Promise, standing: ClausePositions, retired: Sequence[Label]) -> tuple[Any, Any, Rounded]:
     """Return the rule's parameters and state, without a learner, at this standing, and by how much positions were
     rounded up; what does not stand there never falls due."""
     params, state = _begin(promise)
@@ -140,9 +140,10 @@ class _Version(NamedTuple):
     promise: Promise
     retired: tuple[Label, ...]
 
-    def fits(self, standing: Standing, now: int) -> bool:
-        """Say whether all clauses can be kept from this standing on after round `now`, as far as a look ahead sees."""
-        params, state, _ = placed(self.promise, standing, self.retired)
+    def is_feasible(self, standing: ClausePositions, now: int) -> bool:
+        """Return whether all clauses can be kept from this standing on after round `now`, as far as a look ahead
+        sees."""
+        params, state, _ = write_positions(self.promise, standing, self.retired)
         small = len(params.numerators) * params.denominator < PLAIN_WORK
         state.left[:] += 1  # seen from a round before, in which nothing is played
         state.ticks[:] = 1
@@ -156,7 +157,7 @@ class _Part(NamedTuple):
     segment: Label | None
     now: int
     """The number of rounds, of all segments, when its clocks stopped."""
-    standing: Standing
+    standing: ClausePositions
 
 
 def _version(promise: Promise, retired: Sequence[Label]) -> _Version:
@@ -192,7 +193,7 @@ def retire(policy: Any, label: Label) -> None:
     version = _version(promise, (*policy.retired, arm))
     parts = [part._replace(standing=_of(version, part.standing)) for part in _parts(policy)]
     bound = promise.windows or promise.caps is not None
-    if bound and not all(version.fits(part.standing, part.now) for part in parts):
+    if bound and not all(version.is_feasible(part.standing, part.now) for part in parts):
         mend = "try again some rounds later"
         raise ArgumentError(wanted("arm", "one without which all clauses can be kept now", label, mend))
     _enter(policy, version, parts)
@@ -236,7 +237,7 @@ def _wait(version: _Version, part: _Part, arm: Label, first: Fraction, least: in
 
     def late_enough(wait: int) -> bool:
         part.standing.floors[(arm,)] = first + wait
-        return version.fits(part.standing, part.now)
+        return version.is_feasible(part.standing, part.now)
 
     low, wait = least - 1, least
     while not late_enough(wait):
@@ -277,7 +278,9 @@ def _claims(policy: Any, part: _Part) -> dict[Members, Fraction]:
     return {members: lag for members, lag in found.items() if lag and members}
 
 
-def _carry(version: _Version, begun: Standing, claims: dict[Members, Fraction], now: int) -> dict[Members, Fraction]:
+def _carry(
+    version: _Version, begun: ClausePositions, claims: dict[Members, Fraction], now: int
+) -> dict[Members, Fraction]:
     """Move the floors of a new version by what they were behind, where that can be kept; return the rest."""
     shares = shares_of(version.promise)
     names = {frozenset(members): members for members in begun.floors}
@@ -288,19 +291,19 @@ def _carry(version: _Version, begun: Standing, claims: dict[Members, Fraction], 
         if name is not None:
             at = begun.floors[name]
             begun.floors[name] = at - lag / shares[name]
-            if version.fits(begun, now):
+            if version.is_feasible(begun, now):
                 continue
             begun.floors[name] = at
         dropped[members] = lag
     return {members: dropped[members] for members in claims if members in dropped}
 
 
-def _of(version: _Version, standing: Standing) -> Standing:
+def _of(version: _Version, standing: ClausePositions) -> ClausePositions:
     """Return what still stands of clauses that go on."""
     promise, owed = version.promise, shares_of(version.promise)
     capped = {arm for arm, cap in zip(promise.arms, promise.caps or (), strict=False) if cap is not None}
     windowed = dict(promise.windows)
-    return Standing(
+    return ClausePositions(
         {members: at for members, at in standing.floors.items() if members in owed},
         {arm: at for arm, at in standing.caps.items() if arm in capped},
         {members: left for members, left in standing.left.items() if members in windowed},
@@ -314,7 +317,9 @@ def _parts(policy: Any) -> list[_Part]:
     found = [(None, policy.round, own._asdict(), policy._rounded)]
     if segments is not None:
         found = list(segments.parts(own, policy.round))
-    return [_Part(label, now, stand(policy.promise, params, part, rounded)) for label, now, part, rounded in found]
+    return [
+        _Part(label, now, read_positions(policy.promise, params, part, rounded)) for label, now, part, rounded in found
+    ]
 
 
 def _enter(policy: Any, version: _Version, parts: list[_Part], begins: int | str | None = None) -> None:
@@ -322,7 +327,7 @@ def _enter(policy: Any, version: _Version, parts: list[_Part], begins: int | str
     before = policy._state
     states, roundeds = {}, {}
     for part in parts:
-        _, state, rounded = placed(version.promise, part.standing, version.retired)
+        _, state, rounded = write_positions(version.promise, part.standing, version.retired)
         states[part.segment] = part.now, state
         roundeds[part.segment] = rounded
     policy.promise, policy.retired, policy._composed = version.promise, version.retired, True

@@ -16,7 +16,7 @@ from evenhand.promises.feasible import spaced_alone
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.protocol import Label
 from evenhand.quotas.deadline_learn import DeadlineLearn
-from evenhand.quotas.foreign import learner_facts
+from evenhand.quotas.foreign_learner import learner_facts
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -27,10 +27,10 @@ class WindowLearn(DeadlineLearn):
     """Play any learner so that every arm comes at least c times in any a consecutive rounds: `DeadlineLearn` under a
     promise of windows alone, where every arm is always on offer.
 
-    The learner's wish is granted where every window can still be kept after it: exactly where any rule could grant it
-    if the windows have at most 65,536 combinations of times left, and otherwise by a chain of periods or, where none is
-    sparse enough, by a schedule that a search finds. Windows of density sum c/a up to 5/6 can always be scheduled, but
-    a long search gives up; from there to 1 some cannot be scheduled, such as (2, 3, n) for every n.
+    The learner's proposal is granted where every window can still be kept after it: exactly where any rule could grant
+    it if the windows have at most 65,536 combinations of times left, and otherwise by a chain of periods or, where none
+    is sparse enough, by a schedule that a search finds. Windows of density sum c/a up to 5/6 can always be scheduled,
+    but a long search gives up; from there to 1 some cannot be scheduled, such as (2, 3, n) for every n.
 
     Parameters
     ----------

@@ -133,7 +133,7 @@ class LoggedArms(KernelWorld):
 
     Parameters
     ----------
-    frame : the log, a row a logged reward.
+    frame : the log, one row per logged reward.
     arm, reward : names of its columns; rewards must lie in [0, 1], or be True and False, which count as 1 and 0.
     propensity : the column with the chance that the log gave the arm of each row; a reward is then drawn with a
         probability in proportion to 1 / propensity, and means are weighted so.
@@ -280,8 +280,8 @@ class ChangingArms(MovingArms):
 
     Parameters
     ----------
-    means : of each arm its probabilities, one for each stretch of rounds: a table with a row a stretch and a column an
-        arm, whose names are the arms' if it is a data frame, or a dict arm -> list.
+    means : of each arm its probabilities, one for each stretch of rounds: a table with one row per stretch and one
+        column per arm, whose names are the arms' if it is a data frame, or a dict arm -> list.
     changes : the first round of each stretch but the first, in order, from 2 on.
 
     Raises

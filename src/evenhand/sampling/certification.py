@@ -22,14 +22,14 @@ from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ContextError, ExhaustedError, StateFileError, wanted, wanted_one_of
 from evenhand.kernels.arrays import Ints
 from evenhand.labels import in_columns
-from evenhand.policy.conversation import locked
+from evenhand.policy.ask_tell import locked
 from evenhand.protocol import Label, arm_labels, find_label, places
 from evenhand.registry import name_of, register
 from evenhand.sampling.measures import confidence_sequence
 from evenhand.sampling.models.classifier import Classifier
 from evenhand.sampling.models.losses import BOUNDED
-from evenhand.sampling.pools.labels import checked_labels
-from evenhand.sampling.problem import MOST, Draw, Drawing, Groups, checked_rows
+from evenhand.sampling.pools.labels import read_labels
+from evenhand.sampling.problem import MOST, Draw, Drawing, Groups, read_rows
 from evenhand.sampling.worlds import SyntheticModel1
 from evenhand.saving.saved import fill
 
@@ -75,7 +75,7 @@ class Certification(Drawing):
     Confidence Sequences".
     """
 
-    _kin = "certification"
+    _noun = "certification"
 
     def __init__(
         self, groups: Groups, model: Any, *, threshold: float, delta: float = 0.05, batch: int = 1,
@@ -158,9 +158,9 @@ class Certification(Drawing):
     def _checked(self, X: Any, y: Any, count: int) -> tuple[NDArray[Any], Ints]:
         X, y = in_step(("X", X), ("y", y))
         X, columns = in_columns(X, self._columns, "X")
-        table = checked_rows(X, None, count, keep=isinstance(self.model, Classifier) and self.model.keeps_types)
+        table = read_rows(X, None, count, keep=isinstance(self.model, Classifier) and self.model.keeps_types)
         classes = self.model.classes_.tolist()
-        labels, at = checked_labels(y, known=classes), places(classes)
+        labels, at = read_labels(y, known=classes), places(classes)
         if len(labels) != len(table):
             raise ArgumentError(wanted("y", f"{len(table)} labels, one for each row of X", len(labels)))
         codes = [find_label(label, at) for label in labels]

@@ -64,7 +64,7 @@ def final_classifier(trainer: Trainer, final_refit: bool, reweighted: bool) -> A
     """
     model, training = trainer.model, trainer.examples.training
     if training.count == 0:
-        raise ArgumentError("finish, certify: wanted at least one told draw; ask(), label, tell() first")
+        raise ArgumentError("finish, certify: expected at least one told draw; ask(), label, tell() first")
     rows = training.joined(trainer.examples.validation) if final_refit else training
     if reweighted:
         if not isinstance(model, LogisticModel):

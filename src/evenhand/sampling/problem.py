@@ -22,7 +22,7 @@ from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted
 from evenhand.frames import frame_or_value
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import by_label
-from evenhand.policy.conversation import Conversation
+from evenhand.policy.ask_tell import AskTell
 from evenhand.protocol import Label, find_label
 
 Groups = int | Sequence[Label]
@@ -104,7 +104,7 @@ def per_group(name: str, values: Mapping[Label, float] | Sequence[float], groups
     return np.array([real(f"{name}[{label!r}]", v, low=0.0) for label, v in zip(groups, numbers, strict=True)])
 
 
-def checked_rows(X: Any, shape: tuple[int, ...] | None, count: int, *, keep: bool = False) -> NDArray[Any]:
+def read_rows(X: Any, shape: tuple[int, ...] | None, count: int, *, keep: bool = False) -> NDArray[Any]:
     """Return X as an array of floats with at most `count` rows, each of the given shape; an empty list is no rows.
 
     With `keep`, an array of bytes, whole numbers or half precision keeps its type.
@@ -151,7 +151,7 @@ def _is_numeric(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "ui" or (dtype.kind == "f" and dtype.itemsize <= 8)
 
 
-class Drawing(Conversation):
+class Drawing(AskTell):
     """A conversation that hands out draws and remembers of each what it says."""
 
     hands_out = Draw
@@ -178,16 +178,16 @@ class Drawing(Conversation):
             raise UnknownArmError(wanted_one_of("group", self.groups, group))
         return index
 
-    def _said(self, ticket: Draw) -> tuple[Any, ...]:
+    def _ticket_fields(self, ticket: Draw) -> tuple[Any, ...]:
         return ticket[1:5]
 
-    def _kept(self, remembered: Any) -> tuple[int, int, int]:
+    def _ticket_to_saved(self, remembered: Any) -> tuple[int, int, int]:
         ((round, _, index, count),) = remembered
         return round, index, count
 
-    def _logged(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[int, int, int]:
+    def _ticket_from_log(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[int, int, int]:
         return decided["round"], decided["index"], decided["count"]
 
-    def _remembered(self, *kept: Any) -> tuple[Any, ...]:
+    def _ticket_from_saved(self, *kept: Any) -> tuple[Any, ...]:
         round, index, count = kept
         return ((round, self.groups[index], index, count),)

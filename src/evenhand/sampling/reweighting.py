@@ -24,8 +24,8 @@ from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.sampling.models.logistic import LogisticModel
-from evenhand.sampling.models.losses import BOUNDED, Loss, checked_loss, row_losses
-from evenhand.sampling.pools.labels import checked_labels, grouped
+from evenhand.sampling.models.losses import BOUNDED, Loss, read_loss, row_losses
+from evenhand.sampling.pools.labels import grouped, read_labels
 from evenhand.sampling.problem import MOST
 
 
@@ -86,7 +86,7 @@ def minimax_reweighting(
     whole("rounds", rounds, low=1, high=MOST)
     real("step", step, low=0.0)
     X, y, group = in_step(("X", X), ("y", y), ("group", group))
-    loss = checked_loss(loss)
+    loss = read_loss(loss)
     game = _Game(X, y, grouped(group, "group")[1], C, loss)
     weights = game.counts / game.counts.sum()
     average, risks = np.zeros(len(weights)), np.zeros((rounds, len(weights)))
@@ -112,7 +112,7 @@ class _Game:
     """The learner's side: logistic regression, refitted from where it is, and the groups' risks under the fit."""
 
     def __init__(self, X: Any, y: Any, index: Ints, C: float, loss: Loss) -> None:
-        labels = checked_labels(y)
+        labels = read_labels(y)
         if len(set(labels)) != 2:
             raise ArgumentError(wanted("y", "two different labels", sorted(set(labels), key=str)))
         self.model = LogisticModel(C=C).fit(X, y)

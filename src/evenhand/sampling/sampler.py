@@ -22,7 +22,7 @@ from evenhand.errors import ArgumentError, ExhaustedError, wanted
 from evenhand.kernels import sampling
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.kernels.compose import entry
-from evenhand.policy.conversation import locked
+from evenhand.policy.ask_tell import locked
 from evenhand.protocol import Label, arm_labels
 from evenhand.rng import Seed, child, draw_seed, stream
 from evenhand.sampling.certification import Certification
@@ -45,10 +45,10 @@ class Sampler(Drawing):
     arguments.
     """
 
-    apart = True
+    tickets_live_in_log = True
     in_turn = False
     """Whether the groups come in turn whatever their risks are."""
-    _kin = "sampler"
+    _noun = "sampler"
 
     def __init__(
         self, groups: Groups, model: Any, batch: int, warmup: int | None, forced: float | None, loss: Loss,
@@ -148,7 +148,7 @@ class Sampler(Drawing):
             If y has another length or a label outside the classes, or rows of the draw were told by `tell_rows`.
         """
         ticket, index, count = self._whole(draw, "tell the others by tell_rows")
-        told = self._trainer.checked(X, y, count)
+        told = self._trainer.validate(X, y, count)
         self._trainer.learn(told, index, self.learned)
         del self._open[ticket]
         self.rounds += 1
@@ -174,7 +174,7 @@ class Sampler(Drawing):
             As in `tell`, and if these are more rows than the draw still waits for.
         """
         ticket, ((_, _, index, count),) = self._ticket(draw)
-        told = self._trainer.checked(X, y, count - self._part.get(ticket, 0))
+        told = self._trainer.validate(X, y, count - self._part.get(ticket, 0))
         if whole("trains", trains, low=0, high=MOST) > len(told.X):
             raise ArgumentError(wanted("trains", f"at most the {len(told.X)} rows told", trains))
         self._trainer.learn(told._replace(trains=trains), index, self.learned)
@@ -217,7 +217,7 @@ class Sampler(Drawing):
         _, ((_, group, *_),) = self._ticket(draw)
         return group
 
-    def checked_label(self, label: Any) -> Label:
+    def read_label(self, label: Any) -> Label:
         """Return a label as the model keeps it.
 
         Raises
@@ -225,11 +225,11 @@ class Sampler(Drawing):
         ArgumentError
             If it is no text or whole number, or outside the classes.
         """
-        return self.checked_labels([label])[0]
+        return self.read_labels([label])[0]
 
-    def checked_labels(self, labels: list[Any]) -> list[Label]:
-        """Return labels as the model keeps them, if all of them together fit its classes; see `checked_label`."""
-        return self._trainer.examples.classes.checked(labels, len(labels), "label")
+    def read_labels(self, labels: list[Any]) -> list[Label]:
+        """Return labels as the model keeps them, if all of them together fit its classes; see `read_label`."""
+        return self._trainer.examples.classes.validate(labels, len(labels), "label")
 
     @locked
     def relabel(self, part: str, row: int, label: Label) -> None:
@@ -386,9 +386,9 @@ class Sampler(Drawing):
     # ------------------------------------------------------------------ copies and files
 
     @property
-    def taught(self) -> bool:
+    def has_history(self) -> bool:
         """Whether it has drawn or learned anything, or lost a group, since it was made."""
-        return super().taught or bool(self._notes)
+        return super().has_history or bool(self._notes)
 
     def fresh(self, *, seed: Seed = None) -> Self:
         """Return a sampler of the same configuration that remembers nothing, with another seed if given."""

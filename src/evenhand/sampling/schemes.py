@@ -24,7 +24,7 @@ from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels import random, sampling
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.kernels.compose import entry
-from evenhand.policy.conversation import locked
+from evenhand.policy.ask_tell import locked
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -195,7 +195,7 @@ class OptimisticSampler(Sampler):
         super().__init__(groups, model, batch, warmup, forced, loss, costs, budget, classes, validation_rows, seed)
         self.exploration = real("exploration", exploration, low=0.0)
         self.trend = real("trend", trend, low=0.0)
-        self.ties = checked_ties(ties)
+        self.ties = read_ties(ties)
         if trend_series not in ("own", "every"):
             raise ArgumentError(wanted("trend_series", "'own' or 'every'", trend_series))
         if bound not in ("heuristic", "theory"):
@@ -261,7 +261,7 @@ class OptimisticSampler(Sampler):
         yield cls(["u", "v"], bound="theory", vc_dimension=3, ties="first", seed=3), SyntheticModel1(instance="II")
 
 
-def checked_ties(ties: str) -> Any:
+def read_ties(ties: str) -> Any:
     """Return how ties are broken.
 
     Raises
@@ -314,7 +314,7 @@ class EpsilonGreedySampler(Sampler):
     ) -> None:  # fmt: skip
         super().__init__(groups, model, batch, warmup, forced, loss, costs, budget, classes, validation_rows, seed)
         self.epsilon = real("epsilon", epsilon, low=0.0, high=1.0)
-        self.ties = checked_ties(ties)
+        self.ties = read_ties(ties)
 
     def select(self, available: Bools) -> tuple[int, str]:
         """Return a group by chance, or the one with the largest risk."""
@@ -358,7 +358,7 @@ class GreedySampler(Sampler):
         validation_rows: int | None = None, seed: Seed = None,
     ) -> None:  # fmt: skip
         super().__init__(groups, model, batch, warmup, forced, loss, costs, budget, classes, validation_rows, seed)
-        self.ties = checked_ties(ties)
+        self.ties = read_ties(ties)
 
     def select(self, available: Bools) -> tuple[int, str]:
         """Return the group with the largest risk."""

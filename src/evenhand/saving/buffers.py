@@ -47,23 +47,23 @@ def unpack(descriptions: Sequence[Any], data: bytes) -> list[np.ndarray]:
             case [str(text), list(shape), "C" | "F" as order]:
                 array = _array(text, shape, order, data, start, f"array {number}")
             case _:
-                raise ValueError(f"array {number}: wanted [type, shape, order], got {description!r}")
+                raise ValueError(f"array {number}: expected [type, shape, order], got {description!r}")
         arrays.append(array)
         start += array.nbytes
     if start != len(data):
-        raise ValueError(f"the arrays: wanted {start} bytes, got {len(data)}")
+        raise ValueError(f"the arrays: expected {start} bytes, got {len(data)}")
     return arrays
 
 
 def _array(text: str, shape: list[Any], order: Any, data: bytes, start: int, where: str) -> np.ndarray:
     dtype = _dtype(text)
     if dtype is None:
-        raise ValueError(f"{where}: wanted numbers, truth values, text or times, got the type {text!r}")
+        raise ValueError(f"{where}: expected numbers, truth values, text or times, got the type {text!r}")
     if not all(type(size) is int and size >= 0 for size in shape):
-        raise ValueError(f"{where}: wanted a shape of whole numbers from 0, got {shape}")
+        raise ValueError(f"{where}: expected a shape of whole numbers from 0, got {shape}")
     size = math.prod(shape) * dtype.itemsize
     if size > len(data) - start:
-        raise ValueError(f"{where}: wanted {size} bytes, got {len(data) - start}")
+        raise ValueError(f"{where}: expected {size} bytes, got {len(data) - start}")
     stored = np.ndarray(tuple(shape), dtype, data, start, order=order)
     return stored.astype(dtype.newbyteorder("<"), order=order)
 

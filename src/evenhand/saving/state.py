@@ -126,7 +126,7 @@ def _digest(manifest: bytes, arrays: bytes) -> bytes:
 
 
 def _shrinks(data: bytes) -> bool:
-    """Say whether sixteen samples of the data shrink to two thirds; little data is always compressed."""
+    """Return whether sixteen samples of the data shrink to two thirds; little data is always compressed."""
     if len(data) <= LARGE:
         return True
     sample = b"".join(data[start : start + 4096] for start in range(0, len(data), len(data) // 16))

@@ -95,5 +95,5 @@ class Guard:
 def _text_of(authorization: bytes) -> str:
     scheme, _, text = authorization.decode("latin-1").partition(" ")
     if scheme.lower() != "bearer" or not text.strip():
-        raise Refusal(401, "wanted the header Authorization: Bearer KEY", headers=CHALLENGE)
+        raise Refusal(401, "expected the header Authorization: Bearer KEY", headers=CHALLENGE)
     return text.strip()

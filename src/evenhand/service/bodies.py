@@ -36,7 +36,7 @@ def header(scope: Scope, name: bytes) -> bytes | None:
     """
     found: list[bytes] = [value for known, value in scope["headers"] if known == name]
     if len(found) > 1:
-        raise Refusal(400, f"wanted the header {name.decode().title()} once, got it {len(found)} times")
+        raise Refusal(400, f"expected the header {name.decode().title()} once, got it {len(found)} times")
     return found[0] if found else None
 
 

@@ -110,9 +110,9 @@ def _check_host(scope: Scope) -> None:
     """
     host = header(scope, b"host")
     if host is None and scope["http_version"] == "1.1":
-        raise Refusal(400, "wanted the header Host once, got none")
+        raise Refusal(400, "expected the header Host once, got none")
     if host is not None and _HOST.fullmatch(host) is None:
-        raise Refusal(400, f"wanted a host in the header Host, got {host.decode('latin-1')[:100]!r}")
+        raise Refusal(400, f"expected a host in the header Host, got {host.decode('latin-1')[:100]!r}")
 
 
 def _id_of(scope: Scope) -> bytes:

@@ -73,7 +73,7 @@ class Session:
         for entry in self.reader.log.entries(statistics.sequence):
             decision = statistics.take(entry)
             self._index.take(entry, decision)
-        statistics.settle()
+        statistics.flush()
         self._statistics = statistics
         return statistics
 

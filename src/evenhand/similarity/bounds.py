@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.arguments import real, whole, yes_or_no
-from evenhand.similarity.oracles import checked_matrix
+from evenhand.similarity.oracles import read_matrix
 from evenhand.similarity.reading import MOST_INDIVIDUALS
 
 
@@ -33,7 +33,7 @@ def violations_bound(A: ArrayLike, *, individuals: int, precision: float, many: 
 
     Source: Gillen, Jung, Kearns, Roth (2018), Theorems 1 and 4; Appendix A for many choices.
     """
-    matrix = checked_matrix(A)
+    matrix = read_matrix(A)
     k, epsilon = whole("individuals", individuals, low=1, high=MOST_INDIVIDUALS), real("precision", precision, above=0)
     d = matrix.shape[1]
     scale = d * float(np.linalg.norm(matrix.T @ matrix)) / epsilon
@@ -55,7 +55,7 @@ def regret_bound(A: ArrayLike, *, individuals: int, rounds: int, precision: floa
 
     Source: Gillen, Jung, Kearns, Roth (2018), Theorem 3.
     """
-    d = checked_matrix(A).shape[1]
+    d = read_matrix(A).shape[1]
     learning, k = violations_bound(A, individuals=individuals, precision=precision), int(individuals)
     t, confidence = whole("rounds", rounds, low=1, high=10**15), real("delta", delta, above=0, below=1)
     return learning + k**3 * precision * t + d * math.sqrt(t) * math.log(t / confidence)

@@ -26,7 +26,7 @@ SUPPOSES = {
 """What chances rest on, by what a metric says of its intervals; where it knows none, its caveat says so."""
 
 
-class Chances(NamedTuple):
+class PlaceChances(NamedTuple):
     """Everybody's chance of one of the places.
 
     Attributes
@@ -57,7 +57,9 @@ class Chances(NamedTuple):
         return np.sort(order[np.searchsorted(ends, marks, side="right").clip(max=order.size - 1)])
 
 
-def fair_chances(metric: DistanceLearner, people: Floats, rewards: Floats, places: int, notes: list[str]) -> Chances:
+def fair_chances(
+    metric: DistanceLearner, people: Floats, rewards: Floats, places: int, notes: list[str]
+) -> PlaceChances:
     """Return the chances with the highest mean reward under which no two people (n, d) differ by more than the lower
     end of their distance, with these notes and those on what is known.
 
@@ -87,7 +89,7 @@ def fair_chances(metric: DistanceLearner, people: Floats, rewards: Floats, place
         pairs = f"{np.triu(unsure, 1).sum():,} in {k * (k - 1) // 2:,} pairs of different people"
         notes.append(f"The distance of {pairs} is not known to {metric.taken_at:g} yet.")
     unknown = pd.DataFrame(rows, columns=["one", "other", "low", "high"])
-    return Chances(chances, places, mean, best, float(rewards.mean()), unknown, notes)
+    return PlaceChances(chances, places, mean, best, float(rewards.mean()), unknown, notes)
 
 
 def _distances(metric: DistanceLearner, people: Floats) -> Floats:

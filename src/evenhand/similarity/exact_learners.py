@@ -58,7 +58,7 @@ from evenhand.similarity.metric import (
     width,
 )
 from evenhand.similarity.metric_state import Structure
-from evenhand.similarity.oracles import checked_matrix
+from evenhand.similarity.oracles import read_matrix
 
 DEEPEST = 0.9
 """Cuts deeper than this are taken at this depth, which keeps more, so that no axis collapses in floating point."""
@@ -129,7 +129,7 @@ class EllipsoidDistance(DistanceLearner):
 
     cut = cut_ellipsoid
 
-    def reach(self, m: int) -> tuple[float, float]:
+    def prior_radius(self, m: int) -> tuple[float, float]:
         return 1.0, 1.0
 
 
@@ -361,12 +361,12 @@ class ProjectedVolumeDistance(DistanceLearner):
 
         self.most_pairs = None if most_pairs is None else whole("most_pairs", most_pairs, low=1)
 
-    def thinness(self, m: int) -> float:
+    def split_width(self, m: int) -> float:
         if self.thin is not None:
             return float(self.thin)
         return (self.precision / (4.0 * m * (m + 1.0))) ** 2
 
-    def reach(self, m: int) -> tuple[float, float]:
+    def prior_radius(self, m: int) -> tuple[float, float]:
         return math.sqrt(m + 2.0), 1.0 / math.sqrt(m + 2.0)
 
 
@@ -399,14 +399,14 @@ class KnownDistance(DistanceLearner):
     cut = cut_nothing
 
     def __init__(self, A: ArrayLike) -> None:
-        self.A = checked_matrix(A)
+        self.A = read_matrix(A)
         super().__init__(radius=1.0, structure="full", precision=0.0)
 
     @classmethod
     def examples(cls) -> Iterator[KnownDistance]:
         yield cls([[0.3, 0.0]])
 
-    def reach(self, m: int) -> tuple[float, float]:
+    def prior_radius(self, m: int) -> tuple[float, float]:
         return 0.0, 0.0
 
     def _allocate(self, dimension: int, copies: int) -> None:

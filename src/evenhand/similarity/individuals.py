@@ -31,12 +31,12 @@ from evenhand.similarity.environment import (
     show,
 )
 from evenhand.similarity.exact_learners import KnownDistance
-from evenhand.similarity.gradual import gradual
+from evenhand.similarity.lazy_kernels import lazy_kernel
 from evenhand.similarity.lipschitz_ucb import LipschitzUCB
 from evenhand.similarity.metric import learn_kernel
 from evenhand.similarity.metric_state import TEACHING, pack_metric
 from evenhand.similarity.oracles import Auditor, MahalanobisOracle
-from evenhand.similarity.program import Select, checked_select
+from evenhand.similarity.program import Select, read_select
 from evenhand.similarity.reading import LARGEST_REWARD, MOST_INDIVIDUALS
 from evenhand.similarity.rule import rule_kernels
 
@@ -64,7 +64,7 @@ def _field(thing: Any, name: str) -> Any:
     return getattr(thing, name, None)
 
 
-show_round, measure_round = (gradual(entry(one), _round_work) for one in (_show, measure))
+show_round, measure_round = (lazy_kernel(entry(one), _round_work) for one in (_show, measure))
 
 
 class Individuals:
@@ -95,7 +95,7 @@ class Individuals:
         if not isinstance(measured, MahalanobisOracle):
             what = "a MahalanobisOracle to measure against, where the oracle is another callable"
             raise ArgumentError(wanted("truth", what, truth))
-        checked_select(select)
+        read_select(select)
         self.oracle, self.truth, self.select = oracle, measured, select
         self.arms = tuple(range(self.individuals))
         self._environment: Any = None

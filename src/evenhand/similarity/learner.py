@@ -15,26 +15,26 @@ from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, VerdictError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import flat
-from evenhand.policy.conversation import Configured, locked
+from evenhand.policy.ask_tell import Configured, locked
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.similarity import metric
 from evenhand.similarity.contradictions import clashing, disputed
-from evenhand.similarity.gradual import DistanceKernels, distance_kernels
+from evenhand.similarity.lazy_kernels import DistanceKernels, distance_kernels
 from evenhand.similarity.metric import CONTRADICTED, EQUAL
 from evenhand.similarity.metric_state import (
     MetricState,
     Structure,
-    checked_structure,
     coordinates,
     count,
     directions,
     empty_state,
     grown,
+    read_structure,
     restored_state,
     saved_arrays,
 )
 from evenhand.similarity.reading import LARGEST_FEATURE
-from evenhand.similarity.verdicts import Suspect, Verdict, VerdictLog, checked_auditor, growth, ranked, refusal
+from evenhand.similarity.verdicts import Suspect, Verdict, VerdictLog, growth, ranked, read_auditor, refusal
 
 DOUBLINGS = 12
 """How often a radius that was not given may double before verdicts count as contradictory: a factor of 4096."""
@@ -70,28 +70,28 @@ class DistanceLearner(Configured):
     ) -> None:
         super().__init__()
         self.radius = None if radius is None else real("radius", radius, above=0, high=LARGEST_FEATURE)
-        self.shared, self.structure = yes_or_no("shared", shared), checked_structure(structure)
+        self.shared, self.structure = yes_or_no("shared", shared), read_structure(structure)
         self.tolerance = real("tolerance", tolerance, low=0, below=1)
         self.precision = self.taken_at = real("precision", precision, low=0, below=1)
         self.seed = draw_seed(seed)
         self.dimension: int | None = None
         self.copies, self.log = 1, VerdictLog()
 
-    def reach(self, m: int) -> tuple[float, float]:
+    def prior_radius(self, m: int) -> tuple[float, float]:
         """Return how far the ellipsoid reaches in standard units, and the prior's factor relative to the ball of the
         radius."""
         raise NotImplementedError
 
-    def assumed(self, error_rate: float) -> float:
+    def assumed_error_rate(self, error_rate: float) -> float:
         """Return the rate of wrong verdicts that the belief assumes where this is the true one."""
         return error_rate
 
-    def thinness(self, m: int) -> float:
+    def split_width(self, m: int) -> float:
         """Return the width below which a direction is split off; 0 for never."""
         return 0.0
 
     @property
-    def taught(self) -> bool:
+    def has_history(self) -> bool:
         """Whether it was told any verdict that stands."""
         return bool(self.verdicts)
 
@@ -161,9 +161,9 @@ class DistanceLearner(Configured):
         if gap <= EQUAL and unfair:
             above = f"a difference above {EQUAL:g}, which is rounding, where treatment was unfair"
             raise VerdictError(wanted("gap", above, gap, "equal treatment is never unfair"))
-        who, (first, second) = checked_auditor(auditor), self._checked_pair(x, y, pair)
+        who, (first, second) = read_auditor(auditor), self._checked_pair(x, y, pair)
         taken, doublings = Verdict(0, first, second, gap, unfair, int(pair), who), self.doublings
-        if self.takes_back(taken):
+        if self.contradicts(taken):
             raise self.refusal(taken)
         self.make_room(1)
         before = self.copied_arrays()
@@ -207,7 +207,7 @@ class DistanceLearner(Configured):
         within = None if radius is None else real("radius", radius, above=0, high=LARGEST_FEATURE)
         if self.dimension is None:
             return []
-        return disputed(self.log.taught, self.log.refused, self.state, within or self.widest)
+        return disputed(self.log.learned, self.log.refused, self.state, within or self.widest)
 
     @locked
     def suspects(self) -> list[Suspect]:
@@ -271,14 +271,14 @@ class DistanceLearner(Configured):
         for v in self.log.entries:
             self._take(v)
 
-    def takes_back(self, newest: Verdict, beside: Sequence[Verdict] = ()) -> bool:
-        """Say whether the log, or a verdict beside it, says the opposite on the same pair and gap; False where
+    def contradicts(self, newest: Verdict, beside: Sequence[Verdict] = ()) -> bool:
+        """Return whether the log, or a verdict beside it, says the opposite on the same pair and gap; False where
         verdicts may be wrong."""
         return self.error_rate == 0.0 and self.log.reversed_by(newest, beside, self.shared)
 
     def refusal(self, *report: Verdict, where: str = "") -> VerdictError:
         """Remember a report whose last verdict was refused; return the refusal, which says what it contradicts."""
-        against = clashing(self.log.taught, report, self.state, self.widest)
+        against = clashing(self.log.learned, report, self.state, self.widest)
         logged = [verdict.id for verdict in against if verdict.id]
         if logged:
             self.log.remember_refused(report)
@@ -348,21 +348,21 @@ class DistanceLearner(Configured):
         if copies * m * m > MOST_NUMBERS / 40 or dimension > MOST_NUMBERS // 40:
             what, mend = "features and pairs whose metrics fit into memory", 'structure="diagonal" or blocks need less'
             raise ArgumentError(wanted("dimension", what, dimension, mend))
-        reach, spread = self.reach(m)
+        prior_radius, spread = self.prior_radius(m)
         most_doublings = DOUBLINGS if self.radius is None else 0
         state = empty_state(
             coordinates(dimension, self.structure),
             copies,
             2.0 * dimension if self.radius is None else self.radius,
             stream(self.seed),
-            error_rate=self.error_rate and self.assumed(self.error_rate),
+            error_rate=self.error_rate and self.assumed_error_rate(self.error_rate),
             tolerance=self.tolerance,
             most_doublings=most_doublings,
             logs=self.programs or most_doublings > 0,
-            reach=reach,
+            prior_radius=prior_radius,
             spread=spread,
             programs=self.programs,
-            thin_width=self.thinness(m),
+            thin_width=self.split_width(m),
         )
         for index in range(copies):
             metric.prior(state, index)

@@ -50,7 +50,7 @@ class Answers(NamedTuple):
     """(n,): the number of who answered."""
 
 
-class Metrics(NamedTuple):
+class MetricCone(NamedTuple):
     """The positive semidefinite matrices in given coordinates, up to a norm."""
 
     rows: Ints
@@ -94,7 +94,8 @@ def _log_density(k: NDArray[Any], n: int) -> Floats:
 
 
 def rate_density(wrong: Ints, n: int) -> Floats:
-    """Return the probabilities of `RATES` for an auditor of whose n answers so many are wrong, a number a metric."""
+    """Return the probabilities of `RATES` for an auditor of whose n answers so many are wrong, one number per
+    metric."""
     counts, times = np.unique(wrong, return_counts=True)
     logs = _log_density(counts, n)
     mixed: Floats = times @ np.exp(logs - logsumexp(logs, axis=1, keepdims=True)) / times.sum()
@@ -108,7 +109,7 @@ def wrong_under(draws: Floats, answers: Answers) -> Bools:
     return wrong
 
 
-def start(answers: Answers, metrics: Metrics) -> Floats:
+def start(answers: Answers, metrics: MetricCone) -> Floats:
     """Return the metric at which the walk begins: logistic regression of "unfair" on (gap^2, -u), made positive
     definite.
 
@@ -145,7 +146,7 @@ def _regression(columns: Floats, unfair: Bools) -> Floats:
 
 def walk(
     answers: Answers,
-    metrics: Metrics,
+    metrics: MetricCone,
     weights: tuple[Floats, Ints],
     begin: Floats,
     steps: int,

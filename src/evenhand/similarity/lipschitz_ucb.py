@@ -24,31 +24,37 @@ from evenhand.frames import frame_or_value
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import flat
 from evenhand.labels import in_columns, in_order
-from evenhand.parameters import untaught
-from evenhand.policy.conversation import Conversation, locked
+from evenhand.parameters import require_fresh
+from evenhand.policy.ask_tell import AskTell, locked
 from evenhand.protocol import Decision
 from evenhand.registry import register
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.similarity.exact_learners import EllipsoidDistance
-from evenhand.similarity.gradual import RoundKernels, round_kernels
+from evenhand.similarity.lazy_kernels import RoundKernels, round_kernels
 from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.metric import EQUAL
 from evenhand.similarity.moments import MomentDistance
 from evenhand.similarity.oracles import MahalanobisOracle
-from evenhand.similarity.program import Select, checked_select
+from evenhand.similarity.program import Select, read_select
 from evenhand.similarity.reading import (
     MOST_INDIVIDUALS,
     Pairs,
-    Ticket,
+    RoundTicket,
     read_contexts,
     read_rewards,
     read_theta,
     read_verdicts,
 )  # fmt: skip
-from evenhand.similarity.rule import ALL, EXPLICIT, FIRST, RuleParams, new_state, resized
-from evenhand.similarity.scale import Scale, checked_scale
-from evenhand.similarity.verdict_learning import ANNOUNCEMENT, go_over, learn_verdicts, named_pairs, yields
-from evenhand.similarity.verdicts import Suspect, checked_auditor
+from evenhand.similarity.rule import ALL, EXPLICIT, FIRST, RoundParams, new_state, resized
+from evenhand.similarity.scale import Scale, read_scale
+from evenhand.similarity.verdict_learning import (
+    ROBUST_BELIEF_WARNING,
+    learn_verdicts,
+    named_pairs,
+    switch_to_robust_belief,
+    switches_on_contradiction,
+)
+from evenhand.similarity.verdicts import Suspect, read_auditor
 
 DRAWN, NOBODY = "drawn from the round's fair distribution", "nobody: the fair distribution leaves probability unused"
 OnContradiction = Literal["robust", "refuse"]
@@ -57,7 +63,7 @@ SILENCES = {"nothing": EXPLICIT, "acceptable": ALL, "acceptable unless another i
 
 
 @register("similarity/lipschitz-ucb")
-class LipschitzUCB(Conversation):
+class LipschitzUCB(AskTell):
     """Choose with fair probabilities while learning rewards from experience and the metric from an auditor.
 
     Parameters
@@ -106,7 +112,7 @@ class LipschitzUCB(Conversation):
     / delta)). With a shared learner the k^2 of the first two terms is not needed.
     """
 
-    apart = True
+    tickets_live_in_log = True
     audited = True
     known_rewards = False
     """Whether the weights of the rewards must be given."""
@@ -131,7 +137,7 @@ class LipschitzUCB(Conversation):
         seed: Seed = None,
     ) -> None:
         super().__init__()
-        one = checked_select(select)
+        one = read_select(select)
         self.theta = None if theta is None and not self.known_rewards else read_theta(theta)
         if self.theta is not None and dimension not in (None, self.theta.size):
             what = f"{self.theta.size}, one for each weight in theta"
@@ -142,7 +148,7 @@ class LipschitzUCB(Conversation):
         self.delta, self.ridge = real("delta", delta, above=0, below=1), real("ridge", ridge, above=0)
         self.noise_scale = real("noise_scale", noise_scale, above=0)
         self.silence = one_of("silence", silence, SILENCES)
-        self.scale = checked_scale(scale, self.dimension)
+        self.scale = read_scale(scale, self.dimension)
         self.on_contradiction = one_of("on_contradiction", on_contradiction, ("robust", "refuse"))
         if individuals is not None:
             individuals = whole("individuals", individuals, low=1, high=MOST_INDIVIDUALS)
@@ -151,7 +157,7 @@ class LipschitzUCB(Conversation):
             raise ArgumentError(wanted("metric", "a metric learner such as MomentDistance(), or None", metric))
         self.seed = draw_seed(seed)
         mend = "pass metric.fresh(), or tell the verdicts to the policy's own `metric`"
-        learner: DistanceLearner = untaught("metric", given, mend).fresh()
+        learner: DistanceLearner = require_fresh("metric", given, mend).fresh()
         if not learner.shared and individuals is None:
             what = "how many there are a round, where each pair has a learner"
             raise ArgumentError(wanted("individuals", what, individuals))
@@ -160,7 +166,7 @@ class LipschitzUCB(Conversation):
         learner.begin(self.dimension, k * (k - 1) // 2)
         numbers = self.precision, self.delta, self.ridge, self.noise_scale
         weights = np.zeros(0) if self.theta is None else self.theta
-        self.params = RuleParams(one, self.margin, *numbers, learner.shared, SILENCES[silence], weights)
+        self.params = RoundParams(one, self.margin, *numbers, learner.shared, SILENCES[silence], weights)
         self._state = new_state(self.dimension, k, self.ridge, stream(self.seed))
         self.round = 0
         self.notes: dict[str, Any] = {}
@@ -193,7 +199,7 @@ class LipschitzUCB(Conversation):
         first = int(self.kernels.ask(shown, self.round + 1, self.params, state, metric))
         self.round += 1
         self._columns = columns
-        ticket = Ticket(shown, self._state.p.copy(), self._state.chosen.copy(), np.triu(self._state.undecided & 1))
+        ticket = RoundTicket(shown, self._state.p.copy(), self._state.chosen.copy(), np.triu(self._state.undecided & 1))
         for i, j, pair in self.pairs(k):
             for _ in range(self._state.undecided[j, i]):
                 self.metric.log.record_fact(shown[i], shown[j], pair)
@@ -243,12 +249,12 @@ class LipschitzUCB(Conversation):
         rewards = read_rewards(reward, ticket)
         said = read_verdicts(ticket, named_pairs(self, number, violations), acceptable)
         before = self.exact
-        learn_verdicts(self, ticket, said, checked_auditor(auditor))
+        learn_verdicts(self, ticket, said, read_auditor(auditor))
         for i, value in zip(np.flatnonzero(ticket.chosen), rewards, strict=True):
             self.kernels.learn_reward(ticket.contexts[i], value, flat(self._state))
         del self._open[number]
         if self.exact is not before:
-            warnings.warn(ANNOUNCEMENT, stacklevel=3)
+            warnings.warn(ROBUST_BELIEF_WARNING, stacklevel=3)
         else:
             self.metric.warn_if_grown(doublings)
 
@@ -266,7 +272,7 @@ class LipschitzUCB(Conversation):
         """
         number, gone_over = self.judge(x, y, gap, unfair, auditor=auditor)
         if gone_over:
-            warnings.warn(ANNOUNCEMENT, stacklevel=3)
+            warnings.warn(ROBUST_BELIEF_WARNING, stacklevel=3)
         return number
 
     @locked
@@ -282,9 +288,9 @@ class LipschitzUCB(Conversation):
         try:
             return self.metric.verdict(x, y, gap, unfair, auditor=auditor), False
         except VerdictError:
-            if not yields(self) or (unfair and gap <= EQUAL) or np.array_equal(x, y):
+            if not switches_on_contradiction(self) or (unfair and gap <= EQUAL) or np.array_equal(x, y):
                 raise
-        go_over(self)
+        switch_to_robust_belief(self)
         return self.metric.verdict(x, y, gap, unfair, auditor=auditor), True
 
     @locked
@@ -385,9 +391,9 @@ class LipschitzUCB(Conversation):
         return self._made_again(seed=self.seed if seed is None else seed)
 
     @property
-    def taught(self) -> bool:
+    def has_history(self) -> bool:
         """Whether it has decided or learned anything since it was made."""
-        return super().taught or self.metric.taught
+        return super().has_history or self.metric.has_history
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
@@ -428,15 +434,15 @@ class LipschitzUCB(Conversation):
         self.metric, learner.taken_at = learner, self.precision
         self._lock = learner._lock
 
-    def _kept(self, remembered: Any) -> tuple[Any, ...]:
+    def _ticket_to_saved(self, remembered: Any) -> tuple[Any, ...]:
         (round, _, _), ticket = remembered
         return round, *ticket
 
-    def noted(self, number: int) -> dict[str, Any]:
+    def extra_log_fields(self, number: int) -> dict[str, Any]:
         """Return which pairs were undecided when an open decision was taken: a log must say it beside the decision."""
         return {"undecided": np.argwhere(self._open[number][1].undecided).tolist()}
 
-    def _logged(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
+    def _ticket_from_log(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
         contexts, self._columns = self._read(shown["contexts"])
         k, drawn = len(contexts), decided["arm"] if self.select == "many" else [decided["index"]]
         chosen, undecided = np.zeros(k, np.int64), np.zeros((k, k), np.int64)
@@ -445,9 +451,9 @@ class LipschitzUCB(Conversation):
             undecided[i, j] = 1
         return decided["round"], contexts, np.array(decided["probabilities"], np.float64), chosen, undecided
 
-    def _remembered(self, *kept: Any) -> tuple[Any, ...]:
+    def _ticket_from_saved(self, *kept: Any) -> tuple[Any, ...]:
         round, *arrays = kept
-        ticket = Ticket(*arrays)
+        ticket = RoundTicket(*arrays)
         return (round, *ticket.drawn(self.select)), ticket
 
     def round_shown(self, contexts: ArrayLike) -> Any:

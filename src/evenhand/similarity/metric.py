@@ -69,7 +69,7 @@ def project(state: Any, copy: Any) -> Any:
 def interval(state: Any, copy: Any) -> Any:
     """Return the belief (low, guess, high) about the distance d of the pair that was set."""
     mid, half = project(state, copy)
-    half *= state.reach
+    half *= state.prior_radius
     length = state.length[0]
     slack = state.tolerance
     low = math.sqrt(min(max((mid - half) * length - slack, 0.0), 1.0))
@@ -131,7 +131,7 @@ def ends(state: Any, copy: Any) -> Any:
     """Return the certified ends (least, most) of the square of the distance, not kept within [0, 1], and between them
     the guess of `certified`."""
     mid, half = project(state, copy)
-    half *= state.reach
+    half *= state.prior_radius
     least, most = mid - half, mid + half
     length, slack = state.length[0], state.tolerance
     guess = math.sqrt(min(max(mid * length, 0.0), 1.0))
@@ -146,9 +146,9 @@ def ends(state: Any, copy: Any) -> Any:
 
 @kernel
 def dull(state: Any, copy: Any, value: Any, sign: Any) -> Any:
-    """Say whether a verdict of "acceptable" is too far below what is believed to be worth two linear programs."""
+    """Return whether a verdict of "acceptable" is too far below what is believed to be worth two linear programs."""
     mid, half = project(state, copy)
-    return sign < 0.0 and value < mid - state.reach * half
+    return sign < 0.0 and value < mid - state.prior_radius * half
 
 
 @kernel

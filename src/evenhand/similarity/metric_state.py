@@ -34,7 +34,7 @@ def coordinates(dimension: int, structure: Structure) -> tuple[Ints, Ints, Float
     ArgumentError
         If the structure is none of these, or blocks do not name every feature once.
     """
-    blocks = _blocks(dimension, checked_structure(structure))
+    blocks = _blocks(dimension, read_structure(structure))
     if structure == "full":
         pairs = [(i, j) for i in blocks[0] for j in blocks[0]]
     else:
@@ -54,7 +54,7 @@ def count(dimension: int, structure: Structure) -> int:
     return sum(len(block) * (len(block) + 1) // 2 for block in _blocks(dimension, structure))
 
 
-def checked_structure(structure: Any) -> Structure:
+def read_structure(structure: Any) -> Structure:
     """Return a structure, blocks as lists of ints.
 
     Raises
@@ -124,7 +124,7 @@ class MetricState(NamedTuple):
     """How often the radius may double."""
     logs: bool
     """Whether half-spaces are logged."""
-    reach: float
+    prior_radius: float
     """How far the ellipsoid reaches in standard units."""
     spread: float
     """The prior's factor relative to its radius."""
@@ -221,7 +221,7 @@ def grown(state: MetricState, capacity: int) -> MetricState:
 pack_metric = packer(
     empty_state(
         (np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1)), 1, 1.0, stream(0), error_rate=0.0, tolerance=0.0,
-        most_doublings=0, logs=False, reach=1.0, spread=1.0, programs=False, thin_width=0.0,
+        most_doublings=0, logs=False, prior_radius=1.0, spread=1.0, programs=False, thin_width=0.0,
     )
 )  # fmt: skip
 """The kernel that builds a `MetricState` from its flat fields."""

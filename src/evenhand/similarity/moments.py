@@ -49,19 +49,19 @@ def cut(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
     low, high = opened(state, copy)
     if sign * (low if sign > 0.0 else high) > sign * value + 1e-9:
         return CONTRADICTED
-    reach = state.reach
+    prior_radius = state.prior_radius
     if width(low * length, high * length) <= precision:
         mid, half = project(state, copy)
-        if width((mid - reach * half) * length, (mid + reach * half) * length) > precision:
+        if width((mid - prior_radius * half) * length, (mid + prior_radius * half) * length) > precision:
             believe(state, copy, low, -1.0, 0.0)
             believe(state, copy, high, 1.0, 0.0)
             return MOVED
         return NOTHING
     mid, half = project(state, copy)
     status = NOTHING
-    if reach * half < 0.25 * (high - low):
+    if prior_radius * half < 0.25 * (high - low):
         status = MOVED
-        squeeze(state, copy, half, 1.0 - ((high - low) / (4.0 * reach * half)) ** 2)
+        squeeze(state, copy, half, 1.0 - ((high - low) / (4.0 * prior_radius * half)) ** 2)
     # The verdict follows from the log; a guess outside the certified ends must still move, or it is played for ever.
     if not low < value < high:
         if mid < low:
@@ -164,8 +164,8 @@ class MomentDistance(DistanceLearner):
         self.error_rate = real("error_rate", error_rate, low=0, below=0.5)
         self.programs = self.error_rate == 0.0
 
-    def assumed(self, error_rate: float) -> float:
+    def assumed_error_rate(self, error_rate: float) -> float:
         return cautious_rate(error_rate)
 
-    def reach(self, m: int) -> tuple[float, float]:
+    def prior_radius(self, m: int) -> tuple[float, float]:
         return 3.0, 1.0 / math.sqrt(m + 2.0)

@@ -16,7 +16,7 @@ from evenhand.kernels.arrays import Floats, Words
 from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.random import uniform
 from evenhand.rng import Seed, draw_seed, stream
-from evenhand.similarity.gradual import gradual
+from evenhand.similarity.lazy_kernels import lazy_kernel
 from evenhand.similarity.reading import LARGEST_FEATURE
 
 Pair = tuple[int, int]
@@ -92,7 +92,7 @@ def _pairs_work(contexts: Any, *arguments: Any) -> int:
     return 10 * len(contexts) ** 2 * int(contexts.shape[1])
 
 
-_flag_entry, _distances_entry = (gradual(entry(one), _pairs_work) for one in (flag, _distances))
+_flag_entry, _distances_entry = (lazy_kernel(entry(one), _pairs_work) for one in (flag, _distances))
 
 
 class MahalanobisOracle:
@@ -132,7 +132,7 @@ class MahalanobisOracle:
         distortion: float = 0.0,
         seed: Seed = None,
     ) -> None:
-        self.A, self.names, self.seed = checked_matrix(A), one_of("names", names, ("all", "one")), draw_seed(seed)
+        self.A, self.names, self.seed = read_matrix(A), one_of("names", names, ("all", "one")), draw_seed(seed)
         self.error_rate = real("error_rate", error_rate, low=0, below=0.5)
         self.distortion = real("distortion", distortion, low=0, below=1)
         self.reset(self.seed)
@@ -182,6 +182,6 @@ class MahalanobisOracle:
         return x
 
 
-def checked_matrix(A: Any) -> Floats:
+def read_matrix(A: Any) -> Floats:
     """Return A as a finite matrix (r, d), refusing anything else."""
     return array("A", A, "a finite matrix (r, d)", dimensions=2, largest=LARGEST_FEATURE)

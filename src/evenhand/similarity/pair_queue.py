@@ -14,15 +14,15 @@ from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ExhaustedError, wanted
 from evenhand.frames import as_pandas, is_frame
 from evenhand.kernels.arrays import Floats
-from evenhand.policy.conversation import Conversation, locked
+from evenhand.policy.ask_tell import AskTell, locked
 from evenhand.registry import register
 from evenhand.rng import Seed, child, draw_seed, generator
-from evenhand.similarity.chances import Chances, fair_chances
+from evenhand.similarity.chances import PlaceChances, fair_chances
 from evenhand.similarity.lipschitz_ucb import LipschitzUCB
 from evenhand.similarity.moments import MomentDistance
 from evenhand.similarity.reading import LARGEST_FEATURE, LARGEST_REWARD
-from evenhand.similarity.scale import Scale, checked_scale
-from evenhand.similarity.verdicts import checked_auditor
+from evenhand.similarity.scale import Scale, read_scale
+from evenhand.similarity.verdicts import read_auditor
 
 
 class _PairTask(NamedTuple):
@@ -53,7 +53,7 @@ class PairTask(_PairTask):
     token: str | None = None
 
 
-def checked_people(people: Any, features: Floats) -> list[dict[str, str]]:
+def read_people(people: Any, features: Floats) -> list[dict[str, str]]:
     """Return what is shown of each person, as texts."""
     if people is None:
         return [{f"feature {a}": f"{value:g}" for a, value in enumerate(row)} for row in features]
@@ -86,7 +86,7 @@ class Question(NamedTuple):
 
 
 @register("similarity/pair-queue", kind="part")
-class PairQueue(Conversation):
+class PairQueue(AskTell):
     """Ask auditors about pairs of people whom a fair policy treats differently, and learn from each answer at once.
 
     Each round a `LipschitzUCB` decides about a few random people of a table; the pairs about which an answer teaches
@@ -122,7 +122,7 @@ class PairQueue(Conversation):
 
     hands_out = PairTask
     feedback = "labels"
-    _kin = "queue"
+    _noun = "queue"
 
     def __init__(
         self,
@@ -144,12 +144,12 @@ class PairQueue(Conversation):
         if n < 2 or self.rewards.size != n:
             raise ArgumentError(wanted("rewards", f"{max(n, 2)} numbers, one a person", self.rewards.size))
         shown = features if people is None and is_frame(features) else people
-        self.people = checked_people(shown, self.features)
+        self.people = read_people(shown, self.features)
         self.individuals = whole("individuals", individuals, low=2, high=n)
         self.auditors = whole("auditors", auditors, low=1)
         self.errors = real("errors", errors, low=0, below=0.5)
         self.seed = draw_seed(seed)
-        self.scale = checked_scale(scale, d) or Scale.of(features)
+        self.scale = read_scale(scale, d) or Scale.of(features)
         self._rows = self.scale(self.features)
         metric = MomentDistance(error_rate=self.errors)
         self.policy = LipschitzUCB(
@@ -177,7 +177,7 @@ class PairQueue(Conversation):
         ArgumentError
             If the auditor's name is no text.
         """
-        who, waiting = checked_auditor(annotator) or "", self._waiting
+        who, waiting = read_auditor(annotator) or "", self._waiting
         question = self._most_telling(who)
         if question is None:
             self._waiting = waiting
@@ -212,7 +212,7 @@ class PairQueue(Conversation):
             If the answer is none of these, or there is none to withdraw.
         """
         number, (_, question, asked) = self._ticket(ticket)
-        who = checked_auditor(annotator) or asked
+        who = read_auditor(annotator) or asked
         if label in (UNFAIR, ACCEPTABLE):
             x, y = self._rows[question.one], self._rows[question.other]
             told, _ = self.policy.judge(x, y, question.gap, label == UNFAIR, auditor=who or None)
@@ -248,7 +248,7 @@ class PairQueue(Conversation):
         """
         last = len(self._rows) - 1
         one, other = whole("one", one, low=0, high=last), whole("other", other, low=0, high=last)
-        told, _ = self.policy.judge(self._rows[one], self._rows[other], gap, unfair, auditor=checked_auditor(auditor))
+        told, _ = self.policy.judge(self._rows[one], self._rows[other], gap, unfair, auditor=read_auditor(auditor))
         self._answers.append((told, Question(min(one, other), max(one, other), float(gap)), auditor or ""))
         return told
 
@@ -270,7 +270,7 @@ class PairQueue(Conversation):
         return pd.DataFrame(rows, columns=["number", "one", "other", "gap", "answer", "auditor", "wrong"])
 
     @locked
-    def chances(self, people: Any = None, rewards: ArrayLike | None = None, *, places: int = 1) -> Chances:
+    def chances(self, people: Any = None, rewards: ArrayLike | None = None, *, places: int = 1) -> PlaceChances:
         """Return everybody's chance of a place: the chances with the highest mean reward under which no two people are
         treated more differently than the answers so far allow.
 
@@ -378,11 +378,11 @@ class PairQueue(Conversation):
 
     # ------------------------------------------------------------------ files
 
-    def _kept(self, remembered: Any) -> tuple[Any, ...]:
+    def _ticket_to_saved(self, remembered: Any) -> tuple[Any, ...]:
         (round, *_), (one, other, gap, answered), who = remembered
         return round, one, other, gap, "\n".join(answered), who
 
-    def _remembered(self, *kept: Any) -> tuple[Any, ...]:
+    def _ticket_from_saved(self, *kept: Any) -> tuple[Any, ...]:
         round, one, other, gap, answered, who = kept
         question = Question(one, other, gap, tuple(answered.split("\n") if answered else ()))
         return (round, f"{one}-{other}", gap), question, who

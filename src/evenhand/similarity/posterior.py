@@ -13,11 +13,20 @@ from numpy.typing import ArrayLike
 from evenhand.arguments import real
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import routine
-from evenhand.policy.conversation import locked
+from evenhand.policy.ask_tell import locked
 from evenhand.registry import register
 from evenhand.rng import Seed, generator
 from evenhand.similarity.learner import DistanceLearner, root
-from evenhand.similarity.line_walk import RATES, Answers, Metrics, log_weights, rate_density, start, walk, wrong_under
+from evenhand.similarity.line_walk import (
+    RATES,
+    Answers,
+    MetricCone,
+    log_weights,
+    rate_density,
+    start,
+    walk,
+    wrong_under,
+)
 from evenhand.similarity.metric import EQUAL, NOTHING, TAUGHT
 from evenhand.similarity.metric_state import Structure, directions
 from evenhand.similarity.misfit import ALARM, Misfit, misfit
@@ -48,7 +57,7 @@ UNKNOWN_SPREAD = 1e6
 """Policies are shown intervals as much wider where distances are not known."""
 
 
-class Draws(NamedTuple):
+class MetricDraws(NamedTuple):
     """What is believed of one metric.
 
     Attributes
@@ -136,9 +145,9 @@ class PosteriorDistance(DistanceLearner):
             radius=radius, shared=shared, structure=structure, tolerance=tolerance, precision=precision, seed=seed
         )
         self.at_most = None if at_most is None else real("at_most", at_most, low=0, below=0.5)
-        self._told, self._draws = 0, list[Draws | None]()
+        self._told, self._draws = 0, list[MetricDraws | None]()
 
-    def reach(self, m: int) -> tuple[float, float]:
+    def prior_radius(self, m: int) -> tuple[float, float]:
         return 2.5758, 1.0 / math.sqrt(m + 2.0)
 
     # ------------------------------------------------------------------ what is believed
@@ -227,7 +236,7 @@ class PosteriorDistance(DistanceLearner):
         learner = super().restored(snapshot)
         learner._told = snapshot["told"]
         learner._draws = [
-            kept and Draws(metrics=kept[0], rate=kept[1], misfit=kept[2] and Misfit(*kept[2]), possible=kept[3])
+            kept and MetricDraws(metrics=kept[0], rate=kept[1], misfit=kept[2] and Misfit(*kept[2]), possible=kept[3])
             for kept in snapshot["draws"]
         ]
         return learner
@@ -269,10 +278,10 @@ class PosteriorDistance(DistanceLearner):
         if reasons and not alarmed:
             warnings.warn(f"verdict: {reasons[0]}; no distance is known, intervals are [0, 1]", stacklevel=5)
 
-    def _drawn(self, told: Sequence[Verdict], copy: int) -> Draws:
+    def _drawn(self, told: Sequence[Verdict], copy: int) -> MetricDraws:
         """Return the belief that these answers leave, and show it to the kernels."""
         answers, state = self._answers(told), self.state
-        metrics = Metrics(state.rows, state.columns, state.scales, float(state.radius[copy]))
+        metrics = MetricCone(state.rows, state.columns, state.scales, float(state.radius[copy]))
         weights, first = log_weights(answers, self.at_most), start(answers, metrics)
         steps = STEPS * first.size
         passed = np.stack([
@@ -298,7 +307,7 @@ class PosteriorDistance(DistanceLearner):
         )
 
 
-def believed(passed: Floats, answers: Answers, people: Any) -> Draws:
+def believed(passed: Floats, answers: Answers, people: Any) -> MetricDraws:
     """Return what is believed after walks (walks, steps, m), where auditors err at random."""
     kept = passed[:, np.linspace(0, passed.shape[1] - 1, DRAWS).astype(np.int64)]
     wrong, bounds = wrong_under(np.concatenate(kept), answers), list[float]()
@@ -306,15 +315,15 @@ def believed(passed: Floats, answers: Answers, people: Any) -> Draws:
         mine = answers.auditors == auditor
         density = rate_density(wrong[:, mine].sum(axis=1), int(mine.sum()))
         bounds.append(float(RATES[np.searchsorted(np.cumsum(density), 0.95)]))
-    return Draws(kept, min(bounds), misfit(np.concatenate(kept[:, ::JUDGED]), answers, people))
+    return MetricDraws(kept, min(bounds), misfit(np.concatenate(kept[:, ::JUDGED]), answers, people))
 
 
-def allowed(passed: Floats, answers: Answers, at_most: float) -> Draws:
+def allowed(passed: Floats, answers: Answers, at_most: float) -> MetricDraws:
     """Return the metrics among those of walks under which at most this share of the answers is wrong."""
     metrics = np.concatenate(passed)
     counts = np.concatenate([wrong_under(part, answers).sum(axis=1) for part in np.array_split(metrics, 20)])
     few = counts <= int(at_most * len(answers.signs))
-    return Draws((metrics[few] if few.any() else metrics)[None], at_most, None, bool(few.any()))
+    return MetricDraws((metrics[few] if few.any() else metrics)[None], at_most, None, bool(few.any()))
 
 
 def last_renewal(count: int) -> int:

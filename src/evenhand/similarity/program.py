@@ -21,7 +21,7 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.fair_program import CAPPED, Tree, prices, solve, tree
-from evenhand.similarity.gradual import gradual
+from evenhand.similarity.lazy_kernels import lazy_kernel
 
 Select = Literal["one", "many"]
 
@@ -67,7 +67,7 @@ def _work(rewards: Any, *arguments: Any) -> int:
     return 50 * len(rewards) ** 3
 
 
-_solve_entry, _prices_entry = (gradual(entry(one), _work) for one in (_solve, prices))
+_solve_entry, _prices_entry = (lazy_kernel(entry(one), _work) for one in (_solve, prices))
 
 
 class _Scratch(threading.local):
@@ -121,7 +121,7 @@ def fair_distribution(
     Source: Gillen, Jung, Kearns, Roth (2018), Section 2 and Appendix A. The climb agrees with HiGHS to 1e-12; should
     it ever pass its step cap, HiGHS solves the program instead.
     """
-    budget, details = 1.0 if checked_select(select) else math.inf, yes_or_no("details", details)
+    budget, details = 1.0 if read_select(select) else math.inf, yes_or_no("details", details)
     rewards, distances = _in_order(rewards, distances)
     a = _read("rewards", rewards, "a list of at least one number", 1)
     k = a.size
@@ -172,7 +172,7 @@ def _in_order(rewards: Any, distances: Any) -> tuple[Any, Any]:
     return rewards, distances
 
 
-def checked_select(select: str) -> bool:
+def read_select(select: str) -> bool:
     """Return whether one individual is selected a round, refusing anything but "one" and "many"."""
     return one_of("select", select, ("one", "many")) == "one"
 

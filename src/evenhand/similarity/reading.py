@@ -26,7 +26,7 @@ MOST_INDIVIDUALS = 10_000
 """The most individuals in a round: a policy keeps tables of all their pairs."""
 
 
-class Ticket(NamedTuple):
+class RoundTicket(NamedTuple):
     """An open decision: what was shown, with which probabilities it was decided, who was chosen, which pairs were
     undecided."""
 
@@ -56,7 +56,7 @@ def read_contexts(
     contexts: ArrayLike, dimension: int, individuals: int | None, scale: Callable[[Floats], Floats] | None
 ) -> Floats:
     """Return contexts (k, d) on the scale that there is, with norms of at most 1."""
-    shape = f"numbers of shape (k, {dimension}), a row an individual"
+    shape = f"numbers of shape (k, {dimension}), one row per individual"
     shown = array("contexts", contexts, shape, dimensions=2, infinite=True, refusal=ContextError)
     if shown.shape[1] != dimension:
         raise ContextError(wanted("contexts", shape, f"an array of shape {shown.shape}"))
@@ -81,7 +81,7 @@ def read_contexts(
     return shown
 
 
-def read_rewards(reward: Any, ticket: Ticket) -> list[float]:
+def read_rewards(reward: Any, ticket: RoundTicket) -> list[float]:
     """Return a number for each individual drawn, none for nobody, where 0 is taken as well."""
     drawn = int(ticket.chosen.sum())
     reward = in_order(reward, [np.flatnonzero(ticket.chosen).tolist()], "reward", refusal=RewardError)
@@ -99,7 +99,7 @@ def read_rewards(reward: Any, ticket: Ticket) -> list[float]:
     return rewards
 
 
-def read_verdicts(ticket: Ticket, violations: Pairs, acceptable: Pairs) -> Ints:
+def read_verdicts(ticket: RoundTicket, violations: Pairs, acceptable: Pairs) -> Ints:
     """Return the verdicts (k, k): 1 unfair, -1 acceptable, 0 silent."""
     k, gaps = len(ticket.contexts), ticket.gaps
     said = np.zeros((k, k), np.int64)
@@ -131,5 +131,5 @@ def read_pairs(name: str, pairs: Any, k: int) -> list[tuple[int, int]]:
 
 
 def _listed(value: Any) -> bool:
-    """Say whether a value holds others, one after another; a text and a dict do not."""
+    """Return whether a value holds others, one after another; a text and a dict do not."""
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes, dict)) and getattr(value, "ndim", 1) > 0

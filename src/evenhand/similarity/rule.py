@@ -25,7 +25,7 @@ PASSES = 4
 learn = OPEN
 
 
-class RuleParams(NamedTuple):
+class RoundParams(NamedTuple):
     """What never changes."""
 
     one: bool
@@ -118,7 +118,7 @@ def expect(params: Any, state: Any, contexts: Any, round: Any) -> Any:
 
 @kernel
 def narrow(metric: Any, low: Any, high: Any, precision: Any) -> Any:
-    """Say whether an interval is as narrow as verdicts can make it."""
+    """Return whether an interval is as narrow as verdicts can make it."""
     slack = metric.tolerance
     return width(low * low + slack, high * high - slack) <= precision
 

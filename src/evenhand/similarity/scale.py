@@ -108,7 +108,7 @@ class Scale(Parameters):
         yield cls([0.0, 1.0], [3.0, 4.0], ["age", "income"])
 
 
-def checked_scale(scale: Any, dimension: int) -> Scale | None:
+def read_scale(scale: Any, dimension: int) -> Scale | None:
     """Return a scale of so many features, or None, refusing anything else."""
     if scale is None or (isinstance(scale, Scale) and len(scale.centre) == dimension):
         return scale

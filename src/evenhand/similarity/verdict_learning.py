@@ -14,20 +14,20 @@ from evenhand.kernels.compose import flat
 from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.metric import CONTRADICTED, EQUAL, MOVED, TAUGHT
 from evenhand.similarity.posterior import PosteriorDistance
-from evenhand.similarity.reading import Pairs, Ticket
+from evenhand.similarity.reading import Pairs, RoundTicket
 from evenhand.similarity.verdicts import Verdict
 
 if TYPE_CHECKING:
     from evenhand.similarity import LipschitzUCB
 
-ANNOUNCEMENT = (
+ROBUST_BELIEF_WARNING = (
     "verdict: no metric agrees with all verdicts, so some are wrong; from now on the policy learns from all verdicts "
     "how many are, and its intervals are measured, not certified; those that are probably wrong can be withdrawn"
 )
 """What is said once, when a policy goes over to a robust belief."""
 
 
-def learn_verdicts(policy: LipschitzUCB, ticket: Ticket, said: Ints, auditor: str | None) -> None:
+def learn_verdicts(policy: LipschitzUCB, ticket: RoundTicket, said: Ints, auditor: str | None) -> None:
     """Learn the verdicts said (k, k) about a round: 1 unfair, -1 acceptable, 0 silent.
 
     Raises
@@ -49,12 +49,12 @@ def learn_verdicts(policy: LipschitzUCB, ticket: Ticket, said: Ints, auditor: st
         if status[i, j] != 0 or said[i, j] != 0
     }
     verdicts = list(taken.values())
-    opposite = [pair for n, pair in enumerate(taken) if metric.takes_back(verdicts[n], verdicts[:n])]
+    opposite = [pair for n, pair in enumerate(taken) if metric.contradicts(verdicts[n], verdicts[:n])]
     if contradicted or opposite:
         # The kernels have learned the round's other pairs already: without this a refused report would leave traces.
         metric.put_back(before)
-        if yields(policy):
-            go_over(policy)
+        if switches_on_contradiction(policy):
+            switch_to_robust_belief(policy)
             learn_verdicts(policy, ticket, said, auditor)
             return
         i, j = next(pair for pair in taken if status[pair] == CONTRADICTED or pair in opposite)
@@ -97,12 +97,12 @@ def _silent(policy: LipschitzUCB, said: Ints) -> bool:
     return errs and policy.silence != "nothing" and unnamed
 
 
-def yields(policy: LipschitzUCB) -> bool:
+def switches_on_contradiction(policy: LipschitzUCB) -> bool:
     """Return whether a contradiction makes the policy go over to a robust belief."""
     return policy.on_contradiction == "robust" and policy.metric.error_rate == 0.0
 
 
-def go_over(policy: LipschitzUCB) -> None:
+def switch_to_robust_belief(policy: LipschitzUCB) -> None:
     """Believe from now on that some verdicts are wrong: the belief is told the whole log of the exact learner."""
     exact = policy.metric
     shape = {name: vars(exact)[name] for name in ("shared", "structure", "tolerance", "precision", "seed")}

@@ -36,7 +36,7 @@ class Verdict(NamedTuple):
     auditor: str | None = None
 
     def reverses(self, other: Verdict) -> bool:
-        """Say whether this verdict, on the same two individuals, cannot hold beside the other one."""
+        """Return whether this verdict, on the same two individuals, cannot hold beside the other one."""
         unfair, acceptable = (self, other) if self.unfair else (other, self)
         if not unfair.unfair or acceptable.unfair or unfair.gap > acceptable.gap:
             return False
@@ -62,14 +62,14 @@ class VerdictLog:
         self.next = 1
 
     @property
-    def taught(self) -> list[Verdict]:
+    def learned(self) -> list[Verdict]:
         """The entries that an auditor said and did not take back."""
         return [verdict for verdict in self.entries if verdict.id]
 
     @property
     def verdicts(self) -> list[Verdict]:
         """Everything that an auditor said and did not take back, in the order of their ids."""
-        return sorted([*self.taught, *self.idle], key=lambda verdict: verdict.id) if self.idle else self.taught
+        return sorted([*self.learned, *self.idle], key=lambda verdict: verdict.id) if self.idle else self.learned
 
     def record(self, taken: Verdict, *, idle: bool = False) -> int:
         """Enter a verdict and return its id."""
@@ -97,7 +97,7 @@ class VerdictLog:
         self.refused = [*self.refused, report][-REMEMBERED:]
 
     def reversed_by(self, newest: Verdict, beside: Sequence[Verdict], shared: bool) -> bool:
-        """Say whether an entry, or a verdict beside the newest, says the opposite on the same pair and gap.
+        """Return whether an entry, or a verdict beside the newest, says the opposite on the same pair and gap.
 
         The kernels' half-spaces are closed: they would take both, for d = gap.
         """
@@ -162,7 +162,7 @@ class Suspect(NamedTuple):
     verdict: Verdict
 
 
-def checked_auditor(auditor: Any) -> str | None:
+def read_auditor(auditor: Any) -> str | None:
     """Return an auditor's name, or None for nobody's, refusing anything else."""
     if auditor is None or (isinstance(auditor, str) and auditor.strip()):
         return auditor

@@ -111,7 +111,7 @@ class LinearContexts(Individuals):
 
 @register("similarity/table-individuals", "world")
 class TableIndividuals(Individuals):
-    """Real individuals: k random rows of a table a round, with replacement.
+    """Real individuals: k random rows of one table per round, with replacement.
 
     Features are on the scale of the table, `Scale.of`; rewards are the table's, plus noise if
     wanted. Regret is measured against the best fair distribution for the rows' own rewards, which no linear rule may
@@ -119,7 +119,7 @@ class TableIndividuals(Individuals):
 
     Parameters
     ----------
-    frame : the table, a row an individual.
+    frame : the table, one row per individual.
     features : names of the columns that describe an individual.
     reward : name of the column with what an individual brings, any finite numbers.
     oracle : the auditor over the scaled features, as in `rows`.

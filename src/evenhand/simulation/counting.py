@@ -14,10 +14,10 @@ import numpy as np
 
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.kernels.compose import OPEN, kernel
-from evenhand.promises.books import Books
+from evenhand.promises.books import ClauseCounts
 from evenhand.promises.clause import Clause
 from evenhand.promises.round_kernels import FLOOR, Counts, Rates, pause
-from evenhand.simulation.given import Course
+from evenhand.simulation.schedule import RoundSchedule
 
 
 class Trace(NamedTuple):
@@ -63,10 +63,10 @@ class Stage(NamedTuple):
     """The parts of the policy's state that belong to segments that are not the present one."""
 
 
-def stage_of(course: Course | None, kept: Any) -> Stage:
+def stage_of(schedule: RoundSchedule | None, kept: Any) -> Stage:
     """Return what the rounds of a course are given."""
-    offers = np.zeros((0, 0), np.bool_) if course is None or course.offers is None else course.offers
-    codes = np.zeros(0, np.int64) if course is None or course.codes is None else course.codes
+    offers = np.zeros((0, 0), np.bool_) if schedule is None or schedule.offers is None else schedule.offers
+    codes = np.zeros(0, np.int64) if schedule is None or schedule.codes is None else schedule.codes
     return Stage(offers, codes, np.zeros(0, np.int64) if kept is None else kept)
 
 
@@ -129,9 +129,9 @@ def note(trace: Trace, row: int, rates: Rates, counts: Counts, before: Trace, ru
         trace.totals[row, i] = running.totals[i]
 
 
-def open_books(promise: Any, arms: Any, keys: int, rounds: int) -> Books:
+def open_books(promise: Any, arms: Any, keys: int, rounds: int) -> ClauseCounts:
     """Return the books of a promise, or of none, after so many rounds."""
     nothing = tuple(Clause("floor", (arm,), Fraction(0), 0) for arm in arms)
     floors, others = (nothing, ()) if promise is None else (promise.floors, promise.clauses)
     clauses = [*floors, *(clause for clause in others if clause.kind != "floor" or len(clause.arms) > 1)]
-    return Books(clauses, arms if promise is None else promise.arms, keys, worst=-math.inf, rounds=rounds)
+    return ClauseCounts(clauses, arms if promise is None else promise.arms, keys, worst=-math.inf, rounds=rounds)

@@ -19,7 +19,7 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, kernel
 from evenhand.kernels.random import uniform
-from evenhand.policy.kernel_set import Ticket
+from evenhand.policy.kernel_set import RewardContext
 from evenhand.rng import child, stream
 
 LONGEST = 10**6
@@ -135,7 +135,14 @@ def wait(pending: Pending) -> int:
 
 @kernel
 def learn_at_once(
-    pending: Any, waiting: Ints, params: Any, state: Any, contexts: Floats, arm: int, reward: float, ticket: Ticket
+    pending: Any,
+    waiting: Ints,
+    params: Any,
+    state: Any,
+    contexts: Floats,
+    arm: int,
+    reward: float,
+    ticket: RewardContext,
 ) -> None:
     """Tell the policy a reward in the round in which it was earned."""
     update(params, state, contexts, arm, reward, ticket)
@@ -148,7 +155,14 @@ def nothing_due(pending: Any, waiting: Ints, params: Any, state: Any, round: int
 
 @kernel
 def learn_later(
-    pending: Pending, waiting: Ints, params: Any, state: Any, contexts: Floats, arm: int, reward: float, ticket: Ticket
+    pending: Pending,
+    waiting: Ints,
+    params: Any,
+    state: Any,
+    contexts: Floats,
+    arm: int,
+    reward: float,
+    ticket: RewardContext,
 ) -> None:
     """Keep a reward until it is due; all those of a round are due together."""
     places = pending.links.size
@@ -180,7 +194,7 @@ def tell_due(pending: Pending, waiting: Ints, params: Any, state: Any, round: in
     while place >= 0:
         for n in range(pending.counts[place]):
             arm = pending.arms[place, n]
-            ticket = Ticket(pending.rounds[place], pending.chances[place, n])
+            ticket = RewardContext(pending.rounds[place], pending.chances[place, n])
             update(params, state, pending.contexts[place], arm, pending.rewards[place, n], ticket)
             waiting[arm] -= 1
         pending.counts[place] = 0

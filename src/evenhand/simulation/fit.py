@@ -14,8 +14,8 @@ from evenhand.learners.adapter import Adapter, asks_among
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
 from evenhand.protocol import Decision, Policy
-from evenhand.simulation.given import Course
 from evenhand.simulation.loop import begins_anew, foreign_learner
+from evenhand.simulation.schedule import RoundSchedule
 from evenhand.simulation.world import KernelWorld, world_traits
 
 REPLICATING = ("arms", "check_policy", "replicate")
@@ -84,7 +84,7 @@ def check_fit(name: str, policy: Any, world: Any) -> None:
     _check_groups(refuse, policy, world)
 
 
-def check_given(name: str, policy: Any, course: Course) -> list[Any]:
+def check_given(name: str, policy: Any, schedule: RoundSchedule) -> list[Any]:
     """See that a policy takes the rounds of a replication, and return the promises that it makes one after another.
 
     Raises
@@ -92,18 +92,18 @@ def check_given(name: str, policy: Any, course: Course) -> list[Any]:
     ArgumentError
         If the policy takes no offers, segments or changes, or not these.
     """
-    trial: Any = policy.fresh(arms=course.arms) if begins_anew(policy) else policy
-    asked, own = course.arguments(1), f"a {type(policy).__name__}, which takes none"
-    if asked and not _takes(trial, course, asked):
+    trial: Any = policy.fresh(arms=schedule.arms) if begins_anew(policy) else policy
+    asked, own = schedule.arguments(1), f"a {type(policy).__name__}, which takes none"
+    if asked and not _takes(trial, schedule, asked):
         what = f"a policy that takes {' and '.join('offers' if key == 'available' else 'segments' for key in asked)}"
         raise ArgumentError(wanted(name, what, own, "play the learner under DeadlineLearn, with shares of 0 for none"))
-    if course.changes and not callable(getattr(trial, "change", None)):
+    if schedule.changes and not callable(getattr(trial, "change", None)):
         raise ArgumentError(wanted(name, "a policy whose promise can change", own, "DeadlineLearn has change()"))
     last, promises = 1, [traits_of(trial).promise]
     if not issubclass(type(trial), KernelPolicy):
         return promises
-    for round, promise in (*course.changes, (None, None)):
-        _check_offers(name, trial, course, last, round)
+    for round, promise in (*schedule.changes, (None, None)):
+        _check_offers(name, trial, schedule, last, round)
         if round is not None:
             try:
                 trial.change(promise)
@@ -113,9 +113,9 @@ def check_given(name: str, policy: Any, course: Course) -> list[Any]:
     return promises
 
 
-def _takes(trial: Any, course: Course, asked: dict[str, Any]) -> bool:
+def _takes(trial: Any, schedule: RoundSchedule, asked: dict[str, Any]) -> bool:
     if isinstance(trial, KernelPolicy):
-        every = None if course.offers is None else list(range(len(course.arms)))
+        every = None if schedule.offers is None else list(range(len(schedule.arms)))
         try:
             trial.fresh()._set_round(every, asked.get("segment"))
         except ArgumentError:
@@ -128,16 +128,16 @@ def _takes(trial: Any, course: Course, asked: dict[str, Any]) -> bool:
     return True
 
 
-def _check_offers(name: str, trial: Any, course: Course, first: int, end: int | None) -> None:
+def _check_offers(name: str, trial: Any, schedule: RoundSchedule, first: int, end: int | None) -> None:
     """Have a policy refuse what may not be on offer in the rounds from `first` on to the one before `end`."""
-    if course.offers is None:
+    if schedule.offers is None:
         return
-    rows = course.offers[first - 1 : None if end is None else end - 1]
+    rows = schedule.offers[first - 1 : None if end is None else end - 1]
     packed = np.packbits(rows, axis=1)
     words = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8))).view(np.uint64)
     alike = words[:, 0] if words.shape[1] == 1 else words
     for at in sorted(np.unique(alike, axis=0, return_index=True)[1].tolist()):
-        segment = course.arguments(first + at).get("segment")
+        segment = schedule.arguments(first + at).get("segment")
         try:
             trial._set_round(np.flatnonzero(rows[at]).tolist(), segment)
         except ArgumentError as error:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from evenhand.kernels.arrays import Ints
 from evenhand.simulation.counting import Trace
-from evenhand.simulation.given import Course
 from evenhand.simulation.measures import arm_share, fair_regret, group_names, group_share
+from evenhand.simulation.schedule import RoundSchedule
 from evenhand.simulation.world import world_traits
 
 if TYPE_CHECKING:
@@ -34,12 +34,12 @@ UNITS = {
 
 
 def variables(
-    trace: Trace, world: Any, promise: Any, rounds: Ints, plays: int = 1, *, course: Course | None = None
+    trace: Trace, world: Any, promise: Any, rounds: Ints, plays: int = 1, *, schedule: RoundSchedule | None = None
 ) -> Variables:
     """Return the history variables of one replication, each with its dimensions after (policy, replication).
 
     Where several arms are played in a round, regret is measured against the best of them, and of those on offer where
-    the rounds of `course` do not offer all.
+    the rounds of `schedule` do not offer all.
     """
     found: Variables = {
         "pulls": (("round", "arm"), trace.pulls),
@@ -56,9 +56,9 @@ def variables(
     groups, gaps = traits.groups, traits.gaps
     if isinstance(groups, Mapping):
         found["group_share"] = (("round", "group"), group_share(trace.pulls, groups))
-    if course is not None and course.offers is not None:
-        found["offered"] = (("round", "arm"), course.offered(rounds))
-        least = course.least(world, rounds, plays)
+    if schedule is not None and schedule.offers is not None:
+        found["offered"] = (("round", "arm"), schedule.offered(rounds))
+        least = schedule.least(world, rounds, plays)
         if "regret" in found and least is not None:
             found["regret"] = (("round",), found["regret"][1] - least)
         return found
@@ -68,7 +68,7 @@ def variables(
         if plays > 1 and "regret" in found:
             best = np.sort(gaps)[:plays].sum() * rounds
             found["regret"] = (("round",), found["regret"][1] - best)
-        if course is not None:
+        if schedule is not None:
             return found
         owed = promise is not None and promise.owes
         fair = fair_regret(trace.pulls, gaps, promise, rounds, plays) if owed else nothing

@@ -15,9 +15,9 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, entry, interpreted, kernel
 from evenhand.learners.adapter import said_by
 from evenhand.policy.kernel_policy import KernelPolicy
-from evenhand.policy.kernel_set import Ticket, is_forced
+from evenhand.policy.kernel_set import RewardContext, is_forced
 from evenhand.policy.traits import traits_of
-from evenhand.promises.books import Books
+from evenhand.promises.books import ClauseCounts
 from evenhand.promises.round_kernels import Counts, Rates, play_all, settle
 from evenhand.promises.round_kernels import play as play_clause
 from evenhand.protocol import Decision, Policy
@@ -45,7 +45,7 @@ from evenhand.simulation.delay import (
     tell_due,
     wait,
 )
-from evenhand.simulation.given import Course
+from evenhand.simulation.schedule import RoundSchedule
 from evenhand.simulation.world import KernelWorld
 
 NO_SUCH_ARM = -1
@@ -107,7 +107,7 @@ def play(
             if arm >= trace.pulls.shape[1]:
                 return NO_SUCH_ARM
             if arm >= 0:
-                ticket = Ticket(round, probability(params, state, arm))
+                ticket = RewardContext(round, probability(params, state, arm))
                 reward = respond(world, world_state, contexts, arm)
                 learn(pending, waiting, params, state, contexts, arm, reward, ticket)
                 score(world, world_state, contexts, arm, reward, running.totals)
@@ -139,7 +139,7 @@ class _Run(NamedTuple):
     checkpoints: Ints
     stop: Callable[[int], None]
     compiled: bool
-    course: Course | None
+    schedule: RoundSchedule | None
     due: dict[int, list[Callable[[], None]]]
     """What is told at the end of each round to come, where the loop is stepped from Python."""
 
@@ -155,7 +155,7 @@ def replicate(
     stop: Callable[[int], None],
     compiled: bool = True,
     delay: Delay | None = None,
-    course: Course | None = None,
+    schedule: RoundSchedule | None = None,
 ) -> Trace:
     """Run one replication of a fresh copy of `policy` in `world` and return its trace; `stop` is called now and then
     with the rounds done.
@@ -168,21 +168,21 @@ def replicate(
     world = copy.copy(world) if isinstance(world, KernelWorld) else copy.deepcopy(world)
     world.reset(world_seed)
     arms, scores, rows = len(world.arms), len(world.scores), len(checkpoints)
-    segments = max(1, 0 if course is None else len(course.segments))
+    segments = max(1, 0 if schedule is None else len(schedule.segments))
     trace, before = empty_trace(rows, arms, scores), empty_trace(1, arms, scores)
     running = Running(np.zeros(1, np.int64), np.zeros(1), np.zeros(scores))
-    in_kernels = runs_compiled(policy, world, course)
+    in_kernels = runs_compiled(policy, world, schedule)
     if in_kernels:
         policy.begin(world.dimension)
-        if course is not None:
-            said = course.arguments(1)
-            available = None if course.offers is None else np.flatnonzero(course.offers[0]).tolist()
+        if schedule is not None:
+            said = schedule.arguments(1)
+            available = None if schedule.offers is None else np.flatnonzero(schedule.offers[0]).tolist()
             if said:
                 policy._set_round(available, said.get("segment"))
     plays, shown = (policy.plays, world._shown) if in_kernels else (0, np.zeros((0, 0)))
     pending = None if delay is None else delay.pending(world_seed, int(checkpoints[-1]), plays, shown)
-    run = _Run(policy, world, pending, running, before, trace, checkpoints, stop, compiled, course, {})
-    changes, row = (() if course is None else course.changes), 0
+    run = _Run(policy, world, pending, running, before, trace, checkpoints, stop, compiled, schedule, {})
+    changes, row = (() if schedule is None else schedule.changes), 0
     seen, pulls = np.zeros(segments, np.int64), np.zeros((segments, arms), np.int64)
     ends = [*(round - 1 for round, _ in changes), int(checkpoints[-1])]
     books = open_books(promise, world.arms, segments, 0)
@@ -191,20 +191,24 @@ def replicate(
             note(before, 0, books.rates, books.counts, before, running)
             policy.change(new[1])
             books = open_books(policy.promise, world.arms, segments, first - 1)
-        kept = policy.stack_segments(course.segments) if in_kernels and course is not None and course.segments else None
+        kept = (
+            policy.stack_segments(schedule.segments)
+            if in_kernels and schedule is not None and schedule.segments
+            else None
+        )
         row = _play(run, books, kept, first, last, row) if in_kernels else _step(run, books, first, last, row)
-        if kept is not None and course is not None:
+        if kept is not None and schedule is not None:
             seen += books.counts.tick
             pulls += books.counts.plays.reshape(segments, -1)[:, :arms]
-            policy.take_segments(course.segments, kept, pulls, seen)
+            policy.take_segments(schedule.segments, kept, pulls, seen)
     return trace
 
 
-def runs_compiled(policy: Any, world: Any, course: Course | None = None) -> bool:
-    """Say whether policy and world both have kernels, and the policy those that rounds with segments need."""
+def runs_compiled(policy: Any, world: Any, schedule: RoundSchedule | None = None) -> bool:
+    """Return whether policy and world both have kernels, and the policy those that rounds with segments need."""
     if not (isinstance(policy, KernelPolicy) and isinstance(world, KernelWorld) and traits_of(policy).compiled):
         return False
-    return course is None or not course.segments or policy.segment_kernel is not None
+    return schedule is None or not schedule.segments or policy.segment_kernel is not None
 
 
 def begins_anew(policy: Any) -> bool:
@@ -225,9 +229,9 @@ def reseeding(policy: Any) -> Callable[[int], None] | None:
     return found
 
 
-def _play(run: _Run, books: Books, kept: Any, first: int, last: int, row: int) -> int:
+def _play(run: _Run, books: ClauseCounts, kept: Any, first: int, last: int, row: int) -> int:
     policy, world, pending, checkpoints = run.policy, run.world, run.pending, run.checkpoints
-    stage = stage_of(run.course, kept)
+    stage = stage_of(run.schedule, kept)
     kernels = policy.kernels
     named = {"choose": kernels.choose, "probability": kernels.probability, **world.kernels._asdict()}
     named["learn"] = bind(learn_at_once if pending is None else learn_later, update=kernels.update)
@@ -258,14 +262,21 @@ def _play(run: _Run, books: Books, kept: Any, first: int, last: int, row: int) -
     return row
 
 
-def _step(run: _Run, books: Books, first: int, last: int, row: int) -> int:
-    policy, world, pending, due, running, course = run.policy, run.world, run.pending, run.due, run.running, run.course
+def _step(run: _Run, books: ClauseCounts, first: int, last: int, row: int) -> int:
+    policy, world, pending, due, running, schedule = (
+        run.policy,
+        run.world,
+        run.pending,
+        run.due,
+        run.running,
+        run.schedule,
+    )
     draw, note_row = entry(wait), entry(note)
     asks, slate, why = isinstance(policy, Policy), None, None
     for round in range(first, last + 1):
         observed = world.observe()
         if asks:
-            decision = policy.ask(*observed, **({} if course is None else course.arguments(round)))
+            decision = policy.ask(*observed, **({} if schedule is None else schedule.arguments(round)))
             index, slate, why = (getattr(decision, name, None) for name in ("index", "slate", "reason_code"))
             given = [index] if slate is None else slate[1]
             indexes = [_index(policy, decision, index, world.arms) for index in given]
@@ -281,8 +292,10 @@ def _step(run: _Run, books: Books, first: int, last: int, row: int) -> int:
         due.setdefault(round if pending is None else round + int(draw(pending)), []).append(tell)
         for one in due.pop(round, ()):
             one()
-        key = 0 if course is None or course.codes is None else int(course.codes[round - 1])
-        offers = None if course is None or course.offers is None else np.flatnonzero(course.offers[round - 1]).tolist()
+        key = 0 if schedule is None or schedule.codes is None else int(schedule.codes[round - 1])
+        offers = (
+            None if schedule is None or schedule.offers is None else np.flatnonzero(schedule.offers[round - 1]).tolist()
+        )
         books.enter(indexes, offers, key)
         running.forced[0] += why == "forced"
         running.reward[0] += sum(rewards)

@@ -17,16 +17,16 @@ from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError, SimulationInterrupted, wanted
 from evenhand.kernels.arrays import Ints
 from evenhand.labels import numbered, same_labels
-from evenhand.parameters import untaught
+from evenhand.parameters import require_fresh
 from evenhand.policy.traits import traits_of
 from evenhand.protocol import Learner, Policy
 from evenhand.rng import Seed, child, draw_seed
 from evenhand.simulation.delay import Delay, read_delay
 from evenhand.simulation.fit import check_fit, check_given, check_world
-from evenhand.simulation.given import Given, over_time, read_given
 from evenhand.simulation.history import Variables, assemble
 from evenhand.simulation.loop import begins_anew, foreign_learner, reseeding, runs_compiled
-from evenhand.simulation.store import Store, remembered_seed, signature
+from evenhand.simulation.replication_cache import ReplicationCache, remembered_seed, signature
+from evenhand.simulation.schedule import ScheduleSource, over_time, read_given
 from evenhand.simulation.tasks import IN_PROCESS, Halt, chunks, interruptible, parallel_jobs, run_chunk
 from evenhand.simulation.world import world_traits
 
@@ -145,10 +145,10 @@ def simulate(
     promises = _promises(named, given is not None and bool(given.changes))
     workers = _read_workers(jobs, backend, own or all(runs_compiled(policy, world) for policy in named.values()))
     number = draw_seed(seed if seed is not None or store is None else remembered_seed(Path(store)))
-    keep = None if store is None else Store(Path(store), signature(named, world, number, kept, late, given))
+    keep = None if store is None else ReplicationCache(Path(store), signature(named, world, number, kept, late, given))
     owed = dict(promises)
     if given is not None:
-        first = given.course(0, child(number, 0, 0))
+        first = given.schedule(0, child(number, 0, 0))
         for name, policy in named.items():
             owed[name] = over_time(check_given(f"policies[{name!r}]", policy, first), promises[name], given)
     attributes = _attributes(number, world, int(rounds), late, given, notes)
@@ -191,7 +191,7 @@ def _read_workers(jobs: int, backend: str | None, quick: bool) -> tuple[int, str
 
 
 def _attributes(
-    seed: int, world: Any, rounds: int, delay: Delay | None, given: Given | None, notes: list[str]
+    seed: int, world: Any, rounds: int, delay: Delay | None, given: ScheduleSource | None, notes: list[str]
 ) -> dict[str, Any]:
     """Return what the history says of its making."""
     found: dict[str, Any] = {
@@ -208,7 +208,7 @@ def _attributes(
 
 def _play_missing(
     results: dict[tuple[str, int], Variables],
-    keep: Store | None,
+    keep: ReplicationCache | None,
     play: Callable[..., tuple[str, dict[int, Variables]]],
     named: dict[str, Any],
     promises: dict[str, Any],
@@ -268,7 +268,7 @@ def _named(policies: Any) -> dict[str, Any]:
                 wanted(f"policies[{name!r}]", "an object with ask and tell, or choose and update", policy)
             )
         if begins_anew(policy):
-            untaught(f"policies[{name!r}]", policy, "pass policy.fresh(): every replication starts without memory")
+            require_fresh(f"policies[{name!r}]", policy, "pass policy.fresh(): every replication starts without memory")
     return dict(policies)
 
 

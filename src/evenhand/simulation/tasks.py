@@ -16,9 +16,9 @@ from evenhand.policy.traits import traits_of
 from evenhand.rng import child
 from evenhand.simulation.delay import Delay
 from evenhand.simulation.fit import check_given
-from evenhand.simulation.given import Given
 from evenhand.simulation.history import Variables, variables
 from evenhand.simulation.loop import replicate
+from evenhand.simulation.schedule import ScheduleSource
 from evenhand.simulation.world import world_traits
 
 IN_PROCESS = ("threading", "sequential")
@@ -38,7 +38,7 @@ def run_chunk(
     checkpoints: Ints,
     tick: Callable[[int], None] | None = None,
     delay: Delay | None = None,
-    given: Given | None = None,
+    given: ScheduleSource | None = None,
 ) -> tuple[str, dict[int, Variables]]:
     """Run some replications of one policy; the seeds depend on the replication alone, not on who runs it."""
     results: dict[int, Variables] = {}
@@ -56,13 +56,13 @@ def run_chunk(
         if plays_alone is not None:
             results[replication] = plays_alone(policy, **seeds, checkpoints=checkpoints, stop=stop)
         else:
-            course = None if given is None else given.course(replication, seeds["world_seed"])
-            if course is not None and given is not None and (callable(given.offers) or callable(given.segments)):
-                check_given(f"policies[{name!r}]", policy, course)
-            more: dict[str, Any] = {"delay": delay, "course": course}
+            schedule = None if given is None else given.schedule(replication, seeds["world_seed"])
+            if schedule is not None and given is not None and (callable(given.offers) or callable(given.segments)):
+                check_given(f"policies[{name!r}]", policy, schedule)
+            more: dict[str, Any] = {"delay": delay, "schedule": schedule}
             trace = replicate(policy, world, promise, **seeds, checkpoints=checkpoints, stop=stop, **more)
             plays = traits_of(policy).plays
-            results[replication] = variables(trace, world, promise, checkpoints, plays, course=course)
+            results[replication] = variables(trace, world, promise, checkpoints, plays, schedule=schedule)
     return name, results
 
 

@@ -1,4 +1,4 @@
-"""A study's log as a table, a row a decision, and as logged bandit feedback, which off-policy estimators read."""
+"""A study's log as a table, one row per decision, and as logged bandit feedback, which off-policy estimators read."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _propensity(decision: dict[str, Any]) -> float | None:
 
 
 def bandit_frame(study: Study) -> pd.DataFrame:
-    """Return logged bandit feedback, a row a decision of one arm whose reward was told.
+    """Return logged bandit feedback, one row per decision of one arm whose reward was told.
 
     Columns: `ticket`, `round`, `at`, `arm`, `action` (the arm's index), `n_actions`, `reward`, `propensity` (the
     probability with which the arm was taken, given all that had happened: 1.0 where nothing was drawn), `deterministic`
@@ -126,7 +126,7 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     labels = study.statistics().labels
     single = all(isinstance(reward, (int, float)) for reward in told["reward"])
     if (several and not len(told)) or not single:
-        raise ArgumentError(f"bandit feedback: wanted decisions for one arm each, got those of {name}")
+        raise ArgumentError(f"bandit feedback: expected decisions for one arm each, got those of {name}")
     unknown = not traits_of(policy).compiled
     said = [decision.get("propensity") for decision in told["decision"]]
     may_draw = bool(table["random_state"].notna().any()) or unknown
@@ -172,7 +172,7 @@ def bandit_frame(study: Study) -> pd.DataFrame:
 
 
 def _numbers(logged: Any, policy: Any, labels: list[Any]) -> Any:
-    """Return logged contexts as the numbers that the policy saw; one row for all arms becomes a row an arm."""
+    """Return logged contexts as the numbers that the policy saw; one row for all arms becomes one row per arm."""
     contexts = revive(logged)
     named = is_frame(contexts) or isinstance(contexts, Mapping)
     if not isinstance(policy, KernelPolicy) or not (named or np.ndim(contexts) == 1):

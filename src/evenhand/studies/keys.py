@@ -53,7 +53,7 @@ class Key(NamedTuple):
     studies: tuple[str, ...] | None = None
 
     def reaches(self, study: str) -> bool:
-        """Say whether the key works for a study."""
+        """Return whether the key works for a study."""
         return self.studies is None or study in self.studies
 
 

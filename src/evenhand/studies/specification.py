@@ -21,7 +21,7 @@ from evenhand import registry
 from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, EvenhandError, nearest, wanted
 from evenhand.policy.kernel_policy import KernelPolicy
-from evenhand.promises.plain import ARGUMENTS, TABLES
+from evenhand.promises.plain_data import ARGUMENTS, TABLES
 from evenhand.promises.promise import Promise
 from evenhand.promises.versions import named_as
 from evenhand.studies.limits import check_encoded, check_sizes
@@ -114,7 +114,9 @@ def _made(spec: Any, kind: registry.Kind, where: str, depth: int, bounded: bool)
     return made
 
 
-def _arguments(entry: registry.Entry, given: dict[str, Any], where: str, depth: int, bounded: bool) -> dict[str, Any]:
+def _arguments(
+    entry: registry.RegistryEntry, given: dict[str, Any], where: str, depth: int, bounded: bool
+) -> dict[str, Any]:
     """Return the constructor's arguments, each checked by its annotation, objects made."""
     takes = inspect.signature(entry.cls).parameters
     _only(entry.name, given, takes)

@@ -12,7 +12,7 @@ from sqlalchemy import bindparam, select
 from evenhand.arguments import whole
 from evenhand.display.html import Card, notes_of
 from evenhand.errors import ArgumentError, EvenhandError, UnknownStudyError, wanted
-from evenhand.policy.conversation import Conversation
+from evenhand.policy.ask_tell import AskTell
 from evenhand.protocol import Label
 from evenhand.studies.creation import name_of_new, open_store, state_of_new, write_study
 from evenhand.studies.log.chain import Birth
@@ -21,7 +21,7 @@ from evenhand.studies.log.expiry import read_expiry
 from evenhand.studies.log.log import Log
 from evenhand.studies.log.operations import Operation, given_or_refusal
 from evenhand.studies.log.reader import Reader
-from evenhand.studies.log.state import State
+from evenhand.studies.log.state import LivePolicy
 from evenhand.studies.log.subjects import Erasure
 from evenhand.studies.signing import number_of, sign_ticket, ticket_number
 from evenhand.studies.store.schema import STUDIES
@@ -66,7 +66,7 @@ class Study:
         self.store, self._log = store, Log(store, fields.pop("id"))
         self._birth = Birth(**fields)
         self.log = Reader(store, self._log, self._birth)
-        self.state = State(store, self._log, self._read)
+        self.state = LivePolicy(store, self._log, self._read)
         self._statistics: Statistics | None = None
 
     @classmethod
@@ -118,7 +118,7 @@ class Study:
                 names = place.names()
                 if len(names) != 1:
                     there = ", ".join(names[:12]) or "none"
-                    raise UnknownStudyError(f"{place.url}: wanted the name of a study; there: {there}")
+                    raise UnknownStudyError(f"{place.url}: expected the name of a study; there: {there}")
                 name = names[0]
             return cls(place, name)
 
@@ -347,11 +347,11 @@ class Study:
         UnreachableError
             If the store could not be read to the end: nothing is known of the log then.
         """
-        from evenhand.studies.statistics.mark import Mark
+        from evenhand.studies.statistics.checkpoint import VerificationCheckpoint
         from evenhand.studies.verify import Verification, verify
 
         given = since.mark if isinstance(since, Verification) else since
-        mark = None if since is None else Mark.from_bytes(given, self._birth.digest)
+        mark = None if since is None else VerificationCheckpoint.from_bytes(given, self._birth.digest)
         return verify(self.store, self._log, self._birth, self.state, known=known, mark=mark, progress=progress)
 
     def statistics(self) -> Statistics:
@@ -391,7 +391,7 @@ class Study:
         if seen is None:
             return Card("Study", facts | {"log": "not read yet by this process"}).html()
         facts["entries of the log"] = seen.sequence
-        shown = seen.policy.card() if isinstance(seen.policy, Conversation) else Card("", {})
+        shown = seen.policy.card() if isinstance(seen.policy, AskTell) else Card("", {})
         return Card("Study", facts | shown.facts, shown.tables, notes_of(seen.policy)).html()
 
     # ------------------------------------------------------------------ inside

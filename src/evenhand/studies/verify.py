@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select, text
 
-from evenhand.display.html import Card, Shown
+from evenhand.display.html import Card, HasCard
 from evenhand.display.progress import tracked
 from evenhand.errors import ErasedError, EvenhandError, ReplayError, StoreError, UnreachableError
 from evenhand.protocol import Label
@@ -21,9 +21,9 @@ from evenhand.studies.log.log import Log
 from evenhand.studies.log.operations import replay_entry
 from evenhand.studies.log.request_keys import shown_key
 from evenhand.studies.log.snapshots import Snapshot, first_replay, replay_at, same_state, snapshots
-from evenhand.studies.log.state import State
+from evenhand.studies.log.state import LivePolicy
 from evenhand.studies.log.subjects import changed_subjects, sealed_under
-from evenhand.studies.statistics.mark import Count, Mark
+from evenhand.studies.statistics.checkpoint import Count, VerificationCheckpoint
 from evenhand.studies.store.integrity import damages
 from evenhand.studies.store.schema import SNAPSHOTS, STUDIES
 from evenhand.studies.store.store import Store
@@ -32,7 +32,7 @@ KEPT = {True: "kept", False: "broken", None: "not due yet"}
 
 
 @dataclass(frozen=True, repr=False)
-class Verification(Shown):
+class Verification(HasCard):
     """The result of a verification of a study's log.
 
     Attributes
@@ -97,7 +97,14 @@ class Verification(Shown):
 
 
 def verify(
-    store: Store, log: Log, birth: Birth, state: State, *, known: str | None, mark: Mark | None, progress: bool
+    store: Store,
+    log: Log,
+    birth: Birth,
+    state: LivePolicy,
+    *,
+    known: str | None,
+    mark: VerificationCheckpoint | None,
+    progress: bool,
 ) -> Verification:
     """Replay a study's log from the start, or from where an earlier verification ended; see `Verification`.
 
@@ -221,7 +228,9 @@ class _Verifier:
     continues where this version began.
     """
 
-    def __init__(self, connection: Connection, log: Log, birth: str, mark: Mark | None, notes: list[str]) -> None:
+    def __init__(
+        self, connection: Connection, log: Log, birth: str, mark: VerificationCheckpoint | None, notes: list[str]
+    ) -> None:
         fields = (STUDIES.c[name] for name in Birth._fields)
         born = connection.execute(select(*fields).where(STUDIES.c.id == log.study)).one()
         begun = first_replay(connection, log)
@@ -328,7 +337,7 @@ class _Verifier:
         if self._reworded:
             self._notes.append(f"{self._reworded} reasons were worded otherwise by the version that wrote them")
 
-    def compare(self, state: State) -> list[str]:
+    def compare(self, state: LivePolicy) -> list[str]:
         """Compare the state reached with the one that the study works with, if nothing was added meanwhile."""
         with state.turn:
             try:
@@ -347,4 +356,8 @@ class _Verifier:
 
     def mark(self, birth: str) -> bytes | None:
         """Return the mark of what was reached, None where this version of the code could not get there."""
-        return None if self._policy is None else Mark.of(birth, to_bytes(self._policy), self.count).to_bytes()
+        return (
+            None
+            if self._policy is None
+            else VerificationCheckpoint.of(birth, to_bytes(self._policy), self.count).to_bytes()
+        )

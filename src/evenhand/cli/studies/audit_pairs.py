@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.arguments import real
+from evenhand.cli.inputs.inputs import names_of
+from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import JSON
-from evenhand.cli.output import line, say
-from evenhand.cli.reading.inputs import names_of
-from evenhand.cli.reading.tables import read_table
-from evenhand.cli.studies.pair_audit import Audit
+from evenhand.cli.output import format_row, print_text
+from evenhand.cli.studies.pair_audit import PairAudit
 from evenhand.data.tables import column, numbers
 from evenhand.errors import ArgumentError, TableError, VerdictError, wanted
 from evenhand.saving.state import save
@@ -61,7 +61,7 @@ def audit_pairs(
     seed : Seed of the rows and the draws; 0, or as in --state.
     """
     from evenhand.similarity import PairQueue
-    from evenhand.similarity.verdicts import checked_auditor
+    from evenhand.similarity.verdicts import read_auditor
 
     names, frame = names_of(features), read_table(table)
     people, rewards = frame[[]].assign(**{name: numbers(frame, name) for name in names}), numbers(frame, reward)
@@ -80,25 +80,27 @@ def audit_pairs(
         at = Store.at(store, create=True)
         Study.create(at.url, queue, name=study).close()
         if json:
-            line({"name": study, "store": store})
+            format_row({"name": study, "store": store})
             return
-        say(f"Created study {study!r} in {store}. Add a key for each auditor: evenhand keys {store} add --role both")
+        print_text(
+            f"Created study {study!r} in {store}. Add a key for each auditor: evenhand keys {store} add --role both"
+        )
         link = f"/audit#study={study}&key=KEY&annotator=NAME"
-        say(f"Serve it: evenhand serve --store {store}. Each auditor opens the page by the link {link}")
+        print_text(f"Serve it: evenhand serve --store {store}. Each auditor opens the page by the link {link}")
         return
     notes: list[str] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what they say is said in the session's words
         if read is not None and gap is not None:
-            many, notes = _judged(queue, read, real("--gap", gap, above=0, high=1), checked_auditor(auditor))
+            many, notes = _judged(queue, read, real("--gap", gap, above=0, high=1), read_auditor(auditor))
             save(queue, place)
             if not json:
-                say("\n".join([*notes, f"{many} answers read, {len(queue.answers)} kept in {place}."]))
+                print_text("\n".join([*notes, f"{many} answers read, {len(queue.answers)} kept in {place}."]))
         else:
-            Audit(queue, place, checked_auditor(auditor)).converse(questions)
+            PairAudit(queue, place, read_auditor(auditor)).converse(questions)
     if json:
         body = {"questions": queue.round, "answers": len(queue.answers), "state": str(place), "caveat": queue.caveat}
-        line(body | ({"notes": notes} if notes else {}))
+        format_row(body | ({"notes": notes} if notes else {}))
 
 
 def _resumed(state: Path, people: pd.DataFrame, rewards: Any, reward: str, given: dict[str, Any]) -> PairQueue:
@@ -131,7 +133,7 @@ def _resumed(state: Path, people: pd.DataFrame, rewards: Any, reward: str, given
 def _judged(queue: PairQueue, file: Path, gap: float, auditor: str | None) -> tuple[int, list[str]]:
     """Take the answers in a file, all or none, about this difference of chances; return how many there are, and what is
     to be said of them."""
-    from evenhand.similarity.verdict_learning import ANNOUNCEMENT
+    from evenhand.similarity.verdict_learning import ROBUST_BELIEF_WARNING
 
     frame, trusted = read_table(file, text=["answer"]), queue.policy.metric.error_rate == 0.0
     rows, words = range(1, len(queue.rewards) + 1), {"unfair": True, "acceptable": False}
@@ -146,4 +148,4 @@ def _judged(queue: PairQueue, file: Path, gap: float, auditor: str | None) -> tu
             queue.judge(int(one) - 1, int(other) - 1, gap, words[word], auditor=auditor)
         except VerdictError as error:
             raise TableError(f"{file}: row {number}: {error}") from error
-    return len(frame), [ANNOUNCEMENT] if trusted and queue.policy.metric.error_rate > 0.0 else []
+    return len(frame), [ROBUST_BELIEF_WARNING] if trusted and queue.policy.metric.error_rate > 0.0 else []

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
+from evenhand.cli.inputs.inputs import named_shares
+from evenhand.cli.inputs.promises import promise_in
 from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.cli.output import answer
-from evenhand.cli.reading.inputs import named_shares
-from evenhand.cli.reading.promises import promise_in
 from evenhand.errors import ArgumentError, EvenhandError, SharesError, wanted
 from evenhand.promises.versions import rows_of
 from evenhand.protocol import find_label

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.cli.options import JSON, STORE
-from evenhand.cli.output import answer, as_json, records, say
+from evenhand.cli.output import answer, as_json, print_text, records
 from evenhand.errors import ArgumentError, wanted
 from evenhand.studies import Store
 from evenhand.studies.keys import ALLOWED, add_key, list_keys, revoke_key
@@ -54,8 +54,8 @@ def keys(
     if json:
         as_json(rows if action == "list" else {"key": key, "status": status})
     elif action == "revoke":
-        say(status)
+        print_text(status)
     elif rows:
         records(store, rows)
     else:
-        say(f"{store}: no keys yet")
+        print_text(f"{store}: no keys yet")

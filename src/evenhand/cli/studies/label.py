@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli.options import EMPTY, JSON
-from evenhand.cli.output import as_json, records, say, say_notes
+from evenhand.cli.output import as_json, print_text, records, say_notes
 from evenhand.errors import ArgumentError, ExhaustedError, TableError, wanted
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ def label(
     out : Write all labels so far to this CSV file.
     seed : The seed; by default drawn, or as in --state.
     """
-    from evenhand.cli.reading.empty_cells import without_empty_cells
-    from evenhand.cli.reading.inputs import labels_in, names_of
-    from evenhand.cli.reading.tables import read_as_written
+    from evenhand.cli.inputs.empty_cells import without_empty_cells
+    from evenhand.cli.inputs.inputs import labels_in, names_of
+    from evenhand.cli.inputs.tables import read_as_written
     from evenhand.data.csv_files import write_csv
     from evenhand.protocol import labels_of_texts
     from evenhand.sampling import labelled_table
@@ -115,7 +115,7 @@ def _show(queue: LabelQueue, done: dict[str, int], words: str, json: bool) -> No
         as_json({**done, "groups": risks, "progress": progress}, queue)
         return
     if words:
-        say(words)
+        print_text(words)
     records("Items", progress)
     records("Risks on the validation items", risks)
     say_notes(queue)
@@ -145,7 +145,7 @@ def _told(queue: LabelQueue, path: Path, annotator: str | None, users: dict[str,
     ArgumentError
         As `LabelQueue.read_labels` does, in the words of the command.
     """
-    from evenhand.cli.reading.tables import GIVEN, label_file
+    from evenhand.cli.inputs.tables import GIVEN, label_file
 
     try:
         with label_file(path) as (given, name):

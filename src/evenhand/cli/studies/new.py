@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenhand.cli.inputs.causal_data import fitted_model, model_in
+from evenhand.cli.inputs.inputs import labels_in, named_shares, read_object, shares_of
+from evenhand.cli.inputs.policies import describe, lifted, put
+from evenhand.cli.inputs.promises import described_promises
+from evenhand.cli.inputs.tables import read_log
 from evenhand.cli.options import JSON
-from evenhand.cli.output import as_json, say
-from evenhand.cli.reading.causal_data import fitted_model, model_in
-from evenhand.cli.reading.inputs import labels_in, named_shares, read_object, shares_of
-from evenhand.cli.reading.policies import describe, lifted, put
-from evenhand.cli.reading.promises import described_promises
-from evenhand.cli.reading.tables import read_log
+from evenhand.cli.output import as_json, print_text
 from evenhand.errors import ArgumentError, wanted
-from evenhand.policy import certain
+from evenhand.policy import deterministic
 from evenhand.policy.traits import traits_of
 from evenhand.promises.clause import in_words, listed
 from evenhand.studies import Study
@@ -95,12 +95,14 @@ def new(
             as_json({"name": study.name, "policy": policy_name, "arms": labels, "seed": seeded})
             return
         other = "" if len(study.store.names()) == 1 else f" --study {study.name}"
-        say(f"Created study {study.name!r} ({policy_name}) in {store}")
+        print_text(f"Created study {study.name!r} ({policy_name}) in {store}")
         for line in _about(study, made, known):
-            say(line)
+            print_text(line)
         shown = " --contexts FILE" if _sees_contexts(made) else ""
         place = shlex.quote(store)
-        say(f"next: evenhand ask {place}{other}{shown}    then: evenhand tell {place}{other} TICKET {_told(made)}")
+        print_text(
+            f"next: evenhand ask {place}{other}{shown}    then: evenhand tell {place}{other} TICKET {_told(made)}"
+        )
 
 
 def _about(study: Study, policy: Any, known: bool) -> list[str]:
@@ -115,7 +117,7 @@ def _about(study: Study, policy: Any, known: bool) -> list[str]:
         lines.append(f"Promised: {'; '.join(in_words(clauses))}{rest}.")
         lines += [] if known else [ALONE]
     drawn = getattr(policy, "lottery", None) is not None
-    if not drawn and (clauses or (arms and policy.kernels.probability is certain)):
+    if not drawn and (clauses or (arms and policy.kernels.probability is deterministic)):
         lines.append(BLIND)
     return lines
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from evenhand import save
-from evenhand.cli.output import say, table
+from evenhand.cli.output import print_text, table
 from evenhand.errors import ArgumentError, ExhaustedError
 from evenhand.similarity.chances import MOST_DIFFERENT, ROUND
 
@@ -33,7 +33,7 @@ ANSWERS_A_NUMBER = 11
 columns of the student data."""
 
 
-class Audit:
+class PairAudit:
     """A person's answers to the questions of a queue.
 
     Parameters
@@ -57,10 +57,12 @@ class Audit:
         """
         d, kept = len(self._queue.scale.centre), len(self._queue.answers)
         about = ANSWERS_A_NUMBER * d * (d + 1) // 2
-        say(TASK)
-        say(f"It takes about {about} answers. {self._state} has {kept}; each new one is kept there at once.")
+        print_text(TASK)
+        print_text(f"It takes about {about} answers. {self._state} has {kept}; each new one is kept there at once.")
         if (different := len(set(map(tuple, self._queue.features)))) > MOST_DIFFERENT:
-            say(f"{different:,} of these people differ, and chances are for {MOST_DIFFERENT:,} at most: {ROUND}.")
+            print_text(
+                f"{different:,} of these people differ, and chances are for {MOST_DIFFERENT:,} at most: {ROUND}."
+            )
         save(self._queue, self._state)
         asked, interrupted = 0, False
         while most is None or asked < most:
@@ -68,7 +70,7 @@ class Audit:
             try:
                 task = self._queue.ask(annotator=self._auditor)
             except ExhaustedError:
-                say("No further answer would teach anything about these people.")
+                print_text("No further answer would teach anything about these people.")
                 break
             asked += 1
             rows = [f"row {int(row) + 1}" for row in task.item.split("-")]
@@ -77,7 +79,7 @@ class Audit:
                 going = self._answer(task)
             except typer.Abort:
                 going, interrupted = False, True
-                say("")
+                print_text("")
             if not going:
                 self._queue.forget(task)
                 break
@@ -104,7 +106,7 @@ class Audit:
                 self._learn(task, TOLD[word])
                 return True
             else:
-                say(HELP)
+                print_text(HELP)
 
     def _learn(self, task: PairTask, label: str | None) -> None:
         """Take an answer; say where it asks for much."""
@@ -112,13 +114,15 @@ class Audit:
         doublings = metric.doublings
         self._queue.tell(task, label, annotator=self._auditor)
         if metric.doublings > doublings:
-            say(f"This answer asks for larger distances (radius {metric.radius_reached:g}). If it was a slip: w.")
+            print_text(
+                f"This answer asks for larger distances (radius {metric.radius_reached:g}). If it was a slip: w."
+            )
 
     def _caution(self) -> None:
         """Say why no distance is known, whenever there is a new reason."""
         caveat = self._queue.caveat
         if caveat and caveat != self._cautioned:
-            say(f"Caution: {caveat}.")
+            print_text(f"Caution: {caveat}.")
         self._cautioned = caveat
 
     def _withdraw(self, task: PairTask, text: str) -> bool:
@@ -127,10 +131,12 @@ class Audit:
         try:
             self._queue.tell(task, f"withdraw {text}".strip(), annotator=self._auditor)
         except ArgumentError:
-            say("No answer of yours has this number; l lists them." if before else "There is no answer to withdraw.")
+            print_text(
+                "No answer of yours has this number; l lists them." if before else "There is no answer to withdraw."
+            )
             return False
         (number,) = before - set(self._queue.answers["number"])
-        say(f"Answer {number} is withdrawn.")
+        print_text(f"Answer {number} is withdrawn.")
         return True
 
     def _list(self, numbers: Collection[int]) -> None:
@@ -142,17 +148,19 @@ class Audit:
         for who in ("one", "other"):
             answers[who] = [people[row] for row in answers[who]]
         if answers.empty:
-            say("There is no answer yet.")
+            print_text("There is no answer yet.")
         else:
             table("answers", list(answers), answers.to_numpy().tolist())
 
     def _leave(self) -> None:
         self._caution()
         many = len(self._queue.answers)
-        say(f"{many} answer{' is' if many == 1 else 's are'} kept in {self._state}.")
+        print_text(f"{many} answer{' is' if many == 1 else 's are'} kept in {self._state}.")
         suspect = [one.id for one in self._queue.policy.suspects() if one.wrong > 0.5]
         if suspect:
-            say("These answers are probably wrong; withdraw those that are.")
+            print_text("These answers are probably wrong; withdraw those that are.")
             self._list(suspect)
         if many:
-            say(f"Chances for everybody from these answers: evenhand choose TABLE --state {self._state} --places N")
+            print_text(
+                f"Chances for everybody from these answers: evenhand choose TABLE --state {self._state} --places N"
+            )

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenhand.cli.inputs.observations import ticket_of
 from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.cli.output import (
     as_json,
     draw,
     folder,
     number,
+    print_text,
     promise_sentence,
     promise_verdict,
     promised_cells,
     records,
-    say,
     table,
 )
-from evenhand.cli.reading.observations import ticket_of
 from evenhand.data.csv_files import write_csv
 from evenhand.display.html import notes_of
 from evenhand.studies import Study
@@ -106,7 +106,7 @@ def _one(study: Study, ticket: str, json: bool) -> None:
     shown = {**found.pop("decision"), **found}
     for name, value in shown.items():
         if value is not None and name not in ("id", "type"):
-            say(f"{name.replace('_', ' '):<14}{value}")
+            print_text(f"{name.replace('_', ' '):<14}{value}")
 
 
 def _row(record: Record) -> dict[str, Any]:
@@ -138,12 +138,12 @@ def _tables(policy: Any) -> dict[str, Any]:
 
 
 def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path], *, every: bool) -> None:
-    say(
+    print_text(
         f"{found['name']}: {found['policy']}, since {found['created']:%Y-%m-%d %H:%M}; {found['decisions']} decisions, "
         f"{found['told']} told, {found['forgotten']} forgotten, {found['open']} open\n"
     )
     for note in found["notes"]:
-        say(f"- {note}")
+        print_text(f"- {note}")
     rows = every_row = arm_rows(found["arms"], clauses)
     if len(rows) > MOST:
         rows = sorted(rows, key=lambda row: (row["owed"] is None, -(row["owed"] or 0.0), -row["decisions"]))[:MOST]
@@ -152,10 +152,10 @@ def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path]
     records(f"Plays{more}", named, empty=False)
     if rows and found["decisions"] and sys.stdout.isatty():
         blocks = "█│" if _writes("█│") else "#|"
-        say(f"Share of the rounds {blocks[0]} and promised share {blocks[1]}")
-        say("\n".join(bars(rows, blocks, max(10, shutil.get_terminal_size().columns - 50))) + "\n")
+        print_text(f"Share of the rounds {blocks[0]} and promised share {blocks[1]}")
+        print_text("\n".join(bars(rows, blocks, max(10, shutil.get_terminal_size().columns - 50))) + "\n")
     for line in _sentences(found, every):
-        say(line)
+        print_text(line)
     for name, title in (
         ("bias", "Learned bias by feature, 95 % intervals"),
         ("risks", "Risks by group"),
@@ -169,16 +169,16 @@ def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path]
 
         best = found["recommendation"]
         judged = DataFrame(found["candidates"])
-        say(in_words(SimpleNamespace(**best), judged))
+        print_text(in_words(SimpleNamespace(**best), judged))
         table("Candidates", *compact(judged))
     if found["reward"] is not None:
         mean, recent, window = found["reward"].values()
         recently = f"; of the last {window} told {number(recent)}" if found["told"] > window else ""
-        say(f"Mean reward {number(mean)}{recently}.")
+        print_text(f"Mean reward {number(mean)}{recently}.")
     if "scale" in found:
-        say(f"People are compared on one scale: {found['scale']}.")
+        print_text(f"People are compared on one scale: {found['scale']}.")
     if written:
-        say("written: " + ", ".join(map(str, written)))
+        print_text("written: " + ", ".join(map(str, written)))
 
 
 def arm_rows(arms: list[dict[str, Any]], clauses: tuple[Clause, ...]) -> list[dict[str, Any]]:
@@ -264,7 +264,7 @@ def pictures(statistics: Statistics) -> dict[str, Callable[..., Any]]:
 
 
 def _writes(text: str) -> bool:
-    """Say whether standard output can show this text."""
+    """Return whether standard output can show this text."""
     try:
         text.encode(sys.stdout.encoding or "ascii")
     except UnicodeEncodeError:

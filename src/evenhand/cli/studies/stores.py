@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evenhand.cli.options import JSON, STORE, STUDY
-from evenhand.cli.output import answer, as_json, records, say
+from evenhand.cli.output import answer, as_json, print_text, records
 from evenhand.studies import Store, Study
 from evenhand.studies.statistics.state import outline
 
@@ -21,7 +21,7 @@ def studies(store: STORE, json: JSON = False) -> None:
     elif rows:
         records(store, rows)
     else:
-        say(f"{store}: no studies yet")
+        print_text(f"{store}: no studies yet")
 
 
 def snapshot(store: STORE, study: STUDY = None, json: JSON = False) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from evenhand.cli.options import JSON, STORE, STUDY
-from evenhand.cli.output import as_json, promise_sentence, promise_verdict, say
+from evenhand.cli.output import as_json, print_text, promise_sentence, promise_verdict
 from evenhand.errors import ArgumentError
 from evenhand.saving.state import write
 from evenhand.studies import Study
@@ -43,7 +43,7 @@ def verify(
         as_json(found.as_dict())
     else:
         for line in in_words(running.name, found):
-            say(line)
+            print_text(line)
     if not found.ok:
         raise typer.Exit(1)
 

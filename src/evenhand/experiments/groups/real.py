@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.experiments.framework import Claim, Report, Runner, Verdict, certainty, experiment
+from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, certainty, experiment
 from evenhand.experiments.groups.sweep import BLIND, FAIR, FEW, NAIVE, POOLED, RealData, panel, rivals, summary
 from evenhand.groups import TableArms
 
@@ -118,7 +118,7 @@ def real_data(settings: RealData, runner: Runner) -> Report:
     return report
 
 
-def _verdicts(table: pd.DataFrame, preset: str, settings: RealData) -> Iterator[Verdict]:
+def _verdicts(table: pd.DataFrame, preset: str, settings: RealData) -> Iterator[ClaimVerdict]:
     last = table[table["value"] == table["value"].max()]
     regret = {name: float(panel(last, name, "perceived regret").mean()) for name in (FAIR, BLIND, NAIVE)}
     share = {name: float(panel(last, name, "share").mean()) for name in (FAIR, BLIND)}

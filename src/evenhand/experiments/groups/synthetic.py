@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.experiments.framework import Claim, Report, Runner, Verdict, certainty, experiment
+from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, certainty, experiment
 from evenhand.experiments.groups.sweep import (
     BLIND,
     CHAINING,
@@ -131,7 +131,7 @@ def _report(
     settings: Sweep,
     runner: Runner,
     measures: dict[str, str],
-    judge: Callable[[Sweep, pd.DataFrame, str], Iterator[Verdict]],
+    judge: Callable[[Sweep, pd.DataFrame, str], Iterator[ClaimVerdict]],
 ) -> Report:
     table = sweep(settings, runner)
     report = Report(data={"table": table[table["measure"].isin(measures)]})
@@ -171,11 +171,11 @@ def _draw(settings: Sweep, panels: dict[str, Any], measures: dict[str, str]) -> 
     return drawn
 
 
-def _about_shares(settings: Sweep, table: pd.DataFrame, title: str) -> Iterator[Verdict]:
+def _about_shares(settings: Sweep, table: pd.DataFrame, title: str) -> Iterator[ClaimVerdict]:
     owed = table.drop_duplicates("value").sort_values("value")["arm_share"].to_numpy()
     runs = settings.replications
 
-    def near(claim: Claim, policy: str, goal: Any, tolerance: float, more: str = "") -> Verdict:
+    def near(claim: Claim, policy: str, goal: Any, tolerance: float, more: str = "") -> ClaimVerdict:
         distance = np.abs(panel(table, policy, "share") - goal)
         sure = certainty(tolerance - distance, panel(table, policy, "share", "error"), runs)
         said = f"largest distance {distance.max():.3f} ({title}){more}"
@@ -204,7 +204,7 @@ def _about_shares(settings: Sweep, table: pd.DataFrame, title: str) -> Iterator[
         yield UNIFORM.verdict(gap <= 0.05, said, settings, certainty=sure)
 
 
-def _about_regrets(settings: Sweep, table: pd.DataFrame, title: str) -> Iterator[Verdict]:
+def _about_regrets(settings: Sweep, table: pd.DataFrame, title: str) -> Iterator[ClaimVerdict]:
     fair, blind, naive = (panel(table, *which) for which in TRIO)
     errors = [panel(table, *which, "error") for which in TRIO]
     ratio = fair / blind

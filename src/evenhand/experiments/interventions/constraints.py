@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
+from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, experiment
 from evenhand.experiments.interventions.curves import drawn, error_at, error_curves, standard_error
 from evenhand.experiments.interventions.instances import Conditions, instance
 
@@ -82,18 +82,18 @@ def shown(curves: pd.DataFrame, names: tuple[str, ...], budget: int | None = Non
     return ", ".join(f"{name} {error_at(curves, name, budget, column):.3f}" for name in names)
 
 
-def reported(curves: pd.DataFrame, title: str, verdicts: list[Verdict]) -> Report:
+def reported(curves: pd.DataFrame, title: str, verdicts: list[ClaimVerdict]) -> Report:
     """Return the report of one set of curves."""
     return Report({"errors": curves}, verdicts, {"errors": drawn(curves, title)}, [REMARK])
 
 
-def _v1_behind(curves: pd.DataFrame, settings: dict[str, Any]) -> Verdict:
+def _v1_behind(curves: pd.DataFrame, settings: dict[str, Any]) -> ClaimVerdict:
     rivals = ("CSR-V1", "TS-V1")
     kept = all(error_at(curves, "CSR-V2") <= 0.5 * error_at(curves, name) for name in rivals)
     return V1_BEHIND.verdict(kept, shown(curves, ("CSR-V2", *rivals)), settings)
 
 
-def _ahead(curves: pd.DataFrame, settings: dict[str, Any]) -> Verdict:
+def _ahead(curves: pd.DataFrame, settings: dict[str, Any]) -> ClaimVerdict:
     pair = ("CSR-V2", "TS-V2")
     ours, staged = (error_at(curves, name) for name in pair)
     error = standard_error(curves, *pair)

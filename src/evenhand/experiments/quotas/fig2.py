@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
+from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, experiment
 from evenhand.learners import UCB1
 from evenhand.quotas import BernoulliArms, FairUCB
 
@@ -117,7 +117,7 @@ def _table(history: Any, settings: Fig2, gaps: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _verdicts_2(table: pd.DataFrame, history: Any, settings: Fig2, reading: str) -> list[Verdict]:
+def _verdicts_2(table: pd.DataFrame, history: Any, settings: Fig2, reading: str) -> list[ClaimVerdict]:
     rise = (table.regret.diff() - 2 * np.hypot(table.standard_error, table.standard_error.shift())).max()
     last = table.iloc[-1]
     largest = str(history.policy.values[-2])

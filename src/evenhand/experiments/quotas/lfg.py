@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
+from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, experiment
 from evenhand.experiments.quotas.fig2 import INSTANCE_1, SHARES_1
 from evenhand.learners import UCB1, Thompson
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB
@@ -127,7 +127,7 @@ def fig3(settings: Fig3, runner: Runner) -> Report:
     return report
 
 
-def _verdicts_3(history: Any, gaps: np.ndarray, lfg: list[str], settings: Fig3, reading: str) -> list[Verdict]:
+def _verdicts_3(history: Any, gaps: np.ndarray, lfg: list[str], settings: Fig3, reading: str) -> list[ClaimVerdict]:
     mean = history.r_regret.mean("replication")
     fair = mean.sel(policy="Fair-UCB")
     last = float(fair[-1])
@@ -210,7 +210,7 @@ def fig4(settings: Fig4, runner: Runner) -> Report:
     return report
 
 
-def _verdicts_4(history: Any, settings: Fig4, etas: dict[str, float]) -> list[Verdict]:
+def _verdicts_4(history: Any, settings: Fig4, etas: dict[str, float]) -> list[ClaimVerdict]:
     fair = history.sel(policy="Fair-UCB")
     worst = float(fair.worst_shortfall.max())
     kept = float(fair.violations.max()) == 0

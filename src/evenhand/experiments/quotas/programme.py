@@ -34,7 +34,7 @@ class Programme:
     shares: dict[Any, Fraction]
     decisions: list[Decision]
     log: pd.DataFrame
-    """A row a decision: `round`, `arm`, `need`, `reason`."""
+    """One row per decision: `round`, `arm`, `need`, `reason`."""
     finding: Audit
     history: xr.Dataset
     """Replications of the same programme, with the promise and without."""

@@ -22,7 +22,7 @@ import numpy as np
 from evenhand.datasets.images import Images as Pictures
 from evenhand.datasets.images import scaled
 from evenhand.errors import ArgumentError, wanted
-from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
+from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, experiment
 from evenhand.experiments.sampling.tables import (
     ADAPTIVE,
     BEATS_UNIFORM,
@@ -33,7 +33,7 @@ from evenhand.experiments.sampling.tables import (
     schemes_for,
     table_1,
 )
-from evenhand.experiments.sampling.trials import Images, Scheme, worst
+from evenhand.experiments.sampling.trials import ImageTrials, Scheme, worst
 from evenhand.extras import optional
 from evenhand.plots.sampling import plot_shares, plot_worst_risk
 from evenhand.plots.style import figure
@@ -70,7 +70,7 @@ LEVEL = Claim(
 )
 
 
-def image_report(frame: pd.DataFrame, settings: Images) -> Report:
+def image_report(frame: pd.DataFrame, settings: ImageTrials) -> Report:
     """Return the verdicts, tables and pictures of the histories of all schemes and trials."""
     drawn, (shares, risks) = figure(11.0, 3.8, columns=2)
     plot_shares(frame, scheme="A_opt", ax=shares)
@@ -99,9 +99,9 @@ def image_report(frame: pd.DataFrame, settings: Images) -> Report:
 
 
 def _against_uniform(
-    claim: Claim, frame: pd.DataFrame, name: str, value: Callable[[pd.DataFrame, str], Any], settings: Images,
+    claim: Claim, frame: pd.DataFrame, name: str, value: Callable[[pd.DataFrame, str], Any], settings: ImageTrials,
     *, sign: int = 1,
-) -> Verdict:  # fmt: skip
+) -> ClaimVerdict:  # fmt: skip
     """Compare a scheme with Uniform on the trials that both have finished."""
     first, second = value(frame, name), value(frame, "Uniform")
     common = first.index.intersection(second.index)
@@ -123,7 +123,7 @@ def _mixture(frame: pd.DataFrame) -> pd.DataFrame:
     return last.groupby(["scheme", "group"], sort=False)[["share", "test_risk"]].mean().reset_index()
 
 
-def _mixture_verdict(frame: pd.DataFrame, settings: Images) -> Verdict:
+def _mixture_verdict(frame: pd.DataFrame, settings: ImageTrials) -> ClaimVerdict:
     last = frame[frame["round"] == frame.groupby(["scheme", "trial"])["round"].transform("max")]
     mine, equal = (last[last["scheme"] == name].set_index("group") for name in ("A_opt", "Uniform"))
     common = sorted(set(mine["trial"]) & set(equal["trial"]))
@@ -146,7 +146,7 @@ PAIRS = {
 }  # fmt: skip
 
 
-class Task(NamedTuple):
+class ImageTask(NamedTuple):
     """A pool to draw from, held-out rows, and the network's shape."""
 
     pool: ArrayPool
@@ -156,25 +156,25 @@ class Task(NamedTuple):
     shape: dict[str, Any]
 
 
-TaskFor = Callable[[int], Task]
+TaskFor = Callable[[int], ImageTask]
 """From a trial's seed to its task."""
 
 
-def fashion_mnist_task(settings: Images, seed: int) -> Task:
+def fashion_mnist_task(settings: ImageTrials, seed: int) -> ImageTask:
     """Return five pairs of clothes; the network without the second convolution."""
     from evenhand.datasets.images import load_fashion_mnist
 
     return _pairs(load_fashion_mnist(), settings, {"channels": 1, "size": 28, "second": False, "seed": seed})
 
 
-def cifar10_task(settings: Images, seed: int) -> Task:
+def cifar10_task(settings: ImageTrials, seed: int) -> ImageTask:
     """Return five pairs of animals and vehicles."""
     from evenhand.datasets.images import load_cifar10
 
     return _pairs(load_cifar10(), settings, {"channels": 3, "size": 32, "second": True, "seed": seed})
 
 
-def utkface_task(settings: Images, seed: int) -> Task:
+def utkface_task(settings: ImageTrials, seed: int) -> ImageTask:
     """Return gender by five ethnicities, a fresh split for each trial: four fifths to draw from."""
     from evenhand.datasets.images import ETHNICITIES, load_utkface
 
@@ -184,10 +184,10 @@ def utkface_task(settings: Images, seed: int) -> Task:
     drawn, held = order[: 4 * len(order) // 5], order[4 * len(order) // 5 :]
     pool = ArrayPool(scaled(faces.images[drawn]), faces.gender[drawn], group=group[drawn], replace=settings.replace)
     shape = {"channels": 3, "size": 50, "second": True, "seed": seed}
-    return Task(pool, scaled(faces.images[held]), faces.gender[held], group[held], shape)
+    return ImageTask(pool, scaled(faces.images[held]), faces.gender[held], group[held], shape)
 
 
-def shortened(task: Task, settings: Images) -> Task:
+def shortened(task: ImageTask, settings: ImageTrials) -> ImageTask:
     """Keep `test_rows` of the held-out rows, where there are so many."""
     if settings.test_rows is None or settings.test_rows >= len(task.y):
         return task
@@ -195,46 +195,46 @@ def shortened(task: Task, settings: Images) -> Task:
     return task._replace(X=task.X[kept], y=task.y[kept], group=task.group[kept])
 
 
-def _pairs(pictures: Pictures, settings: Images, shape: dict[str, Any]) -> Task:
+def _pairs(pictures: Pictures, settings: ImageTrials, shape: dict[str, Any]) -> ImageTask:
     numbers = {name: i for i, name in enumerate(pictures.names)}
     pairs: dict[Any, Any] = {f"{a} / {b}": (numbers[a], numbers[b]) for a, b in PAIRS[settings.data]}
     pool = label_pairs(scaled(pictures.train), pictures.train_labels, pairs, replace=settings.replace)
     held = label_pairs(scaled(pictures.test), pictures.test_labels, pairs)
-    return Task(pool, held.X, held.y, np.array(held.groups)[held.group], shape)
+    return ImageTask(pool, held.X, held.y, np.array(held.groups)[held.group], shape)
 
 
 QUICK: dict[str, Any] = {"trials": 1, "rounds": 3, "batch": 10, "test_rows": 200, "checkpoints": 3}
 REDUCED: dict[str, Any] = {"trials": 3, "rounds": 200, "mixed_precision": True}
 
 
-def _sizes(data: str, rounds: int, batch: int) -> dict[str, Images]:
+def _sizes(data: str, rounds: int, batch: int) -> dict[str, ImageTrials]:
     """Return the settings of each size. The reduced size draws fewer rows at a time of CIFAR-10 and UTKFace, as their
     files hold a part of the pictures."""
-    full, quick = Images(data, rounds=rounds, trials=10), Images(data, **QUICK)
-    return {"full": full, "quick": quick, "reduced": Images(data, batch=batch, **REDUCED)}
+    full, quick = ImageTrials(data, rounds=rounds, trials=10), ImageTrials(data, **QUICK)
+    return {"full": full, "quick": quick, "reduced": ImageTrials(data, batch=batch, **REDUCED)}
 
 
 @experiment(
     "sampling/fashion-mnist", "FashionMNIST: accuracy of the worst-off pair", **_sizes("fashion-mnist", 500, 50)
 )
-def fashion_mnist(settings: Images, runner: Runner) -> Report:
+def fashion_mnist(settings: ImageTrials, runner: Runner) -> Report:
     """Run the schemes on five pairs of clothes."""
     return _run(settings, runner, functools.partial(fashion_mnist_task, settings))
 
 
 @experiment("sampling/cifar10", "CIFAR-10: accuracy of the worst-off pair", **_sizes("cifar10", 500, 10))
-def cifar10(settings: Images, runner: Runner) -> Report:
+def cifar10(settings: ImageTrials, runner: Runner) -> Report:
     """Run the schemes on five pairs of animals and vehicles."""
     return _run(settings, runner, functools.partial(cifar10_task, settings))
 
 
 @experiment("sampling/utkface", "UTKFace: accuracy of gender in the worst-off ethnicity", **_sizes("utkface", 200, 5))
-def utkface(settings: Images, runner: Runner) -> Report:
+def utkface(settings: ImageTrials, runner: Runner) -> Report:
     """Run the schemes on gender by five ethnicities."""
     return _run(settings, runner, functools.partial(utkface_task, settings))
 
 
-def _model(settings: Images, task: Task) -> EstimatorModel:
+def _model(settings: ImageTrials, task: ImageTask) -> EstimatorModel:
     from evenhand.experiments.sampling.networks import paper_network
 
     device = settings.device
@@ -243,7 +243,7 @@ def _model(settings: Images, task: Task) -> EstimatorModel:
     return EstimatorModel(paper_network(task.shape, settings.mixed_precision, device))
 
 
-def _schemes(settings: Images, task: Task) -> dict[str, Scheme]:
+def _schemes(settings: ImageTrials, task: ImageTask) -> dict[str, Scheme]:
     more: dict[str, Any] = {
         "model": _model(settings, task), "batch": settings.batch, "classes": [0, 1],
         "validation_rows": settings.validation_rows,
@@ -257,7 +257,7 @@ def _schemes(settings: Images, task: Task) -> dict[str, Scheme]:
     return {**schemes_for(groups, task.pool.proportions, **more), **plus}
 
 
-def expected_seconds(settings: Images, task: Task, schemes: int) -> float:
+def expected_seconds(settings: ImageTrials, task: ImageTask, schemes: int) -> float:
     """Return the expected seconds of the whole experiment by one worker: a timed round, and how rounds grow with what
     is collected.
     """
@@ -277,7 +277,7 @@ def expected_seconds(settings: Images, task: Task, schemes: int) -> float:
     return each * schemes * settings.trials * (collected + tests)
 
 
-def _run(settings: Images, runner: Runner, task_for: TaskFor) -> Report:
+def _run(settings: ImageTrials, runner: Runner, task_for: TaskFor) -> Report:
     """Collect by every scheme in every trial, the schemes of the first trial first, and report."""
     import pandas as pd
 
@@ -301,7 +301,7 @@ def _run(settings: Images, runner: Runner, task_for: TaskFor) -> Report:
     return report
 
 
-def _expectation(settings: Images, task: Task, schemes: int) -> str:
+def _expectation(settings: ImageTrials, task: ImageTask, schemes: int) -> str:
     with _one_thread():
         minutes = expected_seconds(settings, task, schemes) / 60
     what = f"{schemes} schemes x {settings.trials} trials x {settings.rounds} rounds"
@@ -313,7 +313,7 @@ def _file(store: Path | None, trial: int, number: int) -> Path | None:
     return None if store is None else store / f"{trial}-{number}.csv"
 
 
-def _one(settings: Images, store: Path | None, task_for: TaskFor, trial: int, number: int) -> pd.DataFrame:
+def _one(settings: ImageTrials, store: Path | None, task_for: TaskFor, trial: int, number: int) -> pd.DataFrame:
     """Return the history of one scheme in one trial."""
     import pandas as pd
 
@@ -347,7 +347,7 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _claim_folder(settings: Images, store: Path | None) -> None:
+def _claim_folder(settings: ImageTrials, store: Path | None) -> None:
     """Note the settings in the folder of finished trials.
 
     Raises

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
-from evenhand.experiments.sampling.trials import Curves, Scheme, Synthetic, run_trials
+from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, experiment
+from evenhand.experiments.sampling.trials import Curves, Scheme, SyntheticTrials, run_trials
 from evenhand.plots.sampling import plot_mixture, plot_risk_curves, plot_worst_risk
 from evenhand.plots.style import figure, one_legend
 from evenhand.rng import generator
@@ -138,7 +138,9 @@ def _trained(world: Any, share: float, rows: int, rng: np.random.Generator) -> A
     return world.population_risk(model.coef_, model.intercept_)
 
 
-def _curve_verdicts(world: Any, frame: pd.DataFrame, instance: str, fair: float, settings: Curves) -> list[Verdict]:
+def _curve_verdicts(
+    world: Any, frame: pd.DataFrame, instance: str, fair: float, settings: Curves
+) -> list[ClaimVerdict]:
     squares = (world.means[:, 1] ** 2).sum(axis=1)
     closed = squares[1] / squares.sum()
     risks = world.population_risk(*world.classifier([fair, 1 - fair]))
@@ -167,8 +169,10 @@ def _one_sample_start(seed: int) -> OptimisticSampler:
     return OptimisticSampler(GROUPS, exploration=0.1, forced=None, warmup=1, seed=seed)
 
 
-@experiment("sampling/fig2", "Mixture over the rounds, three schemes", full=Synthetic(), quick=Synthetic(300, 8, 15))
-def fig2(settings: Synthetic, runner: Runner) -> Report:
+@experiment(
+    "sampling/fig2", "Mixture over the rounds, three schemes", full=SyntheticTrials(), quick=SyntheticTrials(300, 8, 15)
+)
+def fig2(settings: SyntheticTrials, runner: Runner) -> Report:
     """Run the three schemes, and A_opt from the paper's one-sample start, in both instances."""
     schemes = {**three_schemes(), "A_opt, one-sample start": _one_sample_start}
     report, found = _mixtures("fig2", schemes, settings, runner)
@@ -183,7 +187,7 @@ def fig2(settings: Synthetic, runner: Runner) -> Report:
 
 
 def _mixtures(
-    figure_name: str, schemes: dict[str, Scheme], settings: Synthetic, runner: Runner
+    figure_name: str, schemes: dict[str, Scheme], settings: SyntheticTrials, runner: Runner
 ) -> tuple[Report, list[tuple[str, pd.DataFrame, float]]]:
     """Run schemes in both instances and draw their mixtures; return the report, and of each instance its history and
     the fair share of u."""
@@ -204,15 +208,15 @@ def _mixtures(
     return report, found
 
 
-def _near(name: str, last: pd.DataFrame, fair: float, settings: Synthetic, where: str) -> Verdict:
+def _near(name: str, last: pd.DataFrame, fair: float, settings: SyntheticTrials, where: str) -> ClaimVerdict:
     shares: Any = last[(last["scheme"] == name) & (last["group"] == "u")]["share"]
     said = f"mean share of u {shares.mean():.3f} +- {shares.sem():.3f}, fair {fair:.3f} {where}"
     named = replace(CONVERGES, says=CONVERGES.says.format(name))
     return named.verdict(abs(shares.mean() - fair) <= 0.05, said, settings)
 
 
-@experiment("sampling/fig10", "Too much exploration", full=Synthetic(), quick=Synthetic(300, 8, 15))
-def fig10(settings: Synthetic, runner: Runner) -> Report:
+@experiment("sampling/fig10", "Too much exploration", full=SyntheticTrials(), quick=SyntheticTrials(300, 8, 15))
+def fig10(settings: SyntheticTrials, runner: Runner) -> Report:
     """Run A_opt with c0 = 1 and epsilon-greedy with epsilon = 0.5, beside both with a tenth and a fifth of that."""
     schemes: dict[str, Scheme] = {
         "A_opt, c0 = 1": lambda seed: OptimisticSampler(GROUPS, exploration=1.0, seed=seed),
@@ -236,8 +240,8 @@ def fig10(settings: Synthetic, runner: Runner) -> Report:
     return report
 
 
-@experiment("sampling/fig8", "The trend term, A_opt+", full=Synthetic(), quick=Synthetic(300, 8, 15))
-def fig8(settings: Synthetic, runner: Runner) -> Report:
+@experiment("sampling/fig8", "The trend term, A_opt+", full=SyntheticTrials(), quick=SyntheticTrials(300, 8, 15))
+def fig8(settings: SyntheticTrials, runner: Runner) -> Report:
     """Run A_opt, A_opt+ and the baselines in SyntheticModel2, without forced exploration as the paper has it."""
     start: dict[str, Any] = {"forced": None, "warmup": 10}
     schemes: dict[str, Scheme] = {
@@ -273,9 +277,12 @@ def _below(first: Any, second: Any) -> bool:
 
 
 @experiment(
-    "sampling/reweighting", "Minimax reweighting as the last step", full=Synthetic(), quick=Synthetic(300, 8, 15)
+    "sampling/reweighting",
+    "Minimax reweighting as the last step",
+    full=SyntheticTrials(),
+    quick=SyntheticTrials(300, 8, 15),
 )
-def reweighting(settings: Synthetic, runner: Runner) -> Report:
+def reweighting(settings: SyntheticTrials, runner: Runner) -> Report:
     """Compare uniform and adaptive collection, with plain training and with minimax reweighting at the end."""
     import pandas as pd
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.datasets.tables import ADULT_FEATURES, GERMAN_FEATURES, load_adult, load_german
-from evenhand.experiments.framework import Claim, Report, Runner, Verdict, certainty, critical_value, experiment
-from evenhand.experiments.sampling.trials import Images, Scheme, Tables, run_trials, worst
+from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, certainty, critical_value, experiment
+from evenhand.experiments.sampling.trials import ImageTrials, Scheme, Tables, run_trials, worst
 from evenhand.plots.sampling import plot_worst_risk
 from evenhand.plots.style import figure, log_counts, one_legend
 from evenhand.rng import generator
@@ -158,7 +158,9 @@ def _at(frame: pd.DataFrame, scheme: str, round: int) -> Any:
     return mine.groupby("trial")[["test_risk", "final_risk"]].max()
 
 
-def gain_verdict(claim: Claim, first: Any, second: Any, settings: Tables | Images, *, sign: int = 1) -> Verdict:
+def gain_verdict(
+    claim: Claim, first: Any, second: Any, settings: Tables | ImageTrials, *, sign: int = 1
+) -> ClaimVerdict:
     """Judge whether the first is above the second (below with sign = -1) by more than `critical_value` standard errors.
 
     One or two trials stay inconclusive, whatever they show.

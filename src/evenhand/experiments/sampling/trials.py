@@ -28,7 +28,7 @@ class Curves:
 
 
 @dataclass(frozen=True)
-class Synthetic:
+class SyntheticTrials:
     """Figures 2, 8 and 10."""
 
     rounds: int = 1000
@@ -48,7 +48,7 @@ class Tables:
 
 
 @dataclass(frozen=True)
-class Images:
+class ImageTrials:
     """Figures 4-6, 11, 13 and 14."""
 
     data: str

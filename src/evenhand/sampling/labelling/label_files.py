@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from evenhand.data.csv_files import EVERY, write_csv
-from evenhand.data.files import Given, format_of, read_table
+from evenhand.data.files import TableOptions, format_of, read_table
 from evenhand.data.json_files import rows_of
-from evenhand.data.text_files import checked_encoding, text_of
+from evenhand.data.text_files import read_encoding, text_of
 from evenhand.errors import ArgumentError, TableError, wanted
 from evenhand.frames import as_pandas, is_frame
 from evenhand.protocol import Label, labels_of_texts
@@ -177,11 +177,11 @@ def read_labels(source: Any, name: str) -> list[Said]:
     if is_frame(source):
         return labels_of(_records(source, name), name)
     path = Path(source.path)
-    encoding = None if source.encoding is None else checked_encoding("encoding", source.encoding)
+    encoding = None if source.encoding is None else read_encoding("encoding", source.encoding)
     if format_of(path) in ("json", "jsonl"):
         rows = ((f"{name}, {where}", row) for where, row in rows_of(text_of(path, encoding), name))
         return labels_of(rows, name)
-    return labels_of(_records(read_table(path, text=EVERY, given=Given(encoding=encoding)), name), name)
+    return labels_of(_records(read_table(path, text=EVERY, given=TableOptions(encoding=encoding)), name), name)
 
 
 def _records(frame: Any, name: str) -> Iterable[tuple[str, Any]]:

@@ -16,7 +16,7 @@ from evenhand.kernels.arrays import Ints
 from evenhand.labels import by_label
 from evenhand.protocol import Label, find_label, label_of, places
 from evenhand.rng import generator
-from evenhand.sampling.problem import MOST, checked_rows
+from evenhand.sampling.problem import MOST, read_rows
 
 
 class _Task(NamedTuple):
@@ -72,7 +72,7 @@ class Items:
             ("ids", ids), ("features", features), ("groups", groups), ("content", content), labels=self.ids
         )
         self.content = _content(content, len(self.ids))
-        self.features = checked_rows(features, None, MOST, keep=True)
+        self.features = read_rows(features, None, MOST, keep=True)
         if len(self.features) != len(self.ids):
             raise ArgumentError(wanted("features", f"{len(self.ids)} rows, one for each id", len(self.features)))
         given = _labels(groups, len(self.ids))

@@ -20,8 +20,8 @@ from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ExhaustedError, UnknownTicketError, wanted
 from evenhand.frames import is_frame
 from evenhand.labels import order_of
-from evenhand.parameters import untaught
-from evenhand.policy.conversation import Conversation, locked
+from evenhand.parameters import require_fresh
+from evenhand.policy.ask_tell import AskTell, locked
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed, child, draw_seed
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @register("sampling/label-queue", kind="part")
-class LabelQueue(Conversation):
+class LabelQueue(AskTell):
     """Hand out items to label, and learn from each label at once.
 
     Labels come late, in any order, or never: an item that nobody labels stays open and holds nothing up. An item that
@@ -87,7 +87,7 @@ class LabelQueue(Conversation):
 
     hands_out = Task
     feedback = "labels"
-    _kin = "queue"
+    _noun = "queue"
 
     def __init__(
         self, ids: Sequence[Label], features: Any, *, groups: Sequence[Label] | Mapping[Label, Label],
@@ -121,7 +121,7 @@ class LabelQueue(Conversation):
         if self.choice == "uncertainty" and sampler.model.certain:
             mend = "use choice='uniform'"
             raise ArgumentError(wanted("sampler", "a model that predicts probabilities", sampler.model, mend))
-        return untaught("sampler", sampler, "pass sampler.fresh()").fresh(seed=sampler.seed)
+        return require_fresh("sampler", sampler, "pass sampler.fresh()").fresh(seed=sampler.seed)
 
     # ------------------------------------------------------------------ the conversation
 
@@ -175,7 +175,7 @@ class LabelQueue(Conversation):
             self._drop(position)
             self._open = {other: kept for other, kept in self._open.items() if kept[1] != position}
             return
-        checked = self.sampler.checked_label(label)
+        checked = self.sampler.read_label(label)
         settled = self._annotations.add(position, who, checked)
         if settled is not None:
             try:  # a model that fails refuses the label, which must not count towards a majority
@@ -199,7 +199,7 @@ class LabelQueue(Conversation):
         ArgumentError
             If the label is outside the classes.
         """
-        who, position, checked = _name(annotator), self._items.position(id), self.sampler.checked_label(label)
+        who, position, checked = _name(annotator), self._items.position(id), self.sampler.read_label(label)
         before = self._annotations.replace(position, who, checked)
         if before is None:
             raise UnknownTicketError(f"id {id!r}: {who or 'an unnamed annotator'} has not labelled it")
@@ -392,7 +392,7 @@ class LabelQueue(Conversation):
         given = {"sampler": self.sampler.fresh(), "seed": self.seed if seed is None else seed}
         return type(self)(**{**self.config(), **given})
 
-    def _said(self, ticket: Any) -> tuple[Any, ...]:
+    def _ticket_fields(self, ticket: Any) -> tuple[Any, ...]:
         return tuple(ticket[1:4])
 
     def _ticket(self, given: Any) -> tuple[int, Any]:
@@ -400,11 +400,11 @@ class LabelQueue(Conversation):
             return super()._ticket(given.id)
         return super()._ticket(given)
 
-    def _kept(self, remembered: Any) -> tuple[int, int, str]:
+    def _ticket_to_saved(self, remembered: Any) -> tuple[int, int, str]:
         (round, *_), position, annotator = remembered
         return round, position, annotator or ""
 
-    def _remembered(self, *kept: Any) -> tuple[Any, ...]:
+    def _ticket_from_saved(self, *kept: Any) -> tuple[Any, ...]:
         round, position, who = kept
         return (round, self.ids[position], self._group(position)), position, who or None
 

@@ -104,7 +104,7 @@ def _rows_of(
                 what = "each item once for each annotator"
                 raise ArgumentError(wanted("label", what, "it twice", "say who labels, in a column annotator"))
             if one.label is not None and one.label not in classes:
-                classes.append(queue.sampler.checked_labels([*classes, one.label])[-1])
+                classes.append(queue.sampler.read_labels([*classes, one.label])[-1])
         except ArgumentError as refusal:
             refusals.append((f"{one.place}, item {one.item!r}", refusal))
             continue
@@ -125,7 +125,7 @@ def _tell(queue: Any, row: Row) -> str:
         if row.rejected:  # an item that somebody rejects has no label
             return "told"
     else:
-        label = queue.sampler.checked_label(row.label)
+        label = queue.sampler.read_label(row.label)
         mine = [before for who, before in queue._annotations.given.get(position, ()) if who == row.who]
         again = mine if row.who is not None or (state == LABELLED and not asked) else []
         if label in again[-1:]:
@@ -158,15 +158,17 @@ def _item(said: Said, ids: Sequence[Label], known: dict[Any, int], texts: dict[s
     """Return the item that a label is about; a tool's own number is not taken for an id, where that can be seen."""
     place = find_label(said.item, known)
     if place is None:
-        raise UnknownTicketError("wanted the id of an item of this queue")
+        raise UnknownTicketError("expected the id of an item of this queue")
     item = ids[place]
     shown = set() if said.text is None else texts.get(str(said.text), set())
     if shown and item not in shown:
         other = f"its text is that of item {min(map(str, shown))!r}"
-        raise UnknownTicketError(f"wanted the id of an item of this queue; {other}")
+        raise UnknownTicketError(f"expected the id of an item of this queue; {other}")
     if not (said.own or shown):
         mend = "export as JSON, which keeps the ids of the queue"
-        raise UnknownTicketError(f"wanted the id of an item of this queue, not Label Studio's number of a task; {mend}")
+        raise UnknownTicketError(
+            f"expected the id of an item of this queue, not Label Studio's number of a task; {mend}"
+        )
     return item
 
 

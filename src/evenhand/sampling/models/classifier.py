@@ -87,7 +87,7 @@ class Classifier(Parameters, ABC):
         """Learn what the labels are, sorted."""
         self.classes = classes
 
-    def checked(self, X: NDArray[Any]) -> None:
+    def validate(self, X: NDArray[Any]) -> None:
         """Refuse rows that the model cannot take.
 
         Raises
@@ -114,7 +114,7 @@ class Classifier(Parameters, ABC):
         return copy.deepcopy(self)
 
     def waits(self, rows: Rows) -> bool:
-        """Say whether all rows have one label still, and note which."""
+        """Return whether all rows have one label still, and note which."""
         codes = rows.y[: rows.count]
         if self.constant is not None and len(codes):
             self.constant = int(codes[0]) if (codes == codes[0]).all() else None

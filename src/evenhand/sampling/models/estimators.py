@@ -119,7 +119,7 @@ class EstimatorModel(Classifier):
         return self._own is None
 
     @property
-    def taught(self) -> bool:
+    def has_history(self) -> bool:
         """Whether it was trained here, or the classifier or a step of it before."""
         if self._network:
             return bool(self._ends or self.estimator.initialized_)
@@ -192,7 +192,7 @@ class EstimatorModel(Classifier):
         return X.astype(np.float32) if self._network and X.dtype == np.float64 else X
 
     def _lacks_rows(self, X: NDArray[Any], codes: Ints, waited: bool) -> bool:
-        """Say whether the classifier fails on these rows again, and can be trained on them many times over."""
+        """Return whether the classifier fails on these rows again, and can be trained on them many times over."""
         times = max(2, -(-ENOUGH // len(X)))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -26,9 +26,9 @@ from evenhand.labels import in_columns
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.sampling.models.classifier import Classifier
-from evenhand.sampling.pools.labels import checked_labels
+from evenhand.sampling.pools.labels import read_labels
 from evenhand.sampling.pools.rows import Rows
-from evenhand.sampling.problem import MOST, checked_rows
+from evenhand.sampling.problem import MOST, read_rows
 from evenhand.saving.saved import fill
 
 TOLERANCE = 1e-8
@@ -85,7 +85,7 @@ class LogisticModel(Classifier):
         return type(self)(C=self.C)
 
     @property
-    def taught(self) -> bool:
+    def has_history(self) -> bool:
         """Whether it was fitted to any rows."""
         return self._known > 0 or bool(self.classes)
 
@@ -131,9 +131,9 @@ class LogisticModel(Classifier):
         """
         X, y, sample_weight = in_step(("X", X), ("y", y), ("sample_weight", sample_weight))
         X, columns = in_columns(X, self.columns, "X")
-        table = checked_rows(X, None, MOST).astype(np.float64, order="C", copy=False)
-        self.checked(table)
-        labels = checked_labels(y)
+        table = read_rows(X, None, MOST).astype(np.float64, order="C", copy=False)
+        self.validate(table)
+        labels = read_labels(y)
         if len(labels) != len(table) or not labels:
             raise ArgumentError(wanted("y", f"{max(1, len(table))} labels, one for each row of X", len(labels)))
         weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight)
@@ -201,8 +201,8 @@ class LogisticModel(Classifier):
             If it is no table of finite numbers with as many features as before.
         """
         d = len(self.coefficients) - 1
-        table = checked_rows(X, (d,) if d else None, MOST)
-        self.checked(table)
+        table = read_rows(X, (d,) if d else None, MOST)
+        self.validate(table)
         return table.astype(np.float64, copy=False)
 
     def mistakes(self, rows: Rows, wrong: Ints) -> None:

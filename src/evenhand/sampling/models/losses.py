@@ -27,7 +27,7 @@ SMALLEST = 1e-15
 """Probabilities are clipped here before their logarithm is taken."""
 
 
-def checked_loss(loss: Any) -> Loss:
+def read_loss(loss: Any) -> Loss:
     """Return the loss.
 
     Raises

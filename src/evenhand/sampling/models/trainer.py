@@ -11,12 +11,12 @@ import numpy as np
 from evenhand.arguments import whole
 from evenhand.errors import ArgumentError, EvenhandError, ModelError, wanted
 from evenhand.kernels.arrays import Bools, Floats, Ints
-from evenhand.parameters import untaught
+from evenhand.parameters import require_fresh
 from evenhand.protocol import Label
 from evenhand.sampling.models.classifier import Classifier
 from evenhand.sampling.models.estimators import EstimatorModel
 from evenhand.sampling.models.logistic import LogisticModel
-from evenhand.sampling.models.losses import Loss, checked_loss, row_losses, summed_losses
+from evenhand.sampling.models.losses import Loss, read_loss, row_losses, summed_losses
 from evenhand.sampling.pools.rows import Examples, Rows, Told
 from evenhand.sampling.problem import MOST
 
@@ -49,7 +49,7 @@ def untaught_model(model: Any) -> Any:
     ArgumentError
         If it was trained.
     """
-    return untaught("model", as_model(model), "pass model.fresh(), or sklearn.base.clone(model)")
+    return require_fresh("model", as_model(model), "pass model.fresh(), or sklearn.base.clone(model)")
 
 
 def raise_named(model: Any, error: BaseException) -> None:
@@ -79,7 +79,7 @@ class Trainer:
         self, groups: tuple[Label, ...], model: Any, loss: Loss, classes: Sequence[Label] | None,
         validation_rows: int | None, seed: int,
     ) -> None:  # fmt: skip
-        self.groups, self.loss = groups, checked_loss(loss)
+        self.groups, self.loss = groups, read_loss(loss)
         recent = validation_rows
         self.validation_rows = None if recent is None else whole("validation_rows", recent, low=1, high=MOST)
         self.examples = Examples(len(groups), classes)
@@ -95,7 +95,7 @@ class Trainer:
         """The labels that are known so far, sorted."""
         return self.examples.classes.known
 
-    def checked(self, X: Any, y: Any, count: int) -> Told:
+    def validate(self, X: Any, y: Any, count: int) -> Told:
         """Return up to `count` rows with their labels; the model looks at the first rows of all.
 
         Raises
@@ -103,9 +103,9 @@ class Trainer:
         ContextError, ArgumentError
             If they do not fit those before, or the model cannot take such rows.
         """
-        told = self.examples.checked(X, y, count, keep=self.model.keeps_types)
+        told = self.examples.validate(X, y, count, keep=self.model.keeps_types)
         if not self.examples.training.count and len(told.X):
-            self.model.checked(told.X)
+            self.model.validate(told.X)
         return told
 
     def learn(self, told: Told, index: int, then: Callable[[int], None]) -> None:
@@ -149,7 +149,7 @@ class Trainer:
         ModelError
             If the model cannot be trained; everything is as before.
         """
-        (checked,) = self.examples.classes.checked([label], 1)
+        (checked,) = self.examples.classes.validate([label], 1)
         known, code, model, losses = self.classes, int(part.y[row]), self.model, self._losses
         undo = self.examples.checkpoint()
         try:

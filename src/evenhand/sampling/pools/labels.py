@@ -25,14 +25,14 @@ class Classes:
         self.closed = given is not None
         self.known: tuple[Label, ...] = ()
         if given is not None:
-            labels = set(checked_labels(given, "classes"))
+            labels = set(read_labels(given, "classes"))
             if len(labels) < 2:
                 raise ArgumentError(wanted("classes", "at least two labels", given))
             if len({type(label) for label in labels}) > 1:
                 raise ArgumentError(wanted("classes", "labels of one type, all text or all whole numbers", given))
             self.known = tuple(sorted(labels))
 
-    def checked(self, y: Any, rows: int, name: str = "y") -> list[Label]:
+    def validate(self, y: Any, rows: int, name: str = "y") -> list[Label]:
         """Return the labels as a list.
 
         Raises
@@ -40,7 +40,7 @@ class Classes:
         ArgumentError
             If their number is not that of the rows, or one is missing, of another type, or outside the classes.
         """
-        labels = checked_labels(y, name, TRUTH if set(TRUTH).issuperset(self.known) else self.known)
+        labels = read_labels(y, name, TRUTH if set(TRUTH).issuperset(self.known) else self.known)
         if len(labels) != rows:
             raise ArgumentError(wanted("y", f"{rows} labels, one for each row of X", len(labels)))
         allowed, own = set(self.known), places(self.known)
@@ -63,11 +63,11 @@ class Classes:
         return self.known if self.closed or len(self.known) == 2 else tuple(sorted({*self.known, *labels}))
 
 
-def checked_labels(y: Any, name: str = "y", known: Sequence[Label] = TRUTH) -> list[Label]:
+def read_labels(y: Any, name: str = "y", known: Sequence[Label] = TRUTH) -> list[Label]:
     """Return labels as a list of text or whole numbers: 1.0 is 1, and True is the label among those `known` that it is
     the same as, 1 in itself; see `evenhand.protocol.find_label`.
 
-    >>> checked_labels(np.array([0.0, 1.0])), checked_labels(["no", "yes"]), checked_labels([True], known=())
+    >>> read_labels(np.array([0.0, 1.0])), read_labels(["no", "yes"]), read_labels([True], known=())
     ([0, 1], ['no', 'yes'], ['true'])
 
     Raises
@@ -93,9 +93,9 @@ def grouped(groups: Any, name: str) -> tuple[tuple[Label, ...], Ints]:
     Raises
     ------
     ArgumentError
-        As `checked_labels` does.
+        As `read_labels` does.
     """
-    labels = np.array(checked_labels(groups, name), dtype=object)
+    labels = np.array(read_labels(groups, name), dtype=object)
     known = in_natural_order(labels.tolist())
     return tuple(known), places_in(labels, known)
 
@@ -114,7 +114,7 @@ def as_predicted(y: Any, model: Any, predicted: Any) -> NDArray[Any]:
     classes = np.asarray(getattr(model, "classes_", np.unique(np.asarray(predicted)))).tolist()
     classes = list(TRUTH) if set(TRUTH).issuperset(classes) else classes
     at, named = places(classes), []
-    for label in checked_labels(y, known=classes):
+    for label in read_labels(y, known=classes):
         place = find_label(label, at)
         if place is None and not of_one_type(classes, label):
             raise ArgumentError(wanted_one_of("y", classes, label, what="labels among"))

@@ -23,7 +23,7 @@ from evenhand.labels import by_label
 from evenhand.protocol import Label, find_label, places
 from evenhand.registry import register
 from evenhand.rng import generator
-from evenhand.sampling.pools.labels import checked_labels, grouped
+from evenhand.sampling.pools.labels import grouped, read_labels
 from evenhand.sampling.problem import MOST, Draw, group_index
 
 
@@ -36,7 +36,7 @@ class ArrayPool:
 
     Parameters
     ----------
-    X : features, a row an example; images may have more axes.
+    X : features, one row per example; images may have more axes.
     y : labels (n,).
     group : the group (n,) of each row; a row belongs to one group. Labels and groups that carry the row labels of X are
         matched by them.
@@ -64,8 +64,8 @@ class ArrayPool:
 
     def __init__(self, X: Any, y: Any, *, group: Any, replace: bool = False) -> None:
         X, y, group = in_step(("X", frame_or_value(X, "X")), ("y", y), ("group", group))
-        self.X, self.y = np.asarray(X), _alike(checked_labels(y), "y")
-        self.groups, self.group = grouped(_alike(checked_labels(group, "group"), "group"), "group")
+        self.X, self.y = np.asarray(X), _alike(read_labels(y), "y")
+        self.groups, self.group = grouped(_alike(read_labels(group, "group"), "group"), "group")
         lengths = (len(self.X) if len(self.X.shape) else 0, len(self.y), len(self.group))
         if not lengths[0] == lengths[1] == lengths[2] > 0:
             raise ArgumentError(wanted("X", "rows, and as many labels and groups", lengths))

@@ -16,7 +16,7 @@ from evenhand.frames import frame_or_value, is_frame
 from evenhand.kernels.arrays import Ints
 from evenhand.protocol import Label
 from evenhand.sampling.pools.labels import Classes
-from evenhand.sampling.problem import checked_rows
+from evenhand.sampling.problem import read_rows
 
 
 class Rows:
@@ -110,9 +110,9 @@ class Examples:
         self.classes = Classes(classes)
         self.columns: list[str] = []
 
-    def checked(self, X: Any, y: Any, count: int, *, keep: bool = False) -> Told:
+    def validate(self, X: Any, y: Any, count: int, *, keep: bool = False) -> Told:
         """Return up to `count` rows, of the shape of those before; a data frame's columns in the first one's order;
-        `keep` as in `checked_rows`.
+        `keep` as in `read_rows`.
 
         Raises
         ------
@@ -126,8 +126,8 @@ class Examples:
             if len(set(names)) < len(names) or set(names) != set(columns):
                 raise ContextError(wanted("X", f"the columns {columns}, each once", names))
             X = X.iloc[:, [names.index(name) for name in columns]]
-        table = checked_rows(X, self.training.X.shape[1:] if self.training.count else None, count, keep=keep)
-        return Told(table, self.classes.checked(y, len(table)), columns, (len(table) + 1) // 2)
+        table = read_rows(X, self.training.X.shape[1:] if self.training.count else None, count, keep=keep)
+        return Told(table, self.classes.validate(y, len(table)), columns, (len(table) + 1) // 2)
 
     def add(self, told: Told, group: int) -> None:
         """Add rows of one group."""

@@ -77,7 +77,7 @@ class TablePool(ArrayPool):
 
     Parameters
     ----------
-    frame : the pool, a row an example.
+    frame : the pool, one row per example.
     group : the column of the groups, or several columns, whose combinations are the groups ("White & Male").
     label : the column of the labels, text or whole numbers.
     features : the columns to learn from; all but the group's and the label's when left out.

@@ -134,7 +134,7 @@ class Endpoint:
             return self.default_body
         if kind != JSON:
             got = kind[:80] or "none"
-            raise Refusal(415, f"wanted the content type {JSON}, got {got}; send the header Content-Type: {JSON}")
+            raise Refusal(415, f"expected the content type {JSON}, got {got}; send the header Content-Type: {JSON}")
         try:
             raw = orjson.loads(content)
         except orjson.JSONDecodeError as error:

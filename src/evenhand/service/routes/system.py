@@ -45,7 +45,7 @@ class HealthOut(LiveOut):
 
 
 async def ready(request: Request) -> dict[str, Any]:
-    """Say whether the store takes writes: send no requests while it does not.
+    """Return whether the store takes writes: send no requests while it does not.
 
     A write is tried at most once a second, however often this is called. `unreadable` counts the studies whose
     logs could not be read the last time that somebody asked for them; `GET /studies` names them, and all others are

@@ -96,7 +96,7 @@ def close_up(session: Session, first: int, last: int | None, points: int) -> dic
             closer.take(entry)
             if closer.rounds == last:
                 break
-    closer.settle()
+    closer.flush()
     return _columns(closer, closer.moments if chosen else [])
 
 

@@ -178,7 +178,7 @@ def from_text(text: str | None) -> Any:
     try:
         return None if text is None else orjson.loads(str(text))
     except orjson.JSONDecodeError as error:
-        raise StoreError(f"the store is damaged: wanted JSON, got {str(text)[:40]!r}") from error
+        raise StoreError(f"the store is damaged: expected JSON, got {str(text)[:40]!r}") from error
 
 
 def arguments_of(text: str) -> dict[str, Any]:
@@ -211,7 +211,7 @@ class Sealed(str):
         return made
 
 
-def checked_arguments(text: str) -> dict[str, Any]:
+def promise_arguments(text: str) -> dict[str, Any]:
     """Return the arguments of an ask by which its promise is checked, which are there even if others were erased."""
     if not isinstance(text, Sealed):
         return arguments_of(text)

@@ -13,7 +13,7 @@ import numpy as np
 from sqlalchemy import Connection
 
 from evenhand.errors import ErasedError
-from evenhand.policy.conversation import Conversation
+from evenhand.policy.ask_tell import AskTell
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import arguments_of, from_text
 from evenhand.studies.log.log import Log
@@ -32,17 +32,17 @@ class OpenTickets:
 
     Attributes
     ----------
-    floor : every ticket up to this number is closed.
+    lower_bound : every ticket up to this number is closed.
     """
 
-    def __init__(self, policy: Any, log: Log, floor: int) -> None:
-        self._policy, self._log, self.floor = policy, log, floor
-        self._apart = is_apart(policy)
+    def __init__(self, policy: Any, log: Log, lower_bound: int) -> None:
+        self._policy, self._log, self.lower_bound = policy, log, lower_bound
+        self._tickets_live_in_log = is_apart(policy)
         self._held: frozenset[int] = frozenset()
         """Tickets of which the log does not say enough: they are saved with the policy."""
-        if self._apart:
-            self._held = frozenset(number for number in policy.open_tickets if policy.noted(number))
-            policy.lay_aside(0, self._held)
+        if self._tickets_live_in_log:
+            self._held = frozenset(number for number in policy.open_tickets if policy.extra_log_fields(number))
+            policy.evict_tickets(0, self._held)
         self._asked = 0
         self._none_before = 0
 
@@ -51,7 +51,7 @@ class OpenTickets:
         self._none_before = 0
 
     @property
-    def held(self) -> frozenset[int]:
+    def not_in_log(self) -> frozenset[int]:
         """The tickets that are saved with the policy."""
         return self._held
 
@@ -63,7 +63,7 @@ class OpenTickets:
         dict
             Number -> the entries about it, of those that the policy did not remember.
         """
-        if not self._apart:
+        if not self._tickets_live_in_log:
             return {}
         missing = [number for number in numbers if 0 < number < LARGEST and not self._policy.remembers(number)]
         if not missing:
@@ -72,7 +72,7 @@ class OpenTickets:
         for entries in found.values():
             if len(entries) == 1 and entries[0].kind == "ask":
                 with suppress(ErasedError):  # nothing can be told of it; the others can
-                    take_up(self._policy, entries[0])
+                    restore_from_log(self._policy, entries[0])
         return found
 
     def fetch_blind(self, connection: Connection, numbers: Iterable[int], sequence: int) -> None:
@@ -82,16 +82,16 @@ class OpenTickets:
             ask = entries[0]
             if len(entries) == 1 and ask.kind == "ask" and not self._policy.remembers(ask.ticket):
                 arms, width = len(self._policy.arms or ()), self._policy.dimension or 0
-                self._policy.take_up(ask.ticket, from_text(ask.decision), {"contexts": np.zeros((arms, width))})
+                self._policy.restore_ticket(ask.ticket, from_text(ask.decision), {"contexts": np.zeros((arms, width))})
 
     def asked(self, count: int) -> None:
         """Note that so many tickets were handed out; of many, the policy drops the oldest, which the log holds."""
         self._asked += count
-        if self._apart and self._asked >= REMEMBERED:
-            self._policy.lay_aside(REMEMBERED, self._held)
+        if self._tickets_live_in_log and self._asked >= REMEMBERED:
+            self._policy.evict_tickets(REMEMBERED, self._held)
             self._asked = 0
 
-    def rise(self, connection: Connection) -> None:
+    def advance_lower_bound(self, connection: Connection) -> None:
         """Raise the floor towards the first open ticket."""
         self._open(connection, 1)
 
@@ -108,28 +108,28 @@ class OpenTickets:
         # Raise the floor past what is closed now. Otherwise every search would begin at the first ticket, and take
         # longer the longer the log is: test_ten_thousand_open_tickets_are_neither_loaded_nor_written.
         if left:
-            self.floor = (left[0].ticket or 0) - 1
+            self.lower_bound = (left[0].ticket or 0) - 1
         elif due:
-            self.floor = due[-1].ticket or 0
+            self.lower_bound = due[-1].ticket or 0
         self._none_before = left[0].at + after if left else at + after if whole and not due else 0
         for ask in due:
-            if self._apart and not self._policy.remembers(ask.ticket):
-                take_up(self._policy, ask)
+            if self._tickets_live_in_log and not self._policy.remembers(ask.ticket):
+                restore_from_log(self._policy, ask)
         return due
 
     def _open(self, connection: Connection, most: int) -> tuple[list[Entry], bool]:
         """Return the asks of the first open tickets among the next, and whether there were no more to search; raise
         the floor to where they begin."""
         last = max(self._log.last_tickets(connection), default=0)
-        upper = min(last, self.floor + SEARCHED)
-        asks = self._log.open_asks(connection, self.floor, upper, most)
-        self.floor = (asks[0].ticket or 0) - 1 if asks else upper
+        upper = min(last, self.lower_bound + SEARCHED)
+        asks = self._log.open_asks(connection, self.lower_bound, upper, most)
+        self.lower_bound = (asks[0].ticket or 0) - 1 if asks else upper
         return asks, upper == last
 
 
 def is_apart(policy: Any) -> bool:
     """Return whether the log alone may hold the open tickets of a policy, which decides without a look at them."""
-    return isinstance(policy, Conversation) and policy.apart
+    return isinstance(policy, AskTell) and policy.tickets_live_in_log
 
 
 def open_tickets_of(policy: Any) -> Collection[int]:
@@ -137,12 +137,12 @@ def open_tickets_of(policy: Any) -> Collection[int]:
     return getattr(policy, "open_tickets", ())
 
 
-def alone(policy: Any, tickets: Collection[int] = ()) -> AbstractContextManager[None]:
+def only_these_tickets(policy: Any, tickets: Collection[int] = ()) -> AbstractContextManager[None]:
     """Have a policy remember these open tickets alone, for a while; one that decides by them remembers all."""
-    return policy.remembering(tickets) if is_apart(policy) else nullcontext()
+    return policy.only_tickets(tickets) if is_apart(policy) else nullcontext()
 
 
-def take_up(policy: Any, ask: Entry) -> None:
+def restore_from_log(policy: Any, ask: Entry) -> None:
     """Have a policy remember an open ticket, from the entry of its ask."""
     assert ask.ticket is not None
-    policy.take_up(ask.ticket, from_text(ask.decision), arguments_of(ask.given))
+    policy.restore_ticket(ask.ticket, from_text(ask.decision), arguments_of(ask.given))

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from evenhand.errors import ArgumentError, ErasedError, EvenhandError, ReplayError, wanted
-from evenhand.policy.conversation import Conversation
+from evenhand.policy.ask_tell import AskTell
 from evenhand.protocol import Decision
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import arguments_of, as_decided, from_text, plain, to_text
@@ -78,7 +78,7 @@ class Arguments:
         made: Any = policy if isinstance(policy, type) else type(policy)
         asked, told = _parameters(made.ask), _parameters(made.tell)
         self.ticket: str = told[0].name
-        self.several: str = made.asks_several if issubclass(made, Conversation) else ""
+        self.several: str = made.asks_several if issubclass(made, AskTell) else ""
         self._asked = asked
         self._takes = {"ask": [one for one in asked if one.name != self.several], "tell": told[1:], "forget": []}
         self._policy = made.__name__
@@ -115,7 +115,7 @@ class Arguments:
         # an iterator is read once, and several operations and their rehearsal look at these
         return {name: list(value) if isinstance(value, Iterator) else value for name, value in given.items()}
 
-    def checked(self, kind: str, given: dict[str, Any]) -> dict[str, Any]:
+    def validate(self, kind: str, given: dict[str, Any]) -> dict[str, Any]:
         """Return arguments in the log's form, without those that equal their defaults.
 
         Raises
@@ -159,7 +159,7 @@ def apply(policy: Any, kind: str, ticket: Any, arguments: dict[str, Any]) -> Any
         return _changes(policy)[kind](**arguments)
     if kind in NOTES:
         return None
-    if type(ticket) is int and isinstance(policy, Conversation):
+    if type(ticket) is int and isinstance(policy, AskTell):
         ticket = policy.by_number(ticket)
     return policy.tell(ticket, **arguments) if kind == "tell" else policy.forget(ticket)
 
@@ -171,7 +171,7 @@ def _changes(policy: Any) -> dict[str, Callable[..., Any]]:
 
 def decision_text(policy: Any, decision: Any) -> str:
     """Return a new decision as the log keeps it, with the policy's notes about its ticket."""
-    noted = policy.noted(decision.id) if isinstance(policy, Conversation) and policy.apart else None
+    noted = policy.extra_log_fields(decision.id) if isinstance(policy, AskTell) and policy.tickets_live_in_log else None
     return to_text(as_decided(decision) | noted if noted else as_decided(decision))
 
 

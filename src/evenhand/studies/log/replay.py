@@ -14,7 +14,7 @@ from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies.log.chain import Entry, check_link
 from evenhand.studies.log.codec import Streams, from_text, revive
 from evenhand.studies.log.log import LARGEST, Log
-from evenhand.studies.log.open_tickets import OpenTickets, alone, is_apart, take_up
+from evenhand.studies.log.open_tickets import OpenTickets, is_apart, only_these_tickets, restore_from_log
 from evenhand.studies.log.operations import Arguments, Operation, apply, replay_entry
 from evenhand.studies.log.versions import policy_version
 from evenhand.studies.signing import id_of
@@ -39,19 +39,19 @@ class Replay:
     expire_after : for how many microseconds a ticket may be open, None for ever.
     sealed : whether contexts are encrypted. Then the state after each transaction is saved, if it is small: if the key
         of one person is lost, the replay of the others does not need it.
-    size, resting : the bytes of the last snapshot, and the entry after which the last transaction of this process saved
-        the state.
+    size, latest_saved : the bytes of the last snapshot, and the entry after which the last transaction of this process
+        saved the state.
     """
 
-    def __init__(self, policy: Any, log: Log, sequence: int, digest: str, writer: str, *, floor: int = 0) -> None:
+    def __init__(self, policy: Any, log: Log, sequence: int, digest: str, writer: str, *, lower_bound: int = 0) -> None:
         self.policy, self.log, self.sequence, self.digest, self.writer = policy, log, sequence, digest, writer
         self.origin = writer
         self.version = policy_version(policy)
         self.arguments, self.streams = Arguments(policy), Streams(policy)
-        self.tickets = OpenTickets(policy, log, floor)
+        self.tickets = OpenTickets(policy, log, lower_bound)
         self.expire_after: int | None = None
         self.sealed = False
-        self.size = self.resting = 0
+        self.size = self.latest_saved = 0
         self._rehearsed: set[str] = set()
         self.reset_work()
 
@@ -81,7 +81,7 @@ class Replay:
             mend = f"take a snapshot with version {entry.version} first: `evenhand snapshot`, or Study.snapshot()"
             raise ReplayError(f"{error}; this is version {self.version}: {mend}") from error
         if entry.kind == "set":
-            self.settle(from_text(entry.given))
+            self.apply_setting(from_text(entry.given))
         self.advance_to(entry, started)
 
     def advance_to(self, entry: Entry, started: float) -> None:
@@ -90,7 +90,7 @@ class Replay:
         self._entries += 1
         self._seconds += perf_counter() - started
 
-    def settle(self, setting: dict[str, Any]) -> None:
+    def apply_setting(self, setting: dict[str, Any]) -> None:
         """Apply a setting of the study."""
         after = setting.get("expire_after")
         self.expire_after = None if after is None else round(after * 1e6)
@@ -102,7 +102,7 @@ class Replay:
         return self._entries >= ENTRIES or (self._entries >= LEAST and self._seconds >= SECONDS)
 
     @property
-    def wants_resting_place(self) -> bool:
+    def should_save_latest(self) -> bool:
         """Whether the state after this transaction is to be saved, in the place of that after the one before."""
         return self.sealed and self._entries > 0 and self.size <= SMALL
 
@@ -123,12 +123,12 @@ class Replay:
                 number = id_of(operation.ticket)
                 if kind != "ask" and type(number) is int:
                     OpenTickets(copy, self.log, 0).fetch(connection, [number], self.sequence)
-                apply(copy, kind, operation.ticket, revive(self.arguments.checked(kind, operation.given)))
+                apply(copy, kind, operation.ticket, revive(self.arguments.validate(kind, operation.given)))
         self._rehearsed.update(operations)
 
     def bytes(self) -> bytes:
         """Return the policy's state as a saved file, without the tickets that the log holds."""
-        with alone(self.policy, self.tickets.held):
+        with only_these_tickets(self.policy, self.tickets.not_in_log):
             return to_bytes(self.policy)
 
     def copy(self) -> Any:
@@ -139,7 +139,7 @@ class Replay:
         """Return an independent copy of the policy, with all open tickets."""
         copy = self.copy()
         if is_apart(copy):
-            for ask in self.log.open_asks(connection, self.tickets.floor, LARGEST, up_to=self.sequence):
+            for ask in self.log.open_asks(connection, self.tickets.lower_bound, LARGEST, up_to=self.sequence):
                 if not copy.remembers(ask.ticket):
-                    take_up(copy, ask)
+                    restore_from_log(copy, ask)
         return copy

@@ -10,7 +10,7 @@ from evenhand.errors import EvenhandError, StateFileError
 from evenhand.registry import register
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies.log.log import Log
-from evenhand.studies.log.open_tickets import alone, is_apart, open_tickets_of
+from evenhand.studies.log.open_tickets import is_apart, only_these_tickets, open_tickets_of
 from evenhand.studies.log.replay import Replay
 from evenhand.studies.log.subjects import has_subjects
 from evenhand.studies.store.schema import SNAPSHOTS
@@ -38,23 +38,23 @@ FIRST_OF_VERSION = select(func.min(SNAPSHOTS.c.sequence)).where(MINE).group_by(S
 
 
 @register("studies/state", kind="part")
-class State:
+class SnapshotContent:
     """The content of a snapshot: the policy without the tickets that the log holds, and the number before the first."""
 
-    def __init__(self, policy: Any, floor: int) -> None:
-        self.policy, self.floor = policy, floor
+    def __init__(self, policy: Any, lower_bound: int) -> None:
+        self.policy, self.lower_bound = policy, lower_bound
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs."""
-        return {"policy": self.policy, "floor": self.floor}
+        return {"policy": self.policy, "lower_bound": self.lower_bound}
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the state that `snapshot` was taken of."""
-        return cls(snapshot["policy"], int(snapshot["floor"]))
+        return cls(snapshot["policy"], int(snapshot["lower_bound"]))
 
     @classmethod
-    def read(cls, state: bytes, source: str) -> State:
+    def read(cls, state: bytes, source: str) -> SnapshotContent:
         """Return the state from the contents of a snapshot; the first of a study holds the policy alone.
 
         Raises
@@ -63,34 +63,34 @@ class State:
             If it is damaged.
         """
         found = from_bytes(state, source)
-        return found if isinstance(found, State) else State(found, 0)
+        return found if isinstance(found, SnapshotContent) else SnapshotContent(found, 0)
 
 
 def take_snapshot(replay: Replay, connection: Connection, study: int, at: int) -> None:
     """Write a snapshot of where a replay is now."""
-    _leave_resting_place(replay, connection, study)
-    replay.tickets.rise(connection)
+    _delete_latest(replay, connection, study)
+    replay.tickets.advance_lower_bound(connection)
     state = _state_of(replay)
     write_snapshot(connection, study, replay.sequence, replay.digest, at, replay.version, state)
     replay.reset_work()
 
 
-def take_resting_place(replay: Replay, connection: Connection, study: int, at: int) -> None:
+def save_latest(replay: Replay, connection: Connection, study: int, at: int) -> None:
     """Write a snapshot that lasts until the next one of this process, and takes the place of no other."""
-    _leave_resting_place(replay, connection, study)
+    _delete_latest(replay, connection, study)
     _add(connection, study, Snapshot(replay.sequence, replay.version, at, replay.digest, _state_of(replay)))
-    replay.resting = replay.sequence
+    replay.latest_saved = replay.sequence
 
 
-def _leave_resting_place(replay: Replay, connection: Connection, study: int) -> None:
-    if replay.resting:
-        connection.execute(delete(SNAPSHOTS).where(MINE, SNAPSHOTS.c.sequence == replay.resting), {"study": study})
-        replay.resting = 0
+def _delete_latest(replay: Replay, connection: Connection, study: int) -> None:
+    if replay.latest_saved:
+        connection.execute(delete(SNAPSHOTS).where(MINE, SNAPSHOTS.c.sequence == replay.latest_saved), {"study": study})
+        replay.latest_saved = 0
 
 
 def _state_of(replay: Replay) -> bytes:
-    with alone(replay.policy, replay.tickets.held):
-        state = to_bytes(State(replay.policy, replay.tickets.floor))
+    with only_these_tickets(replay.policy, replay.tickets.not_in_log):
+        state = to_bytes(SnapshotContent(replay.policy, replay.tickets.lower_bound))
     replay.size = len(state)
     return state
 
@@ -142,7 +142,7 @@ def snapshots(connection: Connection, study: int, after: int) -> list[Snapshot]:
 def latest_replay(connection: Connection, log: Log) -> Replay:
     """Return the replay at the last snapshot."""
     replay = replay_at(log, connection.execute(LATEST, {"study": log.study}).first())
-    replay.settle(log.setting(connection, replay.sequence))
+    replay.apply_setting(log.setting(connection, replay.sequence))
     replay.sealed = has_subjects(connection, log.study)
     return replay
 
@@ -162,17 +162,19 @@ def replay_at(log: Log, snapshot: Any) -> Replay:
     """
     if snapshot is None:
         raise StateFileError("the study has no snapshot left, not even its first: the store was tampered with")
-    state = State.read(snapshot.state, f"snapshot {snapshot.sequence}")
-    return Replay(state.policy, log, int(snapshot.sequence), snapshot.digest, snapshot.version, floor=state.floor)
+    state = SnapshotContent.read(snapshot.state, f"snapshot {snapshot.sequence}")
+    return Replay(
+        state.policy, log, int(snapshot.sequence), snapshot.digest, snapshot.version, lower_bound=state.lower_bound
+    )
 
 
 def same_state(policy: Any, state: bytes) -> bool:
     """Return whether a stored state is that of a policy that remembers all its open tickets."""
     try:
-        stored = State.read(state, "snapshot")
+        stored = SnapshotContent.read(state, "snapshot")
         tickets = stored.policy.open_tickets if is_apart(policy) else ()
-        with alone(policy, tickets):
+        with only_these_tickets(policy, tickets):
             same = to_bytes(policy) == to_bytes(stored.policy)
-        return same and all(number > stored.floor for number in open_tickets_of(policy))
+        return same and all(number > stored.lower_bound for number in open_tickets_of(policy))
     except EvenhandError:
         return False

@@ -22,7 +22,7 @@ from evenhand.studies.log.expiry import read_expiry
 from evenhand.studies.log.log import Log
 from evenhand.studies.log.operations import Arguments, Operation
 from evenhand.studies.log.replay import Replay
-from evenhand.studies.log.snapshots import latest_replay, mark_version, only_snapshot, take_resting_place, take_snapshot
+from evenhand.studies.log.snapshots import latest_replay, mark_version, only_snapshot, save_latest, take_snapshot
 from evenhand.studies.log.subjects import Erasure, Subjects
 from evenhand.studies.log.transaction import Transaction
 from evenhand.studies.store.schema import SNAPSHOTS, SUBJECTS
@@ -32,7 +32,7 @@ SMALL = 2**20
 """The largest state, in bytes, that is saved when a study is closed."""
 
 
-class State:
+class LivePolicy:
     """The policy in memory; every method may be called from any thread.
 
     Parameters
@@ -76,7 +76,7 @@ class State:
     def open_tickets(self) -> list[int]:
         """Return the numbers of the tickets that are neither told nor forgotten nor expired."""
         with self.turn, self._reading() as (connection, replay):
-            return self._log.open_tickets(connection, replay.tickets.floor)
+            return self._log.open_tickets(connection, replay.tickets.lower_bound)
 
     def compile(self) -> None:
         """Compile the policy's decisions now, where it can be."""
@@ -105,8 +105,8 @@ class State:
                 # log, and every later decision would follow from it: test_killed_at_any_moment_nothing_is_lost.
                 if replay.wants_snapshot:
                     self._snapshot(connection, replay)
-                elif replay.wants_resting_place:
-                    take_resting_place(replay, connection, self._log.study, now())
+                elif replay.should_save_latest:
+                    save_latest(replay, connection, self._log.study, now())
                 transaction.write()
                 return outcomes
 

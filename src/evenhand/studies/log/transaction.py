@@ -66,7 +66,7 @@ class Transaction:
 
     def set(self, setting: dict[str, Any]) -> None:
         """Change a setting of the study, and write it to the log."""
-        self._replay.settle(setting)
+        self._replay.apply_setting(setting)
         self._enter("set", None, to_text(setting), time.perf_counter())
         self.write()
 
@@ -78,7 +78,7 @@ class Transaction:
         ids : of the subjects' keys.
         """
         replay, gone = self._replay, set(ids)
-        asks = self._log.open_asks(self._connection, replay.tickets.floor, LARGEST)
+        asks = self._log.open_asks(self._connection, replay.tickets.lower_bound, LARGEST)
         numbers = [ask.ticket for ask in asks if ask.ticket is not None and sealed_under(ask) in gone]
         # Forget them before the keys go: later their contexts cannot be read, and no replay could take the tickets up.
         # See test_open_tickets_of_an_erased_subject_are_forgotten.
@@ -144,7 +144,7 @@ class Transaction:
             return before[1]
         if refusal is not None:
             raise refusal
-        given = replay.arguments.checked(kind, given)
+        given = replay.arguments.validate(kind, given)
         free = kind in ("ask", *CHANGES) or (ticket is None and kind == "tell")
         number = None if free else self._number_of(ticket)
         if key is not None and kind != "ask":

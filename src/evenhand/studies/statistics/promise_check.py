@@ -17,7 +17,7 @@ from evenhand.errors import ReplayError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
-from evenhand.promises.books import Books, Standing
+from evenhand.promises.books import ClauseCounts, StretchCounts
 from evenhand.promises.clause import Clause
 from evenhand.promises.promise import promise_of
 from evenhand.promises.reading import read_share
@@ -65,7 +65,7 @@ class PromiseCheck:
         self._round_keys: list[int] = []
         self._offers: dict[int, Sequence[int]] = {}
         """The arms on offer in the rounds in which not all were."""
-        self._books = Books((), ()) if self.promise is None else self._opened()
+        self._books = ClauseCounts((), ()) if self.promise is None else self._opened()
 
     def decided(self, played: Sequence[Any], given: dict[str, Any] | None = None) -> None:
         """Count the next round's decision, by the positions of its arms and the arguments of its `ask`.
@@ -91,7 +91,7 @@ class PromiseCheck:
         self._ends.append(len(self._played))
         self._round_keys.append(key)
         if len(self._ends) * arms >= BATCH or self._rounds + len(self._ends) == self._horizon:
-            self.settle()
+            self.flush()
 
     def _on_offer(self, offer: Any, played: Sequence[int]) -> list[int] | None:
         """Return the positions of the arms on offer, among which those that were played must be, each once; None for
@@ -116,12 +116,12 @@ class PromiseCheck:
         name = None if segment is None else first_named(label_of(segment), self._names)
         if name not in self._keys:
             if self._keys:
-                self.settle()
+                self.flush()
                 self._books.widen()
             self._keys[name] = len(self._keys)
         return self._keys[name]
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Enter all rounds that are not in the books yet."""
         if not self._ends:
             return
@@ -145,7 +145,7 @@ class PromiseCheck:
         """Take in a change of the promise: its kind, its arguments, and what the policy returned."""
         if self.promise is None:
             return
-        self.settle()
+        self.flush()
         self._violations, self._first, self._worst = self.violations, self.first_violation, self._largest()
         if kind == "change":
             self.promise = changed(self.promise, self.retired, given["shares"])
@@ -173,11 +173,11 @@ class PromiseCheck:
         others = (clause for clause in self.promise.clauses if len(clause.arms) > 1 or clause.kind != "floor")
         return [*self.promise.floors, *others]
 
-    def _opened(self, before: Books | None = None, late: Label | None = None, wait: int = 0) -> Books:
+    def _opened(self, before: ClauseCounts | None = None, late: Label | None = None, wait: int = 0) -> ClauseCounts:
         """Return books of what is promised now, whose clauses stand where they stood before; those of an arm that comes
         late start anew, its floor after so many rounds."""
         clauses = self._clauses()
-        empty = Books(clauses, self._labels, max(1, len(self._keys)), rounds=self._rounds)
+        empty = ClauseCounts(clauses, self._labels, max(1, len(self._keys)), rounds=self._rounds)
         if before is None:
             return empty
         stand, old = empty.standing, before.standing
@@ -193,13 +193,13 @@ class PromiseCheck:
                 stand.recent[:, q, :n] = old.recent[:, at, :n]
             elif fresh and clause.kind == "floor":
                 stand.clock[:, q] = -wait
-        return Books(clauses, self._labels, len(stand.tick), stand, rounds=self._rounds)
+        return ClauseCounts(clauses, self._labels, len(stand.tick), stand, rounds=self._rounds)
 
     # ------------------------------------------------------------------ what it shows
 
     def _largest(self) -> tuple[float, Subject | None, int]:
         """Return the largest r A - N so far, to whom, and the round."""
-        self.settle()
+        self.flush()
         found, books = self._worst, self._books
         for values, rounds in (
             (books.counts.worst, books.counts.worst_at),
@@ -218,7 +218,7 @@ class PromiseCheck:
     def worst(self) -> tuple[float, Any, int] | None:
         """The largest shortfall r_i t - N_i(t) at the end of any round, with its arm, or set of arms, and round; None
         without promised shares. The rounds t are those of the arm's own clock."""
-        self.settle()
+        self.flush()
         if self.promise is None or not (self.promise.owes or self._worst[1]) or not self._rounds:
             return None
         shortfall, subject, round = self._largest()
@@ -230,20 +230,20 @@ class PromiseCheck:
         shares are promised."""
         if self.promise is None:
             return None
-        self.settle()
+        self.flush()
         behind: Floats = self._books.behind[:, : len(self._labels)].max(axis=0)
         return behind
 
     @property
     def violations(self) -> int:
         """The number of rounds at whose end the promise was broken to an arm that was on offer in them."""
-        self.settle()
+        self.flush()
         return self._violations + int(self._books.counts.broken[0])
 
     @property
     def first_violation(self) -> tuple[int, Any] | None:
         """The first round at whose end the promise was broken, and the arm or the set of arms."""
-        self.settle()
+        self.flush()
         first = self._books.counts.first
         if self._first is not None or not first.any():
             return self._first
@@ -260,7 +260,7 @@ class PromiseCheck:
         """Whether the promise was kept; None if it is not due yet."""
         if self.promise is None or self.when == "in the long run":
             return None
-        self.settle()
+        self.flush()
         return self._at_horizon if self.when == "at the horizon" else self.violations == 0
 
     def worst_case(self) -> dict[str, Any]:
@@ -273,7 +273,7 @@ class PromiseCheck:
 
     def copy(self) -> Self:
         """Return a copy that continues independently."""
-        self.settle()
+        self.flush()
         other = copy.copy(self)
         for name, value in vars(self).items():
             if isinstance(value, (np.ndarray, deque, dict, list, set)):
@@ -283,7 +283,7 @@ class PromiseCheck:
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restore` needs to continue exactly here."""
-        self.settle()
+        self.flush()
         promise = None if self.promise is None else self.promise.to_dict()
         return {
             "rounds": self._rounds,
@@ -309,8 +309,8 @@ class PromiseCheck:
         named = (name if name is None else first_named(name, self._names) for name in snapshot["segments"])
         self._keys = {name: key for key, name in enumerate(named)}
         if self.promise is not None:
-            standing = Standing(*(np.array(values, np.int64) for values in snapshot["standing"]))
-            self._books = Books(self._clauses(), self._labels, len(standing.tick), standing, rounds=self._rounds)
+            standing = StretchCounts(*(np.array(values, np.int64) for values in snapshot["standing"]))
+            self._books = ClauseCounts(self._clauses(), self._labels, len(standing.tick), standing, rounds=self._rounds)
 
 
 def _whole(found: Any) -> Any:

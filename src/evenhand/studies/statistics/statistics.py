@@ -20,7 +20,7 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.policy.traits import traits_of
 from evenhand.protocol import Label
 from evenhand.studies.log.chain import Entry
-from evenhand.studies.log.codec import arguments_of, checked_arguments, from_text, revive
+from evenhand.studies.log.codec import arguments_of, from_text, promise_arguments, revive
 from evenhand.studies.log.operations import CHANGES
 from evenhand.studies.statistics.promise_check import PromiseCheck
 
@@ -111,7 +111,7 @@ class Statistics(PromiseCheck):
         """Take in stored entries, those that follow the last one taken."""
         for row in rows:
             self.take(row)
-        self.settle()
+        self.flush()
 
     def take(self, row: Entry) -> dict[str, Any]:
         """Take in one stored entry, and return its decision, {} where it has none.
@@ -177,7 +177,7 @@ class Statistics(PromiseCheck):
         self.rounds, self._at = self.rounds + 1, row.at
         self.open[row.ticket or 0] = indices, row.at
         if indices and self.when is not None:
-            self.decided(indices, None if row.given == "{}" else checked_arguments(row.given))
+            self.decided(indices, None if row.given == "{}" else promise_arguments(row.given))
         for index in indices:
             self._drawn(row, index)
         if decision.get("reason_code") == "forced":

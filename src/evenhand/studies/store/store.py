@@ -260,7 +260,7 @@ def _check_file(database: str | None, create: bool) -> None:
         if "\0" in str(path):
             raise ValueError("embedded null byte")
         if path.is_dir():
-            raise StoreError(f"{path}: a folder; wanted a file for the store")
+            raise StoreError(f"{path}: a folder; expected a file for the store")
         if not path.exists() and not create:
             raise StoreError(
                 f"{path}: no store is there yet; `evenhand new`, `serve --create` and Study.create make one"

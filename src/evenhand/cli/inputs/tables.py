@@ -18,7 +18,7 @@ from evenhand.audit.files import labels_in_files
 from evenhand.data import files
 from evenhand.data.csv_files import EVERY
 from evenhand.data.csv_form import CsvForm, detected
-from evenhand.data.files import FORMATS, FOUND_OUT, Given
+from evenhand.data.files import FORMATS, FOUND_OUT, TableOptions
 from evenhand.data.json_files import first_signs, rows_of
 from evenhand.data.text_files import opened, text_of
 from evenhand.errors import ArgumentError, TableError, file_said, wanted
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 LARGE = 1 << 26
 """Bytes of a file that is read in batches where a command can."""
-GIVEN: ContextVar[Given] = ContextVar("GIVEN", default=FOUND_OUT)
+GIVEN: ContextVar[TableOptions] = ContextVar("GIVEN", default=FOUND_OUT)
 """What the options of the command that runs say of its tables."""
 
 
 def is_table(text: str) -> bool:
-    """Say whether a text names a file with a table: by its ending, and JSON if it holds several objects."""
+    """Return whether a text names a file with a table: by its ending, and JSON if it holds several objects."""
     kind = files.named_format(text)
     if kind != "json" or not Path(text).is_file():
         return kind not in (None, "json")

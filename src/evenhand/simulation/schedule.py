@@ -37,7 +37,7 @@ CHUNK = 1 << 16
 
 
 @dataclass(frozen=True)
-class Course:
+class RoundSchedule:
     """The rounds of one replication.
 
     Attributes
@@ -91,7 +91,7 @@ class Course:
 
 
 @dataclass(frozen=True)
-class Given:
+class ScheduleSource:
     """What users gave: arrays, or functions that are called anew in each replication."""
 
     arms: tuple[Label, ...]
@@ -100,7 +100,7 @@ class Given:
     segments: tuple[Ints, tuple[Label, ...]] | Callable[..., Any] | None = None
     changes: tuple[tuple[int, Any], ...] = ()
 
-    def course(self, replication: int, world_seed: int) -> Course:
+    def schedule(self, replication: int, world_seed: int) -> RoundSchedule:
         """Return the rounds of a replication.
 
         Raises
@@ -120,12 +120,12 @@ class Given:
             rng = generator(world_seed, 3)
             segments = _codes([segments(t, rng) for t in range(1, self.rounds + 1)], ContractError)
         codes, labels = (None, ()) if segments is None else segments
-        return Course(self.arms, offers, codes, labels, self.changes)
+        return RoundSchedule(self.arms, offers, codes, labels, self.changes)
 
 
 def read_given(
     offers: Any, segments: Any, changes: Any, *, rounds: int, replications: int, arms: tuple[Label, ...]
-) -> Given | None:
+) -> ScheduleSource | None:
     """Read what users write; None where nothing varies.
 
     Raises
@@ -142,7 +142,7 @@ def read_given(
     if segments is not None and not callable(segments):
         listed = _column(segments, "segment", "segments") if is_frame(segments) else segments
         segments = _codes(_listed("segments", SEGMENTS, listed, rounds), ArgumentError)
-    return Given(arms, rounds, offers, segments, _read_changes(changes, rounds))
+    return ScheduleSource(arms, rounds, offers, segments, _read_changes(changes, rounds))
 
 
 def _read_offers(given: Any, rounds: int, replications: int, arms: tuple[Label, ...]) -> Bools:
@@ -257,7 +257,7 @@ def _read_changes(given: Any, rounds: int) -> tuple[tuple[int, Any], ...]:
     return tuple(found)
 
 
-def over_time(promises: list[Any], measured: Any, given: Given) -> Any:
+def over_time(promises: list[Any], measured: Any, given: ScheduleSource) -> Any:
     """Return what a policy is measured against over all rounds: where the promise changes, shares that are the mean of
     those promised, weighted by their rounds."""
     if len(promises) < 2:

@@ -9,11 +9,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from evenhand.cli.reading.tables import is_table, read_table, text_in
-from evenhand.data.files import FORMATS, Given
+from evenhand.cli.inputs.tables import is_table, read_table, text_in
+from evenhand.data.files import FORMATS, TableOptions
 from evenhand.data.json_files import each_once
 from evenhand.data.tables import NUMBER
-from evenhand.data.text_files import checked_encoding
+from evenhand.data.text_files import read_encoding
 from evenhand.errors import ArgumentError, SharesError, TableError, wanted, wanted_one_of, why_unreadable
 from evenhand.labels import by_label
 from evenhand.protocol import Label
@@ -110,7 +110,7 @@ def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
 
         frame = _with_points(read_table(text, text=["arm", "share"]))
         if "arm" not in frame.columns or "share" not in frame.columns:
-            raise TableError(f"{text}: wanted the columns 'arm' and 'share', got {[str(c) for c in frame.columns]}")
+            raise TableError(f"{text}: expected the columns 'arm' and 'share', got {[str(c) for c in frame.columns]}")
         return _shares(zip(map(str, column(frame, "arm")), cells(frame, "share").tolist(), strict=True), text)
     return None
 
@@ -175,7 +175,9 @@ def names_of(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def checked(sep: str, decimal: str, encoding: str, format: str, header: str = "", values: str = "") -> Given:
+def read_table_options(
+    sep: str, decimal: str, encoding: str, format: str, header: str = "", values: str = ""
+) -> TableOptions:
     """Return what the options of a command say of its tables.
 
     Raises
@@ -193,7 +195,7 @@ def checked(sep: str, decimal: str, encoding: str, format: str, header: str = ""
     if format and format not in FORMATS:
         raise ArgumentError(wanted_one_of("--format", FORMATS, format))
     if encoding:
-        checked_encoding("--encoding", encoding)
+        read_encoding("--encoding", encoding)
     names = labels_in(header, "--header") if header else []
     if len({*map(str, names)} - {""}) < len(names):
         raise ArgumentError(wanted("--header", "each name once, and none empty", header))
@@ -201,7 +203,7 @@ def checked(sep: str, decimal: str, encoding: str, format: str, header: str = ""
     if already := [text for text in numbers if NUMBER.fullmatch(text)]:
         raise ArgumentError(wanted("--values", "texts that stand for numbers, no=0,yes=1", already[0]))
     sure = (sep or None, decimal or None, encoding or None, format or None)
-    return Given(*sure, tuple(map(str, names)), values=tuple(numbers.items()))
+    return TableOptions(*sure, tuple(map(str, names)), values=tuple(numbers.items()))
 
 
 def labels_in(text: str, option: str) -> list[Any]:

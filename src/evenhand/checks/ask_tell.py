@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.checks.play import SEED, Skip, converse, first_difference, fresh_copy, must_refuse, state_of
+from evenhand.checks.play import SEED, Skip, converse, first_difference, fresh_policy, must_refuse, state_of
 from evenhand.errors import ArgumentError, EvenhandError, ExhaustedError, TicketError
 from evenhand.kernels.compose import compiles
 from evenhand.policy.traits import traits_of
-from evenhand.promises.books import Books
+from evenhand.promises.books import ClauseCounts
 from evenhand.promises.promise import Promise
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.simulation.loop import replicate, runs_compiled
@@ -26,7 +26,7 @@ LONG, LONG_AS_PYTHON = 100_000, 10_000
 
 def check_same_seed(policy: Any, world: Any, rounds: int) -> None:
     """See that two copies with one seed decide alike."""
-    other_policy, other_world = fresh_copy(policy), copy.deepcopy(world)
+    other_policy, other_world = fresh_policy(policy), copy.deepcopy(world)
     world.reset(SEED), other_world.reset(SEED)
     first = converse(policy, world, rounds)
     second = converse(other_policy, other_world, rounds)
@@ -116,7 +116,7 @@ def check_promise_kept(policy: Any, world: Any, rounds: int) -> None:
     world.reset(SEED)
     if kept == "at the horizon":
         rounds = policy.horizon
-    books = Books(promise.clauses, promise.arms)
+    books = ClauseCounts(promise.clauses, promise.arms)
     for t in range(1, rounds + 1):
         ticket = policy.ask(*world.observe())
         policy.tell(ticket, *world.respond(ticket))
@@ -124,7 +124,7 @@ def check_promise_kept(policy: Any, world: Any, rounds: int) -> None:
         assert not broken or (kept == "at the horizon" and t < rounds), f"after round {t} {_broken(books)} is broken"
 
 
-def _broken(books: Books) -> str:
+def _broken(books: ClauseCounts) -> str:
     """Return in words which clauses are broken now."""
     missed = books.counts.missed.tolist()
     return "; ".join(str(clause) for clause, by in zip(books.clauses, missed, strict=True) if by)
@@ -157,6 +157,6 @@ def check_threads(policy: Any, world: Any, rounds: int) -> None:
     assert not left, f"the tickets {left[:5]} stayed open though all were told"
     promise = traits_of(policy).promise
     if isinstance(promise, Promise) and traits_of(policy).kept == "at every round":
-        books = Books(promise.clauses, promise.arms)
+        books = ClauseCounts(promise.clauses, promise.arms)
         for t, ticket in enumerate(tickets, 1):
             assert not books.enter(ticket.indexes), f"after round {t} of {THREADS} threads {_broken(books)} is broken"

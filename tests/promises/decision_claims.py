@@ -1,4 +1,4 @@
-"""What a decision states, judged: its reason beside the learner's wish, its chances beside what is drawn."""
+"""What a decision states, judged: its reason beside the learner's proposal, its chances beside what is drawn."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["CHANCE", "NEEDLESS", "REASON", "Evidence", "Finding", "judge_chances
 
 REASON = "gives a wrong reason"
 CHANCE = "states a wrong chance"
-NEEDLESS = "refuses a wish that some rule could grant"
+NEEDLESS = "refuses a proposal that some rule could grant"
 SILENT = ("drawn", "other")
-"""Kinds of reasons that say nothing about the learner's wish."""
+"""Kinds of reasons that say nothing about the learner's proposal."""
 SURE = 1e6
 WEIGHED = 16
 """After how many decisions evidence is weighed again."""
@@ -39,10 +39,10 @@ def arms_in(bits: int) -> list[int]:
 def judge_reason(
     decision: Any, ranking: Sequence[int], plays: int, offered: int, played: int, allowed: Allowed | None, lottery: bool
 ) -> Finding | None:
-    """Return what is wrong with what a decision says about the learner's wish, a ranking of some arms.
+    """Return what is wrong with what a decision says about the learner's proposal, a ranking of some arms.
 
-    That a wish is refused which `allowed` grants is a finding of its own kind, a fault of rules alone that say they are
-    exact.
+    That a proposal is refused which `allowed` grants is a finding of its own kind, a fault of rules alone that say they
+    are exact.
     """
     first = [arm for arm in ranking if offered >> arm & 1][:plays]
     if not first:
@@ -51,11 +51,13 @@ def judge_reason(
     wished = sum(1 << arm for arm in first)
     if played == wished:
         forced = code == "forced" and not lottery
-        return Finding(REASON, f"it says forced where the learner wished {first}, which was played") if forced else None
+        return (
+            Finding(REASON, f"it says forced where the learner proposed {first}, which was played") if forced else None
+        )
     if code not in (*SILENT, "forced"):
-        return Finding(REASON, f"it does not say forced where {first} was wished and {arms_in(played)} played")
+        return Finding(REASON, f"it does not say forced where {first} was proposed and {arms_in(played)} played")
     if allowed is not None and wished in allowed.granted and not lottery:
-        return Finding(NEEDLESS, f"it played {arms_in(played)} where {first} was wished and could be granted")
+        return Finding(NEEDLESS, f"it played {arms_in(played)} where {first} was proposed and could be granted")
     return None
 
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, Self, TypeVar, cast
 
 from evenhand.arguments import is_whole
-from evenhand.display.html import Card, Table, noted, said, shortened
+from evenhand.display.html import Card, Table, card_with_notes, said, shortened
 from evenhand.errors import ClosedTicketError, ForeignTicketError, UnknownTicketError, wanted
 from evenhand.parameters import Parameters
 from evenhand.protocol import Decision, Label
@@ -73,20 +73,20 @@ class Configured(Parameters):
             return copy.deepcopy({name: value for name, value in self.__dict__.items() if name not in self.transient})
 
 
-class Conversation(Configured):
+class AskTell(Configured):
     """Numbered tickets that may each be told once, late and in any order; safe to use from several threads.
 
     A subclass names the type of its tickets and remembers in `_open` of each a tuple: first the fields that a ticket
-    must still show when it is told, `_said`, then what is needed to learn from it.
+    must still show when it is told, `_ticket_fields`, then what is needed to learn from it.
     """
 
     hands_out: ClassVar[Any] = Decision
     """The type of the tickets."""
-    _kin: ClassVar[str] = "policy"
+    _noun: ClassVar[str] = "policy"
     """What another conversation is called in refusals."""
     asks_several: ClassVar[str] = ""
     """The argument by which `ask` hands out several tickets at once, "" where there is none."""
-    apart: ClassVar[bool] = False
+    tickets_live_in_log: ClassVar[bool] = False
     """Whether a study may keep the open tickets in its log, and the policy without them: no decision looks at them."""
     compiled: bool = True
     """Whether all of it runs in kernels, where it has kernels."""
@@ -113,7 +113,7 @@ class Conversation(Configured):
 
     @property
     @locked
-    def taught(self) -> bool:
+    def has_history(self) -> bool:
         """Whether it has decided or learned anything since it was made."""
         return self._next > 1
 
@@ -140,7 +140,7 @@ class Conversation(Configured):
         if type(given) is self.hands_out and given.token == self._token:
             try:
                 found = self._open[given.id]
-                if found[0] == self._said(given) and type(given.id) is int:
+                if found[0] == self._ticket_fields(given) and type(given.id) is int:
                     return given.id, found
             except (KeyError, TypeError, ValueError):
                 pass
@@ -156,8 +156,8 @@ class Conversation(Configured):
             raise UnknownTicketError(wanted(name.lower(), f"{article} {name} or its id", given))
         number = int(number)
         foreign = ForeignTicketError(
-            f"ticket {number}: this {name} is another {self._kin}'s, or was changed; nothing has changed here; "
-            f"tell each {name} to the {self._kin} that handed it out"
+            f"ticket {number}: this {name} is another {self._noun}'s, or was changed; nothing has changed here; "
+            f"tell each {name} to the {self._noun} that handed it out"
         )
         if handed and given.token not in (None, self._token):
             raise foreign
@@ -167,11 +167,11 @@ class Conversation(Configured):
                 raise ClosedTicketError(f"ticket {number} was told or forgotten before; nothing has changed")
             last = f"the last one was {self._next - 1}; if a study decides, tell the study: {COPIED}"
             raise UnknownTicketError(f"ticket {number} was never handed out; {last}")
-        if handed and not all(map(_agrees, self._said(given), found[0])):
+        if handed and not all(map(_agrees, self._ticket_fields(given), found[0])):
             raise foreign
         return number, found
 
-    def _said(self, ticket: Any) -> tuple[Any, ...]:
+    def _ticket_fields(self, ticket: Any) -> tuple[Any, ...]:
         """Return the fields of a ticket that are remembered first of each, to be compared."""
         said: tuple[Any, ...] = ticket[1:4]
         return said
@@ -186,23 +186,23 @@ class Conversation(Configured):
         """Return what `tell` and `forget` take for the ticket of this number."""
         return number
 
-    def noted(self, number: int) -> dict[str, Any]:
+    def extra_log_fields(self, number: int) -> dict[str, Any]:
         """Return what a log must say of an open ticket beside what was shown and decided, as plain data."""
         return {}
 
     @locked
-    def take_up(self, number: int, decided: dict[str, Any], shown: dict[str, Any]) -> None:
+    def restore_ticket(self, number: int, decided: dict[str, Any], shown: dict[str, Any]) -> None:
         """Remember an open ticket again, from what a log says that was decided, noted and shown."""
-        self._open[number] = self._remembered(*self._logged(decided, shown))
+        self._open[number] = self._ticket_from_saved(*self._ticket_from_log(decided, shown))
 
     @locked
-    def lay_aside(self, most: int, but: Collection[int] = ()) -> None:
-        """Remember the last `most` open tickets and these, and no others; `take_up` brings one back."""
+    def evict_tickets(self, most: int, but: Collection[int] = ()) -> None:
+        """Remember the last `most` open tickets and these, and no others; `restore_from_log` brings one back."""
         last = list(self._open)[max(0, len(self._open) - most) :]
         self._open = {number: self._open[number] for number in [*but, *last] if number in self._open}
 
     @contextmanager
-    def remembering(self, numbers: Collection[int]) -> Iterator[None]:
+    def only_tickets(self, numbers: Collection[int]) -> Iterator[None]:
         """Remember these open tickets alone while the block runs, so that the policy is saved without the others."""
         with self._lock:
             every = self._open
@@ -212,14 +212,14 @@ class Conversation(Configured):
             finally:
                 self._open = every
 
-    def _logged(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
-        """Return what a file keeps of an open ticket, from what a log says of it; see `apart`."""
+    def _ticket_from_log(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
+        """Return what a file keeps of an open ticket, from what a log says of it; see `tickets_live_in_log`."""
         raise NotImplementedError
 
     # ------------------------------------------------------------------ notebooks
 
     def _repr_html_(self) -> str:
-        return noted(self).html()
+        return card_with_notes(self).html()
 
     @locked
     def card(self) -> Card:
@@ -242,20 +242,20 @@ class Conversation(Configured):
 
     def _saved_tickets(self) -> dict[str, Any]:
         """Return the open tickets as few arrays, the next number and the token."""
-        rows = ((number, *self._kept(remembered)) for number, remembered in self._open.items())
+        rows = ((number, *self._ticket_to_saved(remembered)) for number, remembered in self._open.items())
         return {"next": self._next, "token": self._token, "open": packed(rows)}
 
     def _resume(self, saved: Any) -> None:
         """Take up saved tickets."""
         self._next, self._token = saved["next"], saved["token"]
         for number, *kept in unpacked(saved["open"]):
-            self._open[number] = self._remembered(*kept)
+            self._open[number] = self._ticket_from_saved(*kept)
 
-    def _kept(self, remembered: Any) -> tuple[Any, ...]:
+    def _ticket_to_saved(self, remembered: Any) -> tuple[Any, ...]:
         """Return what a file keeps of an open ticket: numbers and arrays."""
         raise NotImplementedError
 
-    def _remembered(self, *kept: Any) -> tuple[Any, ...]:
+    def _ticket_from_saved(self, *kept: Any) -> tuple[Any, ...]:
         """Return what is remembered of an open ticket, from what a file kept."""
         raise NotImplementedError
 
@@ -269,7 +269,7 @@ class Conversation(Configured):
 
 
 def _agrees(said: Any, remembered: Any) -> bool:
-    """Say whether a field is what is remembered, or nothing is."""
+    """Return whether a field is what is remembered, or nothing is."""
     if remembered is None:
         return True
     try:

@@ -8,10 +8,10 @@ import pytest
 
 from evenhand.kernels.compose import interpreted
 from evenhand.learners import UCB1, EpsilonGreedy, Exp3, Thompson
-from evenhand.promises.draw import draw_slate, lot, open_what_may_be_played, weigh
+from evenhand.promises.lottery import draw_slate, lot, open_what_may_be_played, weigh
 from evenhand.promises.promise import Promise
 from evenhand.promises.rule import rule_parameters
-from evenhand.promises.selection import begin_round
+from evenhand.promises.selection import open_round
 from evenhand.quotas import DeadlineLearn
 from evenhand.rng import stream
 from tests.fuzzing import many
@@ -19,9 +19,7 @@ from tests.naming import long
 from tests.promises.walked import Walk, generator
 
 FLOOR = 0.5
-begun, weighed, found, drew, drawn_lot = map(
-    interpreted, (begin_round, weigh, open_what_may_be_played, draw_slate, lot)
-)
+begun, weighed, found, drew, drawn_lot = map(interpreted, (open_round, weigh, open_what_may_be_played, draw_slate, lot))
 ONE = {
     "floors": Promise({"a": "1/2", "b": "1/4", "c": 0}, offers="all"),
     "floors, offers": Promise({"a": "1/2", "b": "1/4", "c": 0}),
@@ -38,7 +36,7 @@ SEVERAL = {
 
 
 class Foreign:
-    """A learner from elsewhere, which has only a wish."""
+    """A learner from elsewhere, which has only a proposal."""
 
     def __init__(self, arms):
         self.arms, self.random = arms, np.random.default_rng(3)
@@ -89,7 +87,7 @@ def test_every_arm_that_may_be_played_keeps_its_chance_and_no_other_has_one(word
 
 
 def state_of(promise, rounds=9):
-    """The rule in mid-run, after wishes that press."""
+    """The rule in mid-run, after proposals that press."""
     walk, rng = Walk(promise), generator("mid-run")
     for _ in range(rounds):
         walk.round(
@@ -129,14 +127,14 @@ def test_chances_of_slates_are_those_of_every_draw(words):
 
 def marked(params, state, now, mark, turn):
     """Draw a slate with this mark and turn in the place of random ones."""
-    from evenhand.promises import draw
+    from evenhand.promises import lottery
 
-    kept = draw.uniform, draw.below
-    draw.uniform, draw.below = (lambda stream: mark), (lambda stream, most: turn)
+    kept = lottery.uniform, lottery.below
+    lottery.uniform, lottery.below = (lambda stream: mark), (lambda stream, most: turn)
     try:
         drew(params, state, now)
     finally:
-        draw.uniform, draw.below = kept
+        lottery.uniform, lottery.below = kept
 
 
 @pytest.mark.parametrize("words", SEVERAL)

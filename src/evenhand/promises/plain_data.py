@@ -14,7 +14,7 @@ TABLES = ("shares", "caps", "windows")
 """Arguments that are tables of arms."""
 
 
-def arguments_of(promise: Any) -> dict[str, Any]:
+def promise_fields(promise: Any) -> dict[str, Any]:
     """Return the arguments that make a promise, those left out that say nothing."""
     shares: dict[Any, Fraction] = dict(zip(promise.arms, promise.shares, strict=True)) | dict(promise.sets)
     caps = dict(zip(promise.arms, promise.caps or (), strict=False))
@@ -32,7 +32,7 @@ def arguments_of(promise: Any) -> dict[str, Any]:
     return {name: value for name, value in given.items() if name not in silent or value != silent[name]}
 
 
-def as_data(by_arm: dict[Any, Any]) -> Any:
+def to_plain(by_arm: dict[Any, Any]) -> Any:
     """Return a table of arms as plain data: by name where all names are text, else in rows."""
     said = {key: list(value) if isinstance(value, tuple) else str(value) for key, value in by_arm.items()}
     if all(isinstance(key, str) for key in said):
@@ -40,7 +40,7 @@ def as_data(by_arm: dict[Any, Any]) -> Any:
     return [{"arms": list(key) if is_set(key) else [key], "value": value} for key, value in said.items()]
 
 
-def as_given(name: str, value: Any) -> Any:
+def from_plain(name: str, value: Any) -> Any:
     """Return what the constructor takes for plain data."""
     if name not in TABLES or not isinstance(value, list):
         return tuple(value) if name == "offers" and isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""A slow, obvious twin of DeadlineLearn over a learner whose refused wishes are held."""
+"""A slow, obvious twin of DeadlineLearn over a learner whose refused proposals are held."""
 
 from tests.reference.quotas import deadline_learn
 

@@ -19,8 +19,8 @@ from evenhand.protocol import Decision
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn
 from evenhand.simulation import loop
 from evenhand.simulation.fit import check_given
-from evenhand.simulation.given import read_given
-from evenhand.simulation.store import signature
+from evenhand.simulation.replication_cache import signature
+from evenhand.simulation.schedule import read_given
 from tests.naming import at_night
 
 ARMS = ("a", "b", "c", "d")
@@ -56,11 +56,11 @@ POLICIES = {
 
 
 def course_of(offers=None, segments=None, changes=None, rounds=ROUNDS):
-    return read_given(offers, segments, changes, rounds=rounds, replications=1, arms=ARMS).course(0, 5)
+    return read_given(offers, segments, changes, rounds=rounds, replications=1, arms=ARMS).schedule(0, 5)
 
 
-def traced(policy, course, **more):
-    settings = {"policy_seed": 3, "world_seed": 5, "stop": lambda done: None, "course": course}
+def traced(policy, schedule, **more):
+    settings = {"policy_seed": 3, "world_seed": 5, "stop": lambda done: None, "schedule": schedule}
     return loop.replicate(policy, WORLD, policy.promise, checkpoints=np.arange(1, ROUNDS + 1), **settings, **more)
 
 
@@ -74,15 +74,15 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "given"), CASES)
 def test_kernels_play_what_the_online_object_plays(name, given, monkeypatch):
-    policy, course = POLICIES[name](), course_of(*GIVEN[given])
-    in_kernels = traced(policy, course, compiled=False)
+    policy, schedule = POLICIES[name](), course_of(*GIVEN[given])
+    in_kernels = traced(policy, schedule, compiled=False)
     monkeypatch.setattr(loop, "runs_compiled", lambda *_: False)
-    online = traced(policy, course)
+    online = traced(policy, schedule)
     for field, one, other in zip(online._fields, in_kernels, online, strict=True):
         assert np.array_equal(one, other), field
-    if course.offers is not None:
+    if schedule.offers is not None:
         played = np.diff(online.pulls, axis=0, prepend=0) > 0
-        assert not (played & ~course.offers).any()
+        assert not (played & ~schedule.offers).any()
     plain = traced(policy, None)
     assert not np.array_equal(plain.pulls, online.pulls)
 
@@ -90,9 +90,9 @@ def test_kernels_play_what_the_online_object_plays(name, given, monkeypatch):
 @pytest.mark.compiled
 @pytest.mark.parametrize(("name", "given"), [at_night("lottery", "all three"), ("slates", "offers")])
 def test_machine_code_plays_it_too(name, given):
-    policy, course = POLICIES[name](), course_of(*GIVEN[given])
+    policy, schedule = POLICIES[name](), course_of(*GIVEN[given])
     for field, one, other in zip(
-        loop.Trace._fields, traced(policy, course), traced(policy, course, compiled=False), strict=True
+        loop.Trace._fields, traced(policy, schedule), traced(policy, schedule, compiled=False), strict=True
     ):
         assert np.array_equal(one, other), field
 
@@ -124,22 +124,22 @@ class Careless:
         self.promise = promise
 
 
-def by_hand(versions, course, plays):
+def by_hand(versions, schedule, plays):
     """Return the number of pairs (clause, round) that are broken, each clause on the clock of its version and segment,
     which ticks while one of its arms is on offer; and the largest r A - N."""
     total, worst = 0, -math.inf
     starts = [*versions, ROUNDS + 1]
     for start, end in pairwise(starts):
         for clause in versions[start].clauses:
-            for segment in range(max(1, len(course.segments))):
+            for segment in range(max(1, len(schedule.segments))):
                 history = []
                 for t in range(start, end):
-                    if course.codes is not None and course.codes[t - 1] != segment:
+                    if schedule.codes is not None and schedule.codes[t - 1] != segment:
                         continue
                     here = (
                         ARMS
-                        if course.offers is None
-                        else [a for a, o in zip(ARMS, course.offers[t - 1], strict=True) if o]
+                        if schedule.offers is None
+                        else [a for a, o in zip(ARMS, schedule.offers[t - 1], strict=True) if o]
                     )
                     if not set(clause.arms) & set(here):
                         continue
@@ -165,10 +165,10 @@ def test_verdicts_count_by_clocks_versions_and_segments(given):
     offers, segments, changes = GIVEN[given]
     if changes is not None:
         changes = dict(zip(changes, others, strict=True))
-    course = course_of(offers, segments, changes)
-    trace = traced(Careless(first), course)
+    schedule = course_of(offers, segments, changes)
+    trace = traced(Careless(first), schedule)
     plays = [ARMS[i] for i in np.diff(trace.pulls, axis=0, prepend=0).argmax(axis=1)]
-    broken, worst = by_hand({1: first, **(changes or {})}, course, plays)
+    broken, worst = by_hand({1: first, **(changes or {})}, schedule, plays)
     assert broken > 20
     assert trace.violations[-1] == broken
     assert trace.worst[-1] == pytest.approx(worst, abs=1e-9)
@@ -200,9 +200,9 @@ def test_arrays_labels_logs_and_functions_say_the_same():
         course_of(lambda t, rng: labels[t - 1], lambda t, rng: SEGMENTS[t - 1]),
         course_of(OFFERS[None], SEGMENTS),
     ]
-    for course in courses:
-        assert np.array_equal(course.offers, OFFERS)
-        assert [course.segments[code] for code in course.codes] == SEGMENTS
+    for schedule in courses:
+        assert np.array_equal(schedule.offers, OFFERS)
+        assert [schedule.segments[code] for code in schedule.codes] == SEGMENTS
 
 
 def test_all_policies_of_a_replication_are_given_the_same_rounds(stepped):
@@ -237,23 +237,23 @@ def test_a_promise_that_begins_later_is_counted_from_there_and_one_that_ends_up_
 
 
 BAD = {
-    "a shape": ({"offers": OFFERS[:, :3]}, r"offers: wanted an array \(20, 4\)"),
-    "numbers": ({"offers": OFFERS.astype(int)}, r"offers: wanted a bool array .*write offers.astype\(bool\)"),
-    "too few": ({"offers": OFFERS[:9]}, r"offers: wanted an array \(20, 4\)"),
-    "nobody": ({"offers": np.zeros((20, 4), bool)}, "offers, round 1: wanted an arm on offer"),
-    "unknown": ({"offers": [["a"], ["z"]] * 10}, "offers, round 2: wanted at least one of the arms"),
-    "no list": ({"offers": 3}, "offers: wanted a bool array"),
-    "no JSON": ({"offers": ["[a"] * 20}, r"offers, round 1: wanted at least one of the arms .*got '\[a'"),
-    "unreadable": ({"offers": pd.DataFrame({"given": ["x"] * 20})}, "offers: wanted a log with a column available"),
-    "no column": ({"offers": pd.DataFrame({"arm": ["a"] * 20})}, "offers: wanted a log with a column available"),
+    "a shape": ({"offers": OFFERS[:, :3]}, r"offers: expected an array \(20, 4\)"),
+    "numbers": ({"offers": OFFERS.astype(int)}, r"offers: expected a bool array .*write offers.astype\(bool\)"),
+    "too few": ({"offers": OFFERS[:9]}, r"offers: expected an array \(20, 4\)"),
+    "nobody": ({"offers": np.zeros((20, 4), bool)}, "offers, round 1: expected an arm on offer"),
+    "unknown": ({"offers": [["a"], ["z"]] * 10}, "offers, round 2: expected at least one of the arms"),
+    "no list": ({"offers": 3}, "offers: expected a bool array"),
+    "no JSON": ({"offers": ["[a"] * 20}, r"offers, round 1: expected at least one of the arms .*got '\[a'"),
+    "unreadable": ({"offers": pd.DataFrame({"given": ["x"] * 20})}, "offers: expected a log with a column available"),
+    "no column": ({"offers": pd.DataFrame({"arm": ["a"] * 20})}, "offers: expected a log with a column available"),
     "silent": (
         {"segments": pd.DataFrame({"given": [{}] * 20})},
-        "segments: wanted a log with a column segment, or given, which says segment",
+        "segments: expected a log with a column segment, or given, which says segment",
     ),
-    "short": ({"segments": ["x"] * 3}, "segments: wanted one for each of the 20 rounds, got '3'; play fewer rounds"),
-    "no label": ({"segments": [1.5] * 20}, "segments, round 1: wanted a text or a whole number"),
-    "at first": ({"changes": {1: SHARES}}, "changes: wanted rounds from 2 to 20"),
-    "no dict": ({"changes": 7}, "changes: wanted a dict round -> "),
+    "short": ({"segments": ["x"] * 3}, "segments: expected one for each of the 20 rounds, got '3'; play fewer rounds"),
+    "no label": ({"segments": [1.5] * 20}, "segments, round 1: expected a text or a whole number"),
+    "at first": ({"changes": {1: SHARES}}, "changes: expected rounds from 2 to 20"),
+    "no dict": ({"changes": 7}, "changes: expected a dict round -> "),
 }
 
 
@@ -268,22 +268,22 @@ def test_what_rounds_cannot_be_given_is_refused_by_name(case):
 def test_policies_that_do_not_take_it_are_refused_by_name():
     settings = {"rounds": 20, "seed": 1}
     for given in ({"offers": OFFERS}, {"segments": SEGMENTS}):
-        with pytest.raises(ArgumentError, match=r"policies\['free'\]: wanted a policy that takes .*DeadlineLearn"):
+        with pytest.raises(ArgumentError, match=r"policies\['free'\]: expected a policy that takes .*DeadlineLearn"):
             eh.simulate({"free": UCB1()}, WORLD, **settings, **given)
-    with pytest.raises(ArgumentError, match=r"policies\['LFG'\]: wanted a policy whose promise can change"):
+    with pytest.raises(ArgumentError, match=r"policies\['LFG'\]: expected a policy whose promise can change"):
         eh.simulate(LFG(SHARES), WORLD, changes={9: SHARES}, **settings)
-    with pytest.raises(ArgumentError, match=r"policies\['LFG'\]: wanted a policy that takes segments"):
+    with pytest.raises(ArgumentError, match=r"policies\['LFG'\]: expected a policy that takes segments"):
         eh.simulate(LFG(SHARES), WORLD, segments=SEGMENTS, **settings)
     with pytest.raises(SharesError, match=r"policies\['DeadlineLearn'\], change before round 9: "):
         eh.simulate(DeadlineLearn(UCB1(), SHARES), WORLD, changes={9: [0.9, 0.9, 0, 0]}, **settings)
-    with pytest.raises(ArgumentError, match=r"policies\['DeadlineLearn'\], offers of round \d+: .*wanted every arm"):
+    with pytest.raises(ArgumentError, match=r"policies\['DeadlineLearn'\], offers of round \d+: .*expected every arm"):
         eh.simulate(POLICIES["caps"](), WORLD, offers=OFFERS, **settings)
 
 
 def test_a_function_that_gives_nothing_is_named():
-    with pytest.raises(ContractError, match="offers, round 3: wanted at least one of the arms"):
+    with pytest.raises(ContractError, match="offers, round 3: expected at least one of the arms"):
         course_of(lambda t, rng: ["a"] if t < 3 else [])
-    with pytest.raises(ContractError, match="segments, round 1: wanted a text or a whole number"):
+    with pytest.raises(ContractError, match="segments, round 1: expected a text or a whole number"):
         course_of(None, lambda t, rng: None)
 
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evenhand.cli.reading.inputs import read_object
-from evenhand.cli.reading.policies import FOR_GROUPS, describe, fit
-from evenhand.cli.reading.tables import text_in
+from evenhand.cli.inputs.inputs import read_object
+from evenhand.cli.inputs.policies import FOR_GROUPS, describe, fit
+from evenhand.cli.inputs.tables import text_in
 from evenhand.errors import ArgumentError, TableError, nearest, wanted, wanted_one_of, why_unreadable
 from evenhand.policy.traits import traits_of
-from evenhand.promises.plain import ARGUMENTS
+from evenhand.promises.plain_data import ARGUMENTS
 from evenhand.promises.reading import is_set
 from evenhand.protocol import Label, find_label, places
 

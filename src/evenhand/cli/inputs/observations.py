@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.cli.reading.inputs import labels_in, named_shares, numbers_by_name
-from evenhand.cli.reading.tables import GIVEN, is_table, read_table, text_in
+from evenhand.cli.inputs.inputs import labels_in, named_shares, numbers_by_name
+from evenhand.cli.inputs.tables import GIVEN, is_table, read_table, text_in
 from evenhand.data.csv_cells import with_point
 from evenhand.data.json_files import each_once
 from evenhand.data.tables import cells, column, numbers, places_in
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 def contexts_of(text: str, study: Study) -> Any:
     """Read contexts as JSON, from a JSON file or a table, or from standard input (`-`, JSON).
 
-    A table has a row an arm and a column a feature; where it has a column `arm`, rows may stand in any order. In JSON
-    a row is a list of numbers, or an object column -> value; a single object is a row that all arms share.
+    A table has one row per arm and one column per feature; where it has a column `arm`, rows may stand in any order. In
+    JSON a row is a list of numbers, or an object column -> value; a single object is a row that all arms share.
     """
     if is_table(text):
         return _in_table(read_table(text, text=["arm"]), text, study)
@@ -111,7 +111,7 @@ def ticket_of(text: str) -> int | str:
 
 
 def several_of(study: Study) -> bool:
-    """Say whether the study plays several arms in a round."""
+    """Return whether the study plays several arms in a round."""
     return traits_of(study.log.first_policy).plays > 1
 
 

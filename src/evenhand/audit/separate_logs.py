@@ -18,7 +18,7 @@ import numpy as np
 from evenhand.audit.audited_promise import AuditedPromise
 from evenhand.audit.findings import row_of
 from evenhand.data.tables import in_natural_order
-from evenhand.display.html import Card, Shown, Table
+from evenhand.display.html import Card, HasCard, Table
 from evenhand.kernels.arrays import Bools, Ints
 from evenhand.promises.clause import Clause
 from evenhand.promises.feasible import check_kinds
@@ -36,14 +36,14 @@ NOTE = (
 
 
 @dataclass(frozen=True, repr=False)
-class ApartAudit(Shown):
+class ApartAudit(HasCard):
     """The finding of an audit of several logs that were written apart.
 
     Attributes
     ----------
     kept : whether every promise held after every round, in whatever order the logs' rounds are merged.
     rounds : the number of rounds of each log.
-    promises : a row a promise: `promise` (floor, cap or window), `arm` (a tuple for a set), `segment`, `limit`,
+    promises : one row per promise: `promise` (floor, cap or window), `arm` (a tuple for a set), `segment`, `limit`,
         `plays`, `broken_by` (the most plays that are missing or too many in any order; 0 if it held in all of them).
     promise : the shares, caps and windows that were checked.
     notes : what to know before the finding is believed.

@@ -11,7 +11,7 @@ import pytest
 import evenhand as eh
 from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
 from evenhand.quotas import Promise, audit
-from tests.promises.drawn_promises import drawn_promise
+from tests.promises.generated_promises import drawn_promise
 from tests.promises.test_split import KINDS, merged, played, splittable
 
 ROUNDS = 7
@@ -127,11 +127,11 @@ LOG = pd.DataFrame({"arm": ["a"], "day": [1]})
 @pytest.mark.parametrize(
     ("given", "kind", "words"),
     [
-        ({}, ArgumentError, "frame or frames: wanted one log"),
+        ({}, ArgumentError, "frame or frames: expected one log"),
         ({"frame": LOG, "frames": [LOG]}, ArgumentError, "got 'both'"),
-        ({"frames": []}, ArgumentError, "frames: wanted a list of data frames"),
-        ({"frames": LOG}, ArgumentError, "frames: wanted a list of data frames"),
-        ({"frames": [LOG, LOG.assign(arm="c")]}, UnknownArmError, "wanted an arm that has a share"),
+        ({"frames": []}, ArgumentError, "frames: expected a list of data frames"),
+        ({"frames": LOG}, ArgumentError, "frames: expected a list of data frames"),
+        ({"frames": [LOG, LOG.assign(arm="c")]}, UnknownArmError, "expected an arm that has a share"),
         ({"frames": [LOG, LOG.drop(columns="arm")]}, TableError, "arm"),
         ({"frames": [LOG], "shares": {1: {"a": 1}}}, SharesError, "shares that stay as they are"),
         ({"frames": [LOG], "promise": Promise({"a": 1})}, ArgumentError, "nothing beside a promise"),

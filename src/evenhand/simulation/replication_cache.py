@@ -16,12 +16,12 @@ from evenhand.errors import ArgumentError
 from evenhand.kernels.arrays import Ints
 from evenhand.rng import draw_seed
 from evenhand.simulation.delay import Delay
-from evenhand.simulation.given import Given
 from evenhand.simulation.history import Variables
+from evenhand.simulation.schedule import ScheduleSource
 from evenhand.version import __version__
 
 
-class Store:
+class ReplicationCache:
     """A folder in which finished replications are kept; the same simulation started again takes up what is there."""
 
     def __init__(self, folder: Path, signature: str) -> None:
@@ -63,7 +63,12 @@ def remembered_seed(folder: Path) -> int:
 
 
 def signature(
-    named: dict[str, Any], world: Any, seed: int, kept: Ints, delay: Delay | None = None, given: Given | None = None
+    named: dict[str, Any],
+    world: Any,
+    seed: int,
+    kept: Ints,
+    delay: Delay | None = None,
+    given: ScheduleSource | None = None,
 ) -> str:
     """Return a text that is the same where results must be: version, policies, world, seed, checkpoints, delay and what
     rounds are given."""

@@ -1,4 +1,4 @@
-"""Refused wishes are held: the learner lives through an ordinary run, whatever the promise."""
+"""Refused proposals are held: the learner lives through an ordinary run, whatever the promise."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, quota_polic
 from evenhand.rng import child
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Study
-from tests.reference.held import held_rounds
+from tests.reference.pending_proposal import held_rounds
 from tests.reference.tsallis import Fed, OwnChoices
 
 ARMS = ["a", "b", "c"]
@@ -30,7 +30,7 @@ PROMISES = {
 
 
 def weights_of(policy):
-    """The weights of the learner inside, whose wish may be held."""
+    """The weights of the learner inside, whose proposal may be held."""
     learner = policy._state.learner
     return learner.learner.weights if policy.holds else learner.weights
 
@@ -51,9 +51,9 @@ class Elsewhere:
 
     def choose(self):
         self.state = self.state * 1103515245 % 2**31
-        wish = self.state // 65536 % self.arms
-        self.heard.append(("wish", wish))
-        return wish
+        proposal = self.state // 65536 % self.arms
+        self.heard.append(("proposal", proposal))
+        return proposal
 
     def update(self, index, reward):
         self.heard.append(("told", index))
@@ -108,7 +108,7 @@ def test_a_learner_from_elsewhere_that_asks_for_it_hears_of_granted_wishes_alone
         policy.tell(decision, reward)
         played.append(decision.index)
     heard = policy.learner.heard
-    assert [what for what, _ in heard] == (["wish", "told"] * len(heard))[: len(heard)]
+    assert [what for what, _ in heard] == (["proposal", "told"] * len(heard))[: len(heard)]
     wishes, told = heard[::2], heard[1::2]
     assert [index for _, index in told] == [index for _, index in wishes[: len(told)]]
     assert 20 < len(told) < 150
@@ -186,11 +186,11 @@ def test_a_wish_stays_while_its_arm_is_away_and_the_learner_goes_on():
     policy = DeadlineLearn(Exp3(0.4), {"a": 0.1, "b": 0, "c": 0}, seed=5)
     for _, (decision, reward) in zip(range(400), rewards_of(policy, 400, available=["a", "c"]), strict=True):
         policy.tell(decision, reward)
-    assert policy._state.learner.wish[0] == 1
+    assert policy._state.learner.proposal[0] == 1
     assert policy._state.learner.granted[0] > 200
     decision = policy.ask()
     assert decision.arm == "b"
-    assert policy._state.learner.wish[0] == -1
+    assert policy._state.learner.proposal[0] == -1
 
 
 def test_a_cap_that_is_reached_does_not_stop_the_learner():
@@ -205,9 +205,9 @@ def test_a_retired_arm_is_no_longer_held_and_a_new_one_is_learned():
     policy = DeadlineLearn(Exp3(0.4), {"a": 0.1, "b": 0, "c": 0}, seed=5)
     for decision, reward in rewards_of(policy, 40, available=["a", "c"]):
         policy.tell(decision, reward)
-    assert policy._state.learner.wish[0] == 1
+    assert policy._state.learner.proposal[0] == 1
     policy.retire("b")
-    assert policy._state.learner.wish[0] == -1
+    assert policy._state.learner.proposal[0] == -1
     policy.add("d", 0.3)
     for _ in range(300):
         decision = policy.ask()
@@ -250,7 +250,7 @@ class Shown(Elsewhere):
 )
 def test_what_cannot_be_held_is_refused(learner, plays, match):
     with pytest.raises(
-        ArgumentError, match=f"learner: wanted one without own_choices, as {match}, got '{learner.__name__}'"
+        ArgumentError, match=f"learner: expected one without own_choices, as {match}, got '{learner.__name__}'"
     ):
         DeadlineLearn(learner(), [0.1, 0.1, 0.1], plays=plays)
     assert not FairLearn(learner(), [0.1, 0.1, 0.1]).holds

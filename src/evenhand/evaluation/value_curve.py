@@ -6,14 +6,14 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from evenhand.audit.sequences import Books, Values
-from evenhand.evaluation.estimators import Candidate, Estimates
+from evenhand.audit.sequences import BettingProcess, Values
+from evenhand.evaluation.estimators import Candidate, RewardEstimates
 from evenhand.evaluation.logged import Logged
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import entry, kernel
 
 
-class Rows(NamedTuple):
+class LoggedRows(NamedTuple):
     """Consecutive rows of a log and of a candidate (n_rows,), and the candidate's probabilities (n, n_arms)."""
 
     codes: Ints
@@ -27,7 +27,7 @@ PRIOR = 20.0
 """Rows of the mean of all arms that are added to each arm's own."""
 
 
-class Means(NamedTuple):
+class PastMeans(NamedTuple):
     """Of the rows before: sums of rewards (n_arms,), 1 / (count + PRIOR) (n_arms,), and (2,) the sum of all rewards and
     the count + 1, both weighted where one m serves all arms."""
 
@@ -37,7 +37,7 @@ class Means(NamedTuple):
 
 
 @kernel
-def weigh_learning(rows: Rows, past: Means, weights: Floats, steps: Floats, tops: Floats) -> None:
+def weigh_learning(rows: LoggedRows, past: PastMeans, weights: Floats, steps: Floats, tops: Floats) -> None:
     """Fill in the weights and steps (n_rows,), m from the rows before: the mean of an arm's rewards, drawn towards that
     of all. `tops` gets the largest m."""
     for t in range(rows.codes.size):
@@ -59,7 +59,7 @@ def weigh_learning(rows: Rows, past: Means, weights: Floats, steps: Floats, tops
 
 
 @kernel
-def weigh_levelled(rows: Rows, past: Means, weights: Floats, steps: Floats, tops: Floats) -> None:
+def weigh_levelled(rows: LoggedRows, past: PastMeans, weights: Floats, steps: Floats, tops: Floats) -> None:
     """Do the same with one m for all arms: the weighted mean of the rewards before."""
     for t in range(rows.codes.size):
         level = past.total[0] / past.total[1]
@@ -71,7 +71,7 @@ def weigh_levelled(rows: Rows, past: Means, weights: Floats, steps: Floats, tops
 
 
 @kernel
-def weigh_given(rows: Rows, estimates: Floats, of: Ints, weights: Floats, steps: Floats, tops: Floats) -> None:
+def weigh_given(rows: LoggedRows, estimates: Floats, of: Ints, weights: Floats, steps: Floats, tops: Floats) -> None:
     """Do the same with estimates m (n, n_arms), of which `of` (n_rows,) says the row; `tops` is left as it is."""
     arms = estimates.shape[1]
     for t in range(rows.codes.size):
@@ -86,7 +86,7 @@ def weigh_given(rows: Rows, estimates: Floats, of: Ints, weights: Floats, steps:
 
 @kernel
 def add_up(
-    rows: Rows, estimates: Floats, of: Ints, expected: Floats, robust: bool, normalized: bool, totals: Floats
+    rows: LoggedRows, estimates: Floats, of: Ints, expected: Floats, robust: bool, normalized: bool, totals: Floats
 ) -> None:
     """Add to `totals` (11,) the sums of x, y, x^2, x y, y^2, where the value is sum x / sum y, then those of w R, w,
     (w R)^2, w^2 R, w^2, and enter the largest w. `expected` (n, n_estimates) holds sum_a pi(a) m(a) where it is known,
@@ -149,7 +149,7 @@ def look_rounds(rounds: int) -> list[int]:
     return looks
 
 
-class Course:
+class ValueCurve:
     """A distribution followed through a log, row by row, in memory that does not grow.
 
     Parameters
@@ -174,7 +174,7 @@ class Course:
         logged: Logged,
         candidate: Candidate,
         estimator: Stationary,
-        estimates: Estimates | None = None,
+        estimates: RewardEstimates | None = None,
         largest: float | None = None,
         *,
         identified: bool = True,
@@ -182,8 +182,8 @@ class Course:
         self.logged, self.candidate, self.estimator = logged, candidate, estimator
         self.estimates, self.largest, self.identified = estimates, largest, identified
         arms = len(logged.arms)
-        self._past = Means(np.zeros(arms), np.full(arms, 1 / PRIOR), np.array([0.0, 1.0]))
-        self.rounds, self.books, self.splits = 0, Books(), dict[int, Books]()
+        self._past = PastMeans(np.zeros(arms), np.full(arms, 1 / PRIOR), np.array([0.0, 1.0]))
+        self.rounds, self.books, self.splits = 0, BettingProcess(), dict[int, BettingProcess]()
         self._totals, self._top = np.zeros(11), 0.0
         self.last: tuple[Floats, ...] = (np.zeros(0),) * 4
         self.terms: tuple[Floats, Floats] = np.zeros(0), np.zeros(0)
@@ -298,10 +298,10 @@ class Course:
         entry(add_up)(rows, every, of, expected, self.estimator == "dr", self.estimator == "snips", self._totals)
         self.rounds = until
 
-    def _rows(self, part: slice) -> Rows:
+    def _rows(self, part: slice) -> LoggedRows:
         logged, candidate = self.logged, self.candidate
         drawn = logged.codes[part], logged.rewards[part], logged.chances[part]
-        return Rows(*drawn, candidate.which[part], candidate.probabilities)
+        return LoggedRows(*drawn, candidate.which[part], candidate.probabilities)
 
     def _weigh(self, start: int, until: int) -> tuple[Floats, Floats, Floats]:
         part = slice(start, until)

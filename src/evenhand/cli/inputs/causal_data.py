@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.arguments import real
-from evenhand.cli.reading.inputs import number_of
-from evenhand.cli.reading.tables import GIVEN, read_table
+from evenhand.cli.inputs.inputs import number_of
+from evenhand.cli.inputs.tables import GIVEN, read_table
 from evenhand.cli.recommendation import show
 from evenhand.data.tables import numbers
 from evenhand.errors import ArgumentError, wanted, wanted_one_of

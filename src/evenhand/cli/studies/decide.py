@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
+from evenhand.cli.inputs import observations
+from evenhand.cli.inputs.inputs import labels_in
+from evenhand.cli.inputs.observations import contexts_of, groups_of, read_rewards, several_of, ticket_of
+from evenhand.cli.inputs.tables import read_texts
 from evenhand.cli.options import JSON, STORE, STUDY
-from evenhand.cli.output import answer, as_json, line, say
-from evenhand.cli.reading import observations
-from evenhand.cli.reading.inputs import labels_in
-from evenhand.cli.reading.observations import contexts_of, groups_of, read_rewards, several_of, ticket_of
-from evenhand.cli.reading.tables import read_texts
+from evenhand.cli.output import answer, as_json, format_row, print_text
 from evenhand.cli.studies.changes import labels_of
 from evenhand.errors import ArgumentError, EvenhandError, StoreError, file_said, wanted
 from evenhand.policy.traits import traits_of
@@ -61,7 +61,7 @@ def ask(
             for outcome in outcomes:
                 if isinstance(outcome, EvenhandError):
                     raise outcome
-                line(_shown(running, outcome))
+                format_row(_shown(running, outcome))
             sys.stdout.flush()
         except OSError as error:
             mend = "`evenhand show --open` names them, and an ask under the same --key returns the same"
@@ -148,7 +148,7 @@ def _tell_many(study: Study, file: str, json: bool) -> None:
     if json:
         as_json({"told": told, "already_told": again, "refused": refused})
     else:
-        say(f"{told} told, {again} already told, {len(refused)} refused")
+        print_text(f"{told} told, {again} already told, {len(refused)} refused")
     if refused:
         named = "; ".join(f"row {one['row']}: {one['error']}" for one in refused[:NAMED])
         more = f"; and {len(refused) - NAMED} more, see --json" if len(refused) > NAMED else ""

@@ -135,7 +135,7 @@ def _default(world: Any, shares: dict[Label, Any] | None, tolerance: float) -> S
     return "fair-ucb" if equal else "deadline-learn+ucb1", "deadline-learn+thompson", "ucb1", "thompson"
 
 
-def find_policy(name: str, option: str = "--policy", *, learner: bool = False) -> registry.Entry:
+def find_policy(name: str, option: str = "--policy", *, learner: bool = False) -> registry.RegistryEntry:
     """Return the policy of that name, or of that last part: fair-ucb is quotas/fair-ucb.
 
     Raises

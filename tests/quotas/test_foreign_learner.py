@@ -187,7 +187,7 @@ def test_it_is_asked_among_the_arms_on_offer_and_then_among_those_that_may_be_pl
     assert [policy.ask().arm for _ in range(3)] == ["d", "c", "c"]
     assert learner.asked == ((0, 1, 2, 3), (0, 1, 2, 3), (0, 1, 2), (0, 1, 2, 3), (0, 1, 2))
     learner.asked, offered = (), DeadlineLearn(learner, dict.fromkeys("abcd", 0))
-    assert offered.ask(available=["c", "a"]).reason == "the learner's wish"
+    assert offered.ask(available=["c", "a"]).reason == "the learner's proposal"
     assert learner.asked == ((0, 2),)
 
 
@@ -195,7 +195,11 @@ def test_what_its_choice_refuses_changes_nothing():
     policy = DeadlineLearn(Chooses([3, 2, 1, 0]), dict.fromkeys("abcd", 0.2))
     policy.learner.choose = lambda arms: 3
     before = to_bytes(DeadlineLearn(UCB1(), dict.fromkeys("abcd", 0.2)))
-    with pytest.raises(ArgumentError, match=r"learner.choose\(\): wanted one of the arms \[1, 2\], or a list .* got 3"):
+    with pytest.raises(
+        ArgumentError,
+        match=r"learner.choose\(\): expected one of the arms \[1, 2\], or a list .* "
+        r"got 3",
+    ):
         policy.ask(available=["b", "c"])
     assert policy.round == 0
     assert policy.pulls == from_bytes(before).pulls
@@ -218,13 +222,13 @@ def test_one_that_names_an_arm_that_may_not_be_played_is_warned_of_once(promised
     assert said[0].filename == __file__
 
 
-@pytest.mark.parametrize("wish", [[2, 0, 1], 2], ids=["ranks", "names the arm on offer"])
-def test_one_that_is_heard_is_not_warned_of(wish):
-    policy = DeadlineLearn(Ranks(wish), {"a": 0.2, "b": 0.2, "c": 0})
+@pytest.mark.parametrize("proposal", [[2, 0, 1], 2], ids=["ranks", "names the arm on offer"])
+def test_one_that_is_heard_is_not_warned_of(proposal):
+    policy = DeadlineLearn(Ranks(proposal), {"a": 0.2, "b": 0.2, "c": 0})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for _ in range(20):
-            policy.ask(available=["a", "b", "c"] if wish == 2 else ["a", "b"])
+            policy.ask(available=["a", "b", "c"] if proposal == 2 else ["a", "b"])
 
 
 # ---------------------------------------------------------------------- other doors

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.kernels.compose import OPEN, Gradual, Kernel, entry, kernel, packer
+from evenhand.kernels.compose import OPEN, Kernel, LazyKernel, entry, kernel, packer
 from evenhand.rng import stream
 from evenhand.similarity import rule
 from evenhand.similarity.metric import direct, ends, learn_kernel
@@ -26,7 +26,7 @@ PROGRAM_WORK = 30
 """How much more a pair takes where linear programs certify its interval."""
 
 pack_state = packer(rule.new_state(1, 2, 1.0, stream(0)))
-pack_params = packer(rule.RuleParams(True, True, 0.1, 0.1, 1.0, 1.0, True, rule.ALL, np.zeros(0)))
+pack_params = packer(rule.RoundParams(True, True, 0.1, 0.1, 1.0, 1.0, True, rule.ALL, np.zeros(0)))
 decide = learn = OPEN
 
 
@@ -66,20 +66,20 @@ def _learn_verdicts(contexts: Any, p: Any, undecided: Any, said: Any, status: An
 class DistanceKernels(NamedTuple):
     """What a metric learner calls."""
 
-    ends: Gradual
+    ends: LazyKernel
     """(x, y, index, metric) -> the least square of the distance, the guess, the largest square."""
-    learn: Gradual
+    learn: LazyKernel
     """(x, y, index, gap, unfair, precision, metric) -> what came of the verdict."""
 
 
 class RoundKernels(NamedTuple):
     """What a policy calls in a round."""
 
-    ask: Gradual
+    ask: LazyKernel
     """(contexts, round, params, state, metric) -> the first who was drawn, or -1."""
-    learn_reward: Gradual
+    learn_reward: LazyKernel
     """(x, reward, state)"""
-    learn_verdicts: Gradual
+    learn_verdicts: LazyKernel
     """(contexts, p, undecided, said, status, params, metric) -> how many contradicted every metric."""
 
 
@@ -90,7 +90,7 @@ def distance_kernels(cut: Kernel, plain_work: int) -> DistanceKernels:
     def work(*arguments: Any) -> int:
         return pair_work(plain_work, arguments[-1])
 
-    return DistanceKernels(gradual(entry(_ends), work), gradual(entry(_learn, learn=learn_kernel(cut)), work))
+    return DistanceKernels(lazy_kernel(entry(_ends), work), lazy_kernel(entry(_learn, learn=learn_kernel(cut)), work))
 
 
 @functools.cache
@@ -105,19 +105,19 @@ def round_kernels(cut: Kernel, plain_work: int) -> RoundKernels:
         return PLAIN_WORK + 1 if ask.is_compiled else 0
 
     decide, learn = rule.rule_kernels(learn_kernel(cut))
-    ask = gradual(entry(_ask, decide=decide), round_work)
-    learn_verdicts = gradual(entry(_learn_verdicts, learn=learn), round_work)
-    return RoundKernels(ask, gradual(entry(_learn_reward), small_work), learn_verdicts)
+    ask = lazy_kernel(entry(_ask, decide=decide), round_work)
+    learn_verdicts = lazy_kernel(entry(_learn_verdicts, learn=learn), round_work)
+    return RoundKernels(ask, lazy_kernel(entry(_learn_reward), small_work), learn_verdicts)
 
 
-def gradual(entered: Any, work: Callable[..., int]) -> Gradual:
+def lazy_kernel(entered: Any, work: Callable[..., int]) -> LazyKernel:
     """Return an entry that is compiled after so many calls; `work` says how many array entries a call touches."""
 
     def cost(*arguments: Any) -> int:
         entries = work(*arguments)
         return entries if entries < MOST_PLAIN_CALL else PLAIN_WORK + 1
 
-    return Gradual(entered, None, PLAIN_WORK, cost=cost)
+    return LazyKernel(entered, None, PLAIN_WORK, cost=cost)
 
 
 def pair_work(plain_work: int, metric: tuple[Any, ...]) -> int:

@@ -42,7 +42,7 @@ def test_shares_that_change_are_refused_in_a_line(logs, tmp_path):
     (tmp_path / "changing.csv").write_text("arm,share,from\nads,0.2,1\nads,0.1,9\n")
     result = call("audit", *logs, "--shares", tmp_path / "changing.csv")
     assert str(result.exception) == (
-        "--shares: wanted shares that stay as they are, where files or several logs are audited, got a share that "
+        "--shares: expected shares that stay as they are, where files or several logs are audited, got a share that "
         "changes; audit the logs one by one, each read into a table"
     )
 
@@ -50,4 +50,4 @@ def test_shares_that_change_are_refused_in_a_line(logs, tmp_path):
 def test_a_log_that_is_named_twice_is_refused(logs):
     again = f"{logs[0].parent}/./../{logs[0].parent.name}/{logs[0].name}"
     for same in (logs[0], again):
-        refused(ArgumentError, "LOG...: wanted each log once", "audit", logs[0], same, "--shares", 0.1)
+        refused(ArgumentError, "LOG...: expected each log once", "audit", logs[0], same, "--shares", 0.1)

@@ -11,7 +11,7 @@ import orjson
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.studies.log.chain import Entry
-from evenhand.studies.log.codec import arguments_of, checked_arguments, from_text, plain, revive
+from evenhand.studies.log.codec import arguments_of, from_text, plain, promise_arguments, revive
 from evenhand.studies.log.operations import CHANGES
 from evenhand.studies.statistics.promise_check import PromiseCheck
 
@@ -45,7 +45,7 @@ class Count:
             self.open += 1
             if self.check.when is not None:
                 decision = from_text(entry.decision)
-                self.check.decided(decision.get("indexes", [decision["index"]]), checked_arguments(entry.given))
+                self.check.decided(decision.get("indexes", [decision["index"]]), promise_arguments(entry.given))
             return
         self.open -= entry.ticket is not None
         if entry.kind == "tell":
@@ -57,7 +57,7 @@ class Count:
             self.forgotten += 1
 
 
-class Mark(NamedTuple):
+class VerificationCheckpoint(NamedTuple):
     """The end of a verification.
 
     Attributes

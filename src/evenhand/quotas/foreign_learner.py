@@ -1,4 +1,4 @@
-"""What a learner from elsewhere wishes under a quota rule, which calls it from Python.
+"""What a learner from elsewhere proposes under a quota rule, which calls it from Python.
 
 It is asked among the arms on offer, once for each play. While an arm would be played that it did not name, it is asked
 again among those that may be played, where it can be: so the arm that is played is always the best that the promise
@@ -19,7 +19,7 @@ from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import flat
 from evenhand.learners.adapter import asks_among, wishes_of
 from evenhand.promises.selection import BY_DEADLINE
-from evenhand.quotas.quota_kernels import Ranking
+from evenhand.quotas.quota_kernels import RankingRule
 
 
 class LearnerFacts(NamedTuple):
@@ -42,18 +42,19 @@ def learner_facts(learner: Any) -> LearnerFacts:
     return LearnerFacts._make(said)
 
 
-def asked(policy: Any, shown: Floats) -> list[int]:
-    """Return the wishes of the round, as many as it needs, the best first; the one that is held where it is refused."""
+def ask_learner(policy: Any, shown: Floats) -> list[int]:
+    """Return the proposals of the round, as many as it needs, the best first; the one that is held where it is
+    refused."""
     if policy.holds:
-        return [int(policy._state.learner.wish[1])]
-    said, offered = wishes(policy, shown), _on_offer(policy)
+        return [int(policy._state.learner.proposal[1])]
+    said, offered = proposals(policy, shown), _on_offer(policy)
     while asks_among(policy.learner) and len(said) < _needed(policy, offered):
-        said += wishes(policy, shown, [arm for arm in offered if arm not in said])
+        said += proposals(policy, shown, [arm for arm in offered if arm not in said])
     return said
 
 
-def wishes(policy: Any, shown: Floats, arms: list[int] | None = None) -> list[int]:
-    """Return the arms that the learner wishes to play, the best first, of these where it can say; by default of those
+def proposals(policy: Any, shown: Floats, arms: list[int] | None = None) -> list[int]:
+    """Return the arms that the learner proposes to play, the best first, of these where it can say; by default of those
     on offer.
 
     Raises
@@ -69,7 +70,7 @@ def wishes(policy: Any, shown: Floats, arms: list[int] | None = None) -> list[in
     return said
 
 
-def go_down(policy: Any, shown: Floats, said: list[int], round: int) -> int:
+def choose_down_ranking(policy: Any, shown: Floats, said: list[int], round: int) -> int:
     """Have the rule choose the arms of the round down a ranking of the learner, the best first, which is asked again as
     far as need be; return why it is these, see `evenhand.promises.selection`."""
     again, arrays = asks_among(policy.learner), flat(policy._state)
@@ -83,19 +84,20 @@ def go_down(policy: Any, shown: Floats, said: list[int], round: int) -> int:
             break
         for array, kept in zip(arrays, before, strict=True):
             array[:] = kept
-        said = [*said, *(wishes(policy, shown, open) if len(open) > 1 else open)]
+        said = [*said, *(proposals(policy, shown, open) if len(open) > 1 else open)]
     if len(open) > 1 and cause != BY_DEADLINE:
         _warn(policy)
     return cause
 
 
 def _on_offer(policy: Any) -> list[int]:
-    ranks = isinstance(policy.rule, Ranking)
+    ranks = isinstance(policy.rule, RankingRule)
     return np.flatnonzero(policy._state.offered).tolist() if ranks else list(range(len(policy._labels)))
 
 
 def _needed(policy: Any, offered: list[int]) -> int:
-    """Return how many wishes a round needs: one for each play; of a lottery over slates all, as it draws by ranks."""
+    """Return how many proposals a round needs: one for each play; of a lottery over slates all, as it draws by
+    ranks."""
     return len(offered) if policy.lottery is not None and policy.plays > 1 else min(policy.plays, len(offered))
 
 

@@ -1,7 +1,7 @@
 """Draw what is played by lottery, so that every arm that may be played keeps a known chance, under any promise.
 
-The wish is drawn first and then *spread* over what may be played. With f the floor, S on offer, and rho_Q the rate of
-an owner (the largest of its share, its window's n / w and the sum of its children's rates):
+The proposal is drawn first and then *spread* over what may be played. With f the floor, S on offer, and rho_Q the rate
+of an owner (the largest of its share, its window's n / w and the sum of its children's rates):
 
     p_i = lots_i + (rest) q_i,        lots_i = sum over the owners around i of (f rho'_Q + tickets_Q) / |Q and S|,
 
@@ -11,7 +11,8 @@ Tickets are those of one that is behind: of a floor r clamp(1 - f + (x - (a + 1 
 token 1 / left in the last third of its window, of a set what its children's are not; they are scaled down to what f
 leaves.
 
-One play a round. A wish that may not be granted is drawn anew, up to T = 32 times, then the most urgent arm is played:
+One play a round. A proposal that may not be granted is drawn anew, up to T = 32 times, then the most urgent arm is
+played:
 
     P_i = p_i (1 - (1 - Z)^T) / Z + (1 - Z)^T 1{i is the most urgent},      Z = sum of p over what may be played,
 
@@ -42,14 +43,14 @@ import numpy as np
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.deadlines import NEVER
 from evenhand.kernels.random import below, uniform
-from evenhand.promises.deadline_scan import close_barred, next_urgent, pass_round, relieve
+from evenhand.promises.deadline_scan import close_barred, mark_served, next_urgent, pass_round
 from evenhand.promises.laminar import look, open_arms, take
 from evenhand.promises.selection import (
-    begin_round,
     choose_allowed,
     choose_ranked,
     comes_before,
     most_urgent,
+    open_round,
     put_ahead,
 )
 from evenhand.promises.windows import soonest
@@ -77,7 +78,7 @@ def tickets_of(params: Any, state: Any, owner: int, now: int) -> float:
 
 @kernel
 def weigh(params: Any, state: Any, now: int, plays: int) -> float:
-    """Fill `lots`, and return what is left of the plays of the next round for the learner's wishes."""
+    """Fill `lots`, and return what is left of the plays of the next round for the learner's proposals."""
     owners, arms, floors, total = state.ticks.size, state.offered.size, 0.0, 0.0
     for owner in range(owners):
         state.within[owner] = state.offered[owner] if owner < arms else 0
@@ -112,7 +113,7 @@ def weigh(params: Any, state: Any, now: int, plays: int) -> float:
 
 @kernel
 def is_plain(params: Any, state: Any) -> bool:
-    """Say whether there are neither sets nor windows."""
+    """Return whether there are neither sets nor windows."""
     return state.left.size == 0 and state.ticks.size == state.offered.size
 
 
@@ -144,15 +145,16 @@ def open_what_may_be_played(params: Any, state: Any, now: int) -> int:
 
 @kernel
 def prepare_one(params: Any, state: Any, now: int) -> tuple[int, float]:
-    """Begin a round with one play: fill `lots` and `open`; return the most urgent arm and what is left for wishes."""
-    begin_round(params, state, now)
+    """Begin a round with one play: fill `lots` and `open`; return the most urgent arm and what is left for
+    proposals."""
+    open_round(params, state, now)
     left = weigh(params, state, now, 1)
     return open_what_may_be_played(params, state, now), left
 
 
 @kernel
 def lot(state: Any) -> int:
-    """Return the arm that wins by lot, -1 where the learner's wish decides."""
+    """Return the arm that wins by lot, -1 where the learner's proposal decides."""
     mark = uniform(state.stream)
     for arm in range(state.lots.size):
         mark -= state.lots[arm]
@@ -163,7 +165,7 @@ def lot(state: Any) -> int:
 
 @kernel
 def spread(state: Any, left: float, urgent: int) -> None:
-    """Turn the distribution of wishes in `chances` into that of the arms that are played, see above."""
+    """Turn the distribution of proposals in `chances` into that of the arms that are played, see above."""
     total = 0.0
     for arm in range(state.lots.size):
         state.chances[arm] = (state.lots[arm] + left * state.chances[arm]) if state.open[arm] == 1 else 0.0
@@ -182,7 +184,7 @@ def finish_one(params: Any, state: Any, arm: int) -> None:
     """Play the arm."""
     if is_plain(params, state):
         state.chosen[0] = arm
-        relieve(state, arm)
+        mark_served(state, arm)
         pass_round(state)
     else:
         state.chosen[0], state.spare[0] = arm, max(0, state.room[arm])
@@ -204,7 +206,7 @@ def keep_ranks(state: Any) -> None:
 
 @kernel
 def fill_inclusion(state: Any, left: float, plays: int) -> None:
-    """Fill `wishes` with inclusion chances that sum to the plays: the lots, and down the ranking up to 1;
+    """Fill `proposals` with inclusion chances that sum to the plays: the lots, and down the ranking up to 1;
     arms that are not ranked share the rank behind all others."""
     for arm in range(state.lots.size):
         state.wishes[arm] = state.lots[arm]
@@ -303,7 +305,7 @@ def add_up_chances(params: Any, state: Any, now: int, plays: int) -> float:
 def draw_slate(params: Any, state: Any, now: int) -> bool:
     """Draw the slate of the round after `now` by the ranking in `scores` and play it, with the inclusion chances in
     `chances`; return whether the drawn slate had to give way."""
-    plays = min(state.chosen.size, begin_round(params, state, now))
+    plays = min(state.chosen.size, open_round(params, state, now))
     for place in range(plays, state.chosen.size):
         state.chosen[place] = -1
     keep_ranks(state)
