@@ -61,8 +61,7 @@ def state_of_new(policy: Any) -> bytes:
     ArgumentError
         If it is not a registered policy, has open tickets, or makes a promise and has decided already.
     """
-    name = registry.name_of(policy)
-    if name is None or registry.get(name).kind != "policy":
+    if registry.name_of(policy) is None or not hasattr(policy, "ask"):
         raise ArgumentError(wanted("policy", "a registered policy, such as eh.quotas.FairUCB({...})", policy))
     waiting = len(open_tickets_of(policy))
     if waiting:
