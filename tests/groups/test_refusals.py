@@ -82,7 +82,7 @@ def test_groups(groups):
     ids=range(7),
 )
 def test_groups_are_named_once_and_in_an_order(groups, match):
-    with pytest.raises(ArgumentError, match=f"groups: wanted.*{match}"):
+    with pytest.raises(ArgumentError, match=f"groups: expected.*{match}"):
         TopInterval(groups)
 
 

@@ -64,7 +64,7 @@ def fresh(study):
     statistics, index = Statistics(study.log.first_policy), Index()
     for entry in study.log.entries():
         index.take(entry, statistics.take(entry))
-    statistics.settle()
+    statistics.flush()
     return statistics, index
 
 

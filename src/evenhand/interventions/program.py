@@ -187,9 +187,9 @@ def schedule(trials: int, rows: TrialNeeds) -> list[Phase]:
 def looks(trials: int, least: int, rows: TrialNeeds) -> list[Phase]:
     """Return phases for tests, which may look at any time: each at least so large, or a quarter of all before it.
 
-    >>> [phase.size for phase in looks(100, 20, Rows())]
+    >>> [phase.size for phase in looks(100, 20, TrialNeeds())]
     [20, 20, 20, 20, 20]
-    >>> [phase.size for phase in looks(100_000, 30, Rows())][4:10]
+    >>> [phase.size for phase in looks(100_000, 30, TrialNeeds())][4:10]
     [30, 38, 47, 59, 74, 92]
     """
     found: list[Phase] = []

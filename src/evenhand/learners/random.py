@@ -232,7 +232,7 @@ class EpsilonGreedy(KernelPolicy):
             return None
         return greedy_chances(self._params, self._state, NO_CONTEXTS, self.round, self._waiting)
 
-    def _keep(self) -> None:
+    def _copy_inputs(self) -> None:
         """Return None: the distribution is at hand."""
 
     def _choose(self, shown: Floats) -> tuple[int, int, float]:

@@ -113,7 +113,7 @@ class ClauseCounts:
     Examples
     --------
     >>> from fractions import Fraction
-    >>> books = Books([Clause("floor", ("a",), Fraction(1, 2)), Clause("window", ("b",), (1, 3))], ("a", "b"))
+    >>> books = ClauseCounts([Clause("floor", ("a",), Fraction(1, 2)), Clause("window", ("b",), (1, 3))], ("a", "b"))
     >>> [books.enter([arm]) for arm in (0, 1, 1, 1, 0, 0, 0)]
     [False, False, False, True, False, False, True]
     """
