@@ -30,7 +30,7 @@ EDITS = {
             "        if isinstance(self.rate, tuple):\n            return f\"{by} fewer",
         ),
     ],
-    "plain.py": [
+    "plain_data.py": [
         ('"windows", "plays", "offers")', '"windows", "plays", "offers", "starts")'),
         ('TABLES = ("shares", "caps", "windows")', 'TABLES = ("shares", "caps", "windows", "starts")'),
         ('        "windows": windows,\n', '        "windows": windows,\n        "starts": dict(promise.starts),\n'),

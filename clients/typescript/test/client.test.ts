@@ -77,12 +77,12 @@ test("refusals have the names and the words of the service", async () => {
   await assert.rejects(client.study("nowhere").ask(), named("UnknownStudyError", /nowhere/));
   await assert.rejects(study.tell(await study.ask(), 7), named("RewardError", /scale rewards/));
   await assert.rejects(study.tell(await study.ask(), NaN), named("ArgumentError", /reward: expected a finite number/));
-  await assert.rejects(study.ask({ key: " space first" }), named("ArgumentError", /key: wanted/));
+  await assert.rejects(study.ask({ key: " space first" }), named("ArgumentError", /key: expected/));
   await assert.rejects(study.tell(17 as unknown as string, 1), named("TicketError", /17/));
   await assert.rejects(client.create(study.name, POLICY), named("ConflictError", /choose another name/));
-  assert.throws(() => client.study("../keys"), named("ArgumentError", /name: wanted/));
-  assert.throws(() => new Client("localhost:8000"), named("ArgumentError", /url: wanted/));
-  assert.throws(() => new Client("http://x", { key: [] }), named("ArgumentError", /key: wanted/));
+  assert.throws(() => client.study("../keys"), named("ArgumentError", /name: expected/));
+  assert.throws(() => new Client("localhost:8000"), named("ArgumentError", /url: expected/));
+  assert.throws(() => new Client("http://x", { key: [] }), named("ArgumentError", /key: expected/));
 });
 
 test("keys are not shown", () => {

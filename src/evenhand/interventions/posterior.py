@@ -22,7 +22,7 @@ from evenhand.kernels.arrays import Floats
 from evenhand.rng import Seed, draw_seed, generator
 
 if TYPE_CHECKING:
-    from evenhand.interventions.problem import Problem
+    from evenhand.interventions import Problem
 
 
 def unseen_rows(problem: Problem) -> Any:

@@ -14,7 +14,7 @@ from evenhand.labels import label_texts
 from evenhand.protocol import Label
 
 if TYPE_CHECKING:
-    from evenhand.interventions.problem import Problem
+    from evenhand.interventions import Problem
 
 Ends = tuple[Any, ...]
 """Estimates, lower ends, upper ends."""

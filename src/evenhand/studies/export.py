@@ -21,7 +21,7 @@ from evenhand.studies.store.store import Store
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evenhand.studies.study import Study
+    from evenhand.studies import Study
 
 COLUMNS = [
     "ticket", "round", "at", "arm", "index", "reason", "probabilities", "propensity", "given", "status", "told_at",
