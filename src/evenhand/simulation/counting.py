@@ -63,10 +63,10 @@ class Stage(NamedTuple):
     """The parts of the policy's state that belong to segments that are not the present one."""
 
 
-def stage_of(schedule: RoundSchedule | None, kept: Any) -> Stage:
+def stage_of(schedule: RoundSchedule, kept: Any) -> Stage:
     """Return what the rounds of a course are given."""
-    offers = np.zeros((0, 0), np.bool_) if schedule is None or schedule.offers is None else schedule.offers
-    codes = np.zeros(0, np.int64) if schedule is None or schedule.codes is None else schedule.codes
+    offers = np.zeros((0, 0), np.bool_) if schedule.offers is None else schedule.offers
+    codes = np.zeros(0, np.int64) if schedule.codes is None else schedule.codes
     return Stage(offers, codes, np.zeros(0, np.int64) if kept is None else kept)
 
 

@@ -139,7 +139,7 @@ class _Run(NamedTuple):
     checkpoints: Ints
     stop: Callable[[int], None]
     compiled: bool
-    schedule: RoundSchedule | None
+    schedule: RoundSchedule
     due: dict[int, list[Callable[[], None]]]
     """What is told at the end of each round to come, where the loop is stepped from Python."""
 
@@ -167,22 +167,19 @@ def replicate(
         reseed(child(policy_seed, 1))
     world = copy.copy(world) if isinstance(world, KernelWorld) else copy.deepcopy(world)
     world.reset(world_seed)
+    schedule = RoundSchedule(world.arms) if schedule is None else schedule
     arms, scores, rows = len(world.arms), len(world.scores), len(checkpoints)
-    segments = max(1, 0 if schedule is None else len(schedule.segments))
+    segments, changes, row = max(1, len(schedule.segments)), schedule.changes, 0
     trace, before = empty_trace(rows, arms, scores), empty_trace(1, arms, scores)
     running = Running(np.zeros(1, np.int64), np.zeros(1), np.zeros(scores))
     in_kernels = runs_compiled(policy, world, schedule)
     if in_kernels:
         policy.begin(world.dimension)
-        if schedule is not None:
-            said = schedule.arguments(1)
-            available = None if schedule.offers is None else np.flatnonzero(schedule.offers[0]).tolist()
-            if said:
-                policy._set_round(available, said.get("segment"))
+        if said := schedule.arguments(1):
+            policy._set_round(schedule.on_offer(1), said.get("segment"))
     plays, shown = (policy.plays, world._shown) if in_kernels else (0, np.zeros((0, 0)))
     pending = None if delay is None else delay.pending(world_seed, int(checkpoints[-1]), plays, shown)
     run = _Run(policy, world, pending, running, before, trace, checkpoints, stop, compiled, schedule, {})
-    changes, row = (() if schedule is None else schedule.changes), 0
     seen, pulls = np.zeros(segments, np.int64), np.zeros((segments, arms), np.int64)
     ends = [*(round - 1 for round, _ in changes), int(checkpoints[-1])]
     books = open_books(promise, world.arms, segments, 0)
@@ -191,13 +188,9 @@ def replicate(
             note(before, 0, books.rates, books.counts, before, running)
             policy.change(new[1])
             books = open_books(policy.promise, world.arms, segments, first - 1)
-        kept = (
-            policy.stack_segments(schedule.segments)
-            if in_kernels and schedule is not None and schedule.segments
-            else None
-        )
+        kept = policy.stack_segments(schedule.segments) if in_kernels and schedule.segments else None
         row = _play(run, books, kept, first, last, row) if in_kernels else _step(run, books, first, last, row)
-        if kept is not None and schedule is not None:
+        if kept is not None:
             seen += books.counts.tick
             pulls += books.counts.plays.reshape(segments, -1)[:, :arms]
             policy.take_segments(schedule.segments, kept, pulls, seen)
@@ -263,20 +256,13 @@ def _play(run: _Run, books: ClauseCounts, kept: Any, first: int, last: int, row:
 
 
 def _step(run: _Run, books: ClauseCounts, first: int, last: int, row: int) -> int:
-    policy, world, pending, due, running, schedule = (
-        run.policy,
-        run.world,
-        run.pending,
-        run.due,
-        run.running,
-        run.schedule,
-    )
+    policy, world, running, schedule = run.policy, run.world, run.running, run.schedule
     draw, note_row = entry(wait), entry(note)
     asks, slate, why = isinstance(policy, Policy), None, None
     for round in range(first, last + 1):
         observed = world.observe()
         if asks:
-            decision = policy.ask(*observed, **({} if schedule is None else schedule.arguments(round)))
+            decision = policy.ask(*observed, **schedule.arguments(round))
             index, slate, why = (getattr(decision, name, None) for name in ("index", "slate", "reason_code"))
             given = [index] if slate is None else slate[1]
             indexes = [_index(policy, decision, index, world.arms) for index in given]
@@ -289,14 +275,11 @@ def _step(run: _Run, books: ClauseCounts, first: int, last: int, row: int) -> in
             tell = partial(policy.tell, decision, rewards[0] if slate is None else rewards)
         else:
             tell = partial(policy.update, *observed, indexes[0], rewards[0])
-        due.setdefault(round if pending is None else round + int(draw(pending)), []).append(tell)
-        for one in due.pop(round, ()):
+        run.due.setdefault(round if run.pending is None else round + int(draw(run.pending)), []).append(tell)
+        for one in run.due.pop(round, ()):
             one()
-        key = 0 if schedule is None or schedule.codes is None else int(schedule.codes[round - 1])
-        offers = (
-            None if schedule is None or schedule.offers is None else np.flatnonzero(schedule.offers[round - 1]).tolist()
-        )
-        books.enter(indexes, offers, key)
+        key = 0 if schedule.codes is None else int(schedule.codes[round - 1])
+        books.enter(indexes, schedule.on_offer(round), key)
         running.forced[0] += why == "forced"
         running.reward[0] += sum(rewards)
         running.totals[:] = world.totals

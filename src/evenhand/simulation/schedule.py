@@ -63,6 +63,10 @@ class RoundSchedule:
             said["segment"] = self.segments[self.codes[round - 1]]
         return said
 
+    def on_offer(self, round: int) -> list[int] | None:
+        """Return the positions of the arms on offer in a round, counted from 1; None where all always are."""
+        return None if self.offers is None else np.flatnonzero(self.offers[round - 1]).tolist()
+
     def offered(self, rounds: Ints) -> Ints:
         """Return in how many rounds each arm was on offer, up to each of these rising rounds (n_rounds, n_arms)."""
         assert self.offers is not None
