@@ -3,7 +3,7 @@ over replications."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,14 +21,6 @@ NAMES = {
 }
 WIDE = 100.0
 """From here on a logarithmic axis shows more than a linear one."""
-
-
-@overload
-def plot_total(history: Any, variable: str, *, log: bool = False, ax: None = None) -> Figure: ...
-
-
-@overload
-def plot_total(history: Any, variable: str, *, log: bool = False, ax: Axes) -> Axes: ...
 
 
 def plot_total(history: Any, variable: str, *, log: bool = False, ax: Axes | None = None) -> Any:

@@ -79,17 +79,14 @@ def run(*, places: int = 1000, replications: int = 200, seed: int = 442, jobs: i
 def draw(programme: Programme) -> Figure:
     """Draw the shares against what is owed, the shortfall over time, and the regret, which shows the cost."""
     from evenhand import plots
-    from evenhand.plots.style import figure, one_legend
+    from evenhand.plots.style import figure, finish, one_legend
 
     drawn, (shares, shortfall, regret) = figure(width=10.5, height=4.2, columns=3)
     plots.plot_shares(programme.history, ax=shares)
     plots.plot_shortfall(programme.history, ax=shortfall)
     plots.plot_regret(programme.history, ax=regret)
-    shares.set(xlabel="group", ylabel="share of the places")
-    shares.set_title("Who gets the places", loc="left", fontsize=10.5)
-    shortfall.set(xlabel="place", ylabel="whole places behind (log above 1)")
-    shortfall.set_title("Group furthest behind so far", loc="left", fontsize=10.5)
-    regret.set(xlabel="place", ylabel="need lost against the best group")
-    regret.set_title("What the promise costs", loc="left", fontsize=10.5)
+    finish(shares, "Who gets the places", "group", "share of the places", legend=False)
+    finish(shortfall, "Group furthest behind so far", "place", "whole places behind (log above 1)", legend=False)
+    finish(regret, "What the promise costs", "place", "need lost against the best group", legend=False)
     one_legend(drawn)
     return drawn
