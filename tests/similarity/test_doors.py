@@ -92,8 +92,7 @@ CONSTRUCTORS = {
     "oracle": (
         MahalanobisOracle,
         {"A": A},
-        {"A": [*TABLES, None], "names": [*WORD, None], "error_rate": [*NUMBER, None, 0.5]}
-        | {"distortion": [*NUMBER, None, 1], "seed": SEED},
+        {"A": [*TABLES, None], "names": [*WORD, None], "error_rate": [*NUMBER, None, 0.5], "seed": SEED},
     ),
     "linear contexts": (LinearContexts, {"theta": [0.5, 0.1], "oracle": MahalanobisOracle(A)}, {**WORLD, **SPREAD}),
     "table individuals": (

@@ -371,7 +371,6 @@ TABLE = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [0.0, 1.0, 0.5], "r": [0, 1, 1]
         (lambda: KnownRewardLipschitz(theta=[np.nan]), "theta: expected"),
         (lambda: KnownRewardLipschitz(theta=[[1.0]]), "theta: expected"),
         (lambda: MahalanobisOracle(A, error_rate=0.5), "error_rate: expected"),
-        (lambda: MahalanobisOracle(A, distortion=-1), "distortion: expected"),
         (lambda: MahalanobisOracle(A, names="two"), "names: expected"),
         (lambda: MahalanobisOracle(A)([[1.0]], [1.0]), "contexts: expected"),
         (lambda: MahalanobisOracle(A)(PAIR, [1.0]), "probabilities: expected"),

@@ -29,30 +29,24 @@ TIGHT = 1e-9
 
 
 class Truth(NamedTuple):
-    """What an oracle knows: A (r, d), how often and how far it errs, and whether it names the worst pair alone."""
+    """What an oracle knows: A (r, d), how often it errs, and whether it names the worst pair alone."""
 
     A: Floats
     error_rate: float
-    distortion: float
     names_one: bool
     stream: Words
 
 
 @kernel
 def true_distance(truth: Any, x: Any, y: Any) -> Any:
-    """Return ||A(x - y)||_2, or with a distortion gamma the root of its square plus gamma sin(20 sum_i |x_i -
-    y_i|)."""
-    square, far = 0.0, 0.0
+    """Return ||A(x - y)||_2."""
+    square = 0.0
     for row in range(truth.A.shape[0]):
         along = 0.0
         for a in range(x.size):
             along += truth.A[row, a] * (x[a] - y[a])
         square += along * along
-    if truth.distortion > 0.0:
-        for a in range(x.size):
-            far += abs(x[a] - y[a])
-        square += truth.distortion * math.sin(20.0 * far)
-    return math.sqrt(max(square, 0.0))
+    return math.sqrt(square)
 
 
 @kernel
@@ -105,8 +99,6 @@ class MahalanobisOracle:
         nothing but time: a round with a violation teaches one pair, a round without teaches all.
     error_rate : each verdict is wrong with this probability. Use `MomentDistance(error_rate=)` at least as large; with
         other learners nothing is guaranteed.
-    distortion : the true d^2 is only within this of the Mahalanobis form. Give the learner `tolerance` at least as
-        large: then the bounds hold, but no interval of d^2 becomes narrower than twice the tolerance.
     seed : of the errors.
 
     Raises
@@ -129,17 +121,15 @@ class MahalanobisOracle:
         *,
         names: Literal["all", "one"] = "all",
         error_rate: float = 0.0,
-        distortion: float = 0.0,
         seed: Seed = None,
     ) -> None:
         self.A, self.names, self.seed = read_matrix(A), one_of("names", names, ("all", "one")), draw_seed(seed)
         self.error_rate = real("error_rate", error_rate, low=0, below=0.5)
-        self.distortion = real("distortion", distortion, low=0, below=1)
         self.reset(self.seed)
 
     def reset(self, seed: int) -> None:
         """Start the stream of errors anew."""
-        self.truth = Truth(self.A, self.error_rate, self.distortion, self.names == "one", stream(seed))
+        self.truth = Truth(self.A, self.error_rate, self.names == "one", stream(seed))
 
     def __call__(self, contexts: ArrayLike, probabilities: ArrayLike) -> list[Pair]:
         """Return the pairs (i, j), i < j, that are called unfair.
