@@ -420,7 +420,7 @@ def test_means_of_every_draw_are_those_of_its_tables():
         full.model.sample(200, seed=1), [(p, n) for n, ps in full.model.parents.items() for p in ps]
     )
     problem = Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=[None, *full.tables])
-    from evenhand.interventions.inference import group_means
+    from evenhand.interventions.group_means import group_means
 
     means = group_means(model, problem.structure, problem.tables, model.tables, problem.scores)[0]
     for k in range(4):

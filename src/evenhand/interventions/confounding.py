@@ -39,11 +39,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evenhand.errors import EvenhandError
-from evenhand.interventions.inference import CANDIDATE, eliminate, factors_below
+from evenhand.interventions.group_means import CANDIDATE, factors_below
+from evenhand.interventions.inference import eliminate
 from evenhand.kernels.arrays import Floats
 
 if TYPE_CHECKING:
-    from evenhand.interventions.problem import Problem
+    from evenhand.interventions import Problem
 
 MOST_VALUES = 6
 QUICK = {"presolve": False}

@@ -15,7 +15,8 @@ import numpy as np
 from evenhand.arguments import real, whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.fitting import dirichlet
-from evenhand.interventions.inference import CANDIDATE, eliminate, factors_below, group_means
+from evenhand.interventions.group_means import CANDIDATE, factors_below, group_means
+from evenhand.interventions.inference import eliminate
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.report import Recommendation, Status, of_draws, of_more, report
 from evenhand.kernels.arrays import Floats

@@ -25,7 +25,7 @@ from evenhand.kernels.arrays import Bools, Floats
 from evenhand.protocol import Label
 
 if TYPE_CHECKING:
-    from evenhand.interventions.problem import Problem
+    from evenhand.interventions import Problem
 
 STRONGEST = 1e6
 NEAR = 1e-9
