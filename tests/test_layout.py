@@ -66,3 +66,10 @@ def test_no_public_class_name_stands_twice():
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].add(str(file.relative_to(HOME)))
     assert {name: sorted(files) for name, files in places.items() if len(files) > 1} == {}
+
+
+def test_foreign_objects_are_adapted_at_the_door():
+    """At most 60 places ask an object for a name that it may lack."""
+    calls = (node for file in HOME.rglob("*.py") for node in ast.walk(ast.parse(file.read_text())))
+    names = (node.func.id for node in calls if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
+    assert sum(name in ("getattr", "hasattr") for name in names) <= 60

@@ -218,7 +218,7 @@ def wanted(name: str, what: str, got: Any, mend: str = "") -> str:
 
 def _shown(got: Any) -> str:
     try:
-        shown = repr(got.item() if hasattr(got, "dtype") and getattr(got, "ndim", 1) == 0 else _beginning(got))
+        shown = repr(got.item() if getattr(got, "ndim", 1) == 0 else _beginning(got))
     except ValueError:  # Python prints no whole number of more than 4300 digits
         return f"a {type(got).__name__} too long to print"
     return shown if len(shown) <= SHOWN else shown[: SHOWN - 3] + "..."
@@ -344,6 +344,7 @@ def __dir__() -> list[str]:
 def why_unreadable(error: BaseException) -> str:
     """Return in words what a program that reads files says of one that it cannot read."""
     import csv
+    import json
     import re
 
     words = str(error).strip()
@@ -360,7 +361,7 @@ def why_unreadable(error: BaseException) -> str:
     if isinstance(error, OSError):
         return str(error.strerror or words).lower()
     words = re.sub(r" \(char \d+\)$", "", words)
-    if python := re.match("None|True|False", getattr(error, "doc", "")[getattr(error, "pos", 0) :]):
+    if isinstance(error, json.JSONDecodeError) and (python := re.match("None|True|False", error.doc[error.pos :])):
         words += f"; JSON writes {PYTHON_IN_JSON[python[0]]} for {python[0]}"
     return words.removeprefix("Error tokenizing data. ").removeprefix("C error: ")
 

@@ -7,7 +7,7 @@ The values are the same, and so is every decision that follows from them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
 
 from evenhand.errors import ContextError, TableError, wanted
 
@@ -18,6 +18,20 @@ PLAIN = ("Decimal", "Int128", "UInt128")
 """Types whose numbers fit no array of numpy."""
 LARGEST = 2**63 - 1
 """The largest whole number that a column with gaps holds."""
+
+
+@runtime_checkable
+class Column(Protocol):
+    """What holds values one after another, as columns of pandas and arrays of most libraries do."""
+
+    def tolist(self) -> list[Any]: ...
+
+
+@runtime_checkable
+class ArrowColumn(Protocol):
+    """A column of Arrow."""
+
+    def to_pylist(self) -> list[Any]: ...
 
 
 def as_pandas(frame: Any, name: str = "frame") -> pd.DataFrame:
@@ -94,7 +108,17 @@ def frame_or_value(value: Any, name: str) -> Any:
 
 def is_row(value: Any) -> bool:
     """Return whether a value is a row by the names of its columns: a dict, or a Series of pandas."""
-    return isinstance(value, Mapping) or (hasattr(value, "iloc") and getattr(value, "ndim", 0) == 1)
+    return isinstance(value, Mapping) or (has_row_labels(value) and value.ndim == 1)
+
+
+def has_row_labels(value: Any) -> TypeGuard[Any]:
+    """Return whether a value is a table or a Series as pandas has them, whose rows carry labels."""
+    return hasattr(value, "iloc")
+
+
+def dimensions(value: Any) -> int:
+    """Return how many dimensions an array of any library has; a list, and whatever does not say, counts as one."""
+    return int(getattr(value, "ndim", 1))
 
 
 def is_frame(value: Any) -> TypeGuard[Any]:

@@ -6,11 +6,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from evenhand.errors import ArgumentError, ContextError, of_one_type, wanted, wanted_one_of
+from evenhand.frames import ArrowColumn, Column, dimensions, has_row_labels, is_frame
 from evenhand.protocol import Label, as_label, composed, find_label, places
 
 
@@ -28,8 +29,8 @@ def as_given(
     """
     if isinstance(values, Mapping):
         return dict(values)
-    if hasattr(values, "to_dict"):
-        if getattr(values, "ndim", 2) != 1:
+    if is_by_label(values):
+        if dimensions(values) != 1 or is_frame(values):
             raise refusal(wanted(name, what, f"a table of shape {values.shape}"))
         if not values.index.is_unique:
             twice = values.index[values.index.duplicated()][0]
@@ -37,9 +38,14 @@ def as_given(
         return dict(values.to_dict())
     if isinstance(values, (set, frozenset)):
         raise refusal(wanted(name, what, values, "a set has no order"))
-    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__") or getattr(values, "ndim", 1) == 0:
+    if isinstance(values, (str, bytes)) or not np.iterable(values):
         raise refusal(wanted(name, what, values))
     return listed(values)
+
+
+def is_by_label(values: Any) -> TypeGuard[Any]:
+    """Return whether values are given by label: as a dict, or as a Series or table of pandas."""
+    return isinstance(values, Mapping) or hasattr(values, "to_dict")
 
 
 def listed(values: Any) -> list[Any]:
@@ -53,10 +59,11 @@ def listed(values: Any) -> list[Any]:
     TypeError
         If it is an array without a dimension.
     """
-    if isinstance(values, str) or not hasattr(values, "__iter__"):
+    if isinstance(values, str) or not isinstance(values, Iterable):
         return [values]
-    own = None if isinstance(values, np.ndarray) else getattr(values, "tolist", getattr(values, "to_pylist", None))
-    return list(values if own is None else own())
+    if isinstance(values, Column) and not isinstance(values, np.ndarray):
+        return list(values.tolist())
+    return list(values.to_pylist() if isinstance(values, ArrowColumn) else values)
 
 
 def by_label(
@@ -114,7 +121,7 @@ def in_order(
     ArgumentError
         If an axis has other labels, or one of them twice.
     """
-    axes = getattr(table, "axes", ())
+    axes = table.axes if has_row_labels(table) else ()
     if len(axes) != len(labels):
         return table
     for axis, order in enumerate(labels):
@@ -170,7 +177,7 @@ def in_columns(table: Any, columns: list[str] | None, name: str) -> tuple[Any, l
     ContextError
         If it names other columns than are known, or one of them twice.
     """
-    given = list(getattr(table, "columns", ()))
+    given = list(table.columns) if is_frame(table) else []
     named = list(map(str, given))
     numbered = given == list(range(len(given))) and set(named) != set(columns or ())
     if not named or named == columns or numbered:

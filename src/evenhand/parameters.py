@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, Self
 
 from evenhand.errors import ArgumentError, wanted
+from evenhand.protocol import Configurable
 
 
 def require_fresh(name: str, thing: Any, mend: str) -> Any:
@@ -54,7 +55,7 @@ class Parameters:
         """
         found = self.config()
         for name, value in [*found.items()] if deep else ():
-            if hasattr(value, "get_params") and not isinstance(value, type):
+            if isinstance(value, Configurable) and not isinstance(value, type):
                 found |= {f"{name}__{inner}": given for inner, given in value.get_params().items()}
         return found
 
@@ -102,7 +103,7 @@ class Parameters:
                 config[name] = value
         for head, given in inside.items():
             inner = copy.deepcopy(config[head])
-            known = inner.get_params() if hasattr(inner, "set_params") and not isinstance(inner, type) else ()
+            known = inner.get_params() if isinstance(inner, Configurable) and not isinstance(inner, type) else ()
             for name in given:
                 _check_known(f"{head}__{name}", name, known, type(inner).__name__)
             config[head] = inner.set_params(**given)

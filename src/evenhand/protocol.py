@@ -19,6 +19,7 @@ import numpy as np
 
 from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, wanted
+from evenhand.frames import dimensions, is_frame
 from evenhand.kernels.arrays import Floats
 
 Label = str | int
@@ -159,6 +160,55 @@ class Decision(_Decision):
 
 
 @runtime_checkable
+class Estimator(Protocol):
+    """What is fitted to rows, as scikit-learn's estimators are."""
+
+    def fit(self, *rows: Any, **options: Any) -> Any: ...
+
+
+@runtime_checkable
+class Configurable(Protocol):
+    """What names its settings as scikit-learn does: estimators, kernels, and evenhand's own policies and learners."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+
+
+@runtime_checkable
+class Savable(Protocol):
+    """What a state file can hold: `type(it).restored(it.snapshot())` continues exactly where it stood."""
+
+    def snapshot(self) -> dict[str, Any]: ...
+
+
+@runtime_checkable
+class Splitter(Protocol):
+    """What splits rows into parts for cross-validation, as scikit-learn has it."""
+
+    def get_n_splits(self, *rows: Any) -> int: ...
+
+
+@runtime_checkable
+class Renewable(Protocol):
+    """What can be made again, of the same configuration and without memory."""
+
+    def fresh(self) -> Any: ...
+
+
+@runtime_checkable
+class Seeded(Protocol):
+    """What starts its randomness anew from a seed."""
+
+    def reset(self, seed: int) -> Any: ...
+
+
+@runtime_checkable
+class Changeable(Protocol):
+    """A policy whose promise can change while it decides."""
+
+    def change(self, *shares: Any, **limits: Any) -> Any: ...
+
+
+@runtime_checkable
 class Learner(Protocol):
     """Anything that picks an arm's index and learns from its reward; contextual learners take the contexts first.
 
@@ -190,6 +240,13 @@ class Policy(Protocol):
 
 
 @runtime_checkable
+class Forgetting(Policy, Protocol):
+    """A policy whose open tickets can be given up."""
+
+    def forget(self, ticket: Any) -> None: ...
+
+
+@runtime_checkable
 class World(Protocol):
     """Whatever answers decisions: `policy.tell(d := policy.ask(*world.observe()), *world.respond(d))` is one round.
 
@@ -213,6 +270,23 @@ class World(Protocol):
     def respond(self, ticket: Any) -> tuple[Any, ...]:
         """Return what `tell` is told about the ticket of the round that was observed last."""
         ...
+
+
+def id_of(ticket: Any) -> Any:
+    """Return the number of a ticket; anything else as it is."""
+    return getattr(ticket, "id", ticket)
+
+
+def columns_seen(model: Any) -> list[Any] | None:
+    """Return the names of the columns that an estimator was fitted on; None where they had none."""
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else list(names)
+
+
+def gives_probabilities(model: Any) -> bool:
+    """Return whether a model predicts probabilities; scikit-learn's may, by their settings, though all have the method
+    in their class."""
+    return hasattr(model, "predict_proba")
 
 
 def composed(label: Any) -> Any:
@@ -381,9 +455,9 @@ def arm_labels(arms: int | Sequence[Label], name: str = "arms", *, least: int = 
         labels: tuple[Label, ...] = tuple(range(int(arms)))
     elif (
         isinstance(arms, (str, bytes, set, frozenset))
-        or not hasattr(arms, "__iter__")
-        or getattr(arms, "ndim", 1) != 1
-        or hasattr(arms, "columns")
+        or not isinstance(arms, Iterable)
+        or dimensions(arms) != 1
+        or is_frame(arms)
     ):
         raise ArgumentError(wanted(name, f"a number of {name} or a list of labels", arms))
     else:

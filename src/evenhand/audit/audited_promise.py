@@ -11,9 +11,10 @@ import numpy as np
 from evenhand.audit.decision_log import Numbered, moments_of
 from evenhand.data.tables import cells, column, in_natural_order, named_alike, twin_of
 from evenhand.errors import SharesError, TableError, nearest, of_one_type, wanted, wanted_one_of
+from evenhand.frames import has_row_labels, is_frame
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.deadlines import NEVER
-from evenhand.labels import by_label
+from evenhand.labels import by_label, is_by_label
 from evenhand.promises.clause import Clause
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set, key_of
@@ -85,7 +86,7 @@ def read_audited(
         return _stated(promise, _singles(promise, last), last)
     if shares is None and caps is None and windows is None:
         raise SharesError(wanted("shares", "shares, caps or windows to check", None))
-    by_arm = isinstance(shares, Mapping) or hasattr(shares, "to_dict")
+    by_arm = is_by_label(shares)
     limits = {"caps": caps, "cap_tolerance": cap_tolerance, "windows": windows, "plays": plays, "audited": True}
     if isinstance(shares, (list, tuple, np.ndarray)):
         raise SharesError(wanted("shares", "a dict arm -> share, or one number for every arm", shares))
@@ -116,7 +117,7 @@ def check_constant(shares: Any) -> None:
         If they change.
     """
     parts = shares.values() if isinstance(shares, Mapping) else ()
-    if hasattr(shares, "columns") or any(isinstance(part, Mapping) for part in parts):
+    if is_frame(shares) or any(isinstance(part, Mapping) for part in parts):
         what = "shares that stay as they are, where files or several logs are audited"
         mend = "audit the logs one by one, each read into a table"
         raise SharesError(wanted("shares", what, "a share that changes", mend))
@@ -159,7 +160,7 @@ def check_named(given: Mapping[str, Any], kinds: Sequence[Label], rest: Rest) ->
 
 def _labels_in(given: Any) -> list[Label]:
     """Return the labels of the arms that a dict or Series names by themselves, as they are written first."""
-    names = given if isinstance(given, Mapping) else given.index if hasattr(given, "to_dict") else ()
+    names = given if isinstance(given, Mapping) else given.index if has_row_labels(given) else ()
     return [as_label(name) for name in names if not is_set(name)]
 
 

@@ -27,6 +27,7 @@ from evenhand.data.text_files import OPENERS
 from evenhand.errors import EvenhandError, TableError, UnknownArmError, wanted, wanted_label, wanted_one_of
 from evenhand.extras import optional
 from evenhand.kernels.arrays import Floats, Ints
+from evenhand.labels import is_by_label
 from evenhand.promises.books import StretchCounts, join
 from evenhand.promises.promise import Promise
 from evenhand.promises.round_kernels import Counts, Rounds
@@ -315,7 +316,7 @@ def audit_files(
     found = stretches(pattern, [name for name in (arm, available, segment) if name is not None])
     columns = columns_of(found, arm, available, segment)
     by_stretch = [StretchSummary(Counter(), 1, one.rows) for one in found]
-    named = isinstance(shares, Mapping) or hasattr(shares, "to_dict")
+    named = is_by_label(shares)
     if columns.plain or found[0].groups is None or (promise is None and not (named and holds_labels(found, arm))):
         by_stretch = summarize_stretches(found, columns, jobs, shares if isinstance(shares, Mapping) else {})
     seen = together(by_stretch)

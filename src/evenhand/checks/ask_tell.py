@@ -12,9 +12,11 @@ import numpy as np
 from evenhand.checks.play import SEED, Skip, converse, first_difference, fresh_policy, must_refuse, state_of
 from evenhand.errors import ArgumentError, EvenhandError, ExhaustedError, TicketError
 from evenhand.kernels.compose import compiles
+from evenhand.policy.ask_tell import open_tickets_of
 from evenhand.policy.traits import traits_of
 from evenhand.promises.books import ClauseCounts
 from evenhand.promises.promise import Promise
+from evenhand.protocol import Forgetting, id_of
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.simulation.loop import replicate, runs_compiled
 from evenhand.threads import run_together
@@ -48,7 +50,7 @@ def check_save_and_load(policy: Any, world: Any, rounds: int) -> None:
     other, other_world = from_bytes(saved), copy.deepcopy(world)
     assert to_bytes(other) == saved, "saved again right after loading, the file differs"
     for one in (policy, other):
-        one.tell(getattr(open_ticket, "id", open_ticket), *happened)
+        one.tell(id_of(open_ticket), *happened)
     first, second = converse(policy, world, half), converse(other, other_world, half)
     at = first_difference(first, second)
     assert at is None, f"the loaded policy parts from the original {at} rounds later"
@@ -65,11 +67,11 @@ def check_tickets(policy: Any, world: Any, rounds: int) -> None:
         policy.tell(ticket, *happened)
     before = state_of(policy)
     last, happened = several[-1]
-    number = getattr(last, "id", last)
+    number = id_of(last)
     for wrong in (last, number, 10**9, 0, -1, "x", None):
         must_refuse(policy, partial(policy.tell, wrong, *happened), f"tell({wrong!r}) after it was told", TicketError)
     assert state_of(policy) == before, "a refused tell changed the policy"
-    if hasattr(policy, "forget"):
+    if isinstance(policy, Forgetting):
         ticket = policy.ask(*world.observe())
         policy.forget(ticket)
         must_refuse(policy, partial(policy.tell, ticket, *happened), "tell of a forgotten ticket", TicketError)
@@ -153,7 +155,7 @@ def check_threads(policy: Any, world: Any, rounds: int) -> None:
         numbers = [getattr(ticket, name, number) for number, ticket in enumerate(tickets)]
         at = next((n for n, (a, b) in enumerate(pairwise(numbers)) if b != a + 1), None)
         assert at is None, f"{THREADS} threads got the {name}s {numbers[at or 0 :][:2]}, one after the other"
-    left = list(getattr(policy, "open_tickets", ()))
+    left = list(open_tickets_of(policy))
     assert not left, f"the tickets {left[:5]} stayed open though all were told"
     promise = traits_of(policy).promise
     if isinstance(promise, Promise) and traits_of(policy).kept == "at every round":

@@ -26,7 +26,7 @@ from evenhand.checks.numeric import check_labels, check_learns, check_numbers, c
 from evenhand.checks.play import SEED, Skip, first_difference, fresh_policy, plain
 from evenhand.errors import ArgumentError, ContractError, wanted
 from evenhand.policy.traits import traits_of
-from evenhand.protocol import Decision
+from evenhand.protocol import Decision, Policy, World
 from evenhand.saving.state import from_bytes, to_bytes
 
 PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("stdlib"), str(Path(__file__).parent))
@@ -68,7 +68,7 @@ def check_policy(policy: Any, world: Any = None, *, rounds: int = 300) -> list[C
     >>> [check.name for check in eh.check_policy(eh.quotas.FairUCB([0.3, 0.3]))][:2]
     ['same seed', 'one kernel']
     """
-    if isinstance(policy, type) or not (hasattr(policy, "ask") and hasattr(policy, "tell")):
+    if isinstance(policy, type) or not isinstance(policy, Policy):
         raise ArgumentError(wanted("policy", "an object with ask() and tell()", policy))
     if not isinstance(rounds, int) or rounds < 2:
         raise ArgumentError(wanted("rounds", "a whole number >= 2", rounds))
@@ -115,13 +115,12 @@ def check_world(world: Any, *, rounds: int = 200) -> list[Check]:
     ContractError
         If it does not.
     """
-    for name in ("reset", "observe", "respond"):
-        if not hasattr(world, name):
-            raise ArgumentError(wanted("world", "an object with reset, observe and respond", world))
+    if not isinstance(world, World):
+        raise ArgumentError(wanted("world", "an object with reset, observe and respond", world))
     seen: list[list[Any]] = []
     for one in (copy.deepcopy(world), copy.deepcopy(world)):
         one.reset(SEED)
-        arms = getattr(one, "arms", ())
+        arms = traits_of(one).arms or ()
         seen.append([])
         for t in range(1, rounds + 1):
             seen[-1].append(plain(one.observe()))

@@ -144,7 +144,7 @@ def _lost(policy: Any, world: Any, length: int, run: int, sign: int) -> Any:
 def check_labels(policy: Any, world: Any, rounds: int) -> None:
     """See that arms by other names, in the opposite order of the alphabet, lead to the same decisions."""
     arms = traits_of(policy).arms
-    if not arms or not hasattr(policy, "config") or not isinstance(policy, KernelPolicy):
+    if not arms or not isinstance(policy, KernelPolicy):
         raise Skip("has no arms of its own")
     # by the opposite order of the alphabet
     ranks = {arm: rank for rank, arm in enumerate(sorted(arms, key=str))}
@@ -178,7 +178,10 @@ def check_numbers(policy: Any, world: Any, rounds: int) -> None:
     first, second = converse(policy, world, min(rounds, 60)), converse(other, other_world, min(rounds, 60))
     at = first_difference(first, second)
     assert at is None, f"with {written} in place of {config} it decides otherwise in round {(at or 0) + 1}"
-    kinds = [[getattr(field, "dtype", type(field)) for field in flat(one._params)] for one in (policy, other)]
+    kinds = [
+        [field.dtype if isinstance(field, (np.ndarray, np.generic)) else type(field) for field in flat(one._params)]
+        for one in (policy, other)
+    ]
     assert kinds[0] == kinds[1], f"its parameters have the types {kinds[1]}, not {kinds[0]}: coerce them in __init__"
 
 

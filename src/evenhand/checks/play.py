@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import astuple, is_dataclass
 from typing import Any
 
 import numpy as np
 
 from evenhand.errors import ArgumentError, EvenhandError
+from evenhand.frames import has_row_labels
+from evenhand.protocol import Decision
 from evenhand.saving.state import to_bytes
+from evenhand.simulation.loop import begins_anew
 
 SEED = 20211
 
@@ -21,19 +24,19 @@ class Skip(Exception):
 
 def fresh_policy(policy: Any) -> Any:
     """Return a policy of the same configuration without memory, or a copy."""
-    return policy.fresh() if hasattr(policy, "fresh") else copy.deepcopy(policy)
+    return policy.fresh() if begins_anew(policy) else copy.deepcopy(policy)
 
 
 def plain(value: Any) -> Any:
     """Return a ticket as values that can be compared."""
     if isinstance(value, np.ndarray):
         return value.shape, value.tobytes()
-    if hasattr(value, "to_dict"):
+    if has_row_labels(value):
         return str(value.to_dict())
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
-    if is_dataclass(value):
-        return [plain(getattr(value, field.name)) for field in fields(value)]
+    if is_dataclass(value) and not isinstance(value, type):
+        return [plain(part) for part in astuple(value)]
     return value
 
 
@@ -44,8 +47,8 @@ def converse(policy: Any, world: Any, rounds: int) -> list[Any]:
         ticket = policy.ask(*world.observe())
         happened = world.respond(ticket)
         policy.tell(ticket, *happened)
-        slate = getattr(ticket, "slate", None)
-        said.append(plain(ticket) if slate is None else [*plain(ticket), list(ticket.indexes)])
+        several = isinstance(ticket, Decision) and ticket.slate is not None
+        said.append([*plain(ticket), list(ticket.indexes)] if several else plain(ticket))
     return said
 
 

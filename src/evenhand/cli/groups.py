@@ -13,6 +13,7 @@ from evenhand.cli.inputs.policies import group_settings
 from evenhand.cli.output import draw, print_text, records
 from evenhand.data.csv_files import write_csv
 from evenhand.data.groupings import Grouping
+from evenhand.simulation.world import world_traits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,9 +71,9 @@ def learned_bias(world: Any, rounds: int, seed: int) -> pd.DataFrame:
     for _ in range(min(rounds, ENOUGH)):
         decision = policy.ask(*world.observe())
         policy.tell(decision, *world.respond(decision))
-    others = [name for name in policy.membership.names if name != getattr(world, "sensitive", None)]
+    others = [name for name in policy.membership.names if name != world_traits(world).sensitive]
     reference = others[0] if len(others) == 1 else None
-    return policy.bias(reference, features=getattr(world, "features", None))
+    return policy.bias(reference, features=world_traits(world).features)
 
 
 def say_bias(found: pd.DataFrame, notes: tuple[str, ...], reward: str) -> None:

@@ -244,7 +244,9 @@ def _clean(value: Any) -> Any:
         return {str(key): _clean(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_clean(item) for item in value]
-    if hasattr(value, "item"):
+    import numpy as np
+
+    if isinstance(value, (np.generic, np.ndarray)):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return None

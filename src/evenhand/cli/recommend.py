@@ -115,8 +115,10 @@ def _begun(trial: Path, again: list[str]) -> Search:
         what = "MODEL and its options" if "MODEL" in again else ", ".join(again)
         mend = f"leave {what} out to go on, or name another file"
         raise ArgumentError(wanted("--trial", "a file that is not there yet", str(trial), mend))
-    running: Search = state.load(trial)
-    if not hasattr(running, "recommend"):
+    from evenhand.interventions.search import Search
+
+    running = state.load(trial)
+    if not isinstance(running, Search):
         raise ArgumentError(wanted("--trial", "a file that keeps a trial", type(running).__name__))
     return running
 

@@ -11,7 +11,7 @@ from evenhand.arguments import as_floats
 from evenhand.data.encoding import encode_hint
 from evenhand.data.tables import numbers
 from evenhand.errors import ContextError, TableError, wanted
-from evenhand.frames import frame_or_value, is_row, row_frame
+from evenhand.frames import frame_or_value, has_row_labels, is_row, row_frame
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import in_columns, in_order
 from evenhand.protocol import Label
@@ -34,7 +34,7 @@ def read_shown(
     """
     shape = f"numbers of shape ({len(arms)}, {'d' if dimension is None else dimension}), one row per arm"
     table = row_frame(contexts) if _is_row(contexts) else frame_or_value(contexts, "contexts")
-    named = hasattr(table, "columns")
+    named = has_row_labels(table) and table.ndim == 2
     one = len(arms) > 1 and named and len(table) == 1
     if named and encoder is not None:
         table = table if one else in_order(table, [arms, None], "contexts", refusal=ContextError)

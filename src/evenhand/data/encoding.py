@@ -13,7 +13,7 @@ from evenhand.data.tables import column, numbers, places_in
 from evenhand.errors import ArgumentError, TableError, nearest, wanted, wanted_one_of
 from evenhand.frames import as_pandas, row_frame
 from evenhand.kernels.arrays import Floats
-from evenhand.protocol import Label, distinct, label_of
+from evenhand.protocol import Label, columns_seen, distinct, label_of
 from evenhand.registry import register
 from evenhand.saving.objects import described, rebuilt
 
@@ -186,13 +186,15 @@ class Transformer:
         TableError
             If a column is missing, or the transformer fails, as on a category that it does not know.
         """
+        from scipy.sparse import issparse
+
         table = row_frame(frame) if isinstance(frame, Mapping) else as_pandas(frame)
-        known = [name for name in getattr(self.transformer, "feature_names_in_", ()) if name in table.columns]
+        known = [name for name in columns_seen(self.transformer) or () if name in table.columns]
         try:
             found = self.transformer.transform(table[known] if known else table)
         except Exception as error:
             raise TableError(f"encoder: {type(self.transformer).__name__} refuses the table: {error}") from error
-        encoded = as_floats(found.toarray() if hasattr(found, "toarray") else found)
+        encoded = as_floats(found.toarray() if issparse(found) else found)
         if encoded is None or encoded.ndim != 2:
             raise TableError(wanted("encoder", "one that returns numbers (n, d)", type(self.transformer).__name__))
         return encoded
@@ -234,7 +236,11 @@ def fitted(frame: pd.DataFrame, columns: Sequence[Any]) -> tuple[Transformer, Fl
             texts = kinds if len(set(map(type, kinds))) == 1 else list(map(str, kinds))
             read[str(name)] = np.array(texts, dtype=object)[at]
             one_hot = OneHotEncoder(categories=[texts], drop="first", sparse_output=False, min_frequency=RARE)
-            step = OrdinalEncoder(categories=[texts]) if getattr(frame[name].dtype, "ordered", False) else one_hot
+            step = (
+                OrdinalEncoder(categories=[texts])
+                if frame[name].dtype == "category" and frame[name].cat.ordered
+                else one_hot
+            )
         steps.append((str(name), step, [str(name)]))
     made = ColumnTransformer(steps, verbose_feature_names_out=False)
     rows = np.asarray(made.fit_transform(pd.DataFrame(read)), np.float64)

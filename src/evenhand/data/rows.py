@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from evenhand.errors import ArgumentError, wanted
+from evenhand.frames import has_row_labels
 from evenhand.labels import order_of
 from evenhand.protocol import writing
 
@@ -66,7 +67,7 @@ def in_step(
 
 def _index(thing: Any) -> Any:
     """Return the row labels of a pandas object, None of anything else."""
-    return thing.index if hasattr(thing, "iloc") else None
+    return thing.index if has_row_labels(thing) else None
 
 
 def _is_numbered(index: Any) -> bool:

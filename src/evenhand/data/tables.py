@@ -42,7 +42,7 @@ def column(frame: pd.DataFrame, name: str) -> NDArray[Any]:
     if values.dtype.kind == "i" or (values.dtype.kind == "u" and values.max() < 2**63):
         whole: NDArray[Any] = values.to_numpy(dtype=np.int64)
         return whole
-    kind = getattr(values.dtype, "categories", values).dtype
+    kind = values.cat.categories.dtype if values.dtype == "category" else values.dtype
     if kind.kind == "f":
         _check_digits(values.astype(kind).to_numpy(), name)
     codes: Any = slice(None)
@@ -136,7 +136,7 @@ def levels_of(labels: NDArray[Any], values: pd.Series[Any]) -> list[Any]:
     """Return in natural order the labels that `column` read from these cells, and those that the cells declare."""
     import pandas as pd
 
-    declared = getattr(values.dtype, "categories", ())
+    declared = values.cat.categories if isinstance(values.dtype, pd.CategoricalDtype) else ()
     return in_natural_order([*pd.unique(labels).tolist(), *map(_label_or_text, declared)])
 
 

@@ -18,10 +18,10 @@ from evenhand.data.probabilities import scaled_note, summed
 from evenhand.data.tables import twin_of
 from evenhand.errors import ArgumentError, ModelError, UnknownArmError, none_for, of_one_type, wanted, wanted_one_of
 from evenhand.evaluation.logged import Logged, check_columns, row_table
-from evenhand.frames import is_frame
+from evenhand.frames import dimensions, is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
-from evenhand.labels import by_label
-from evenhand.protocol import Label
+from evenhand.labels import by_label, is_by_label
+from evenhand.protocol import Estimator, Label, gives_probabilities
 
 WHAT = "probabilities that sum to 1"
 
@@ -79,7 +79,7 @@ def read_candidate(policy: Any, logged: Logged) -> Candidate:
             raise ArgumentError(wanted("policy", what, list(given), "the positions must be those of the log"))
         parts = [_distribution(given[place], logged, f"policy[{place!r}]") for place in logged.places]
         return _candidate(np.array(parts), logged.at, lambda at: f"policy[{logged.places[at]!r}]")
-    if is_frame(policy) or getattr(policy, "ndim", 1) == 2:
+    if is_frame(policy) or dimensions(policy) == 2:
         return _by_row(policy, logged, "policy")
     found = _distribution(policy, logged, "policy")[None, :]
     return _candidate(found, np.zeros(len(logged.codes), np.int64), lambda _: "policy")
@@ -174,11 +174,11 @@ def read_estimates(model: Any, logged: Logged, *, past_alone: bool) -> RewardEst
     found: Floats | None
     if model is None:
         return None
-    if hasattr(model, "fit"):
+    if isinstance(model, Estimator):
         return _trained(model, logged, past_alone)
     if is_frame(model):
         found = as_floats(row_table(model, logged, "model"))
-    elif hasattr(model, "items"):
+    elif is_by_label(model):
         check_columns("model", model, logged)
         given = dict(by_label(model, "model", "a dict arm -> expected reward", logged.arms))
         lacking = [arm for arm in logged.arms if arm not in given]
@@ -233,7 +233,7 @@ def _trained(model: Any, logged: Logged, past_alone: bool) -> RewardEstimates:
 
 def _predicted(fitted: Any, features: Floats) -> Floats:
     """Return the expected rewards: of a classifier the probability of a reward of 1."""
-    if not hasattr(fitted, "predict_proba"):
+    if not gives_probabilities(fitted):
         return np.asarray(fitted.predict(features), np.float64)
     chances = np.asarray(fitted.predict_proba(features), np.float64)
     return np.asarray(chances @ np.asarray(fitted.classes_, np.float64), np.float64)

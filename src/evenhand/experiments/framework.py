@@ -16,7 +16,7 @@ import importlib.util
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -137,7 +137,7 @@ def critical_value(runs: int) -> float:
 
 
 def _size(settings: Any, name: str) -> float:
-    value = settings[name] if isinstance(settings, Mapping) else getattr(settings, name)
+    value = (settings if isinstance(settings, Mapping) else asdict(settings))[name]
     return max(value) if isinstance(value, (tuple, list)) else value
 
 
@@ -225,7 +225,11 @@ class Experiment:
             raise ArgumentError(wanted("--reduced", "an experiment with reduced settings", self.id, "use --quick"))
         settings = self.quick if quick else self.reduced if reduced else self.full
         for name, value in changes.items():
-            if not is_dataclass(settings) or not isinstance(getattr(settings, name, None), type(value)):
+            if (
+                not is_dataclass(settings)
+                or isinstance(settings, type)
+                or not isinstance(asdict(settings).get(name), type(value))
+            ):
                 raise ArgumentError(wanted(f"--{name}", "an experiment with this setting", self.id, "leave it out"))
         size = "quick" if quick else "reduced" if reduced else "full"
         return replace(self, full=replace(settings, **changes) if changes else settings, size=size)
@@ -236,9 +240,11 @@ class Experiment:
 
     def write(self, report: Report, folder: Path, *, quick: bool) -> None:
         """Write the report's data, figures, verdicts (JSON) and text (Markdown) into a folder."""
+        import xarray as xr
+
         folder.mkdir(parents=True, exist_ok=True)
         for name, data in report.data.items():
-            if hasattr(data, "to_netcdf"):
+            if isinstance(data, (xr.Dataset, xr.DataArray)):
                 data.to_netcdf(folder / f"{name}.nc", engine="h5netcdf")
             else:
                 data.to_csv(folder / f"{name}.csv", index=False)

@@ -19,7 +19,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -135,7 +135,7 @@ def direct(entered: EntryPoint, *examples: Any) -> Any:
     2.5
     """
     dispatcher = entered.compiled
-    if not hasattr(dispatcher, "typeof_pyval"):  # numba's compiler is switched off
+    if isinstance(dispatcher, FunctionType):  # numba's compiler is switched off
         return dispatcher
     return dispatcher.compile(tuple(dispatcher.typeof_pyval(example) for example in examples))
 
@@ -261,7 +261,7 @@ def _part_compiler() -> type[Any]:
 def fingerprint(function: Any) -> str:
     """Return a digest of the code of a kernel and of all kernels and constants that it reaches."""
     digest = hashlib.sha256(repr(OPTIONS).encode())
-    _digest(getattr(function, "function", function), digest, set())
+    _digest(function.function if isinstance(function, Kernel) else function, digest, set())
     return digest.hexdigest()[:16]
 
 
@@ -279,7 +279,9 @@ def _digest(source: FunctionType, digest: Any, seen: set[int]) -> None:
         if isinstance(value, Kernel):
             _digest(value.function, digest, seen)
         elif isinstance(value, type):
-            digest.update(f"{value.__module__}.{value.__qualname__}{getattr(value, '_fields', '')}".encode())
+            digest.update(
+                f"{value.__module__}.{value.__qualname__}{value._fields if is_named_tuple(value) else ''}".encode()
+            )
         elif isinstance(value, (bool, int, float, str, bytes, tuple)):
             digest.update(repr(value).encode())
 
@@ -308,9 +310,14 @@ def _pack_nested(*arrays: Any) -> Any:
     return Type(*(arrays[:own] + (pack_inner(*arrays[own:]),)))  # noqa: RUF005, numba knows no other
 
 
+def is_named_tuple(value: Any) -> TypeGuard[Any]:
+    """Return whether a value is a NamedTuple, or the class of one."""
+    return hasattr(value, "_fields")
+
+
 def is_nested(value: Any) -> bool:
     """Return whether the last field of a NamedTuple is a NamedTuple."""
-    return hasattr(value[-1], "_fields")
+    return is_named_tuple(value[-1])
 
 
 def packer(value: Any) -> Any:

@@ -6,12 +6,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from evenhand.arguments import is_whole, whole, yes_or_no
 from evenhand.errors import ArgumentError, EvenhandError, ModelError, StateFileError, wanted
+from evenhand.frames import dimensions
 from evenhand.learners.functions import find, know, path_of
 from evenhand.parameters import Parameters
 from evenhand.protocol import Label, arm_labels
@@ -200,6 +201,30 @@ class Adapter(Parameters):
             raise ModelError(f"{failed}: {error}") from error
 
 
+class LearnerFacts(NamedTuple):
+    """What a learner says of itself, each under the name that it has there, and what is so where it does not say."""
+
+    choose: Any = None
+    update: Any = None
+    arms: Any = None
+    known_arms: int | None = None
+    contextual: Any = False
+    own_choices: Any = False
+    promise: Any = None
+    windows: Any = None
+    learner: Any = None
+    reward_range: Any = None
+    among: Any = False
+    sees_ticket: Any = False
+    reseed: Any = None
+
+
+def learner_facts(learner: Any) -> LearnerFacts:
+    """Return what a learner says of itself: nobody else asks one for names that it may lack."""
+    said = (getattr(learner, name, default) for name, default in LearnerFacts._field_defaults.items())
+    return LearnerFacts._make(said)
+
+
 def reward_range_of(learner: Any, default: tuple[float, float]) -> tuple[float, float]:
     """Return the rewards that a foreign learner takes, `default` where it does not say.
 
@@ -208,7 +233,7 @@ def reward_range_of(learner: Any, default: tuple[float, float]) -> tuple[float, 
     ArgumentError
         If what it says is no range.
     """
-    own = getattr(learner, "reward_range", None)
+    own = learner_facts(learner).reward_range
     return default if own is None else read_range(own)
 
 
@@ -275,12 +300,12 @@ def said_by(learner: Any, contexts: Sequence[Any], arms: Sequence[int]) -> list[
 
 def asks_among(learner: Any) -> bool:
     """Return whether a learner from elsewhere can be asked which of some arms it would play."""
-    return bool(getattr(learner, "among", False))
+    return bool(learner_facts(learner).among)
 
 
 def _listed(given: Any) -> list[Any]:
     """Return a ranking as a list; one proposal alone is a ranking too."""
-    ranks = np.iterable(given) and getattr(given, "ndim", 1) == 1 and not isinstance(given, (Mapping, Set))
+    ranks = np.iterable(given) and dimensions(given) == 1 and not isinstance(given, (Mapping, Set))
     return list(given) if ranks else [given]
 
 

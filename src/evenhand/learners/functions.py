@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from operator import attrgetter
+from types import BuiltinMethodType, MethodType, MethodWrapperType
 from typing import Any
 
 from evenhand.errors import ArgumentError, StateFileError, wanted
@@ -72,7 +73,7 @@ def find(path: Any) -> Callable[..., Any]:
 def _path(function: Callable[..., Any]) -> str | None:
     """Return a function's module and name; None for lambdas, inner functions, methods of objects, and partials."""
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
-    owner = getattr(function, "__self__", None)
+    owner = function.__self__ if isinstance(function, (BuiltinMethodType, MethodType, MethodWrapperType)) else None
     if not isinstance(module, str) or not isinstance(name, str) or "<" in name:
         return None
     if inspect.isclass(owner):
@@ -88,4 +89,5 @@ def _attribute(module: str, name: str) -> Any:
 
 
 def _shown(function: Callable[..., Any]) -> str:
-    return str(getattr(function, "__qualname__", type(function).__name__))
+    named = inspect.isroutine(function) or inspect.isclass(function)
+    return str(function.__qualname__ if named else type(function).__name__)

@@ -13,6 +13,7 @@ from evenhand.errors import ArgumentError, ModelError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.learners.adapter import Adapter
 from evenhand.learners.functions import know
+from evenhand.protocol import Estimator, columns_seen, gives_probabilities
 from evenhand.rng import Seed, draw_seed, generator
 from evenhand.saving.objects import described, rebuilt
 
@@ -92,11 +93,11 @@ def from_sklearn(
     what, mend = "an untrained classifier or regressor of scikit-learn", ""
     if isinstance(estimator, type):
         raise ArgumentError(wanted("estimator", what, estimator, f"write {estimator.__name__}()"))
-    fits = hasattr(estimator, "fit")
+    fits = isinstance(estimator, Estimator)
     classifies = fits and is_classifier(estimator)
     if not classifies and not (fits and is_regressor(estimator)):
         raise ArgumentError(wanted("estimator", what, estimator))
-    if classifies and not hasattr(estimator, "predict_proba"):
+    if classifies and not gives_probabilities(estimator):
         mend = "such as SGDClassifier(loss='log_loss')"
         raise ArgumentError(wanted("estimator", "a classifier with predict_proba", estimator, mend))
     random = generator(draw_seed(seed))
@@ -108,7 +109,7 @@ def from_sklearn(
         raise ArgumentError(wanted("estimator", what, got, "pass sklearn.base.clone(estimator)"))
     missing = [name for name in sorted(given) if name.split("__")[-1] == "random_state" and given[name] is None]
     own.set_params(**{name: int(random.integers(2**31)) for name in missing})
-    names = getattr(own, "feature_names_in_", None)
+    names = columns_seen(own)
     features = None if names is None else list(map(str, names))
     explores, waits = real("epsilon", epsilon, low=0, high=1), whole("warmup", warmup, low=1)
     learner = SklearnLearner(own, features, explores, waits, classifies, random)
@@ -182,7 +183,7 @@ know(*FUNCTIONS.values())
 
 def _trained(estimator: Any) -> bool:
     """Return whether an object is an estimator that was fitted, as scikit-learn tells it."""
-    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+    if isinstance(estimator, type) or not isinstance(estimator, Estimator):
         return False
     says = getattr(estimator, "__sklearn_is_fitted__", None)
     if callable(says):

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 def plot_evaluation(found: Evaluation | Comparison, *, at_least: float | None = None, ax: Axes | None = None) -> Axes:
     """Draw the value and its interval over the rows of the log, of one policy or of several, and the value wanted."""
-    several = getattr(found, "evaluations", None) or {"": found}
+    from evenhand.evaluation import Comparison
+
+    several = found.evaluations if isinstance(found, Comparison) else {"": found}
     check_finding("found", next(iter(several.values())), "curve", "what eh.evaluate returns")
     axes = axes_of(ax)
     first = next(iter(several.values()))

@@ -14,6 +14,6 @@ class Picture(Figure):
         """Leave pyplot, which would show the figure again at the end of the cell; IPython's own formats show it now."""
         import matplotlib.pyplot as plt
 
-        if getattr(self.canvas, "required_interactive_framework", None) is None:  # no window shows it
+        if self.canvas.required_interactive_framework is None:  # no window shows it
             plt.close(self)
         return {}

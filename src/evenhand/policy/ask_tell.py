@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import functools
 import hashlib
-import inspect
 import re
 import threading
 from collections.abc import Callable, Collection, Iterator
@@ -21,7 +20,7 @@ from evenhand.arguments import is_whole
 from evenhand.display.html import Card, Table, card_with_notes, said, shortened
 from evenhand.errors import ClosedTicketError, ForeignTicketError, UnknownTicketError, wanted
 from evenhand.parameters import Parameters
-from evenhand.protocol import Decision, Label
+from evenhand.protocol import Decision, Label, Renewable
 from evenhand.saving.saved import packed, unpacked
 
 COPIED = "it works on a copy of this policy"
@@ -118,7 +117,7 @@ class AskTell(Configured):
         return self._next > 1
 
     def __sklearn_clone__(self) -> Self:
-        return cast(Self, getattr(self, "fresh", self._made_again)())
+        return cast(Self, self.fresh()) if isinstance(self, Renewable) else self._made_again()
 
     # ------------------------------------------------------------------ tickets
 
@@ -224,8 +223,7 @@ class AskTell(Configured):
     @locked
     def card(self) -> Card:
         """Return what a notebook shows: the arguments that are numbers or words, where the conversation is, tables."""
-        given = {name: getattr(self, name, None) for name in inspect.signature(type(self).__init__).parameters}
-        plain = {name: value for name, value in given.items() if isinstance(value, (bool, int, float, str))}
+        plain = {name: value for name, value in self.config().items() if isinstance(value, (bool, int, float, str))}
         last = "none yet" if self._last is None else f"{said(self._last[0])}: {self._last[1]}"
         where = {**self._facts(), "open tickets": len(self._open), "last decision": last}
         return Card(type(self).__name__, plain | where, self._tables())
@@ -266,6 +264,11 @@ class AskTell(Configured):
 
     def _identity(self) -> str:
         return f"{self._described(repr)} {getattr(self, 'seed', '')}"
+
+
+def open_tickets_of(policy: Any) -> Collection[int]:
+    """Return the numbers of the open tickets that a policy remembers, none where it has no tickets."""
+    return getattr(policy, "open_tickets", ())
 
 
 def _agrees(said: Any, remembered: Any) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats
-from evenhand.kernels.compose import OPEN, bind, is_nested, kernel
+from evenhand.kernels.compose import OPEN, bind, is_named_tuple, is_nested, kernel
 
 REASONS: dict[int, str] = {}
 """What the reason numbers of `choose` mean; filled by `reason` when a policy's module is imported."""
@@ -121,7 +121,7 @@ class LazyProbabilities:
 
 def copied(state: Any) -> Any:
     """Return a copy of a NamedTuple of arrays, those of an inner one included."""
-    return type(state)(*(copied(field) if hasattr(field, "_fields") else np.copy(field) for field in state))
+    return type(state)(*(copied(field) if is_named_tuple(field) else np.copy(field) for field in state))
 
 
 def with_fields(state: Any, fields: dict[str, Any]) -> Any:

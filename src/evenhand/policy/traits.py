@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from evenhand.display.html import Table
 from evenhand.kernels.arrays import Ints
+from evenhand.promises.promise import Promise
 from evenhand.promises.versions import in_order
 from evenhand.protocol import Decision, Label
 
@@ -94,7 +95,7 @@ def traits_of(policy: Any) -> Traits:
         stated["kept"] = None
     else:
         stated.setdefault("kept", "at every round")
-        if arms and getattr(stated["promise"], "arms", arms) != arms:
+        if arms and isinstance(stated["promise"], Promise) and stated["promise"].arms != arms:
             stated["promise"] = in_order(stated["promise"], arms)
     return Traits(labels=arms or (() if isinstance(policy, type) else tuple(stated.get("groups") or ())), **stated)
 

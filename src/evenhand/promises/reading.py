@@ -6,7 +6,7 @@ Each reader returns exact numbers by label, or refuses by name what cannot be on
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 from evenhand.arguments import as_float, is_whole, whole
 from evenhand.errors import ArgumentError, SharesError, figure, of_one_type, wanted, wanted_one_of
 from evenhand.kernels.deadlines import NEVER
-from evenhand.labels import by_label
+from evenhand.labels import by_label, is_by_label
 from evenhand.protocol import Label, arm_labels, find_label, label_of, places
 
 Members = tuple[Label, ...]
@@ -145,7 +145,7 @@ def key_of(members: Members) -> Any:
 
 def in_all(given: Any) -> bool:
     """Return whether what is given is one value for all arms, rather than one for each."""
-    return isinstance(given, (str, bytes)) or not isinstance(given, Iterable) or getattr(given, "ndim", 1) == 0
+    return isinstance(given, (str, bytes)) or not np.iterable(given)
 
 
 def name_arms(*given: Any, arms: int | Sequence[Label] | None = None) -> tuple[Label, ...]:
@@ -406,7 +406,7 @@ def _read_windows(windows: Any, labels: tuple[Label, ...]) -> tuple[tuple[Member
     if windows is None:
         return ()
     what = "a dict arm -> number of rounds, or arm -> (plays, rounds)"
-    if not isinstance(windows, Mapping) and not hasattr(windows, "to_dict"):
+    if not is_by_label(windows):
         raise SharesError(wanted("windows", what, windows))
     given = _by_members(windows, labels, "windows", what)
     if not given:

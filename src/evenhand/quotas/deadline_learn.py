@@ -34,6 +34,7 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind, entry
 from evenhand.kernels.deadlines import NEVER
+from evenhand.learners.adapter import learner_facts
 from evenhand.learners.indices import UCB1
 from evenhand.learners.random import Thompson
 from evenhand.policy.ask_tell import locked
@@ -56,7 +57,6 @@ from evenhand.quotas.deadlines import (
     look_work,
     warn_of_idle_arms,
 )
-from evenhand.quotas.foreign_learner import learner_facts
 from evenhand.quotas.pending_proposal import always, has_room, with_pending_proposal
 from evenhand.quotas.quota_kernels import QuotaRule, RankingRule, packers, rank_proposal, update_learner
 from evenhand.quotas.quota_policy import QuotaPolicy, Shares, read_owed

@@ -10,36 +10,16 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import flat
-from evenhand.learners.adapter import asks_among, wishes_of
+from evenhand.learners.adapter import asks_among, learner_facts, wishes_of
 from evenhand.promises.selection import BY_DEADLINE
 from evenhand.quotas.quota_kernels import RankingRule
-
-
-class LearnerFacts(NamedTuple):
-    """What a learner says of itself, each under the name that it has there, and what is so where it does not say."""
-
-    choose: Any = None
-    update: Any = None
-    arms: Any = None
-    known_arms: int | None = None
-    contextual: Any = False
-    own_choices: Any = False
-    promise: Any = None
-    windows: Any = None
-    learner: Any = None
-
-
-def learner_facts(learner: Any) -> LearnerFacts:
-    """Return what a learner says of itself: nobody else in this room asks one for names that it may lack."""
-    said = (getattr(learner, name, default) for name, default in LearnerFacts._field_defaults.items())
-    return LearnerFacts._make(said)
 
 
 def ask_learner(policy: Any, shown: Floats) -> list[int]:

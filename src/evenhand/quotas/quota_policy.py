@@ -14,8 +14,8 @@ import numpy as np
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import bind, entry, flat, interpreted
-from evenhand.labels import same_labels
-from evenhand.learners.adapter import Adapter, asks_among, reward_range_of
+from evenhand.labels import is_by_label, same_labels
+from evenhand.learners.adapter import Adapter, asks_among, learner_facts, reward_range_of
 from evenhand.parameters import require_fresh
 from evenhand.policy.ask_tell import locked
 from evenhand.policy.kernel_policy import KernelPolicy
@@ -24,7 +24,7 @@ from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set
 from evenhand.promises.versions import named_as
 from evenhand.protocol import Label, arm_labels
-from evenhand.quotas.foreign_learner import ask_learner, choose_down_ranking, learner_facts, proposals
+from evenhand.quotas.foreign_learner import ask_learner, choose_down_ranking, proposals
 from evenhand.quotas.pending_proposal import (
     CALLED_FROM_PYTHON,
     always,
@@ -70,7 +70,7 @@ def read_owed(learner: Any, shares: Any, said: Mapping[str, Any], arms: int | Se
         If anything is said beside a promise, or it is one of other arms.
     """
     if not isinstance(shares, Promise):
-        named = isinstance(shares, Mapping) or hasattr(shares, "to_dict")
+        named = is_by_label(shares)
         if arms is None and (not named or any(map(is_set, shares))):
             arms = learner_facts(learner).arms
         return read_promise(shares, **said, arms=arms)
@@ -197,7 +197,7 @@ class QuotaPolicy(KernelPolicy):
     @cached_property
     def sees_ticket(self) -> bool:
         """Whether the learner looks at the tickets of the rewards that it is told."""
-        return bool(getattr(self.learner, "sees_ticket", False))
+        return bool(learner_facts(self.learner).sees_ticket)
 
     @property
     def shares(self) -> dict[Label, Fraction]:

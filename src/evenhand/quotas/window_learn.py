@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evenhand.errors import SharesError, wanted
+from evenhand.learners.adapter import learner_facts
 from evenhand.learners.indices import UCB1
 from evenhand.learners.random import Thompson
 from evenhand.promises.feasible import spaced_alone
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.protocol import Label
 from evenhand.quotas.deadline_learn import DeadlineLearn
-from evenhand.quotas.foreign_learner import learner_facts
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed

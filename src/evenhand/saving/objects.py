@@ -15,12 +15,14 @@ import copyreg
 import importlib
 import inspect
 from operator import attrgetter
+from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType, MethodWrapperType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from evenhand import registry
 from evenhand.errors import ArgumentError, StateFileError, is_broken
+from evenhand.protocol import Configurable, Splitter
 from evenhand.saving.buffers import can_hold
 
 PLAIN = (type(None), bool, int, float, str, bytes)
@@ -40,6 +42,16 @@ MAKERS = ("__pyx_unpickle_", "newObj")
 ESTIMATORS = ("sklearn.", "skorch.")
 PARTS = ("skorch.", "torch.nn.", "torch.optim.", "torch.utils.data.")
 """Modules whose classes a network's arguments may name."""
+LACKS: Any = object()
+"""What an estimator keeps under the name of an argument that it does not keep."""
+NAMED = (type, FunctionType, BuiltinFunctionType, MethodType)
+METHODS = (BuiltinMethodType, MethodType, MethodWrapperType)
+UFUNCS = {name: one for name, one in vars(np).items() if isinstance(one, np.ufunc)}
+"""numpy's functions of arrays, by their names."""
+GENERATORS: dict[str, type[np.random.BitGenerator]] = {
+    one.__name__: one
+    for one in (np.random.MT19937, np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, np.random.SFC64)
+}
 STREAMS = {"RandomState": np.random.RandomState, "Generator": np.random.Generator}
 
 
@@ -128,9 +140,8 @@ class _Writer:
             return {"number": value.__name__}
         if isinstance(value, type):
             return {"class": self._path(value)}
-        owner = getattr(value, "__self__", None)
-        if owner is not None and callable(value) and not isinstance(owner, type(np)):
-            return {"method": value.__name__, "of": self.write(owner)}
+        if isinstance(value, METHODS) and value.__self__ is not None and not isinstance(value.__self__, ModuleType):
+            return {"method": value.__name__, "of": self.write(value.__self__)}
         return self._object(value)
 
     def _array(self, value: Any) -> dict[str, Any]:
@@ -173,7 +184,7 @@ class _Writer:
         return _is_allowed(value.__module__, value.__qualname__, self.libraries)
 
     def _refuse(self, value: Any) -> Any:
-        name = getattr(value, "__qualname__", type(value).__qualname__)
+        name = value.__qualname__ if isinstance(value, NAMED) else type(value).__qualname__
         own = " or ".join(self.libraries)
         raise ArgumentError(
             f"{self.what} cannot be saved: it holds {name}, which is neither data nor an object of {own}; "
@@ -188,9 +199,9 @@ class _Recipes(_Writer):
         super().__init__((), where, nodes)
 
     def _node(self, value: Any) -> dict[str, Any]:
-        if (part := getattr(value, "__dict__", {}).get("registered_name")) is not None:  # a class, or a function
+        if isinstance(value, (type, FunctionType)) and (part := vars(value).get("registered_name")) is not None:
             return {"registered": part}
-        if isinstance(value, np.ufunc) and vars(np).get(value.__name__) == value:
+        if isinstance(value, np.ufunc) and UFUNCS.get(value.__name__) == value:
             return {"ufunc": value.__name__}
         if isinstance(value, type) and value.__module__.startswith(PARTS):
             return {"class": f"{value.__module__}:{value.__qualname__}"}
@@ -202,10 +213,11 @@ class _Recipes(_Writer):
         cls, name = type(value), registry.name_of(value)
         if name is None and not _is_estimator(cls):
             return super()._object(value)
-        if hasattr(value, "get_params"):
+        if isinstance(value, Configurable):
             given = {key: item for key, item in value.get_params(deep=False).items() if not key.startswith("_")}
         else:
-            given = {key: getattr(value, key) for key in inspect.signature(cls).parameters if hasattr(value, key)}
+            held = ((key, getattr(value, key, LACKS)) for key in inspect.signature(cls).parameters)
+            given = {key: item for key, item in held if item is not LACKS}
         made = name or f"{cls.__module__}:{cls.__qualname__}"
         return {"made": made, "arguments": {key: self._inside(f".{key}", item) for key, item in given.items()}}
 
@@ -267,8 +279,8 @@ class _Reader:
             return self._find(body, PARTS)
         if kind == "registered":
             return registry.get(body).cls
-        if kind == "ufunc" and isinstance(made := getattr(np, body, None), np.ufunc):
-            return made
+        if kind == "ufunc" and body in UFUNCS:
+            return UFUNCS[body]
         if kind == "method":
             return getattr(self.read(node["of"]), body)
         if kind == "array":
@@ -311,7 +323,7 @@ class _Reader:
 
 def _makes(found: Any) -> bool:
     """Return whether this is a class, or a function of a compiled class that makes an empty object."""
-    return isinstance(found, type) or str(getattr(found, "__name__", "")).startswith(MAKERS)
+    return isinstance(found, type) or (inspect.isroutine(found) and found.__name__.startswith(MAKERS))
 
 
 def _is_allowed(module: str, name: str, libraries: tuple[str, ...]) -> bool:
@@ -332,8 +344,8 @@ def _state_of_stream(stream: Any) -> Any:
 
 
 def _stream(kind: str, state: Any) -> Any:
-    words = getattr(np.random, state["bit_generator"])
-    if not (isinstance(words, type) and issubclass(words, np.random.BitGenerator)):
+    words = GENERATORS.get(state["bit_generator"])
+    if words is None:
         raise StateFileError(f"saved object: {state['bit_generator']!r} draws nothing")
     if kind == "Generator":
         bits = words()
@@ -346,6 +358,6 @@ def _stream(kind: str, state: Any) -> Any:
 
 def _is_estimator(cls: type) -> bool:
     """Return whether a class is an estimator, a kernel, a splitter or a network that its arguments describe."""
-    described = hasattr(cls, "get_params") or hasattr(cls, "get_n_splits") or cls.__name__ == "make_column_selector"
+    described = issubclass(cls, Configurable) or issubclass(cls, Splitter) or cls.__name__ == "make_column_selector"
     described = described or cls.__module__.startswith("skorch.")
     return cls.__module__.startswith(ESTIMATORS) and described and cls.__name__ != "FrozenEstimator"

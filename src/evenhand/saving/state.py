@@ -25,6 +25,8 @@ import numpy as np
 
 from evenhand import registry
 from evenhand.errors import ArgumentError, EvenhandError, StateFileError, is_broken, wanted
+from evenhand.kernels.compose import is_named_tuple
+from evenhand.protocol import Savable
 from evenhand.saving.buffers import can_hold, pack, unpack
 
 FORMAT = 1
@@ -180,14 +182,14 @@ def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
             raise ArgumentError(f"{where}: arrays of the type {value.dtype} cannot be saved")
         arrays.append(value)
         return {"$array": len(arrays) - 1}
-    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+    if isinstance(value, (list, tuple)) and not is_named_tuple(value):
         return [_encode(item, arrays, f"{where}[{n}]") for n, item in enumerate(value)]
     if isinstance(value, dict):
         if all(isinstance(key, str) and not key.startswith("$") for key in value):
             return {key: _encode(item, arrays, f"{where}.{key}") for key, item in value.items()}
         return {"$items": [[_encode(k, arrays, where), _encode(v, arrays, where)] for k, v in value.items()]}
     name = registry.name_of(value)
-    if name is None or not hasattr(value, "snapshot"):
+    if name is None or not isinstance(value, Savable):
         raise ArgumentError(
             f"{where}: {type(value).__name__} cannot be saved; "
             "give its class @evenhand.register(name), snapshot() and restored()"

@@ -15,7 +15,8 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.fair_program import tree
-from evenhand.protocol import Decision
+from evenhand.policy.traits import traits_of
+from evenhand.protocol import Decision, Policy, Seeded
 from evenhand.rng import stream
 from evenhand.similarity.environment import (
     ADVERSARIAL,
@@ -39,6 +40,7 @@ from evenhand.similarity.oracles import Auditor, MahalanobisOracle
 from evenhand.similarity.program import Select, read_select
 from evenhand.similarity.reading import LARGEST_REWARD, MOST_INDIVIDUALS
 from evenhand.similarity.rule import rule_kernels
+from evenhand.simulation.loop import begins_anew
 
 ROUNDS_A_CALL = 1 << 16
 
@@ -53,15 +55,6 @@ def _round_work(world: Environment, *arguments: Any) -> int:
     k, d = map(int, world.contexts.shape)
     searched = CANDIDATES * k * d**4 // 2 if world.kind == ADVERSARIAL else 0
     return k * k * (20 + d) + 50 * k**3 + searched
-
-
-ASKED = "ask", "arms", "individuals", "dimension", "select"
-"""What a world looks at before it is played by a policy."""
-
-
-def _field(thing: Any, name: str) -> Any:
-    """Return an attribute that policies and auditors from elsewhere need not have, None where there is none."""
-    return getattr(thing, name, None)
 
 
 show_round, measure_round = (lazy_kernel(entry(one), _round_work) for one in (_show, measure))
@@ -124,15 +117,16 @@ class Individuals:
         ArgumentError
             If so; the message calls the policy `name`.
         """
-        asks, arms, individuals, dimension, select = (_field(policy, one) for one in ASKED)
-        if asks is None or arms is not None:
+        traits = traits_of(policy)
+        if not isinstance(policy, Policy) or traits.arms is not None:
             what, got = "a policy that chooses among individuals by contexts", f"a {type(policy).__name__}"
             raise ArgumentError(wanted(name, what, got, "such as LipschitzUCB(dimension)"))
         k, d = self.individuals, self.population()[2].shape[1]
-        mine = individuals or k, dimension or d
+        mine = getattr(policy, "individuals", None) or k, traits.dimension or d
         if mine != (k, d):
             want = f"a world that shows {mine[0]} individuals with {mine[1]} features"
             raise ArgumentError(wanted("world", want, f"{k} with {d}"))
+        select = getattr(policy, "select", None)
         if select not in (None, self.select):
             what = f"a policy with select={self.select!r}, as the world has"
             raise ArgumentError(wanted(name, what, select, f"give the world select={select!r}"))
@@ -144,13 +138,13 @@ class Individuals:
         self._environment = self.environment(stream(whole("seed", seed, low=0), 0))
         judges = [self.oracle, self.truth] if self.oracle is not self.truth else [self.truth]
         for judge in judges:
-            if (again := _field(judge, "reset")) is not None:
-                again(seed + 1)
+            if isinstance(judge, Seeded):
+                judge.reset(seed + 1)
         self.watch(None)
 
     def watch(self, policy: Any) -> None:
         """Let an adversary see what this policy believes of the metric; None for nothing."""
-        learner = _field(policy, "metric")
+        learner: Any = policy.metric if isinstance(policy, LipschitzUCB) else None
         if learner is None:
             learner = KnownDistance(np.zeros((1, self._environment.contexts.shape[1])))
             learner.begin(self._environment.contexts.shape[1])
@@ -218,8 +212,7 @@ class Individuals:
         compiled: bool = True,
     ) -> dict[str, tuple[tuple[str, ...], NDArray[Any]]]:
         """Run one replication of a fresh copy of `policy`; return the history variables, for `eh.simulate`."""
-        fresh = _field(policy, "fresh")
-        policy = copy.deepcopy(policy) if fresh is None else fresh(seed=policy_seed)
+        policy = policy.fresh(seed=policy_seed) if begins_anew(policy) else copy.deepcopy(policy)
         world = copy.deepcopy(self)
         world.reset(world_seed)
         trace = np.zeros((len(checkpoints), len(SCORES)))
@@ -254,8 +247,8 @@ class Individuals:
                 totals[VERDICTS] += len(set(violations) | policy.undecided(decision))
             policy.tell(decision, reward, violations)
             if round == checkpoints[row]:
-                learner = _field(policy, "metric")
-                totals[METRIC_UPDATES] = np.nan if learner is None else learner.state.tally[TEACHING]
+                known = isinstance(policy, LipschitzUCB)
+                totals[METRIC_UPDATES] = policy.metric.state.tally[TEACHING] if known else np.nan
                 totals[CERTIFICATE] = policy.certificate if isinstance(policy, LipschitzUCB) else np.nan
                 trace[row] = totals
                 row += 1

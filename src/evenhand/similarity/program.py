@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from evenhand.arguments import array, one_of, yes_or_no
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, wanted
+from evenhand.frames import has_row_labels
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.fair_program import CAPPED, Tree, prices, solve, tree
@@ -165,7 +166,7 @@ def _climbed(a: Any, c: Any, budget: float, weights: Any) -> tuple[Floats, float
 def _in_order(rewards: Any, distances: Any) -> tuple[Any, Any]:
     """Return rewards, and distances with rows and columns in the order of the rewards."""
     rewards, distances = in_step(("rewards", rewards), ("distances", distances))
-    by_rewards, by_distances = (hasattr(one, "iloc") for one in (rewards, distances))
+    by_rewards, by_distances = map(has_row_labels, (rewards, distances))
     if by_distances:
         people = ("rewards", rewards) if by_rewards else ("distances", distances)
         distances = in_step(people, ("columns of distances", distances.T))[1].T

@@ -132,4 +132,4 @@ def read_pairs(name: str, pairs: Any, k: int) -> list[tuple[int, int]]:
 
 def _listed(value: Any) -> bool:
     """Return whether a value holds others, one after another; a text and a dict do not."""
-    return isinstance(value, Iterable) and not isinstance(value, (str, bytes, dict)) and getattr(value, "ndim", 1) > 0
+    return np.iterable(value) and not isinstance(value, (str, bytes, dict))

@@ -104,7 +104,7 @@ def from_gymnasium(
     gymnasium = optional("gymnasium", WHAT)
     make = _maker(environment, gymnasium)
     trial = make()
-    actions = getattr(trial, "action_space", None)
+    actions = trial.action_space if isinstance(trial, gymnasium.Env) else None
     if not isinstance(actions, gymnasium.spaces.Discrete) or actions.n < 2:
         raise ArgumentError(wanted("environment", "one with two or more numbered actions, Discrete(n)", actions))
     first = int(actions.start)

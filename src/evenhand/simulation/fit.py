@@ -13,7 +13,7 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.learners.adapter import Adapter, asks_among
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
-from evenhand.protocol import Decision, Policy
+from evenhand.protocol import Changeable, Decision, Policy
 from evenhand.simulation.loop import begins_anew, foreign_learner
 from evenhand.simulation.schedule import RoundSchedule
 from evenhand.simulation.world import KernelWorld, world_traits
@@ -97,7 +97,7 @@ def check_given(name: str, policy: Any, schedule: RoundSchedule) -> list[Any]:
     if asked and not _takes(trial, schedule, asked):
         what = f"a policy that takes {' and '.join('offers' if key == 'available' else 'segments' for key in asked)}"
         raise ArgumentError(wanted(name, what, own, "play the learner under DeadlineLearn, with shares of 0 for none"))
-    if schedule.changes and not callable(getattr(trial, "change", None)):
+    if schedule.changes and not isinstance(trial, Changeable):
         raise ArgumentError(wanted(name, "a policy whose promise can change", own, "DeadlineLearn has change()"))
     last, promises = 1, [traits_of(trial).promise]
     if not issubclass(type(trial), KernelPolicy):
@@ -172,7 +172,7 @@ def _check_calls(refuse: Callable[..., None], policy: Any, place: str, shown: in
         try:
             inspect.signature(call).bind(*[None] * count)
         except TypeError as error:
-            verb = getattr(call, "__name__", "its function")
+            verb = call.__name__ if inspect.isroutine(call) or inspect.isclass(call) else "its function"
             refuse(f"{verb} to take {count} arguments, as {place} has it", f"a {type(policy).__name__}: {error}")
         except ValueError:  # a function of C that does not say what it takes
             continue

@@ -13,14 +13,14 @@ from evenhand.arguments import is_whole
 from evenhand.errors import ContractError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, entry, interpreted, kernel
-from evenhand.learners.adapter import said_by
+from evenhand.learners.adapter import learner_facts, said_by
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import RewardContext, is_forced
 from evenhand.policy.traits import traits_of
 from evenhand.promises.books import ClauseCounts
 from evenhand.promises.round_kernels import Counts, Rates, play_all, settle
 from evenhand.promises.round_kernels import play as play_clause
-from evenhand.protocol import Decision, Policy
+from evenhand.protocol import Decision, Policy, Renewable
 from evenhand.rng import child
 from evenhand.simulation.counting import (
     Running,
@@ -206,7 +206,7 @@ def runs_compiled(policy: Any, world: Any, schedule: RoundSchedule | None = None
 
 def begins_anew(policy: Any) -> bool:
     """Return whether a policy can be made again without memory; others are copied as they are."""
-    return hasattr(policy, "fresh")
+    return isinstance(policy, Renewable)
 
 
 def foreign_learner(policy: Any) -> Any:
@@ -218,7 +218,7 @@ def foreign_learner(policy: Any) -> Any:
 
 def reseeding(policy: Any) -> Callable[[int], None] | None:
     """Return what seeds the learner from elsewhere that the policy is or is built on; None where nothing does."""
-    found: Callable[[int], None] | None = getattr(foreign_learner(policy), "reseed", None)
+    found: Callable[[int], None] | None = learner_facts(foreign_learner(policy)).reseed
     return found
 
 

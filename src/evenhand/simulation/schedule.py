@@ -20,6 +20,7 @@ from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ContractError, wanted
 from evenhand.frames import as_pandas, is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
+from evenhand.labels import listed
 from evenhand.protocol import Label, find_label, first_named, label_of, places
 from evenhand.rng import generator
 from evenhand.simulation.world import world_traits
@@ -175,10 +176,10 @@ def _read_offers(given: Any, rounds: int, replications: int, arms: tuple[Label, 
 def _listed(name: str, what: str, given: Any, rounds: int) -> list[Any]:
     if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
         raise ArgumentError(wanted(name, what, given))
-    listed = given.tolist() if hasattr(given, "tolist") else list(given)
-    if len(listed) < rounds:
-        raise ArgumentError(wanted(name, f"one for each of the {rounds} rounds", f"{len(listed)}", "play fewer rounds"))
-    return listed[:rounds]
+    found = given.tolist() if isinstance(given, np.ndarray) else listed(given)
+    if len(found) < rounds:
+        raise ArgumentError(wanted(name, f"one for each of the {rounds} rounds", f"{len(found)}", "play fewer rounds"))
+    return found[:rounds]
 
 
 def _column(frame: Any, key: str, name: str) -> list[Any]:

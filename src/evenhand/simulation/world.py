@@ -49,6 +49,8 @@ class WorldTraits(NamedTuple):
     units, coordinates : of the variables that the world brings to a history.
     check_policy : its method that refuses policies for other worlds.
     replicate : its method that runs a replication, where it plays rounds of its own.
+    sensitive : the group that society wrongs; None where the world does not say.
+    features : the names of the numbers shown; None where they have none.
     """
 
     totals: Sequence[float] | None = None
@@ -62,6 +64,8 @@ class WorldTraits(NamedTuple):
     coordinates: Mapping[str, Any] = {}
     check_policy: Callable[..., None] | None = None
     replicate: Callable[..., Any] | None = None
+    sensitive: str | None = None
+    features: Sequence[str] | None = None
 
 
 def world_traits(world: Any) -> WorldTraits:

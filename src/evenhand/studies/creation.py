@@ -13,12 +13,12 @@ from sqlalchemy.exc import IntegrityError
 
 from evenhand import registry
 from evenhand.errors import ArgumentError, wanted
+from evenhand.policy.ask_tell import open_tickets_of
 from evenhand.policy.traits import traits_of
 from evenhand.saving.state import to_bytes
 from evenhand.studies.log.chain import Birth
 from evenhand.studies.log.codec import now
 from evenhand.studies.log.log import Log
-from evenhand.studies.log.open_tickets import open_tickets_of
 from evenhand.studies.log.snapshots import latest_replay, write_snapshot
 from evenhand.studies.log.transaction import Transaction
 from evenhand.studies.log.versions import policy_version

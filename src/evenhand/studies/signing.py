@@ -9,6 +9,7 @@ from typing import Any
 
 from evenhand.arguments import is_whole
 from evenhand.errors import ForeignTicketError, UnknownTicketError, wanted
+from evenhand.protocol import id_of
 from evenhand.studies.log.chain import Birth
 
 FORM = re.compile(r"(?P<study>.+)\.(?P<number>[1-9][0-9]{0,17})\.(?P<mark>[0-9a-f]{16})")
@@ -46,11 +47,6 @@ def number_of(study: str, secret: str, ticket: object) -> int:
     if not hmac.compare_digest(parts["mark"], _mark(study, secret, number)):
         raise ForeignTicketError(f"ticket {ticket} was not signed by the study {study!r}: mistyped, or made up")
     return number
-
-
-def id_of(ticket: Any) -> Any:
-    """Return the number of a decision; anything else as it is."""
-    return getattr(ticket, "id", ticket)
 
 
 def ticket_number(study: Birth, ticket: Any) -> int:

@@ -27,6 +27,7 @@ from evenhand.errors import (
     why_unreadable,
 )
 from evenhand.frames import rows_frame
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
 from evenhand.protocol import labels_of_texts
 
@@ -63,7 +64,7 @@ def contexts_of(text: str, study: Study) -> Any:
 
 def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
     policy, features = study.state.bare_copy(), frame.drop(columns="arm", errors="ignore")
-    encodes = hasattr(policy, "encoder")
+    encodes = isinstance(policy, KernelPolicy)
     if not encodes or policy.encoder is None:
         try:
             features = features.assign(**{name: numbers(features, name) for name in features.columns})

@@ -10,6 +10,7 @@ from evenhand import registry
 from evenhand.errors import ArgumentError, RegistryError, nearest, wanted
 from evenhand.policy.traits import traits_of
 from evenhand.protocol import Label
+from evenhand.simulation.world import world_traits
 
 FOR_GROUPS = ("group-fair-top-interval", "top-interval", "interval-chaining", "naive-fair")
 """The policies to compare in a world with groups if none is named."""
@@ -88,7 +89,7 @@ def fit(described: dict[str, Any], spec: str, world: Any, horizon: int) -> None:
                 raise ArgumentError(wanted("--policy", "one for arms without groups, or --group COLUMN", spec))
             part |= group_settings(takes, world, horizon)
             if TWO_GROUPS in spec.split("+") and "sensitive" in takes:
-                part["sensitive"] = lifted(TWO_GROUPS, getattr(world, "sensitive", None))
+                part["sensitive"] = lifted(TWO_GROUPS, world_traits(world).sensitive)
 
 
 def check_kept(shares: str, policies: Iterable[Any]) -> None:

@@ -113,7 +113,8 @@ def _resumed(state: Path, people: pd.DataFrame, rewards: Any, reward: str, given
     queue = load(state)
     if not isinstance(queue, PairQueue) or REWARD not in queue.policy.notes:
         raise ArgumentError(wanted("--state", "a file that audit-pairs began", str(state)))
-    begun = {name: getattr(queue, name) for name in given}
+    config = queue.config()
+    begun = {name: config[name] for name in given}
     begun |= {"features": ",".join(queue.scale.features or ()), "reward": queue.policy.notes[REWARD]}
     names = list(map(str, people))
     asked = {"features": ",".join(names), "reward": reward, **given}

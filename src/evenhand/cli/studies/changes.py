@@ -10,6 +10,7 @@ from evenhand.cli.inputs.promises import promise_in
 from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.cli.output import answer
 from evenhand.errors import ArgumentError, EvenhandError, SharesError, wanted
+from evenhand.policy.ask_tell import AskTell
 from evenhand.promises.versions import rows_of
 from evenhand.protocol import find_label
 from evenhand.studies import Operation, Study
@@ -62,7 +63,7 @@ def change(
         owed: Any = dict(zip(labels_of(list(named), running), named.values(), strict=True))
         if promise is not None:
             policy = running.state.bare_copy()
-            gone = getattr(policy, "retired", ())
+            gone = policy.retired if isinstance(policy, AskTell) else ()
             owed = promise_in(promise, [arm for arm in policy.arms or () if arm not in gone])
         rows = rows_of(_do(running, "change", {"shares": owed}))
         lags = ", ".join(_said(row) for row in rows)

@@ -197,11 +197,11 @@ def _resumed(state: Path, labels: list[Any], settings: dict[str, Any]) -> LabelQ
     if not isinstance(queue, LabelQueue):
         raise ArgumentError(wanted("--state", "a queue that `evenhand label` began", str(state)))
     if set(queue.sampler.classes or ()) != set(labels):
-        begun = ",".join(map(str, queue.sampler.classes or ()))
-        raise ArgumentError(wanted("--labels", f"{begun!r} as in {state}", ",".join(map(str, labels))))
+        known = ",".join(map(str, queue.sampler.classes or ()))
+        raise ArgumentError(wanted("--labels", f"{known!r} as in {state}", ",".join(map(str, labels))))
     for name, value in settings.items():
-        if value not in (None, getattr(queue, name)):
-            raise ArgumentError(wanted(f"--{name}", f"{getattr(queue, name)!r} as in {state}", value, MEND))
+        if value not in (None, begun := getattr(queue, name)):
+            raise ArgumentError(wanted(f"--{name}", f"{begun!r} as in {state}", value, MEND))
     return queue
 
 

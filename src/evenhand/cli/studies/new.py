@@ -116,7 +116,9 @@ def _about(study: Study, policy: Any, known: bool) -> list[str]:
         rest = f"; nothing to {'the other' if others == 1 else f'the {others} others'}" if others else ""
         lines.append(f"Promised: {'; '.join(in_words(clauses))}{rest}.")
         lines += [] if known else [ALONE]
-    drawn = getattr(policy, "lottery", None) is not None
+    from evenhand.quotas.quota_policy import QuotaPolicy
+
+    drawn = isinstance(policy, QuotaPolicy) and policy.lottery is not None
     if not drawn and (clauses or (arms and policy.kernels.probability is deterministic)):
         lines.append(BLIND)
     return lines

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
+from evenhand.protocol import gives_probabilities
 from evenhand.registry import register
 from evenhand.rng import child
 from evenhand.sampling.models.classifier import Classifier
@@ -111,7 +112,7 @@ class EstimatorModel(Classifier):
     @property
     def certain(self) -> bool:
         """Whether the classifier gives labels without probabilities."""
-        return not hasattr(self.estimator, "predict_proba")
+        return not gives_probabilities(self.estimator)
 
     @property
     def untold(self) -> bool:

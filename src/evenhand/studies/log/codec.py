@@ -20,11 +20,11 @@ import orjson
 
 from evenhand.arguments import as_float
 from evenhand.errors import ArgumentError, ErasedError, StoreError, wanted
-from evenhand.frames import as_pandas, is_frame
+from evenhand.frames import as_pandas, has_row_labels, is_frame
 from evenhand.labels import listed
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.promises.promise import Promise
-from evenhand.protocol import Decision, writing
+from evenhand.protocol import Decision, Savable, writing
 
 Kind = Literal["ask", "tell", "forget", "expire", "set", "erase", "add", "retire", "change"]
 CHECKED = ("available", "groups", "segment")
@@ -106,7 +106,7 @@ def plain(value: Any, name: str = "given", *, exact: bool = True) -> Any:
         if all(isinstance(key, str) and not key.startswith("$") for key in value):
             return {key: kept(item) for key, item in value.items()}
         return {"$items": [[kept(key), kept(item)] for key, item in value.items()]}
-    if hasattr(value, "iloc"):
+    if has_row_labels(value):
         return {"$series": kept(value.tolist()), "$index": kept(value.index.tolist())}
     if isinstance(value, (Fraction, Decimal)):
         return str(value) if exact else kept(as_float(value))
@@ -114,11 +114,9 @@ def plain(value: Any, name: str = "given", *, exact: bool = True) -> Any:
         return {"$promise": kept(value.to_dict())}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: kept(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if not isinstance(value, (np.generic, np.ndarray, bytes, bytearray)):
-        if hasattr(value, "tolist"):
-            return kept(value.tolist())
-        if isinstance(value, Sized) and isinstance(value, Iterable):
-            return kept(listed(value))
+    plain_holder = isinstance(value, Sized) and isinstance(value, Iterable)
+    if plain_holder and not isinstance(value, (np.generic, np.ndarray, bytes, bytearray)):
+        return kept(listed(value))
     raise ArgumentError(wanted(name, "numbers, texts, lists, arrays or tables, which a log can keep", value))
 
 
@@ -336,7 +334,7 @@ def _streams_in(state: Any) -> tuple[list[Any], bool]:
         elif isinstance(one, (list, dict)):
             held.extend(one.values() if isinstance(one, dict) else one)
             fixed = False
-        elif hasattr(one, "snapshot"):
+        elif isinstance(one, Savable):
             held.append(one.snapshot())
             fixed = False
     return streams, fixed

@@ -132,11 +132,6 @@ def is_apart(policy: Any) -> bool:
     return isinstance(policy, AskTell) and policy.tickets_live_in_log
 
 
-def open_tickets_of(policy: Any) -> Collection[int]:
-    """Return the numbers of the open tickets that a policy remembers, none where it has no tickets."""
-    return getattr(policy, "open_tickets", ())
-
-
 def only_these_tickets(policy: Any, tickets: Collection[int] = ()) -> AbstractContextManager[None]:
     """Have a policy remember these open tickets alone, for a while; one that decides by them remembers all."""
     return policy.only_tickets(tickets) if is_apart(policy) else nullcontext()

@@ -11,7 +11,7 @@ import numpy as np
 
 from evenhand.errors import ArgumentError, ErasedError, EvenhandError, ReplayError, wanted
 from evenhand.policy.ask_tell import AskTell
-from evenhand.protocol import Decision
+from evenhand.protocol import Changeable, Decision
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import arguments_of, as_decided, from_text, plain, to_text
 
@@ -82,7 +82,7 @@ class Arguments:
         self._asked = asked
         self._takes = {"ask": [one for one in asked if one.name != self.several], "tell": told[1:], "forget": []}
         self._policy = made.__name__
-        if hasattr(policy, "change"):
+        if isinstance(policy, Changeable):
             self._takes |= {kind: _parameters(method) for kind, method in _changes(made).items()}
         self._defaults = {kind: {one.name: one.default for one in takes} for kind, takes in self._takes.items()}
         self._needed = {

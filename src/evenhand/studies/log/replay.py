@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from evenhand.errors import EvenhandError, ReplayError
+from evenhand.protocol import id_of
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies.log.chain import Entry, check_link
 from evenhand.studies.log.codec import Streams, from_text, revive
@@ -17,7 +18,6 @@ from evenhand.studies.log.log import LARGEST, Log
 from evenhand.studies.log.open_tickets import OpenTickets, is_apart, only_these_tickets, restore_from_log
 from evenhand.studies.log.operations import Arguments, Operation, apply, replay_entry
 from evenhand.studies.log.versions import policy_version
-from evenhand.studies.signing import id_of
 
 ENTRIES = 1_000
 SECONDS = 0.5

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple, Self
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, select
 
 from evenhand.errors import EvenhandError, StateFileError
+from evenhand.policy.ask_tell import open_tickets_of
 from evenhand.registry import register
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies.log.log import Log
-from evenhand.studies.log.open_tickets import is_apart, only_these_tickets, open_tickets_of
+from evenhand.studies.log.open_tickets import is_apart, only_these_tickets
 from evenhand.studies.log.replay import Replay
 from evenhand.studies.log.subjects import has_subjects
 from evenhand.studies.store.schema import SNAPSHOTS

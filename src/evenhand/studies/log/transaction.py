@@ -20,6 +20,7 @@ from evenhand.errors import (
     wanted,
 )
 from evenhand.policy.kernel_policy import KernelPolicy
+from evenhand.protocol import id_of
 from evenhand.studies.log.chain import Entry, digest_of
 from evenhand.studies.log.codec import by_arm, decision_from, first_random_state, now, revive, to_text
 from evenhand.studies.log.expiry import duration
@@ -28,7 +29,6 @@ from evenhand.studies.log.operations import CHANGES, Operation, apply, decision_
 from evenhand.studies.log.replay import Replay
 from evenhand.studies.log.request_keys import LONGEST, same_ask, text_of
 from evenhand.studies.log.subjects import Subjects, sealed_under
-from evenhand.studies.signing import id_of
 
 MANY = 1_000
 """The most subjects that one entry says to be erased."""
