@@ -67,7 +67,8 @@ def serve(
     StoreError
         If the store does not exist and is not to be created, cannot be reached, or the file is not a store.
     """
-    _check_installed()
+    for name in NEEDED:
+        optional(name, "evenhand serve", extra="service")
     import uvicorn
 
     whole("workers", workers, low=1)
@@ -173,11 +174,6 @@ def options(level: str) -> dict[str, Any]:
         "log_config": uvicorn_logging("warning" if level == "info" else level),
         "timeout_graceful_shutdown": 30,
     }
-
-
-def _check_installed() -> None:
-    for name in NEEDED:
-        optional(name, "evenhand serve", extra="service")
 
 
 def _listen(host: str, port: int) -> socket.socket:
