@@ -8,7 +8,8 @@ from typer.testing import CliRunner
 from evenhand.cli import app
 from evenhand.errors import ArgumentError, TableError
 from evenhand.service import run
-from evenhand.service.settings import KINDS, read_password, read_settings
+from evenhand.service.run import read_password
+from evenhand.service.settings import KINDS, read_settings
 from evenhand.studies import Store
 from evenhand.studies.keys import list_keys
 from tests.cli.shell import refused

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 from evenhand.client.answers import ServiceDecision
 from evenhand.client.calls import read_sticky
-from evenhand.client.client import Client, RemoteStudy
+from evenhand.client.client import Client
 from evenhand.errors import ArgumentError, EvenhandError, MissingExtraError, TicketError, UnknownStudyError, wanted
 
 try:
@@ -149,7 +149,8 @@ class EvenhandProvider(AbstractProvider):
         try:
             study = self._client.study(flag)
             try:
-                return self._ask(study, flag, context, key)
+                shown = self._observe(flag, context.attributes)
+                return study.ask(**{name: shown.get(name) for name in SHOWN}, key=key, sticky=self._sticky)
             except UnknownStudyError:
                 raise
             except Exception:  # also one that `observe` raises: a visitor who comes again has her decision
@@ -165,18 +166,6 @@ class EvenhandProvider(AbstractProvider):
             raise InvalidContextError(str(error)) from error
         except EvenhandError as error:
             raise GeneralError(str(error)) from error
-
-    def _ask(self, study: RemoteStudy, flag: str, context: EvaluationContext, key: str | None) -> ServiceDecision:
-        """Ask for what the round shows."""
-        shown = self._observe(flag, context.attributes)
-        return study.ask(
-            contexts=shown.get("contexts"),
-            groups=shown.get("groups"),
-            available=shown.get("available"),
-            segment=shown.get("segment"),
-            key=key,
-            sticky=self._sticky,
-        )
 
     def _keep(self, place: tuple[str, str], ticket: str) -> None:
         with self._lock:

@@ -50,13 +50,6 @@ def create_app(
     log : the logger of requests (`evenhand.service.logs.json_log()`), or None.
     """
     sessions, metrics = Sessions(store), Metrics()
-    lanes = {
-        "reads": Lane("reading the store", 16, READING),
-        "changes": Lane("changing the store", 16, CHANGING),
-        "audits": Lane("audits", 2, CHANGING, queues=False),
-        "tables": Lane("tables", 2, CHANGING, queues=False),
-        "closeups": Lane("series of some rounds", 4, CHANGING, queues=False),
-    }
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -72,7 +65,10 @@ def create_app(
     app.middleware_stack = Middleware(app.router, metrics, log)
     app.state.sessions, app.state.metrics, app.state.guard = sessions, metrics, Guard(store, page_key)
     app.state.endpoints, app.state.readiness = endpoints, Readiness(store)
-    for name, lane in lanes.items():
-        setattr(app.state, name, lane)
+    app.state.reads = Lane("reading the store", 16, READING)
+    app.state.changes = Lane("changing the store", 16, CHANGING)
+    app.state.audits = Lane("audits", 2, CHANGING, queues=False)
+    app.state.tables = Lane("tables", 2, CHANGING, queues=False)
+    app.state.closeups = Lane("series of some rounds", 4, CHANGING, queues=False)
     app.state.max_body, app.state.max_batch = max_body, max_batch
     return app

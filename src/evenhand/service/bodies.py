@@ -60,22 +60,14 @@ async def read_body(receive: Receive, declared: bytes | None, most: int, seconds
 async def _received(receive: Receive, declared: bytes | None, most: int) -> bytes:
     if declared is not None and declared.isdigit() and int(declared[:20]) > most:
         raise _too_large(most)
-    message = await receive()
-    if message["type"] == "http.request" and not message.get("more_body"):
-        body: bytes = message.get("body", b"")
-        if len(body) > most:
-            raise _too_large(most)
-        return body
     parts, size = [], 0
-    while message["type"] == "http.request":
-        part = message.get("body", b"")
-        parts.append(part)
-        size += len(part)
+    while (message := await receive())["type"] == "http.request":
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
         if size > most:
             raise _too_large(most)
         if not message.get("more_body"):
             return b"".join(parts)
-        message = await receive()
     raise Refusal(400, "the request broke off before its body was complete")
 
 

@@ -34,7 +34,6 @@ NAMES: dict[int, str] = {
     403: "RoleError",
     404: "NotFoundError",
     405: "MethodError",
-    406: "NotAcceptableError",
     408: "TooSlowError",
     409: "ConflictError",
     413: "TooLargeError",
@@ -56,13 +55,10 @@ class Refusal(Exception):
         self.status, self.message, self.headers = status, message, headers
         self.name = name or NAMES[status]
 
-    def body(self) -> bytes:
-        """Return the response's body."""
-        return orjson.dumps({"error": envelope(self)})
-
     def response(self) -> Response:
         """Return the response, which no cache may keep."""
-        return Response(self.body(), self.status, {"Cache-Control": "no-store", **self.headers}, "application/json")
+        body = orjson.dumps({"error": envelope(self)})
+        return Response(body, self.status, {"Cache-Control": "no-store", **self.headers}, "application/json")
 
 
 def refusal_of(error: BaseException) -> Refusal:

@@ -9,12 +9,12 @@ import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.arguments import one_of, whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.extras import optional
-from evenhand.service.settings import read_password
 from evenhand.studies import Store
 from evenhand.studies.keys import add_key, list_keys, new_key
 
@@ -33,13 +33,13 @@ LOCAL = ("127.0.0.1", "::1", "localhost")
 def serve(
     store: str,
     *,
+    password_file: str | None = None,
     host: str = "127.0.0.1",
     port: int = 8000,
     workers: int = 1,
     open_metrics: bool = False,
     max_body: int = 8 * 2**20,
     log_level: str = "info",
-    password_file: str | None = None,
     print_keys: bool = True,
     create: bool = False,
 ) -> None:
@@ -48,12 +48,12 @@ def serve(
     Parameters
     ----------
     store : a path or URL, see `Store.at`.
+    password_file : a file whose first line is the password for a store on a server, so that the URL need not hold it.
     host, port : the address to listen on; port 0 takes a free one.
     workers : processes, each with its own connections; one, if the store is in memory.
     open_metrics : let `/metrics` be read without a key.
     max_body : the largest request, in bytes.
     log_level : "debug", "info", "warning" or "error".
-    password_file : a file whose first line is the password for a store on a server, so that the URL need not hold it.
     print_keys : print the address of the page with a key in it, and at the first start keys to decide and to report;
         False where what is printed is kept, as in the log of a container.
     create : create the store if it does not exist, for studies that are to be created over HTTP.
@@ -67,7 +67,8 @@ def serve(
     StoreError
         If the store does not exist and is not to be created, cannot be reached, or the file is not a store.
     """
-    _check_installed()
+    for name in NEEDED:
+        optional(name, "evenhand serve", extra="service")
     import uvicorn
 
     whole("workers", workers, low=1)
@@ -133,6 +134,24 @@ def _open(store: str, password_file: str | None, *, create: bool = False) -> Sto
     return Store.at(url.render_as_string(hide_password=False), create=create)
 
 
+def read_password(path: str) -> str:
+    """Return the first line of a file.
+
+    Raises
+    ------
+    ArgumentError
+        If it cannot be read or is empty; the message does not show it.
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8").split("\n")
+    except (OSError, ValueError) as error:
+        why = (isinstance(error, OSError) and error.strerror) or "it is no text"
+        raise ArgumentError(wanted("password_file", "a file that can be read", path, why)) from error
+    if not lines[0]:
+        raise ArgumentError(wanted("password_file", "a file whose first line is the password", path))
+    return lines[0]
+
+
 def _application(store: Store, settings: dict[str, Any]) -> Starlette:
     from evenhand.service.app import create_app
     from evenhand.service.logs import json_log
@@ -155,11 +174,6 @@ def options(level: str) -> dict[str, Any]:
         "log_config": uvicorn_logging("warning" if level == "info" else level),
         "timeout_graceful_shutdown": 30,
     }
-
-
-def _check_installed() -> None:
-    for name in NEEDED:
-        optional(name, "evenhand serve", extra="service")
 
 
 def _listen(host: str, port: int) -> socket.socket:

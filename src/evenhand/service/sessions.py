@@ -17,7 +17,7 @@ from evenhand.service.errors import Refusal
 from evenhand.service.index import Index
 from evenhand.service.jobs import Lane
 from evenhand.service.writer import Writer
-from evenhand.studies import Store, Study
+from evenhand.studies import Operation, Store, Study
 from evenhand.studies.creation import NAME
 from evenhand.studies.statistics.statistics import Statistics
 from evenhand.studies.statistics.summaries import begin, keep
@@ -51,6 +51,13 @@ class Session:
         self._audited: tuple[int, Any] | None = None
         self._began: float | None = None
         self._failed = False
+
+    async def perform(self, operation: Operation) -> Any:
+        """Perform one operation and return its outcome; raise what refuses it."""
+        (outcome,) = await self.writer.perform([operation])
+        if isinstance(outcome, EvenhandError):
+            raise outcome
+        return outcome
 
     @contextmanager
     def reading(self) -> Iterator[tuple[Any, Index]]:

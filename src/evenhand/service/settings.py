@@ -6,21 +6,13 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from evenhand.errors import ArgumentError, TableError, wanted, wanted_one_of
+from evenhand.service.run import serve
 
 KINDS: dict[str, type] = {
-    "store": str,
-    "password_file": str,
-    "host": str,
-    "port": int,
-    "workers": int,
-    "open_metrics": bool,
-    "max_body": int,
-    "log_level": str,
-    "print_keys": bool,
-    "create": bool,
+    name: (get_args(kind) or (kind,))[0] for name, kind in get_type_hints(serve).items() if name != "return"
 }
 """The settings and their types; `evenhand.service.run.serve` says what each means."""
 WORDS = {str: "a text", int: "a whole number", bool: "true or false"}
@@ -48,24 +40,6 @@ def read_settings(path: str | None = None, environment: Mapping[str, str] = os.e
         if variable in environment:
             found[name] = _from_text(variable, environment[variable], kind)
     return found
-
-
-def read_password(path: str) -> str:
-    """Return the first line of a file.
-
-    Raises
-    ------
-    ArgumentError
-        If it cannot be read or is empty; the message does not show it.
-    """
-    try:
-        lines = Path(path).read_text(encoding="utf-8").split("\n")
-    except (OSError, ValueError) as error:
-        why = (isinstance(error, OSError) and error.strerror) or "it is no text"
-        raise ArgumentError(wanted("password_file", "a file that can be read", path, why)) from error
-    if not lines[0]:
-        raise ArgumentError(wanted("password_file", "a file whose first line is the password", path))
-    return lines[0]
 
 
 def _in_file(path: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +13,8 @@ from evenhand.errors import ArgumentError
 from evenhand.frames import is_frame
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
-from evenhand.studies.log.codec import CHECKED, from_text, moment, revive, shown_arguments
-from evenhand.studies.log.log import CLOSED, Log
-from evenhand.studies.log.request_keys import shown_key
+from evenhand.studies.log.codec import CHECKED, Event, revive
+from evenhand.studies.log.log import Log, as_event, record_of
 from evenhand.studies.store.store import Store
 
 if TYPE_CHECKING:
@@ -42,52 +41,42 @@ def log_table(store: Store, log: Log) -> pd.DataFrame:
     """
     import pandas as pd
 
-    rows: dict[int, dict[str, Any]] = {}
+    events: dict[int, list[Event]] = {}
     with store.reading() as connection:
         for entry in log.rows(connection):
-            given, decision = shown_arguments(entry.given), from_text(entry.decision)
-            if entry.kind == "ask":
-                arm = decision.get("arm", decision.get("group"))
-                rows[entry.ticket or 0] = {
-                    "ticket": entry.ticket,
-                    "round": decision.get("round", decision.get("phase")),
-                    "at": moment(entry.at),
-                    "arm": tuple(arm) if isinstance(arm, list) else arm,
-                    "index": decision.get("index"),
-                    "reason": decision.get("reason"),
-                    "probabilities": decision.get("probabilities"),
-                    "propensity": _propensity(decision),
-                    "given": given,
-                    "status": "open",
-                    "told_at": None,
-                    "reward": None,
-                    "told": None,
-                    "decision": {name: value for name, value in decision.items() if name != "type"},
-                    "version": entry.version,
-                    "random_state": from_text(entry.random_state),
-                    "key": shown_key(entry.key),
-                    "actor": entry.actor,
-                    "digest": entry.digest,
-                }
-                if "arms" in decision:
-                    chances = decision.get("probabilities")
-                    among = None if chances is None else {a: chances[i] for a, i in _slate(decision)}
-                    rows[entry.ticket or 0] |= {"arms": decision["arms"], "slate_propensity": among}
-            elif entry.ticket is not None and entry.ticket in rows:
-                rows[entry.ticket]["status"] = CLOSED[entry.kind]
-                if entry.kind == "tell":
-                    rows[entry.ticket] |= {"told_at": moment(entry.at), "told": given, "reward": given.get("reward")}
-    more = ["arms", "slate_propensity"] if any("arms" in row for row in rows.values()) else []
-    table = pd.DataFrame(list(rows.values()), columns=COLUMNS + more)
+            if entry.ticket is not None:
+                events.setdefault(entry.ticket, []).append(as_event(entry))
+    rows = [_row(each) for each in events.values() if each[0].kind == "ask"]
+    more = ["arms", "slate_propensity"] if any("arms" in row for row in rows) else []
+    table = pd.DataFrame(rows, columns=COLUMNS + more)
     table["propensity"] = table["propensity"].astype(float)
     for name in ("at", "told_at"):
         table[name] = pd.to_datetime(table[name], utc=True)
     return table
 
 
-def _slate(decision: dict[str, Any]) -> Iterator[tuple[Any, int]]:
-    """Yield the arms of a decision for several, with their positions."""
-    return zip(decision["arms"], decision["indexes"], strict=True)
+def _row(events: Sequence[Event]) -> dict[str, Any]:
+    """Return the row of a decision, of the entries about it."""
+    record = record_of(events)
+    decision, arm = record.decision, record.decision.get("arm", record.decision.get("group"))
+    chances = decision.get("probabilities")
+    row = record._asdict() | {
+        "round": decision.get("round", decision.get("phase")),
+        "arm": tuple(arm) if isinstance(arm, list) else arm,
+        "index": decision.get("index"),
+        "reason": decision.get("reason"),
+        "probabilities": chances,
+        "propensity": _propensity(decision),
+        "status": record.status,
+        "reward": (record.told or {}).get("reward"),
+        "decision": {name: value for name, value in decision.items() if name != "type"},
+        "digest": events[0].digest,
+    }
+    if "arms" in decision:
+        slate = zip(decision["arms"], decision["indexes"], strict=True)
+        row["arms"] = decision["arms"]
+        row["slate_propensity"] = None if chances is None else {arm: chances[index] for arm, index in slate}
+    return row
 
 
 def _propensity(decision: dict[str, Any]) -> float | None:
@@ -127,18 +116,12 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     single = all(isinstance(reward, (int, float)) for reward in told["reward"])
     if (several and not len(told)) or not single:
         raise ArgumentError(f"bandit feedback: expected decisions for one arm each, got those of {name}")
-    unknown = not traits_of(policy).compiled
-    said = [decision.get("propensity") for decision in told["decision"]]
-    may_draw = bool(table["random_state"].notna().any()) or unknown
-    if may_draw and any(p is None and q is None for p, q in zip(told["probabilities"], said, strict=True)):
+    may_draw = bool(table["random_state"].notna().any()) or not traits_of(policy).compiled
+    if may_draw and told["propensity"].isna().any():
         raise ArgumentError(
             f"bandit feedback: {name} draws by chance, or a learner in it may, and does not say with "
             "which probabilities; export the log instead"
         )
-    propensity = [
-        (1.0 if q is None else q) if p is None else float(p[index])
-        for p, q, index in zip(told["probabilities"], said, told["index"].astype(int), strict=True)
-    ]
     feedback = pd.DataFrame(
         {
             "ticket": told["ticket"].to_numpy(),
@@ -148,7 +131,7 @@ def bandit_frame(study: Study) -> pd.DataFrame:
             "action": told["index"].to_numpy(dtype=np.int64),
             "n_actions": [len(labels) if p is None else len(p) for p in told["probabilities"]],
             "reward": told["reward"].to_numpy(dtype=np.float64),
-            "propensity": propensity,
+            "propensity": told["propensity"].fillna(1.0).to_numpy(),
             "deterministic": told["probabilities"].isna().to_numpy(),
         }
     )

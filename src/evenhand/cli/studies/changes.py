@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from evenhand.cli.inputs.inputs import named_shares
 from evenhand.cli.inputs.promises import promise_in
 from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.cli.output import answer
-from evenhand.errors import ArgumentError, EvenhandError, SharesError, wanted
+from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.policy.ask_tell import AskTell
 from evenhand.promises.versions import rows_of
 from evenhand.protocol import find_label
-from evenhand.studies import Operation, Study
+from evenhand.studies import Study
 
 
 def add(store: STORE, arm: str, *, share: str = "0", study: STUDY = None, json: JSON = False) -> None:
@@ -26,7 +26,7 @@ def add(store: STORE, arm: str, *, share: str = "0", study: STUDY = None, json: 
     """
     with Study.open(store, study) as running:
         label = labels_of([arm], running)[0]
-        wait = _do(running, "add", {"arm": label, "share": share})
+        wait = running.add(label, share)
         when = f"; its promise begins after {wait} rounds" if wait else ""
         answer({"status": "added", "arm": label, "begins_after": wait}, f"added {label}{when}", json)
 
@@ -40,7 +40,7 @@ def retire(store: STORE, arm: str, *, study: STUDY = None, json: JSON = False) -
     """
     with Study.open(store, study) as running:
         label = labels_of([arm], running)[0]
-        _do(running, "retire", {"arm": label})
+        running.retire(label)
         answer({"status": "retired", "arm": label}, f"retired {label}", json)
 
 
@@ -65,7 +65,7 @@ def change(
             policy = running.state.bare_copy()
             gone = policy.retired if isinstance(policy, AskTell) else ()
             owed = promise_in(promise, [arm for arm in policy.arms or () if arm not in gone])
-        rows = rows_of(_do(running, "change", {"shares": owed}))
+        rows = rows_of(running.change(owed))
         lags = ", ".join(_said(row) for row in rows)
         more = f"; not carried over, in plays: {lags}" if lags else ""
         answer({"status": "changed", "dropped": rows}, f"changed{more}", json)
@@ -82,10 +82,3 @@ def labels_of(texts: list[str], study: Study) -> list[Any]:
     arms = study.state.bare_copy().arms or ()
     found = [find_label(text, arms) for text in texts]
     return [text if place is None else arms[place] for text, place in zip(texts, found, strict=True)]
-
-
-def _do(study: Study, kind: Literal["add", "retire", "change"], given: dict[str, Any]) -> Any:
-    (outcome,) = study.perform([Operation(kind, given=given)])
-    if isinstance(outcome, EvenhandError):
-        raise outcome
-    return outcome

@@ -110,7 +110,10 @@ def tell(
         if not ticket and not samples:
             raise ArgumentError(wanted("TICKET", "a decision's number or its signed ticket", ticket))
         number = observations.ticket_of(ticket) if ticket else None
-        _close(running, Operation("tell", number, given), json)
+        (status,) = running.perform([Operation("tell", number, given)])
+        if isinstance(status, EvenhandError):
+            raise status
+        answer({"ticket": number, "status": status}, status, json)
 
 
 def forget(store: STORE, ticket: str, *, study: STUDY = None, json: JSON = False) -> None:
@@ -121,15 +124,9 @@ def forget(store: STORE, ticket: str, *, study: STUDY = None, json: JSON = False
     ticket : The decision's number or its signed ticket.
     """
     with Study.open(store, study) as running:
-        _close(running, Operation("forget", ticket_of(ticket)), json)
-
-
-def _close(study: Study, operation: Operation, json: bool) -> None:
-    """Close a ticket and print its status."""
-    (status,) = study.perform([operation])
-    if isinstance(status, EvenhandError):
-        raise status
-    answer({"ticket": operation.ticket, "status": status}, status, json)
+        number = ticket_of(ticket)
+        status = running.forget(number)
+        answer({"ticket": number, "status": status}, status, json)
 
 
 def _tell_many(study: Study, file: str, json: bool) -> None:

@@ -151,7 +151,8 @@ def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path]
     named = [{COLUMNS.get(name, name): value for name, value in row.items()} for row in rows]
     records(f"Plays{more}", named, empty=False)
     if rows and found["decisions"] and sys.stdout.isatty():
-        blocks = "█│" if _writes("█│") else "#|"
+        known = sys.stdout.encoding or "ascii"
+        blocks = "█│" if "█│".encode(known, "ignore").decode(known) == "█│" else "#|"
         print_text(f"Share of the rounds {blocks[0]} and promised share {blocks[1]}")
         print_text("\n".join(bars(rows, blocks, max(10, shutil.get_terminal_size().columns - 50))) + "\n")
     for line in _sentences(found, every):
@@ -261,12 +262,3 @@ def pictures(statistics: Statistics) -> dict[str, Callable[..., Any]]:
         worst = np.array([behind[stretch].max(axis=0) for stretch in stretches])
         drawn["shortfall"] = partial(plot_owed, ends, worst, [labels[arm] for arm in owed], limit)
     return drawn
-
-
-def _writes(text: str) -> bool:
-    """Return whether standard output can show this text."""
-    try:
-        text.encode(sys.stdout.encoding or "ascii")
-    except UnicodeEncodeError:
-        return False
-    return True

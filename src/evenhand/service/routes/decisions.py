@@ -383,9 +383,7 @@ async def _performed(session: Session, operations: Sequence[Operation | Evenhand
 
 async def _alone(request: Request, session: Session, operation: Operation) -> dict[str, Any]:
     """Perform one operation, count it and return its answer; raise what refused it."""
-    (outcome,) = await session.writer.perform([operation])
-    if isinstance(outcome, EvenhandError):
-        raise outcome
+    outcome = await session.perform(operation)
     if operation.kind == "ask" or outcome in ("told", "forgotten"):
         request.app.state.metrics.count(operation.kind, session.study.name, 1)
     if operation.kind == "ask":

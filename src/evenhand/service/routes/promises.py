@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 from starlette.requests import Request
 
-from evenhand.errors import ArgumentError, EvenhandError, SharesError, wanted
+from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.labels import by_label
 from evenhand.promises.versions import rows_of
 from evenhand.service.routes.fields import Body, Named, Share
@@ -36,7 +36,8 @@ class AddedOut(BaseModel):
 async def add(request: Request, session: Session, body: AddBody) -> dict[str, Any]:
     """Put a new arm on offer, or a retired one again."""
     given = {"arm": body.arm, "share": body.share}
-    return {"status": "added", "arm": body.arm, "begins_after": await _changed(request, session, "add", given)}
+    wait = await session.perform(Operation("add", given=given, actor=request.scope["key"]))
+    return {"status": "added", "arm": body.arm, "begins_after": wait}
 
 
 class RetireBody(Body):
@@ -54,7 +55,7 @@ class RetiredOut(BaseModel):
 
 async def retire(request: Request, session: Session, body: RetireBody) -> dict[str, Any]:
     """Take an arm off offer; all other promises go on."""
-    await _changed(request, session, "retire", {"arm": body.arm})
+    await session.perform(Operation("retire", given={"arm": body.arm}, actor=request.scope["key"]))
     return {"status": "retired", "arm": body.arm}
 
 
@@ -96,23 +97,13 @@ async def change(request: Request, session: Session, body: ChangeBody) -> dict[s
         shares = by_label(shares, "shares", "an object arm -> share", labels, refusal=SharesError)
     if body.promise is not None:
         shares = promise_from(body.promise, labels, bounded=True)
-    dropped = await _changed(request, session, "change", {"shares": shares})
+    dropped = await session.perform(Operation("change", given={"shares": shares}, actor=request.scope["key"]))
     return {"status": "changed", "dropped": rows_of(dropped)}
 
 
 def _labels(session: Session) -> list[Any]:
     with session.reading() as (statistics, _):
         return list(statistics.labels)
-
-
-async def _changed(
-    request: Request, session: Session, kind: Literal["add", "retire", "change"], given: dict[str, Any]
-) -> Any:
-    """Change a study's promise and return what the policy returned."""
-    (outcome,) = await session.writer.perform([Operation(kind, given=given, actor=request.scope["key"])])
-    if isinstance(outcome, EvenhandError):
-        raise outcome
-    return outcome
 
 
 PROMISE_ENDPOINTS = (

@@ -74,8 +74,6 @@ class Endpoint:
         body = inspect.signature(self.handler).parameters.get("body")
         self.default_body = None if body is None or body.default is body.empty else body.default
         self._caching = {"Cache-Control": "no-cache" if self.method == "GET" else "no-store"}
-        self._headers = {} if "headers" not in self.models else _names_of(self.models["headers"][0])
-        self._no_headers = self.models["headers"][0]() if "headers" in self.models else None
         self._blocking = not inspect.iscoroutinefunction(self.handler)
 
     def route(self) -> Route:
@@ -113,17 +111,11 @@ class Endpoint:
                 )
                 found[kind] = await off_loop(len(content) > LARGE, partial(self._body, request.scope, content))
             elif kind == "headers":
-                found[kind] = self._named_headers(request.scope)
+                found[kind] = _headers_in(request.scope, self.models[kind][0])
             else:
                 texts = request.path_params if kind == "path" else dict(request.query_params)
                 found[kind] = parse(self.models[kind][0], texts)
         return found
-
-    def _named_headers(self, scope: Scope) -> BaseModel | None:
-        """Return those headers that a model names."""
-        values = {alias: header(scope, name) for alias, name in self._headers.items()}
-        texts = {alias: value.decode("latin-1") for alias, value in values.items() if value is not None}
-        return parse(self.models["headers"][0], texts) if texts else self._no_headers
 
     def _body(self, scope: Scope, content: bytes) -> BaseModel:
         """Return a body in JSON as the model that fits."""
@@ -180,10 +172,11 @@ def _listed(key: Key) -> str:
     return ("the study " if len(names) == 1 else "the studies ") + ", ".join(names)
 
 
-def _names_of(model: type[BaseModel]) -> dict[str, bytes]:
-    """Return the names of the headers that a model has, and how they stand in a request."""
+def _headers_in(scope: Scope, model: type[M]) -> M:
+    """Return those headers that a model names."""
     names = [field.alias or name for name, field in model.model_fields.items()]
-    return {name: name.lower().encode() for name in names}
+    values = {name: header(scope, name.lower().encode()) for name in names}
+    return parse(model, {name: value.decode("latin-1") for name, value in values.items() if value is not None})
 
 
 def parse(model: type[M], raw: Mapping[str, Any], where: str = "") -> M:

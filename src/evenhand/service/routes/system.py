@@ -81,20 +81,11 @@ async def document(request: Request) -> dict[str, Any]:
     return openapi.document(request.app.state.endpoints)
 
 
-async def docs(request: Request) -> Response:
-    return FileResponse(FOLDER / "docs.html", headers=NO_CACHE)
+def _page(path: str, file: str) -> Endpoint:
+    async def page(request: Request) -> Response:
+        return FileResponse(FOLDER / file, headers=NO_CACHE)
 
-
-async def page(request: Request) -> Response:
-    return FileResponse(FOLDER / "index.html", headers=NO_CACHE)
-
-
-async def label_page(request: Request) -> Response:
-    return FileResponse(FOLDER / "label.html", headers=NO_CACHE)
-
-
-async def audit_page(request: Request) -> Response:
-    return FileResponse(FOLDER / "audit.html", headers=NO_CACHE)
+    return Endpoint("GET", path, page, described=False)
 
 
 async def file(request: Request) -> Response:
@@ -111,9 +102,9 @@ SYSTEM_ENDPOINTS = (
     Endpoint("GET", "/readyz", ready, returns=(HealthOut,)),
     Endpoint("GET", "/metrics", metrics, "read", content={"text/plain": {}}),
     Endpoint("GET", "/openapi.json", document, described=False),
-    Endpoint("GET", "/docs", docs, described=False),
-    Endpoint("GET", "/", page, described=False),
-    Endpoint("GET", "/label", label_page, described=False),
-    Endpoint("GET", "/audit", audit_page, described=False),
+    _page("/docs", "docs.html"),
+    _page("/", "index.html"),
+    _page("/label", "label.html"),
+    _page("/audit", "audit.html"),
     Endpoint("GET", "/page/{file:path}", file, described=False),
 )

@@ -205,15 +205,11 @@ class RecordOut(RowOut):
     actor: str | None
 
 
-RECORD = ("decision", "given", "told", "version", "random_state", "key", "actor")
-"""What is shown of a single decision beside its row in a list."""
-
-
 def decision(request: Request, path: DecisionPath, session: Session) -> dict[str, Any]:
     """Return the contexts, the decision and its reason, its version and random state, and its outcome."""
     record = session.reader.log.record(path.id)
     known = record._asdict()
-    return {**_row(record), **{name: known[name] for name in RECORD}}
+    return {**_row(record), **{name: known[name] for name in RecordOut.__annotations__}}
 
 
 class ForcedQuery(BaseModel):
@@ -278,7 +274,7 @@ async def table(request: Request, query: HistoryQuery, session: Session) -> Resp
     With `form=bandit` the header `Left-Out` says how many decisions are not in it, by status: `2 open, 1 forgotten`.
     """
     body, kind, left_out = await request.app.state.tables.run(
-        lambda: export_log(session.reader, query.format, query.form)
+        partial(export_log, session.reader, query.format, query.form)
     )
     saved = f'attachment; filename="{session.study.name}-{query.form}.{query.format}"'
     headers = {"Content-Disposition": saved, "Cache-Control": "no-store"} | ({"Left-Out": left_out} if left_out else {})

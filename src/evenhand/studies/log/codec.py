@@ -229,20 +229,15 @@ def as_decided(decision: Any) -> dict[str, Any]:
     fast = type(decision) is Decision and decision.deferred is None and decision.chance is None
     if fast and AS_THEY_ARE.issuperset(map(type, decision)):  # most are
         found = {"type": "Decision", **decision._asdict()}
-        return found if decision.slate is None else found | _indexes(decision.slate)
+        return found if decision.slate is None else found | {"indexes": list(decision.slate[1])}
     named = isinstance(decision, tuple)
     fields = decision._asdict() if named else vars(decision)
     kept = {name: plain(item, "decision") for name, item in fields.items() if name != "token"}
     if isinstance(decision, Decision):
-        kept |= {} if decision.slate is None else _indexes(decision.slate)
+        kept |= {} if decision.slate is None else {"indexes": list(decision.slate[1])}
         if decision.chance is not None and decision.propensity is not None:
             kept["propensity"] = decision.propensity
     return {"type": type(decision).__name__, **kept}
-
-
-def _indexes(slate: tuple[Any, Any]) -> dict[str, Any]:
-    """Return the positions of the arms of a decision for several."""
-    return {"indexes": list(slate[1])}
 
 
 def by_arm(reward: dict[str, Any], arms: list[Any]) -> Any:
@@ -281,14 +276,12 @@ def decision_from(decided: dict[str, Any]) -> Any:
         from evenhand.sampling import Draw
 
         return Draw(**fields)
-    if decided["type"] == "Task":
+    if decided["type"] in ("Task", "PairTask"):
         from evenhand.sampling import Task
-
-        return Task(**{**fields, "choices": tuple(fields["choices"])})
-    if decided["type"] == "PairTask":
         from evenhand.similarity.pair_queue import PairTask
 
-        return PairTask(**{**fields, "choices": tuple(fields["choices"])})
+        task = Task if decided["type"] == "Task" else PairTask
+        return task(**{**fields, "choices": tuple(fields["choices"])})
     if decided["type"] == "Allocation":
         import pandas as pd
 

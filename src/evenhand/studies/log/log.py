@@ -19,8 +19,8 @@ from evenhand.studies.store.engine import sqlite_of
 from evenhand.studies.store.schema import EVENTS, STUDIES
 from evenhand.studies.store.store import Store
 
-CLOSED = {"tell": "told", "forget": "forgotten", "expire": "expired"}
-"""The status of a ticket that an entry of this kind closed."""
+CLOSED = ("tell", "forget", "expire")
+"""The kinds of entries that close a ticket."""
 
 PAGE = 1_000
 """Entries that are read at a time."""

@@ -33,27 +33,22 @@ class OpenTickets:
     Attributes
     ----------
     lower_bound : every ticket up to this number is closed.
+    not_in_log : tickets of which the log does not say enough: they are saved with the policy.
     """
 
     def __init__(self, policy: Any, log: Log, lower_bound: int) -> None:
         self._policy, self._log, self.lower_bound = policy, log, lower_bound
         self._tickets_live_in_log = is_apart(policy)
-        self._held: frozenset[int] = frozenset()
-        """Tickets of which the log does not say enough: they are saved with the policy."""
+        self.not_in_log: frozenset[int] = frozenset()
         if self._tickets_live_in_log:
-            self._held = frozenset(number for number in policy.open_tickets if policy.extra_log_fields(number))
-            policy.evict_tickets(0, self._held)
+            self.not_in_log = frozenset(number for number in policy.open_tickets if policy.extra_log_fields(number))
+            policy.evict_tickets(0, self.not_in_log)
         self._asked = 0
         self._none_before = 0
 
     def changed(self) -> None:
         """Note that tickets expire after another time than before."""
         self._none_before = 0
-
-    @property
-    def not_in_log(self) -> frozenset[int]:
-        """The tickets that are saved with the policy."""
-        return self._held
 
     def fetch(self, connection: Connection, numbers: Iterable[int], sequence: int) -> dict[int, list[Entry]]:
         """Have the policy remember those of these tickets that are open after this entry.
@@ -88,7 +83,7 @@ class OpenTickets:
         """Note that so many tickets were handed out; of many, the policy drops the oldest, which the log holds."""
         self._asked += count
         if self._tickets_live_in_log and self._asked >= REMEMBERED:
-            self._policy.evict_tickets(REMEMBERED, self._held)
+            self._policy.evict_tickets(REMEMBERED, self.not_in_log)
             self._asked = 0
 
     def advance_lower_bound(self, connection: Connection) -> None:

@@ -84,9 +84,7 @@ class Transaction:
         # See test_open_tickets_of_an_erased_subject_are_forgotten.
         replay.tickets.fetch_blind(self._connection, numbers, replay.sequence)
         for number in numbers:
-            started, drawn_from = time.perf_counter(), replay.streams.text()
-            apply(replay.policy, "forget", number, {})
-            self._enter("forget", number, "{}", started, random_state=drawn_from)
+            self._close("forget", number, {})
         for start in range(0, len(ids), MANY):
             self._enter("erase", None, to_text({"subjects": list(ids[start : start + MANY])}), time.perf_counter())
         self._subjects.drop(ids)
@@ -113,13 +111,13 @@ class Transaction:
             due = replay.tickets.expired(self._connection, at, after)
             for ask in [*due, *self._log.late(self._connection, numbers, at - after)]:
                 with suppress(ClosedTicketError):
-                    self._expire(ask, after)
+                    self._close("expire", ask.ticket, {"after": after / 1e6})
 
-    def _expire(self, ask: Entry, after: int) -> None:
-        started = time.perf_counter()
-        drawn_from = self._replay.streams.text()
-        apply(self._replay.policy, "expire", ask.ticket, {})
-        self._enter("expire", ask.ticket, to_text({"after": after / 1e6}), started, random_state=drawn_from)
+    def _close(self, kind: str, number: int | None, said: dict[str, Any]) -> None:
+        """Close a ticket that nobody told or forgot."""
+        started, drawn_from = time.perf_counter(), self._replay.streams.text()
+        apply(self._replay.policy, kind, number, {})
+        self._enter(kind, number, to_text(said), started, random_state=drawn_from)
 
     def _number_of(self, ticket: Any) -> int:
         """Return the number of a ticket; the signature of a text is checked once."""

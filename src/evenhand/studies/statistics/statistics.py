@@ -99,7 +99,7 @@ class Statistics(PromiseCheck):
         self.last_arms: deque[int] = deque(maxlen=DRIFT)
         self.last_groups: deque[int] = deque(maxlen=DRIFT)
         self.gaps = Gaps(len(self.groups)) if len(self.groups) > 1 else None
-        self._tickets_groups: dict[int, tuple[int, ...]] = {}
+        self._tickets_groups: dict[int, list[int]] = {}
         self._low, self._high = _reward_range(traits.reward_range)
         self._recent: deque[float] = deque(maxlen=RECENT)
         self.epochs: list[Epoch] = []
@@ -135,8 +135,7 @@ class Statistics(PromiseCheck):
         elif row.kind == "tell":
             self.told += 1
             reward = from_text(row.given).get("reward")
-            self._rewarded(self.open.pop(row.ticket or 0, ((), 0))[0], reward)
-            self._grouped(self._tickets_groups.pop(row.ticket or 0, ()), reward)
+            self._rewarded(row.ticket or 0, reward if isinstance(reward, list) else [] if reward is None else [reward])
         elif row.kind in CHANGES:
             returned = decision.get("returned")
             self.changed(row.kind, arguments_of(row.given), returned)
@@ -203,20 +202,15 @@ class Statistics(PromiseCheck):
             self.group_counts[int(codes[index])] += 1
             self.last_groups.append(int(codes[index]))
             if self.gaps is not None:
-                ticket = row.ticket or 0
-                self._tickets_groups[ticket] = (*self._tickets_groups.get(ticket, ()), int(codes[index]))
+                self._tickets_groups.setdefault(row.ticket or 0, []).append(int(codes[index]))
 
-    def _rewarded(self, indices: tuple[int, ...], reward: Any) -> None:
-        values = reward if isinstance(reward, list) else [] if reward is None else [reward]
-        for index, value in zip(indices, values, strict=False):
+    def _rewarded(self, ticket: int, values: list[Any]) -> None:
+        """Count the rewards of a ticket; groups are compared by rewards that are scaled to [0, 1] and cut there."""
+        for index, value in zip(self.open.pop(ticket, ((), 0))[0], values, strict=False):
             self._recent.append(float(value))
             self.rewards[index] += value
             self.rewarded[index] += 1
-
-    def _grouped(self, groups: tuple[int, ...], reward: Any) -> None:
-        """Compare the groups' rewards, scaled to [0, 1]; those of a policy without a range are cut there."""
-        values = reward if isinstance(reward, list) else [] if reward is None else [reward]
-        for group, value in zip(groups, values, strict=False):
+        for group, value in zip(self._tickets_groups.pop(ticket, ()), values, strict=False):
             if self.gaps is not None:
                 self.gaps.take(group, min(max((value - self._low) / (self._high - self._low), 0.0), 1.0))
 
@@ -255,7 +249,7 @@ class Statistics(PromiseCheck):
             vars(self)[name].extend(snapshot[name].tolist())
         self.labels = list(snapshot["labels"])
         self.open = {ticket: (tuple(indices), at) for ticket, at, *indices in snapshot["open"]}
-        self._tickets_groups = {ticket: tuple(groups) for ticket, *groups in snapshot["tickets_groups"]}
+        self._tickets_groups = {ticket: groups for ticket, *groups in snapshot["tickets_groups"]}
         if self.gaps is not None:
             self.gaps.restore(snapshot["gaps"])
         self.epochs = [Epoch(*epoch) for epoch in snapshot["epochs"]]

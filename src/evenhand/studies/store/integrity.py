@@ -17,21 +17,17 @@ def damages(connection: Connection) -> list[str]:
     if connection.dialect.name == "sqlite":
         found = list(connection.exec_driver_sql(f"PRAGMA integrity_check({NAMED})").scalars())
         return [f"the database is damaged: {one}" for one in found if one != "ok"]
-    return [damage for name, columns in _indexes() if (damage := _differs(connection, name, columns))]
-
-
-def _indexes() -> list[tuple[str, list[str]]]:
-    """Return the indexes of studies, as tables and columns."""
     return [
-        (table.name, [column.name for column in constraint.columns])
+        f"the database is damaged: the index of {table} over {', '.join(columns)} does not lead to all its rows"
         for table in (STUDIES, EVENTS, SNAPSHOTS)
-        for constraint in table.constraints
-        if isinstance(constraint, (PrimaryKeyConstraint, UniqueConstraint))
+        for one in table.constraints
+        if isinstance(one, (PrimaryKeyConstraint, UniqueConstraint))
+        and _differs(connection, table.name, columns := one.columns.keys())
     ]
 
 
-def _differs(connection: Connection, table: str, columns: list[str]) -> str | None:
-    """Read a table without and with an index, and compare the numbers of rows and their contents."""
+def _differs(connection: Connection, table: str, columns: list[str]) -> bool:
+    """Read a table without and with an index; return whether the numbers of rows or their contents differ."""
     names = ", ".join(f'"{name}"' for name in columns)
     present = " AND ".join(f'"{name}" IS NOT NULL' for name in columns)
     digests = f"SELECT count(*), sum(hashtext(ROW({names})::text)::bigint) FROM "
@@ -44,6 +40,4 @@ def _differs(connection: Connection, table: str, columns: list[str]) -> str | No
         seen.append(connection.execute(text(compared)).one())
     for name in SCANS:
         connection.execute(text(f"SET LOCAL {name} TO DEFAULT"))
-    if seen[0] == seen[1]:
-        return None
-    return f"the database is damaged: the index of {table} over {', '.join(columns)} does not lead to all its rows"
+    return bool(seen[0] != seen[1])

@@ -40,6 +40,7 @@ LOCKED = "55P03"
 ROOM = 2**14
 """Bytes that must fit into a file for it to count as writable."""
 KINDS = "a path such as ads.evenhand, sqlite:///ads.evenhand, sqlite:// (in memory) or postgresql://user@host/database"
+NONE_YET = "no store is there yet; `evenhand new`, `serve --create` and Study.create make one"
 OF_FILES = frozenset(
     (
         sqlite3.SQLITE_BUSY,
@@ -196,9 +197,7 @@ class Store:
         if foreign:
             raise StoreError(f"{self.url}: a database, but no store of evenhand; name another place")
         if version is None and not create:
-            raise StoreError(
-                f"{self.url}: no store is there yet; `evenhand new`, `serve --create` and Study.create make one"
-            )
+            raise StoreError(f"{self.url}: {NONE_YET}")
         if version is None:
             version = self._create()
         if version != VERSION:
@@ -262,9 +261,7 @@ def _check_file(database: str | None, create: bool) -> None:
         if path.is_dir():
             raise StoreError(f"{path}: a folder; expected a file for the store")
         if not path.exists() and not create:
-            raise StoreError(
-                f"{path}: no store is there yet; `evenhand new`, `serve --create` and Study.create make one"
-            )
+            raise StoreError(f"{path}: {NONE_YET}")
         if not path.parent.is_dir():
             raise StoreError(f"{path}: its folder is not there; make it first")
         if path.exists() and path.stat().st_size:
