@@ -145,18 +145,19 @@ class KernelPolicy(AskTell):
             if available is not None or segment is not None:
                 self._set_round(None if available is None else validation.positions(self, available), segment)
             # Before the choice: its kernel may change the very arrays that the probabilities follow from.
-            kept = None if self.kernels.chances is None else self._copy_inputs()
+            chances_of = self.kernels.chances
+            kept = None if chances_of is None else self._copy_inputs()
             probability: float | LazyProbabilities
             index, why, probability = self._choose(shown)
             chances = self.distribution(why)
-            number = self._next
-            self._next = number + 1
+            number, self._next = self._next, self._next + 1
             label = self._labels[index]
             decision = Decision._make((number, self.round, label, index, chances, REASONS[why]))
             decision.reason_code = CODES[why >> CODE_BITS]
             decision.token = self._token
-            if kept is not None:
-                decision.deferred = probability = self._later_probabilities(kept, shown)
+            if chances_of is not None and kept is not None:
+                given = (chances_of.of, self._params, self._state, shown, self.round, kept)
+                decision.deferred = probability = LazyProbabilities(given)
             elif chances is not None:
                 probability = float(chances[index])
             elif self.kernels.probability is deterministic:
@@ -223,18 +224,11 @@ class KernelPolicy(AskTell):
 
     def _twin(self) -> Self:
         """Return a policy in the same state that may be asked without a trace, and shares the machine code."""
-        twin: Self = twin_of(self)
-        return twin
+        return twin_of(self)
 
     def _copy_inputs(self) -> dict[str, Any] | None:
         """Return copies of what the probabilities of the next decision follow from."""
         return {name: array.copy() for name, array in self._read}
-
-    def _later_probabilities(self, kept: dict[str, Any], shown: Floats) -> LazyProbabilities:
-        """Return the probabilities of the decision just taken, to be computed when they are read."""
-        chances = self.kernels.chances
-        assert chances is not None
-        return LazyProbabilities((chances.of, self._params, self._state, shown, self.round, kept))
 
     def distribution(self, why: int) -> Floats | None:
         """Return the distribution (n_arms,) that the decision just taken was drawn from, None where none is known, or
@@ -415,11 +409,7 @@ class KernelPolicy(AskTell):
     @locked
     def has_history(self) -> bool:
         """Whether it has decided or learned anything since it was made, by tickets or without."""
-        if not self._begun or self.round or self._told:
-            return self._begun
-        fresh = self.fresh()
-        fresh.begin(self.dimension or 0)
-        return any(a.tobytes() != b.tobytes() for a, b in zip(flat(self._state), flat(fresh._state), strict=True))
+        return self._begun and (bool(self.round) or self._told or warm_start.has_learned(self))
 
     # ------------------------------------------------------------------ notebooks
 
@@ -430,9 +420,8 @@ class KernelPolicy(AskTell):
         return {**inside, **owed, "rounds": self.round if self._begun else 0}
 
     def _tables(self) -> list[Table]:
-        if not self._begun:
-            return [arms_table(traits_of(self))]
-        return [arms_table(traits_of(self), self._decided(), self._waiting, self.round)]
+        known = (self._decided(), self._waiting, self.round) if self._begun else ()
+        return [arms_table(traits_of(self), *known)]
 
     def _decided(self) -> Sequence[int]:
         """Return how often each arm was decided for, as far as is known."""
@@ -462,8 +451,8 @@ class KernelPolicy(AskTell):
         try:
             more = type(self)(**config)
         except (TypeError, ArgumentError) as error:
-            name = type(self).__name__
-            raise ArgumentError(wanted("arm", f"one that {name} knows", "a new one", "make a new policy")) from error
+            what = f"one that {type(self).__name__} knows"
+            raise ArgumentError(wanted("arm", what, "a new one", "make a new policy")) from error
         more.begin(self.dimension or 0)
         more.round = self.round
         for mine, theirs in zip(flat(more._state), flat(self._state), strict=True):

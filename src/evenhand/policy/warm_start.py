@@ -12,6 +12,7 @@ from evenhand.data.tables import column, numbers
 from evenhand.errors import ContextError, TableError, wanted, wanted_one_of
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats
+from evenhand.kernels.compose import flat
 from evenhand.protocol import Label, find_label, places
 
 if TYPE_CHECKING:
@@ -34,6 +35,13 @@ def learn(
     policy._told = True
     for index, paid, chance, shown in rows:
         policy._update(shown, index, paid, (policy.round, chance))
+
+
+def has_learned(policy: Any) -> bool:
+    """Return whether what a policy knows differs from what it knew when it was made."""
+    fresh = policy.fresh()
+    fresh.begin(policy.dimension or 0)
+    return any(a.tobytes() != b.tobytes() for a, b in zip(flat(policy._state), flat(fresh._state), strict=True))
 
 
 def _columns_of(names: Any, contextual: bool, dimension: int | None, known: list[str] | None) -> list[str]:
