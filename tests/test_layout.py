@@ -1,6 +1,8 @@
 """The rooms of the house: a reader finds the place of a thing by the names of folders and files alone."""
 
 import ast
+import io
+import tokenize
 from collections import defaultdict
 from pathlib import Path
 
@@ -10,19 +12,19 @@ import evenhand as eh
 
 HOME = Path(eh.__file__).parent
 PLACES = {
-    "where is it decided whether a proposal is granted?": ("promises/selection.py", "is_grantable"),
-    "where is a promise refused that cannot be kept?": ("promises/feasible.py", "check_sums"),
-    "how are plays counted against clauses?": ("promises/round_kernels.py", "play"),
-    "how long may a ticket stay open?": ("studies/log/expiry.py", "read_expiry"),
-    "how are the entries of a log chained?": ("studies/log/chain.py", "digest_of"),
-    "how long does a writer wait for another?": ("studies/store/engine.py", "begin"),
-    "how large may the body of a request be?": ("service/bodies.py", "read_body"),
-    "what is the body of a request that changes shares?": ("service/routes/promises.py", "ChangeBody"),
-    "how is a log of another system audited against shares?": ("audit/promises.py", "audit"),
-    "how is a table in a file read?": ("data/files.py", "read_table"),
-    "which item is labelled next?": ("sampling/labelling/label_queue.py", "LabelQueue"),
-    "how is a policy written to a file?": ("saving/state.py", "save"),
-    "what does a policy say of itself?": ("policy/traits.py", "Traits"),
+    "where is it decided whether a play is allowed?": ("promises/selection.py", "is_grantable"),
+    "where does a ticket expire?": ("studies/log/expiry.py", "read_expiry"),
+    "where is a CSV read?": ("data/csv_files.py", "CsvFile"),
+    "how is one promise divided among several processes?": ("promises/split.py", "split"),
+    "how late do rewards come in a simulation?": ("simulation/delay.py", "Delay"),
+    "who may call the service?": ("service/auth.py", "Guard"),
+    "how is another policy evaluated on a log?": ("evaluation/replay.py", "replay"),
+    "how is the state of a policy kept, so that its log need not be replayed?": (
+        "studies/log/snapshots.py",
+        "take_snapshot",
+    ),
+    "how is a model shown to be good enough for every group?": ("sampling/certification.py", "Certification"),
+    "how is a learner of another library taken in?": ("learners/adapter.py", "Adapter"),
 }
 TRUNK = {
     "arguments", "errors", "extras", "frames", "labels", "parameters", "protocol", "registry", "rng", "threads",
@@ -73,3 +75,31 @@ def test_foreign_objects_are_adapted_at_the_door():
     calls = (node for file in HOME.rglob("*.py") for node in ast.walk(ast.parse(file.read_text())))
     names = (node.func.id for node in calls if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
     assert sum(name in ("getattr", "hasattr") for name in names) <= 60
+
+
+NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+
+
+def code_lines(text):
+    """The numbers of the lines that hold code: no blanks, no comments, no docstrings."""
+    nodes = ast.walk(ast.parse(text))
+    texts = [n for n in nodes if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant)]
+    said = {line for node in texts for line in range(node.lineno, node.end_lineno + 1)}
+    tokens = [token for token in tokenize.generate_tokens(io.StringIO(text).readline) if token.type not in NO_CODE]
+    return {line for token in tokens for line in range(token.start[0], token.end[0] + 1)} - said
+
+
+def test_a_file_is_read_in_one_sitting_and_a_function_on_one_screen():
+    """At most 300 lines of code a file, and 60 a function."""
+    long = []
+    for file in HOME.rglob("*.py"):
+        text = file.read_text()
+        lines = code_lines(text)
+        if len(lines) > 300 and not text.startswith("# Generated"):
+            long.append((str(file.relative_to(HOME)), len(lines)))
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                count = len(lines & set(range(node.lineno, node.end_lineno + 1)))
+                if count > 60:
+                    long.append((str(file.relative_to(HOME)), node.name, count))
+    assert long == []
