@@ -19,7 +19,7 @@ PLACES = {
     "how late do rewards come in a simulation?": ("simulation/delay.py", "Delay"),
     "who may call the service?": ("service/auth.py", "Guard"),
     "how is another policy evaluated on a log?": ("evaluation/replay.py", "replay"),
-    "how is the state of a policy kept, so that its log need not be replayed?": (
+    "how is a policy kept, so that its log need not be replayed?": (
         "studies/log/snapshots.py",
         "take_snapshot",
     ),

@@ -247,6 +247,13 @@ class Forgetting(Policy, Protocol):
 
 
 @runtime_checkable
+class RoundReader(Protocol):
+    """A policy that says what it reads in a round, so that two asks that show the same are told to be one."""
+
+    def round_shown(self, *observed: Any, **more: Any) -> Any: ...
+
+
+@runtime_checkable
 class World(Protocol):
     """Whatever answers decisions: `policy.tell(d := policy.ask(*world.observe()), *world.respond(d))` is one round.
 

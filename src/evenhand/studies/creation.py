@@ -15,6 +15,7 @@ from evenhand import registry
 from evenhand.errors import ArgumentError, wanted
 from evenhand.policy.ask_tell import open_tickets_of
 from evenhand.policy.traits import traits_of
+from evenhand.protocol import Policy
 from evenhand.saving.state import to_bytes
 from evenhand.studies.log.chain import Birth
 from evenhand.studies.log.codec import now
@@ -61,7 +62,7 @@ def state_of_new(policy: Any) -> bytes:
     ArgumentError
         If it is not a registered policy, has open tickets, or makes a promise and has decided already.
     """
-    if registry.name_of(policy) is None or not hasattr(policy, "ask"):
+    if registry.name_of(policy) is None or not isinstance(policy, Policy):
         raise ArgumentError(wanted("policy", "a registered policy, such as eh.quotas.FairUCB({...})", policy))
     waiting = len(open_tickets_of(policy))
     if waiting:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from evenhand.errors import EvenhandError
-from evenhand.protocol import composed
+from evenhand.protocol import RoundReader, composed
 from evenhand.studies.log.codec import revive
 
 LONGEST = 200
@@ -48,7 +48,7 @@ def same_ask(before: dict[str, Any], given: dict[str, Any], policy: Any) -> bool
     """
     if before == given:
         return True
-    if before.get("erased") or not hasattr(policy, "round_shown"):
+    if before.get("erased") or not isinstance(policy, RoundReader):
         return False
     try:
         one, other = (policy.round_shown(**revive(ask)) for ask in (before, given))
