@@ -72,8 +72,8 @@ def test_check_passes_and_its_exit_code_says_so():
 
 def test_check_of_a_broken_policy_is_exit_code_1(scratch_registry):
     class Broken(eh.quotas.FairUCB):
-        def _read_reward(self, reward):
-            return 0.5
+        def tell(self, decision, reward):
+            super().tell(decision, 0.5)
 
         @classmethod
         def examples(cls):

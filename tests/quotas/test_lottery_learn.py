@@ -52,7 +52,7 @@ def small_shares(draw):
     return [F(weight, sum(weights) + rest) for weight in weights]
 
 
-@pytest.mark.filterwarnings("ignore:learner. NoneType names an arm")
+@pytest.mark.filterwarnings("ignore:learner. Adapter names an arm")
 @settings(max_examples=many(40))
 @given(small_shares(), tolerances, st.sampled_from(FLOORS), st.integers(0, 2**31), st.booleans())
 def test_every_decision_is_the_twin_s_whatever_the_learner_wishes(shares, tolerance, floor, seed, stubborn):
@@ -159,7 +159,7 @@ def test_saved_and_loaded_it_goes_on_alike(tmp_path):
 
 
 def test_it_costs_about_the_margin_an_arm():
-    """Pulls of arms that the learner never proposals, beyond those of DeadlineLearn: about 4 each, and no more
+    """Pulls of arms that the learner never proposes, beyond those of DeadlineLearn: about 4 each, and no more
     later."""
     pulls = {}
     for rule in (DeadlineLearn, LotteryLearn):

@@ -78,7 +78,10 @@ def test_what_validates_depends_on_no_label_and_no_choice(choice):
     for one in other.ask(80):
         other.tell(one, 1 - TRUE[one])
     for group in ("easy", "hard"):
-        mine, theirs = (q.validation["id"][q.validation["group"] == group].tolist() for q in (queue, other))
+        mine, theirs = (
+            rows["id"][rows["group"] == group].tolist()
+            for rows in (labelled_in(queue, "validation"), labelled_in(other, "validation"))
+        )
         short = min(len(mine), len(theirs))
         assert short >= 5
         assert mine[:short] == theirs[:short]
@@ -91,7 +94,7 @@ def test_uncertain_items_are_those_near_the_boundary():
             (one,) = queue.ask(1)
             queue.tell(one, TRUE[one])
     features = dict(zip(WORLD.ids, WORLD.features, strict=True))
-    model = sure.model
+    model = sure.sampler.model
 
     def certainty(queue):
         rows = np.array([features[one] for one in labelled_in(queue, "training")["id"][20:]])
@@ -200,7 +203,7 @@ def test_a_corrected_label_is_as_if_it_had_been_told_so(part):
         wrong = task.item if flip else wrong
         queue.tell(task, 1 - TRUE[task.item] if flip else TRUE[task.item])
         right.tell(same, TRUE[same.item])
-    told, other = (getattr(q, part).set_index("id")["label"] for q in (queue, right))
+    told, other = (labelled_in(q, part).set_index("id")["label"] for q in (queue, right))
     assert told[told != other].index.tolist() == [wrong]
     queue.ask_again([wrong])
     for _ in range(2):

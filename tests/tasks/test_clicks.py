@@ -7,7 +7,7 @@ import pytest
 
 from tests.tasks.pages import DOCS, follow
 
-pytestmark = [pytest.mark.slow, pytest.mark.data]
+pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(300)]
 
 
 def test_the_page_on_clicks_goes_from_the_log_to_a_promise_that_is_kept(data_folder, tmp_path):

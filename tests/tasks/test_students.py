@@ -8,7 +8,7 @@ from evenhand.errors import ExhaustedError
 from evenhand.similarity import PairQueue
 from tests.tasks.pages import follow
 
-pytestmark = [pytest.mark.slow, pytest.mark.data]
+pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(300)]
 
 WEIGHTS = np.array([0.9, 1.5])
 """What the teacher goes by: 12 points for one step of study time, 22 for ten absences."""

@@ -216,6 +216,11 @@ PLAIN_CALLS = 100
 
 
 @kernel
+def _must_play(round: int, arrays: Any) -> int:
+    return must_play(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round)
+
+
+@kernel
 def _resolve(round: int, must: int, probabilities: Floats, arrays: Any) -> None:
     resolve_each(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round, must, probabilities)
 
@@ -234,11 +239,11 @@ def under_rule(rule: Any, each: Any, learner: Chances) -> Chances:
 
 
 def _played(
-    must_play: Any, each: Any, of_learner: Any, params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
+    forced: Any, each: Any, of_learner: Any, params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
 ) -> Floats:
-    must = lazy_kernel(must_play_alone, ("must_play", must_play), *packers(params, state))(
-        round, *flat(params), *flat(state)
-    )
+    # As one tuple: for a call with as many arguments as arrays nothing can be compiled ahead.
+    first = lazy_kernel(_must_play, ("must_play", forced), *packers(params, state))
+    must = first(round, (*flat(params), *flat(state)))
     if must >= 0:
         certain = np.zeros(state.pulls.size)
         certain[must] = 1.0
