@@ -61,9 +61,10 @@ def listed(values: Any) -> list[Any]:
     """
     if isinstance(values, str) or not isinstance(values, Iterable):
         return [values]
-    if isinstance(values, Column) and not isinstance(values, np.ndarray):
+    kind = type(values)  # asked for its methods, as isinstance would read both protocols anew for each of many values
+    if issubclass(kind, Column) and not isinstance(values, np.ndarray):
         return list(values.tolist())
-    return list(values.to_pylist() if isinstance(values, ArrowColumn) else values)
+    return list(values.to_pylist() if issubclass(kind, ArrowColumn) else values)
 
 
 def by_label(

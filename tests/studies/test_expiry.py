@@ -176,7 +176,7 @@ def taken_up(monkeypatch):
         numbers.append(number)
         take_up(self, number, *said)
 
-    monkeypatch.setattr(KernelPolicy, "restore_from_log", counted)
+    monkeypatch.setattr(KernelPolicy, "restore_ticket", counted)
     return numbers
 
 

@@ -196,7 +196,7 @@ class AskTell(Configured):
 
     @locked
     def evict_tickets(self, most: int, but: Collection[int] = ()) -> None:
-        """Remember the last `most` open tickets and these, and no others; `restore_from_log` brings one back."""
+        """Remember the last `most` open tickets and these, and no others; `restore_ticket` brings one back."""
         last = list(self._open)[max(0, len(self._open) - most) :]
         self._open = {number: self._open[number] for number in [*but, *last] if number in self._open}
 

@@ -10,7 +10,6 @@ from evenhand import registry
 from evenhand.errors import ArgumentError, RegistryError, nearest, wanted
 from evenhand.policy.traits import traits_of
 from evenhand.protocol import Label
-from evenhand.simulation.world import world_traits
 
 FOR_GROUPS = ("group-fair-top-interval", "top-interval", "interval-chaining", "naive-fair")
 """The policies to compare in a world with groups if none is named."""
@@ -80,6 +79,8 @@ def policies_of(
 
 def fit(described: dict[str, Any], spec: str, world: Any, horizon: int) -> None:
     """Fill in what a described policy, which `spec` named, and its learner must know of this world."""
+    from evenhand.simulation.world import world_traits
+
     for part in (described, described.get("learner", {})):
         takes = parameters_of(part)
         if "horizon" in takes and takes["horizon"].default is inspect.Parameter.empty:
