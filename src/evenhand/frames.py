@@ -24,14 +24,18 @@ LARGEST = 2**63 - 1
 class Column(Protocol):
     """What holds values one after another, as columns of pandas and arrays of most libraries do."""
 
-    def tolist(self) -> list[Any]: ...
+    def tolist(self) -> list[Any]:
+        """Return the values as a list."""
+        ...
 
 
 @runtime_checkable
 class ArrowColumn(Protocol):
     """A column of Arrow."""
 
-    def to_pylist(self) -> list[Any]: ...
+    def to_pylist(self) -> list[Any]:
+        """Return the values as a list of Python's own."""
+        ...
 
 
 def as_pandas(frame: Any, name: str = "frame") -> pd.DataFrame:

@@ -163,49 +163,63 @@ class Decision(_Decision):
 class Estimator(Protocol):
     """What is fitted to rows, as scikit-learn's estimators are."""
 
-    def fit(self, *rows: Any, **options: Any) -> Any: ...
+    def fit(self, *rows: Any, **options: Any) -> Any:
+        """Learn from rows."""
+        ...
 
 
 @runtime_checkable
 class Configurable(Protocol):
     """What names its settings as scikit-learn does: estimators, kernels, and evenhand's own policies and learners."""
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the settings by name."""
+        ...
 
 
 @runtime_checkable
 class Savable(Protocol):
     """What a state file can hold: `type(it).restored(it.snapshot())` continues exactly where it stood."""
 
-    def snapshot(self) -> dict[str, Any]: ...
+    def snapshot(self) -> dict[str, Any]:
+        """Return all that it holds as plain data and arrays."""
+        ...
 
 
 @runtime_checkable
 class Splitter(Protocol):
     """What splits rows into parts for cross-validation, as scikit-learn has it."""
 
-    def get_n_splits(self, *rows: Any) -> int: ...
+    def get_n_splits(self, *rows: Any) -> int:
+        """Return into how many parts the rows are split."""
+        ...
 
 
 @runtime_checkable
 class Renewable(Protocol):
     """What can be made again, of the same configuration and without memory."""
 
-    def fresh(self) -> Any: ...
+    def fresh(self) -> Any:
+        """Return another of the same configuration, without memory."""
+        ...
 
 
 @runtime_checkable
 class Seeded(Protocol):
     """What starts its randomness anew from a seed."""
 
-    def reset(self, seed: int) -> Any: ...
+    def reset(self, seed: int) -> Any:
+        """Start anew from a seed."""
+        ...
 
 
 @runtime_checkable
 class Changeable(Protocol):
     """A policy whose promise can change while it decides."""
 
-    def change(self, *shares: Any, **limits: Any) -> Any: ...
+    def change(self, *shares: Any, **limits: Any) -> Any:
+        """Promise other shares and limits from the next round on."""
+        ...
 
 
 @runtime_checkable
@@ -243,14 +257,18 @@ class Policy(Protocol):
 class Forgetting(Policy, Protocol):
     """A policy whose open tickets can be given up."""
 
-    def forget(self, ticket: Any) -> None: ...
+    def forget(self, ticket: Any) -> None:
+        """Give up an open ticket: it can no longer be told."""
+        ...
 
 
 @runtime_checkable
 class RoundReader(Protocol):
     """A policy that says what it reads in a round, so that two asks that show the same are told to be one."""
 
-    def round_shown(self, *observed: Any, **more: Any) -> Any: ...
+    def round_shown(self, *observed: Any, **more: Any) -> Any:
+        """Return what the policy reads of all that an `ask` shows it."""
+        ...
 
 
 @runtime_checkable
