@@ -107,7 +107,7 @@ fuzz: .venv/ready
 	EVENHAND_FUZZ=50 $(BIN)/python -m pytest tests -n 2 -m "not slow"
 
 durability: .venv/ready
-	EVENHAND_KILLS=200 EVENHAND_CONVERSATIONS=10000 PYTEST_TIMEOUT=3600 $(BIN)/python -m pytest tests/studies/test_processes.py --durations=0
+	EVENHAND_KILLS=200 EVENHAND_CONVERSATIONS=10000 $(BIN)/python -m pytest tests/studies/test_processes.py --limits 30 --durations=0
 
 simulate: .venv/ready
 	$(BIN)/python -m tests.service.simulated_seeds --seeds $(SEEDS) --first $(FIRST) --store $(STORE)

@@ -1,7 +1,7 @@
 """Tests that need an extra that is not installed skip, and say so; with EVENHAND_NO_SKIPS=1, a skip is a failure.
 
 With `--rest`, tests are left out that have passed in this checkout before; with `--shuffle SEED`, files come in another
-order.
+order; with `--limits FACTOR`, each limit of time is as many times as long, as on a slower machine.
 """
 
 import doctest
@@ -80,6 +80,7 @@ failed: set[str] = set()
 def pytest_addoption(parser):
     parser.addoption("--rest", action="store_true", help="leave out what has passed in this checkout before")
     parser.addoption("--shuffle", metavar="SEED", help="take the files in another order, which SEED decides")
+    parser.addoption("--limits", metavar="FACTOR", type=float, default=1.0, help="multiply every limit of time")
 
 
 @pytest.hookimpl(trylast=True)
@@ -92,6 +93,10 @@ def pytest_collection_modifyitems(config, items):
         files = sorted({item.path for item in items})
         random.Random(config.getoption("shuffle")).shuffle(files)
         items.sort(key=lambda item: files.index(item.path))
+    for item in items if config.getoption("limits") != 1 else ():
+        marked = item.get_closest_marker("timeout")
+        seconds = float(config.getini("timeout") if marked is None else marked.args[0])
+        item.add_marker(pytest.mark.timeout(seconds * config.getoption("limits")), append=False)
 
 
 def pytest_runtest_logreport(report):

@@ -61,10 +61,10 @@ def listed(values: Any) -> list[Any]:
     """
     if isinstance(values, str) or not isinstance(values, Iterable):
         return [values]
-    kind = type(values)  # asked for its methods, as isinstance would read both protocols anew for each of many values
+    kind: Any = type(values)  # isinstance would read both protocols anew for each of many values
     if issubclass(kind, Column) and not isinstance(values, np.ndarray):
-        return list(values.tolist())
-    return list(values.to_pylist() if issubclass(kind, ArrowColumn) else values)
+        return list(kind.tolist(values))
+    return list(kind.to_pylist(values) if issubclass(kind, ArrowColumn) else values)
 
 
 def by_label(
