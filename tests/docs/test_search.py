@@ -69,6 +69,7 @@ def results(browser, site, words):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)  # the whole site is built first
 def test_the_search_answers_what_readers_ask(chromium, site):
     found = {words: results(chromium, site, words) for words in QUESTIONS}
     unanswered = {words: pages for words, pages in found.items() if not {*pages} & {*QUESTIONS[words]}}

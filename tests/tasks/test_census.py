@@ -7,6 +7,7 @@ from tests.tasks.pages import follow
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 @pytest.mark.data
 def test_census(data_folder, tmp_path, monkeypatch):
     monkeypatch.setenv("EVENHAND_DATA", str(data_folder))
