@@ -67,8 +67,8 @@ def state_of_new(policy: Any) -> bytes:
     waiting = len(open_tickets_of(policy))
     if waiting:
         raise ArgumentError(wanted("policy", "one without open tickets", f"{waiting} open"))
-    if traits_of(policy).kept is not None and vars(policy).get("round", 0):
-        got = f"one at round {policy.round}"
+    if traits_of(policy).kept is not None and (round := vars(policy).get("round", 0)):
+        got = f"one at round {round}"
         mend = "its promise is checked over every round, so the log must hold all: pass policy.fresh()"
         raise ArgumentError(wanted("policy", "one that has not decided yet", got, mend))
     return to_bytes(policy)
