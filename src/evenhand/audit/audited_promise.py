@@ -68,7 +68,6 @@ def read_audited(
     cap_tolerance: Any,
     windows: Any,
     plays: int,
-    available: str | None,
     promise: Promise | None = None,
 ) -> AuditedPromise:
     """Read the promises; `kinds` are the log's arms, of which `plays` at most are played in a round. A promise that was

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from sqlalchemy import bindparam, select
@@ -66,6 +67,7 @@ class Study:
         self.store, self._log = store, Log(store, fields.pop("id"))
         self._birth = Birth(**fields)
         self.log = Reader(store, self._log, self._birth)
+        self._read = partial(ticket_number, self._birth)
         self.state = LivePolicy(store, self._log, self._read)
         self._statistics: Statistics | None = None
 
@@ -347,11 +349,11 @@ class Study:
         UnreachableError
             If the store could not be read to the end: nothing is known of the log then.
         """
-        from evenhand.studies.statistics.checkpoint import VerificationCheckpoint
+        from evenhand.studies.statistics.checkpoint import read_mark
         from evenhand.studies.verify import Verification, verify
 
         given = since.mark if isinstance(since, Verification) else since
-        mark = None if since is None else VerificationCheckpoint.from_bytes(given, self._birth.digest)
+        mark = None if since is None else read_mark(given, self._birth.digest)
         return verify(self.store, self._log, self._birth, self.state, known=known, mark=mark, progress=progress)
 
     def statistics(self) -> Statistics:
@@ -401,6 +403,3 @@ class Study:
         if isinstance(outcome, EvenhandError):
             raise outcome
         return outcome
-
-    def _read(self, ticket: Any) -> int:
-        return ticket_number(self._birth, ticket)

@@ -14,7 +14,6 @@ from evenhand.display.html import Card, HasCard
 from evenhand.display.progress import tracked
 from evenhand.errors import ErasedError, EvenhandError, ReplayError, StoreError, UnreachableError
 from evenhand.protocol import Label
-from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies.log.chain import Birth, Entry, check_link
 from evenhand.studies.log.codec import Sealed, from_text
 from evenhand.studies.log.log import Log
@@ -23,7 +22,7 @@ from evenhand.studies.log.request_keys import shown_key
 from evenhand.studies.log.snapshots import Snapshot, first_replay, replay_at, same_state, snapshots
 from evenhand.studies.log.state import LivePolicy
 from evenhand.studies.log.subjects import changed_subjects, sealed_under
-from evenhand.studies.statistics.checkpoint import Count, VerificationCheckpoint
+from evenhand.studies.statistics.checkpoint import Count, mark_of
 from evenhand.studies.store.integrity import damages
 from evenhand.studies.store.schema import SNAPSHOTS, STUDIES
 from evenhand.studies.store.store import Store
@@ -103,7 +102,7 @@ def verify(
     state: LivePolicy,
     *,
     known: str | None,
-    mark: VerificationCheckpoint | None,
+    mark: dict[str, Any] | None,
     progress: bool,
 ) -> Verification:
     """Replay a study's log from the start, or from where an earlier verification ended; see `Verification`.
@@ -180,7 +179,7 @@ def verify(
         first_violation=check.first_violation,
         problems=tuple(problems),
         notes=tuple(notes),
-        since=0 if mark is None else mark.sequence,
+        since=0 if mark is None else mark["count"]["sequence"],
         mark=None if problems or verifier is None else verifier.mark(birth.digest),
     )
 
@@ -229,7 +228,7 @@ class _Verifier:
     """
 
     def __init__(
-        self, connection: Connection, log: Log, birth: str, mark: VerificationCheckpoint | None, notes: list[str]
+        self, connection: Connection, log: Log, birth: str, mark: dict[str, Any] | None, notes: list[str]
     ) -> None:
         fields = (STUDIES.c[name] for name in Birth._fields)
         born = connection.execute(select(*fields).where(STUDIES.c.id == log.study)).one()
@@ -248,11 +247,12 @@ class _Verifier:
         self._version = begun.version
         self.count = Count(begun.policy, begun.digest)
         if mark is not None:
-            self._policy, self.count = from_bytes(mark.state, "since"), mark.resume(begun.policy)
-            if mark.sequence and log.digest(connection, mark.sequence) != mark.digest:
-                raise ReplayError(f"entry {mark.sequence} is not the one that the earlier verification ended with")
-            if mark.sequence:
-                notes.append(f"entries 1 to {mark.sequence} were not read: an earlier verification found them sound")
+            self._policy = mark["policy"]
+            self.count.restore(mark["count"])
+        if since := self.count.sequence:
+            if log.digest(connection, since) != self.count.digest:
+                raise ReplayError(f"entry {since} is not the one that the earlier verification ended with")
+            notes.append(f"entries 1 to {since} were not read: an earlier verification found them sound")
         self._kept: dict[int, list[Snapshot]] = defaultdict(list)
         for one in snapshots(connection, log.study, self.count.sequence):
             self._kept[one.sequence].append(one)
@@ -356,8 +356,4 @@ class _Verifier:
 
     def mark(self, birth: str) -> bytes | None:
         """Return the mark of what was reached, None where this version of the code could not get there."""
-        return (
-            None
-            if self._policy is None
-            else VerificationCheckpoint.of(birth, to_bytes(self._policy), self.count).to_bytes()
-        )
+        return None if self._policy is None else mark_of(birth, self._policy, self.count)

@@ -269,16 +269,11 @@ def _check_file(database: str | None, create: bool) -> None:
                 if file.read(16) != b"SQLite format 3\x00":
                     raise StoreError(f"{path}: no store of evenhand; name another file")
         if not path.exists():
-            begin_file(path)
+            with suppress(OSError):  # SQLite says what is wrong, and gives the files beside it the same mode
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise UnreachableError(f"{str(path)[:200]!r}: cannot be reached: {why}") from error
-
-
-def begin_file(path: Path) -> None:
-    """Create an empty file that only its owner may read; SQLite gives the files beside it the same mode."""
-    with suppress(OSError):  # SQLite says what is wrong
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
 
 
 def _version(connection: Connection) -> Any:
