@@ -525,7 +525,7 @@ class KernelPolicy(AskTell):
 
     def _slate(self) -> tuple[int, ...]:
         """Return the positions of the arms of the last round, where several are played."""
-        raise NotImplementedError
+        return tuple(arm for arm in self._state.chosen.tolist() if arm >= 0)
 
     def _slate_chance(self) -> float | None:
         """Return the probability of the slate of the last round, where it was drawn with a known one."""
