@@ -403,8 +403,7 @@ class LabelQueue(AskTell):
         (round, *_), position, annotator = remembered
         return round, position, annotator or ""
 
-    def _ticket_from_saved(self, *kept: Any) -> tuple[Any, ...]:
-        round, position, who = kept
+    def _ticket_from_saved(self, round: int, position: int, who: str) -> tuple[Any, ...]:
         return (round, self.ids[position], self._group(position)), position, who or None
 
     def _identity(self) -> str:
