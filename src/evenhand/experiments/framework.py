@@ -12,7 +12,6 @@ doubt: then the mean lies at least `CLEAR` standard errors from where the verdic
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -294,8 +293,7 @@ def experiment(
 def catalogue(prefix: str = "") -> list[Experiment]:
     """Return all experiments whose id begins so, sorted by id."""
     for home in HOMES:
-        if importlib.util.find_spec(f"evenhand.experiments.{home}") is not None:
-            importlib.import_module(f"evenhand.experiments.{home}")
+        importlib.import_module(f"evenhand.experiments.{home}")
     return [_experiments[id] for id in sorted(_experiments) if id.startswith(prefix)]
 
 

@@ -416,8 +416,7 @@ class Search(AskTell):
         _, phase, plan = remembered
         return phase, plan
 
-    def _ticket_from_saved(self, *kept: Any) -> tuple[Any, ...]:
-        phase, plan = kept
+    def _ticket_from_saved(self, phase: int, plan: Ints) -> tuple[Any, ...]:
         return (phase, counts_of(plan)), phase, plan
 
     def _ticket_from_log(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:

@@ -488,8 +488,8 @@ class KernelPolicy(AskTell):
     def _ticket_to_saved(self, remembered: Any) -> tuple[Any, ...]:
         return saving.kept_ticket(remembered)
 
-    def _ticket_from_saved(self, *kept: Any) -> tuple[Any, ...]:
-        return saving.remembered_ticket(self, *kept)
+    def _ticket_from_saved(self, round: int, index: Any, shown: Floats, probability: float) -> tuple[Any, ...]:
+        return saving.remembered_ticket(self, round, index, shown, probability)
 
     def _ticket_from_log(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
         contexts = self._read_contexts(shown.get("contexts")) if self.contextual else NO_CONTEXTS
@@ -525,7 +525,7 @@ class KernelPolicy(AskTell):
 
     def _slate(self) -> tuple[int, ...]:
         """Return the positions of the arms of the last round, where several are played."""
-        raise NotImplementedError
+        return tuple(arm for arm in self._state.chosen.tolist() if arm >= 0)
 
     def _slate_chance(self) -> float | None:
         """Return the probability of the slate of the last round, where it was drawn with a known one."""

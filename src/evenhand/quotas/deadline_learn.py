@@ -32,7 +32,7 @@ from typing import Any, Self
 from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.compose import bind, entry
+from evenhand.kernels.compose import bind, entry, packers
 from evenhand.kernels.deadlines import NEVER
 from evenhand.learners.adapter import learner_facts
 from evenhand.learners.indices import UCB1
@@ -58,7 +58,7 @@ from evenhand.quotas.deadlines import (
     warn_of_idle_arms,
 )
 from evenhand.quotas.pending_proposal import always, has_room, with_pending_proposal
-from evenhand.quotas.quota_kernels import QuotaRule, RankingRule, packers, rank_proposal, update_learner
+from evenhand.quotas.quota_kernels import QuotaRule, RankingRule, rank_proposal, update_learner
 from evenhand.quotas.quota_policy import QuotaPolicy, Shares, read_owed
 from evenhand.quotas.segments import SegmentCounts, Segments, Stacked, enter_stacked, read_segment
 from evenhand.quotas.versions import Rounded, add, change, retire
@@ -406,9 +406,6 @@ class DeadlineLearn(QuotaPolicy):
         twin = super()._twin()
         twin._segments = self._segments and self._segments.twin()
         return twin
-
-    def _slate(self) -> tuple[int, ...]:
-        return tuple(arm for arm in self._state.chosen.tolist() if arm >= 0)
 
     def _can_rank(self) -> bool:
         self._rank()

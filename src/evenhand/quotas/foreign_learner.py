@@ -58,7 +58,7 @@ def choose_down_ranking(policy: Any, shown: Floats, said: list[int], round: int)
         before = [array.copy() for array in arrays] if again else []
         policy._state.scores[:] = -math.inf
         policy._state.scores[said] = -np.arange(len(said))
-        cause: int = policy._ask_kernel(round, *policy._arrays)
+        cause: int = policy._ask_kernel(round, policy._arrays)
         open = _unheard(policy, said, cause, round)
         if not open or not again:
             break

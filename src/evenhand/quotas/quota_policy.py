@@ -13,7 +13,7 @@ import numpy as np
 
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels.arrays import Floats
-from evenhand.kernels.compose import bind, entry, flat, interpreted
+from evenhand.kernels.compose import bind, entry, flat, interpreted, packers
 from evenhand.labels import is_by_label, same_labels
 from evenhand.learners.adapter import Adapter, asks_among, learner_facts, reward_range_of
 from evenhand.parameters import require_fresh
@@ -44,7 +44,6 @@ from evenhand.quotas.quota_kernels import (
     compose,
     explain_cause,
     must_play_alone,
-    packers,
     rank_proposal,
     resolve_alone,
     select_alone,
@@ -315,7 +314,7 @@ class QuotaPolicy(KernelPolicy):
         """Decide by what a learner from elsewhere proposes."""
         round, why = self.round + 1, FORCED
         ranks = isinstance(self.rule, RankingRule)
-        proposal = -1 if ranks else int(self._ask_kernel(round, *self._arrays))
+        proposal = -1 if ranks else int(self._ask_kernel(round, self._arrays))
         if proposal < 0:
             said = ask_learner(self, shown)
             if ranks or (len(said) > 1 and not asks_among(self.learner) and self._can_rank()):
@@ -323,7 +322,7 @@ class QuotaPolicy(KernelPolicy):
                 self.round = round
                 return int(self._state.chosen[0]), interpreted(explain_cause)(cause, PROPOSAL), math.nan
             proposal, why = said[0], PROPOSAL
-        arm = int(self._tell_kernel(round, proposal, *self._arrays))
+        arm = int(self._tell_kernel(round, proposal, self._arrays))
         self.round = round
         return arm, why if arm == proposal else FORCED, math.nan
 

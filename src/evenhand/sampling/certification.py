@@ -31,7 +31,7 @@ from evenhand.sampling.models.losses import BOUNDED
 from evenhand.sampling.pools.labels import read_labels
 from evenhand.sampling.problem import MOST, Draw, Drawing, Groups, read_rows
 from evenhand.sampling.worlds import SyntheticModel1
-from evenhand.saving.saved import fill
+from evenhand.saving.saved import fill_all
 
 Verdict = Literal["certified", "refuted", "undecided", "not_shown"]
 
@@ -268,10 +268,8 @@ class Certification(Drawing):
         if isinstance(snapshot["model"], Classifier) and snapshot["model"].untold:
             raise StateFileError("model: was saved without the rows that trained it; certify anew from its sampler")
         check = cls(**{name: snapshot[name] for name in names})
-        own = {"sums": check.sums, "counts": check.counts, "low": check._low, "high": check._high}
-        for name, mine in own.items():
-            fill(mine, snapshot[name], name)
-        check._dry[:] = snapshot["dry"]
+        own = {"sums": check.sums, "counts": check.counts, "low": check._low, "high": check._high, "dry": check._dry}
+        fill_all(own, snapshot)
         check._columns = snapshot["columns"]
         check._resume(snapshot["tickets"])
         return check

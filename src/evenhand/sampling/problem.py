@@ -188,6 +188,5 @@ class Drawing(AskTell):
     def _ticket_from_log(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[int, int, int]:
         return decided["round"], decided["index"], decided["count"]
 
-    def _ticket_from_saved(self, *kept: Any) -> tuple[Any, ...]:
-        round, index, count = kept
+    def _ticket_from_saved(self, round: int, index: int, count: int) -> tuple[Any, ...]:
         return ((round, self.groups[index], index, count),)

@@ -32,7 +32,7 @@ from evenhand.sampling.models.losses import Loss
 from evenhand.sampling.models.trainer import Trainer, raise_named
 from evenhand.sampling.pools.rows import Rows
 from evenhand.sampling.problem import MOST, Draw, Drawing, Groups, per_group
-from evenhand.saving.saved import fill
+from evenhand.saving.saved import fill_all
 
 Costs = Mapping[Label, float] | Sequence[float] | None
 SAFE = ("", "warm-up: every group in turn", "forced exploration: few samples so far")
@@ -426,8 +426,7 @@ class Sampler(Drawing):
         sampler._resume(snapshot["tickets"])
         sampler._part = dict(snapshot.get("part", ()))
         own = {"stream": sampler._stream, "draws": sampler._draws, "asked": sampler._asked, "mask": sampler._open_mask}
-        for name, array in own.items():
-            fill(array, snapshot[name], name)
+        fill_all(own, snapshot)
         return sampler
 
     # ------------------------------------------------------------------ inside

@@ -32,7 +32,7 @@ from evenhand.sampling.models.losses import Loss
 from evenhand.sampling.problem import MOST, Groups, per_group
 from evenhand.sampling.sampler import Costs, Sampler
 from evenhand.sampling.worlds import SyntheticModel1, SyntheticModel2
-from evenhand.saving.saved import fill
+from evenhand.saving.saved import fill_all
 
 
 def mann_kendall(values: Any) -> tuple[int, float, float]:
@@ -249,8 +249,7 @@ class OptimisticSampler(Sampler):
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the sampler that `snapshot` was taken of."""
         sampler = super().restored(snapshot)
-        for name, own in (("history", sampler._history), ("lengths", sampler._lengths)):
-            fill(own, snapshot[name], name)
+        fill_all({"history": sampler._history, "lengths": sampler._lengths}, snapshot)
         return sampler
 
     @classmethod

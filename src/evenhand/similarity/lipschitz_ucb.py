@@ -451,8 +451,7 @@ class LipschitzUCB(AskTell):
             undecided[i, j] = 1
         return decided["round"], contexts, np.array(decided["probabilities"], np.float64), chosen, undecided
 
-    def _ticket_from_saved(self, *kept: Any) -> tuple[Any, ...]:
-        round, *arrays = kept
+    def _ticket_from_saved(self, round: int, *arrays: Any) -> tuple[Any, ...]:
         ticket = RoundTicket(*arrays)
         return (round, *ticket.drawn(self.select)), ticket
 

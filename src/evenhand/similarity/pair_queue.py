@@ -382,8 +382,9 @@ class PairQueue(AskTell):
         (round, *_), (one, other, gap, answered), who = remembered
         return round, one, other, gap, "\n".join(answered), who
 
-    def _ticket_from_saved(self, *kept: Any) -> tuple[Any, ...]:
-        round, one, other, gap, answered, who = kept
+    def _ticket_from_saved(
+        self, round: int, one: int, other: int, gap: float, answered: str, who: str
+    ) -> tuple[Any, ...]:
         question = Question(one, other, gap, tuple(answered.split("\n") if answered else ()))
         return (round, f"{one}-{other}", gap), question, who
 

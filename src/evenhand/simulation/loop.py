@@ -36,7 +36,6 @@ from evenhand.simulation.counting import (
     stage_of,
 )
 from evenhand.simulation.delay import (
-    AtOnce,
     Delay,
     Pending,
     learn_at_once,
@@ -239,7 +238,7 @@ def _play(run: _Run, books: ClauseCounts, kept: Any, first: int, last: int, row:
     if not run.compiled:
         function = interpreted(function.uncompiled)
     core = (policy._params, policy._state, *world._core)
-    late = AtOnce(np.zeros(0)) if pending is None else pending
+    late = np.zeros(0) if pending is None else pending
     counted = stage, books.rates, books.counts, run.running, run.before, run.trace
     fixed = (*core, world._shown, policy._waiting, late, *counted, checkpoints)
     while first <= last:

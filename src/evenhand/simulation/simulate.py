@@ -257,7 +257,8 @@ def _play_missing(
 
 def _named(policies: Any) -> dict[str, Any]:
     if not isinstance(policies, Mapping):
-        policies = _by_class(policies if isinstance(policies, (list, tuple)) else [policies])
+        several = policies if isinstance(policies, (list, tuple)) else [policies]
+        policies = dict(zip(numbered([type(policy).__name__ for policy in several]), several, strict=True))
     if not policies:
         raise ArgumentError(wanted("policies", "a policy, a list of policies, or a dict name -> policy", policies))
     for name, policy in policies.items():
@@ -270,11 +271,6 @@ def _named(policies: Any) -> dict[str, Any]:
         if begins_anew(policy):
             require_fresh(f"policies[{name!r}]", policy, "pass policy.fresh(): every replication starts without memory")
     return dict(policies)
-
-
-def _by_class(policies: Sequence[Any]) -> dict[str, Any]:
-    """Return policies by the names of their classes; several of one class are numbered: UCB1 1, UCB1 2."""
-    return dict(zip(numbered([type(policy).__name__ for policy in policies]), policies, strict=True))
 
 
 def _check_arms(named: dict[str, Any], world: Any) -> None:

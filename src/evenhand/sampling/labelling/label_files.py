@@ -5,7 +5,6 @@ of which item, by whom, and which label, whatever the tool calls them.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -136,13 +135,6 @@ def _one(given: Any, where: str, what: str) -> Any:
     return chosen[0] if chosen and chosen[0] != "" else LEFT_OPEN
 
 
-class LabelFile(NamedTuple):
-    """A file of labels, and how its text is encoded; None is found out."""
-
-    path: str | os.PathLike[str]
-    encoding: str | None = None
-
-
 def write_tasks(path: Path, asked: list[tuple[Label, Label, str, str | None]]) -> int:
     """Write (id, group, text) of the items to a file, and to a table also who is asked, where these have names; return
     how many items they are.
@@ -166,8 +158,9 @@ def write_tasks(path: Path, asked: list[tuple[Label, Label, str, str | None]]) -
     return len(tasks)
 
 
-def read_labels(source: Any, name: str) -> list[Said]:
-    """Return what a `LabelFile` or a data frame, called `name`, says of items, label by label.
+def read_labels(source: Any, encoding: str | None, name: str) -> list[Said]:
+    """Return what a file or a data frame, called `name`, says of items, label by label. An encoding of None
+    is found out.
 
     Raises
     ------
@@ -176,8 +169,8 @@ def read_labels(source: Any, name: str) -> list[Said]:
     """
     if is_frame(source):
         return labels_of(_records(source, name), name)
-    path = Path(source.path)
-    encoding = None if source.encoding is None else read_encoding("encoding", source.encoding)
+    path = Path(source)
+    encoding = None if encoding is None else read_encoding("encoding", encoding)
     if format_of(path) in ("json", "jsonl"):
         rows = ((f"{name}, {where}", row) for where, row in rows_of(text_of(path, encoding), name))
         return labels_of(rows, name)

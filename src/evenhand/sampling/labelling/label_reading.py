@@ -34,7 +34,9 @@ class Row(NamedTuple):
     """Whether somebody else rejects the item in the same file."""
 
 
-def tell_file(queue: Any, path: Any, annotator: str | Mapping[Any, str] | None, name: str) -> dict[str, int]:
+def tell_file(
+    queue: Any, source: Any, encoding: str | None, annotator: str | Mapping[Any, str] | None, name: str
+) -> dict[str, int]:
     """Tell what a file, or a data frame called `name`, says; return how many labels were "told" and "left" open, how
     many items "rejected", and how many of both had been told before, as "repeated", where there are some.
 
@@ -49,7 +51,7 @@ def tell_file(queue: Any, path: Any, annotator: str | Mapping[Any, str] | None, 
     """
     users = copy.deepcopy(queue._users)
     try:
-        said = read_labels(path, name)
+        said = read_labels(source, encoding, name)
         rows, refusals = _rows_of(queue, said, annotator, users)
     except ArgumentError as refusal:
         raise type(refusal)(f"{refusal}; nothing was told") from refusal
