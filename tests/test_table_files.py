@@ -75,6 +75,7 @@ MEANT = {
     "comments that a spreadsheet filled up": "round,arm,reward\r\n# no,,\r\n1,a,0\r\n2,b,1\r\n3,a,0.5\r\n# end,,",
     "blanks around names": " round ,arm , reward\n1,a,0\n2,b,1\n3,a,0.5\n",
     "a blank behind each comma": 'round, arm, reward\n1, "a", 0\n2, b, 1\n3, a, 0.5\n',
+    "a blank behind each comma of the rows": "round,arm,reward\n1, a, 0\n2, b, 1\n3, a, 0.5\n",
     "lines of an old Mac": "round,arm,reward\r1,a,0\r2,b,1\r3,a,0.5\r",
     "a mark of byte order": "\ufeffround,arm,reward\n1,a,0\n2,b,1\n3,a,0.5\n",
     "an array of objects": json.dumps([dict(zip(ROWS, row, strict=True)) for row in zip(*ROWS.values(), strict=True)]),

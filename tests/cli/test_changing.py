@@ -116,6 +116,9 @@ def test_windows_sets_caps_and_segments_from_a_file(tmp_path):
     shown = cells(answer("show", store, "--study", "sets"))
     assert [row[3] for row in shown[:5]] == ["-", "-", "0.1", "-", "0.5"]
     assert shown[4][:3] == ["0 + 1", "1", "1"]
+    table = "[promise]\nshares = {2 = 0.1}\nsets = [{arms = [0, 1], share = 0.5}]\n"
+    made(tmp_path, f"arms = 4\n{table}", "--name", "table")
+    assert [row[3] for row in cells(answer("show", store, "--study", "table"))] == ["-", "-", "0.1", "-", "0.5"]
     made(tmp_path, "cap_tolerance = 2\n[shares]\na = 0.5\nb = 0\n[caps]\na = 0.6\n", "--name", "caps")
     assert [row[-1] for row in cells(answer("show", store, "--study", "caps"))] == ["0.6", "-"]
 

@@ -112,7 +112,7 @@ def test_a_category_that_one_group_lacks_is_named():
     frame = people(1).assign(job=lambda f: np.where((f["sex"] == "M") & (f["rare"] == 1), "carpenter", "baker"))
     (said,) = in_words(arms_of(frame, features=["score", "job"]).bias(), "paid")
     assert said.startswith("For the average person of the table, paid is ")
-    assert "Left out, as F or M tells no effect: job_carpenter (counted as the first category)." in said
+    assert "Left out, as F or M do not show its effect: job_carpenter (counted as the first category)." in said
 
 
 def test_groups_that_have_no_category_in_common_are_still_compared():

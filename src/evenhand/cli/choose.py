@@ -76,8 +76,8 @@ def choose(
     records(f"Unknown distances that cost most, of {len(unknown)}", unknown[:SHOWN])
     say_notes(found)
     if out is not None:
-        have = f", who have {what} {number(gains[rows].mean())} on average" if gains is not None else ""
-        print_text(f"Written: {out}; the {places} people who are chosen{have}, were drawn with --seed {seed}.")
+        have = f", who have {what} {number(gains[rows].mean())} on average," if gains is not None else ""
+        print_text(f"Written: {out}; the {places} people who are chosen{have} were drawn with --seed {seed}.")
 
 
 def _queue(state: str, name: str | None) -> Any:

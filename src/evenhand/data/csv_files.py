@@ -267,8 +267,8 @@ def write_csv(frame: pd.DataFrame, out: str | os.PathLike[str] | IO[str]) -> Non
         cells = written.iloc[:, name]
         if not (pd.api.types.is_numeric_dtype(cells) or pd.api.types.is_datetime64_any_dtype(cells)):
             written.isetitem(name, [_escaped(cell) if isinstance(cell, str) else cell for cell in cells])
-            plain = plain and not any("\r" in cell for cell in cells if isinstance(cell, str))
-    quoting: Any = csv.QUOTE_MINIMAL if plain else csv.QUOTE_NONNUMERIC  # the former leaves a lone \r as it is
+            plain = plain and not any("\r" in cell or cell[:1] == " " for cell in cells if isinstance(cell, str))
+    quoting: Any = csv.QUOTE_MINIMAL if plain else csv.QUOTE_NONNUMERIC  # the former leaves a lone \r, a first blank
     written.to_csv(out, index=False, lineterminator="\n", quoting=quoting)
 
 

@@ -154,7 +154,8 @@ def in_words(found: pd.DataFrame, reward: str, level: float = 0.95) -> list[str]
         group, reference, gap, low, high = (row[name] for name in ("group", "reference", "bias", "low", "high"))
         own = found[(found["group"] == group) & np.isinf(found["low"]) & (found["feature"] != INTERCEPT)]
         names = ", ".join(map(str, own["feature"].head(NAMED))) + (", ..." if len(own) > NAMED else "")
-        left_out = f" Left out, as {group} or {reference} tells no effect: {names} (counted as the first category)."
+        why = f"{group} or {reference} do not show its effect"
+        left_out = f" Left out, as {why}: {names} (counted as the first category)."
         if not np.isfinite(low):
             why = f"{group} or {reference} has too few rows for so many features"
             said.append(f"Whether {reward} differs for the average person cannot be told: {why}.")

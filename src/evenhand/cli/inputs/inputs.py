@@ -82,6 +82,10 @@ def windows_of(text: str) -> dict[str, Any]:
     return found
 
 
+COMMA = re.compile(r"[+-]?\d*,\d+\s*%?")
+"""A number with a decimal comma; lists have commas between numbers."""
+
+
 def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
     """Return the shares by the arms' names, or None where one number serves every arm.
 
@@ -112,6 +116,8 @@ def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
         if "arm" not in frame.columns or "share" not in frame.columns:
             raise TableError(f"{text}: expected the columns 'arm' and 'share', got {[str(c) for c in frame.columns]}")
         return _shares(zip(map(str, column(frame, "arm")), cells(frame, "share").tolist(), strict=True), text)
+    if COMMA.fullmatch(text.strip()):
+        number_of(text, option)
     return None
 
 
@@ -236,8 +242,7 @@ def number_of(text: Any, name: str, what: str = A_NUMBER) -> float:
     try:
         number = float(Fraction(part)) if "/" in part else float(part)
     except (ValueError, ArithmeticError) as error:
-        comma = re.fullmatch(r"[+-]?\d*,\d+\s*%?", typed)  # which lists have between numbers
-        mend = f"write {typed.replace(',', '.')}, with a decimal point" if comma else ""
+        mend = f"write {typed.replace(',', '.')}, with a decimal point" if COMMA.fullmatch(typed) else ""
         raise ArgumentError(wanted(name, what, text, mend)) from error
     return number if part == typed else number / 100
 

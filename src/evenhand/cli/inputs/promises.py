@@ -117,7 +117,7 @@ def _stated(given: dict[str, Any], arms: Any, path: Path) -> Any:
     elif not {"shares", "sets", "windows"} & set(stated):
         what = "shares, sets or windows, or a table named promise"
         raise ArgumentError(wanted(str(path), what, ", ".join(given) or "nothing"))
-    elif "sets" in stated:
+    if isinstance(stated, dict) and "sets" in stated:
         owed = with_sets(stated.get("shares", {}), stated.pop("sets"), "sets")
         named = {key: list(map(str, key)) if is_set(key) else [key] for key in owed}  # the names of tables are text
         stated["shares"] = [{"arms": named[key], "value": owed[key]} for key in owed]
