@@ -371,7 +371,7 @@ def refusals():
         (lambda: together(windows={("a", "b"): (2, 3)}).retire("b"), SharesError, "beside which 2 of .* stay on offer"),
         (lambda: made().change(Promise({"a": 0.4, "b": 0.3})), ArgumentError, "a promise of the arms on offer"),
         (lambda: gone.change(Promise({"a": 0.4, "b": 0, "c": 0})), ArgumentError, "a promise of the arms on offer"),
-        (lambda: made().change(Promise({"a": 0.4, "b": 0, "c": 0}, plays=2)), ArgumentError, "1 a round, as before"),
+        (lambda: made().change(Promise({"a": 0.4, "b": 0, "c": 0}, plays=2)), ArgumentError, "1 per round, as before"),
     ]
 
 
