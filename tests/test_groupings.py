@@ -159,7 +159,7 @@ def test_arms_of_too_many_groups_say_so_and_so_does_their_history(people):
     )
     assert (few.enough, few.notes) == (True, ())
     assert many.enough is False
-    assert "have too few rows to be told apart" in many.notes[0]
+    assert "have too few rows to be compared" in many.notes[0]
     policy = eh.groups.TopInterval(many.groups, seed=1)
     assert eh.simulate(policy, many, rounds=3, seed=1, jobs=1).attrs["notes"][0] == many.notes[0]
 

@@ -85,7 +85,7 @@ class EvenhandError(Exception):
 
 
 class ArgumentError(EvenhandError, ValueError):
-    """An argument is not what was wanted."""
+    """An argument is not what was expected."""
 
 
 class SharesError(ArgumentError):

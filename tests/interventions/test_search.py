@@ -102,7 +102,7 @@ def test_an_allocation_says_why(search):
     while not search.finished:
         search.forget(search.ask())
     last = search.ask()
-    assert (last.reason_code, last.reason, int(last.plan.sum())) == ("other", "nothing is left to try", 0)
+    assert (last.reason_code, last.reason, int(last.plan.sum())) == ("other", "no trials are left", 0)
 
 
 def test_several_open_tickets_spend_the_budget_once(search):

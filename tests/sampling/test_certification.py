@@ -203,7 +203,7 @@ def test_what_was_never_trained_or_knows_one_label_is_not_certified():
             sampler.certify(threshold=0.1)
     sampler = OptimisticSampler(["u", "v"], seed=0)
     sampler.tell(sampler.ask(), np.zeros((2, 2)), [1, 1])
-    with pytest.raises(ArgumentError, match=r"knows two labels, got \[1\]; go on until"):
+    with pytest.raises(ArgumentError, match=r"knows two labels, got \[1\]; collect until"):
         sampler.certify(threshold=0.1)
     for model in (LogisticModel(), EstimatorModel(GaussianNB())):
         with pytest.raises(ArgumentError, match="knows two labels"):

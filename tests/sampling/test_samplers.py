@@ -281,7 +281,7 @@ def test_a_pool_that_runs_dry_leaves_the_choice():
         talk(sampler, pool, 47)
     assert sampler.labels == 47 == sorted(pool.chosen)[-1] + 1
     assert len(set(pool.chosen)) == 47
-    assert sampler.notes == ["the pool of 'a' is dry after 7 rows", "the pool of 'b' is dry after 40 rows"]
+    assert sampler.notes == ["the pool of 'a' is empty after 7 rows", "the pool of 'b' is empty after 40 rows"]
     assert sampler.finish().labels == 47
 
 

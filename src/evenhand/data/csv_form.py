@@ -78,7 +78,7 @@ def detected(file: Path, sep: str | None = None, encoding: str | None = None) ->
         skip, text = last, "".join(lines[last:]) + text
         header = _first(text, sep)
     elif names and len(names) == len(header) and (len(names) > 1 or " " not in comment):
-        mend = "take off the # if it is the header, else the whole line"
+        mend = "remove the # if it is the header, else the whole line"
         raise TableError(f"{file}: line {last + 1} may be a comment, or the header of the rows below; {mend}")
     plain = _first(text, sep, spaced=False)
     spaced = len(header) > 1 and all(a != b for a, b in zip(header[1:], plain[1:], strict=False))
@@ -108,8 +108,8 @@ def _separator(text: str, where: str) -> tuple[str, tuple[str, ...]]:
     names = len(_first(text, mark))
     if wide > names + 1 and any(len(_first(row.rstrip(f" {mark}"), mark)) > names for row in rows):
         mend = "remove it, and pass --header a,b,c if no line names the columns"
-        below = f"each line below it has {wide} cells, separated by {named(mark)}"
-        raise TableError(f"{where} is no header, {below}; {mend}")
+        below = f"each line below has {wide} cells, separated by {named(mark)}"
+        raise TableError(f"{where} is not a header, as {below}; {mend}")
     return next((mark for mark in MARKS if len(_first(text, mark)) > 1), ","), ()
 
 
@@ -162,7 +162,7 @@ def legacy_encoding(file: Path) -> str:
         letters = sum(sign > "\x7f" and sign != "\ufffd" for sign in content.decode("utf-8", errors="replace"))
         broken = content.decode("utf-8", errors="replace").count("\ufffd")
         if letters > broken:
-            raise TableError(f"{file}: is UTF-8 but for line {row}, which is damaged; mend it, or {mend}") from error
+            raise TableError(f"{file}: is UTF-8 but line {row} is damaged; repair it, or {mend}") from error
         try:
             content.decode("cp1252")
         except UnicodeDecodeError as other:

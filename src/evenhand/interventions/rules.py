@@ -130,7 +130,7 @@ def _row(name: str, decided: Any, own: States, where: str) -> tuple[Floats, floa
     place = find_label(decided, own)
     if place is None:
         what = f"numbers of shape {(len(own),)} in a table; of a rule a state of {list(own)}, or probabilities by state"
-        mend = "write null or None without quotation marks for the model's own table"
+        mend = "for the model's own table write null or None without quotation marks"
         mend = mend if repr(decided) in UNQUOTED else where
         raise ArgumentError(wanted(name, what, decided, mend))
     return np.eye(len(own))[place], 0.0
