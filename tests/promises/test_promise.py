@@ -159,7 +159,7 @@ REFUSED = [
     ({"shares": {"d": 0.1, "e": 0}, "windows": {"a": 5}, "plays": 2}, "windows together with shares with plays=2"),
     (
         {"shares": {"d": 0, "e": 0}, "windows": {"a": 5}, "caps": {"d": 0.9}, "plays": 2},
-        "windows beside caps with plays=2",
+        "windows together with caps with plays=2",
     ),
     ({"windows": {"a": 2, "b": 3, "c": 6}}, "no schedule keeps them"),
     ({"windows": {("a", "b"): 3, ("b", "c"): 3}}, "overlap"),

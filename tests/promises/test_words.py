@@ -18,7 +18,10 @@ PLAIN = {"a": 0, "b": 0.2, "c": 0}
             {"shares": {"a": 0.5, "b": 0.2}, "windows": {"b": 3}},
             r"a play of arm 'b' both for its window and for a share .*lengthen the windows, or drop one",
         ),
-        ({"shares": PLAIN, "windows": {"a": 9}, "caps": {"a": 0.5}}, "arm 'a' has a window and a cap, and no rule is"),
+        (
+            {"shares": PLAIN, "windows": {"a": 9}, "caps": {"a": 0.5}},
+            "arm 'a' has a window and a cap, and no known rule",
+        ),
         ({"shares": PLAIN, "caps": {"a": 0.5}, "offers": "any"}, "it has 2 plays, more than its cap of 1/2 allows"),
         ({"shares": PLAIN, "caps": {"a": 0.5}, "offers": ["b"], "plays": 2}, "of which every offer contains 2, as"),
         ({"shares": PLAIN, "caps": {"a": 0.5}, "offers": ["a"]}, "arms without caps, as an arm may be at its cap"),

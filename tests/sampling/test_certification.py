@@ -159,7 +159,7 @@ def test_a_pool_that_is_too_small_ends_with_a_clear_answer(sizes, loss):
     again = from_bytes(to_bytes(check))
     assert again.verdict == "not_shown"
     for one in (check, again):
-        with pytest.raises(ExhaustedError, match="nothing is left to draw"):
+        with pytest.raises(ExhaustedError, match="no rows are left to draw"):
             one.ask()
 
 

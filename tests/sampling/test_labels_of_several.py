@@ -217,8 +217,8 @@ def test_every_label_that_is_wrong_is_named_with_its_place_and_none_is_told(task
     for words in (
         "export.json, row 3, item 'nobody': expected the id of an item",
         f"row 2, item {two!r}, export.json, row 4, item {four!r}: 1 labelled it 'low' before, not 'high'; name the",
-        f"export.json, row 5, item {IDS[-1]!r}: it was not asked for",
-        "nothing was told",
+        f"export.json, row 5, item {IDS[-1]!r}: nobody was asked to label it",
+        "nothing was recorded",
     ):
         assert words in str(refused.value)
     assert f"item {one!r}" not in str(refused.value)
@@ -228,7 +228,7 @@ def test_every_label_that_is_wrong_is_named_with_its_place_and_none_is_told(task
 def test_a_label_outside_the_classes_and_several_choices_are_named(tasks, tmp_path):
     queue, (one, two, *_), file = tasks
     export = exported(tmp_path / "export.json", file, {one: [("low", 1)], two: [(3, 1)]})
-    with pytest.raises(errors.ArgumentError, match=f"export.json, row 2, item '{two}': .*nothing was told"):
+    with pytest.raises(errors.ArgumentError, match=f"export.json, row 2, item '{two}': .*nothing was recorded"):
         queue.read_labels(export)
     export.write_text(export.read_text().replace('"choices": [3]', '"choices": ["low", "high"]'))
     with pytest.raises(errors.TableError, match=f"row 2, item '{two}': expected one choice.*; nothing was recorded"):
@@ -403,7 +403,7 @@ def test_two_users_with_one_name_are_two_annotators_and_the_name_alone_is_refuse
     for name in (7, "Lee"):
         with pytest.raises(errors.ArgumentError, match=r"expected the name of one user, got .*'ann@.*and of 'bob@"):
             read(second=[("low", name)])
-        with pytest.raises(errors.ArgumentError, match=r"expected the name of one user.*nothing was told"):
+        with pytest.raises(errors.ArgumentError, match=r"expected the name of one user.*nothing was recorded"):
             read(second=[("low", both[0])], annotator={name: "cid"})
     assert read.told() == [["ann@example.org", "low"], ["bob@example.org", "low"]]
 
@@ -440,7 +440,7 @@ def test_the_callers_names_fit_users_however_they_are_written(read, users, given
 def test_names_that_fit_nobody_or_one_user_twice_are_refused(read, users, given, words):
     with pytest.raises(errors.ArgumentError, match=words) as refused:
         read(*(("low", user) for user in users), annotator=given)
-    assert "nothing was told" in str(refused.value)
+    assert "nothing was recorded" in str(refused.value)
     assert read.told() == []
 
 

@@ -51,7 +51,7 @@ def test_answers_are_taken_kept_and_gone_on_with(people):
 def test_unsure_teaches_nothing_and_a_session_ends_after_so_many_questions(people):
     done = audit(people, [""] * 4, "--questions", 4)
     assert done.exit_code == 0, done.output
-    assert "0 answers are kept in pairs.evenhand" in done.output
+    assert "0 answers are saved in pairs.evenhand" in done.output
     assert "question 4" in done.output
 
 

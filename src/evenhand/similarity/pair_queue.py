@@ -326,7 +326,7 @@ class PairQueue(AskTell):
             if question is not None:
                 return question
             self._decide()
-        raise ExhaustedError("no question is left: no answer about these people would teach anything")
+        raise ExhaustedError("nothing is left to ask for: no answer about these people would teach anything")
 
     def _decide(self) -> None:
         """Let the policy decide about a few random people; keep the questions about them that an answer teaches."""
