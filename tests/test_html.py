@@ -276,7 +276,7 @@ def test_everything_is_shown_and_labels_are_escaped(what):
         (lambda: LipschitzUCB(2, seed=1), "verdicts of auditors 0"),
         (recommendation, "status"),
         (lambda: study().verify(), "finding sound"),
-        (lambda: eh.Study.open(study().store, "banner"), "not read yet"),
+        (lambda: eh.Study.open(study().store, "banner"), "not yet read"),
         (lambda: UCB1(), "rounds 0"),
         (lambda: eh.learners.LinUCB(arms=3), "arm"),
     ],

@@ -112,7 +112,7 @@ def test_other_labels_are_refused_by_name_and_the_mend_helps(first, other, words
     with pytest.raises(ContextError) as refused:
         in_step(("X", first), ("y", y), refusal=ContextError)
     assert words in str(refused.value)
-    assert str(refused.value).endswith("; reset_index(drop=True) of X and y has rows read by position")
+    assert str(refused.value).endswith("; reset_index(drop=True) of X and y matches rows by position")
     first, y = first.reset_index(drop=True), y.reset_index(drop=True)
     assert in_step(("X", first), ("y", y))[1] is y
 

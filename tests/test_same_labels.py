@@ -635,7 +635,11 @@ def test_caps_and_windows_are_about_the_same_arms_as_the_log(arms, promised, kep
         ([1, 2] * 9, {"caps": pd.Series({"01": 0.1})}, "caps: expected arms among [1, 2] (whole numbers), got '01'"),
         ([1, 2] * 9, {"shares": 0.1, "windows": {"01": 3}}, "windows: expected arms among [1, 2] (whole numbers), got"),
         (OFTEN_TRUE, {"windows": {1: 3}}, "one of ['false', 'true'] (text), got 1 (a whole number)"),
-        ([1, 2] * 9, {"caps": {"a": 0.5}}, "one of [1, 2] (whole numbers), got 'a' (text); name an arm of the log too"),
+        (
+            [1, 2] * 9,
+            {"caps": {"a": 0.5}},
+            "one of [1, 2] (whole numbers), got 'a' (text); also name an arm of the log",
+        ),
         (["ads", "news"] * 9, {"caps": {"Ads": 0.5}}, "one of ['ads', 'news'], got 'Ads'; did you mean 'ads'?"),
         (
             ["1.0", "2"] * 9,

@@ -58,7 +58,7 @@ def test_a_taught_learner_is_not_wrapped(learner, way, wrap):
     one = learner(arms=2, seed=1)
     way(one)
     for again in (one, from_bytes(to_bytes(one)), copy.deepcopy(one)):
-        with pytest.raises(ArgumentError, match=r"learner: expected one that has not decided yet, nor .*fresh\(\)"):
+        with pytest.raises(ArgumentError, match=r"learner: expected one that has neither decided nor .*fresh\(\)"):
             wrap(again, [0.2, 0.2])
     wrap(one.fresh(), [0.2, 0.2])
 
@@ -123,7 +123,7 @@ def sampled(sampler):
 def test_a_trained_model_is_refused_by_samplers(sampler, model):
     with pytest.raises(
         ArgumentError,
-        match=r"model: expected one that has not decided yet, nor learned "
+        match=r"model: expected one that has neither decided nor learned "
         r".*fresh\(\), or",
     ):
         sampler(["u", "v"], MODELS[model]())

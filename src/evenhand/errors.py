@@ -86,7 +86,7 @@ class EvenhandError(Exception):
 
 
 class ArgumentError(EvenhandError, ValueError):
-    """An argument is not what was wanted."""
+    """An argument is not what was expected."""
 
 
 class SharesError(ArgumentError):

@@ -25,7 +25,7 @@ def require_fresh(name: str, thing: Any, mend: str) -> Any:
     decided = type(round) is int and round > 0
     if getattr(thing, "has_history", decided):
         got = f"one at round {round}" if decided else f"a {type(thing).__name__} that has learned already"
-        raise ArgumentError(wanted(name, "one that has not decided yet, nor learned anything", got, mend))
+        raise ArgumentError(wanted(name, "one that has neither decided nor learned anything", got, mend))
     return thing
 
 

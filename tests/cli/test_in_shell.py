@@ -108,7 +108,7 @@ def test_a_warning_is_a_note_without_the_place_in_the_source(tmp_path):
     shares = ["-p", "deadline-learn+ucb1", "--shares", "a=0.5,b=0.5,c=0"]
     with evenhand("new", tmp_path / "s.evenhand", *shares, stderr=-2) as running:
         said = running.communicate()[0]
-    assert said.startswith("evenhand: note: the shares sum to 1 exactly and arm 'c' has share 0")
+    assert said.startswith("evenhand: note: the shares sum to exactly 1 and arm 'c' has share 0")
     assert ".py" not in said
 
 

@@ -45,7 +45,7 @@ def test_fractions_and_percents_are_numbers(table, typed):
         ("--values, no: expected a number, got 'x'",
          ["recommend", "log.csv", "--edges", "group -> reward", "--intervene", "group", "--sensitive", "s", "--outcome",
           "reward", "--candidates", "c.json", "--tolerance", "0.1", "--values", "no=x"]),
-        ("--shares: expected ARM=SHARE,ARM=SHARE, got 'a=0,1;b=0,1'; '1' is none; decimals take a point, 0.1",
+        ("--shares: expected ARM=SHARE,ARM=SHARE, got 'a=0,1;b=0,1'; '1' is not one; write decimals with a point, 0.1",
          ["audit", "log.csv", "--shares", "a=0,1;b=0,1"]),
     ],
 )  # fmt: skip

@@ -102,7 +102,7 @@ def test_an_allocation_says_why(search):
     while not search.finished:
         search.forget(search.ask())
     last = search.ask()
-    assert (last.reason_code, last.reason, int(last.plan.sum())) == ("other", "nothing is left to try", 0)
+    assert (last.reason_code, last.reason, int(last.plan.sum())) == ("other", "no trials are left", 0)
 
 
 def test_several_open_tickets_spend_the_budget_once(search):
@@ -224,7 +224,7 @@ def test_logged_trials_count_before_the_first_ask_and_only_then():
     assert search.trials < 400
     search.forget(search.ask())
     assert not search.estimates().outcome_known.any(), "V1 judges the second phase by its own samples"
-    with pytest.raises(TableError, match="deployed 'now' alone"):
+    with pytest.raises(TableError, match="only logged trials of the deployed 'now'"):
         CSR(WORLD.problem, tolerance=0.1, budget=400).tell(None, log.assign(candidate="even"))
 
 

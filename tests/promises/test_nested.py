@@ -114,7 +114,7 @@ def test_sets_are_kept_at_every_round_of_a_simulation(learner):
         ({("a", "b"): 0.4, ("b", "a"): 0.3}, {}, "each set of arms once"),
         ({("a", "b"): 1.4}, {}, "numbers from 0 to 1"),
         ({("a", "z"): 0.4}, {"arms": ["a", "b"]}, "two or more of the arms"),
-        ({("a", "b"): 0.4, ("b", "c"): 0.1}, {"plays": 2}, "overlap; a set must lie inside another or apart"),
+        ({("a", "b"): 0.4, ("b", "c"): 0.1}, {"plays": 2}, "overlap; one must contain the other"),
         (
             {("a", "b"): 0.4, "c": 0.1},
             {"caps": {"a": 0.1, "b": 0.2}},

@@ -119,6 +119,6 @@ def test_a_new_kind_of_clause_touches_five_files(tmp_path):
         "ababa True None [0, 0, 0]",
         "aaaba False after round 5, the plays of arm 'b' were 1 fewer than the 2 owed in the first 5 rounds [0, 0, 1]",
         "aaabab False after round 5, the plays of arm 'b' were 1 fewer than the 2 owed in the first 5 rounds [0, 0, 1]",
-        "a at least 2 plays in the first 5 rounds: no rule is known that keeps a start; audit a log against it",
-        "b at least 2 plays in the first 5 rounds: no rule is known that keeps a start; audit a log against it",
+        "a at least 2 plays in the first 5 rounds: no known rule keeps a start; you can only audit a log against it",
+        "b at least 2 plays in the first 5 rounds: no known rule keeps a start; you can only audit a log against it",
     ]

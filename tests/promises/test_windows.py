@@ -301,7 +301,7 @@ def test_the_best_chain_is_found_without_trying_every_length():
     [
         ((2, 3, 7), "no schedule keeps them, at 0.97619 of the rounds; lengthen"),
         ((2, 3, 60000), r"no schedule was found for them, at 0.83335 of the rounds, though there may be one"),
-        ((2, 2, 10**6), r"need 1\.000001 plays a round, more than 1 by 0\.000001 "),
+        ((2, 2, 10**6), r"need 1\.000001 plays per round, more than 1 by 0\.000001 "),
     ],
 )
 def test_a_refusal_says_no_more_than_is_known(windows, words):

@@ -145,7 +145,7 @@ def test_the_encoding_of_a_file_may_be_said(name, tmp_path):
     record = {"id": one, "label": 1, "annotator": "José"}
     text = json.dumps([record], ensure_ascii=False) if name.endswith("json") else f"id,label,annotator\n{one},1,José\n"
     (tmp_path / name).write_text(text, encoding="cp850")
-    with pytest.raises(errors.TableError, match=r"is not UTF-8; .*; nothing was told"):
+    with pytest.raises(errors.TableError, match=r"is not UTF-8; .*; nothing was recorded"):
         queue.read_labels(tmp_path / name)
     with pytest.raises(errors.ArgumentError, match="encoding: expected the name of an encoding, got 'cp85O'"):
         queue.read_labels(tmp_path / name, encoding="cp85O")

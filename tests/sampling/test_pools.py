@@ -198,7 +198,7 @@ IDS = pd.DataFrame({"g": ["a", "b"] * 2501, "y": [0, 1] * 2501, "x": 0.5, "id": 
     ("frame", "arguments", "match"),
     [
         (FRAME, {"group": "hired", "label": "hired"}, "group: expected columns that have no other use, got 'hired'"),
-        (FRAME, {"group": ["sex", "sex"], "label": "hired"}, "group: .* 'sex'; it is in group already"),
+        (FRAME, {"group": ["sex", "sex"], "label": "hired"}, "group: .* 'sex'; it is already in group"),
         (FRAME, {"group": "sex", "label": "hired", "features": ["age", "hired"]}, "features: .* it is the label"),
         (FRAME, {"group": "sex", "label": "hired", "features": ["age", "age"]}, "features: .* in features already"),
         (FRAME.assign(hired=[0.37, 1.37] * 30), {"group": "sex", "label": "hired"}, "column 'hired', row 1: .* 0.37"),
@@ -223,7 +223,7 @@ IDS = pd.DataFrame({"g": ["a", "b"] * 2501, "y": [0, 1] * 2501, "x": 0.5, "id": 
         (
             pd.DataFrame([["a", 0.1, 0, 1], ["b", 0.2, 1, 1]], columns=["g", "x", "y", "x"]),
             {"group": "g", "label": "y"},
-            "column 'x': stands there 2 times",
+            "column 'x': appears 2 times",
         ),
     ],
     ids=range(12),
@@ -247,7 +247,7 @@ def test_whole_numbers_written_as_fractions_are_whole_numbers():
 def test_dates_are_no_categories(times):
     frame = pd.DataFrame({"g": ["a", "b"] * 3, "y": [0, 1, 1] * 2, "when": times})
     with pytest.raises(
-        TableError, match=r"column 'when': expected numbers or categories, .* or name features= without it"
+        TableError, match=r"column 'when': expected numbers or categories, .* or leave it out of features="
     ):
         TablePool(frame, group="g", label="y")
     assert TablePool(frame.assign(x=1), group="g", label="y", features=["x"]).X.shape == (6, 1)

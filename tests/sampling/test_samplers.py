@@ -277,11 +277,11 @@ def test_a_pool_that_runs_dry_leaves_the_choice():
     y = rng.integers(0, 2, 47)
     pool = ArrayPool(rng.normal(size=(47, 2)) + y[:, None], y, group=["a"] * 7 + ["b"] * 40)
     sampler = UniformSampler(pool.groups, batch=2, seed=0)
-    with pytest.raises(ExhaustedError, match="nothing is left to draw"):
+    with pytest.raises(ExhaustedError, match="no rows are left to draw"):
         talk(sampler, pool, 47)
     assert sampler.labels == 47 == sorted(pool.chosen)[-1] + 1
     assert len(set(pool.chosen)) == 47
-    assert sampler.notes == ["the pool of 'a' is dry after 7 rows", "the pool of 'b' is dry after 40 rows"]
+    assert sampler.notes == ["the pool of 'a' is empty after 7 rows", "the pool of 'b' is empty after 40 rows"]
     assert sampler.finish().labels == 47
 
 

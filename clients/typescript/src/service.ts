@@ -117,8 +117,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Promise other shares, or all else, from now on: rounds and decisions are counted from this change
-         * @description Promise other shares, or all else, from now on: rounds and decisions are counted from this change.
+         * Replace the promise from now on: rounds and decisions are counted from this change
+         * @description Replace the promise from now on: rounds and decisions are counted from this change.
          */
         post: operations["change"];
         delete?: never;
@@ -500,7 +500,7 @@ export interface components {
             segment?: string | number | null;
             /**
              * Annotator
-             * @description Who labels, so that nobody gets an item twice.
+             * @description The person who labels, so that nobody gets an item twice.
              * @default null
              */
             annotator?: string | null;
@@ -583,7 +583,7 @@ export interface components {
             segment?: string | number | null;
             /**
              * Annotator
-             * @description Who labels, so that nobody gets an item twice.
+             * @description The person who labels, so that nobody gets an item twice.
              * @default null
              */
             annotator?: string | null;

@@ -69,7 +69,7 @@ def files_named(pattern: str) -> list[str]:
     first = _in_groups(found[0])
     other = next((path for path in found if _in_groups(path) != first), None)
     if other is not None:
-        raise TableError(wanted(pattern, "Parquet files alone, or none of them", other, "name the files of one format"))
+        raise TableError(wanted(pattern, "only Parquet files, or none", other, "pass files of one format"))
     return found
 
 

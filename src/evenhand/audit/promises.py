@@ -165,4 +165,4 @@ def _check_given(frame: Any, frames: Any, promised: dict[str, Any]) -> None:
     beside = {name: promised[name] for name in ("shares", "caps", "windows")}
     for name, value in (beside | {name: promised[name] or None for name in ("tolerance", "cap_tolerance")}).items():
         if value is not None:
-            raise ArgumentError(wanted(name, "nothing beside a promise, which says it all", value))
+            raise ArgumentError(wanted(name, "nothing together with a promise, which states it", value))

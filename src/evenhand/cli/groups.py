@@ -55,7 +55,7 @@ def table_bias(world: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
         judged = (average["high"] - average["low"]).to_numpy() <= WIDE * (high - low)
         found = found[np.repeat(judged, len(found) // len(names))]
     groups = Grouping(names, np.bincount(codes), judged)
-    groups.refuse("--group", "groups with rows enough to be told apart")
+    groups.refuse("--group", "groups with enough rows to be compared")
     said = np.array_equal(judged, Grouping.of_rows(names, groups.sizes).judged)  # by the notes of the world
     return found, () if said else groups.note("groups", "have too few rows to be compared")
 
@@ -83,15 +83,15 @@ def say_bias(found: pd.DataFrame, notes: tuple[str, ...], reward: str) -> None:
     for sentence in (*in_words(found, reward), *notes):
         print_text(sentence)
     print_text(
-        "The intervals hold together, for whoever the rows of the table were drawn from, if rows are independent; "
-        "simulated rounds do not narrow them. "
+        "All intervals hold at once for the population of the table, if its rows are independent; more rounds "
+        "do not narrow them. "
         "The difference is bias only as far as the groups are equal on average.\n"
     )
 
 
 def show_bias(found: pd.DataFrame, of_table: bool) -> None:
     """Print the bias that was learned, or that a table shows."""
-    title = "Learned bias by feature, 95 % intervals (bias plus the difference of the groups' play-weighted worth)"
+    title = "Learned bias by feature, 95 % intervals (bias plus difference in mean true reward)"
     known = (found["low"].abs() < float("inf")).to_numpy()[:, None]
     found = found.astype(object).where(known | ~found.columns.isin(["bias", "low", "high"]), None)
     rows = found.to_dict("records")

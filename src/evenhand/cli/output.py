@@ -159,7 +159,7 @@ def say_notes(about: Any) -> None:
 def promise_verdict(when: str, kept: bool | None, decisions: int = 1) -> str:
     """Return whether a study kept its promise, in words."""
     if not decisions:
-        return "Nothing was decided yet"
+        return "There is no decision yet"
     if when == "in the long run":
         return "The promise is for the long run: no single round can break it"
     if kept is None:

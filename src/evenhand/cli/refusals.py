@@ -22,7 +22,7 @@ OF_PYTHON: dict[str, Any] = {
     r"\bgot (?:'((?:nothing|none|both|neither)|(?:an?|no|none|\d+) [^']*)'|\"([^\"]*'[^\"]*)\")(?=$|;)": r"got \1\2",
     r"\b(got|one of) (True|False)\b": lambda found: found[0].lower(),
     r", or None for [\w ]+": "",
-    r"\bmake numbers of its texts first, such as (?=\{)": "pass --values ",
+    r"\bturn its texts into numbers first, such as (?=\{)": "pass --values ",
     r"\badd it to the edges\b": "add it to --edges",
     r"\ba timedelta, ": "",
     r"; call ask\(\w*\)$": "; leave it out",

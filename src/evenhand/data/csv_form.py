@@ -78,7 +78,7 @@ def detected(file: Path, sep: str | None = None, encoding: str | None = None) ->
         skip, text = last, "".join(lines[last:]) + text
         header = _first(text, sep)
     elif names and len(names) == len(header) and (len(names) > 1 or " " not in comment):
-        mend = "take off the # if it is the header, else the whole line"
+        mend = "remove the # if it is the header, else the whole line"
         raise TableError(f"{file}: line {last + 1} may be a comment, or the header of the rows below; {mend}")
     return CsvForm(sep, encoding, skip, _spaced(text, sep), doubts)
 
@@ -113,8 +113,8 @@ def _separator(text: str, where: str) -> tuple[str, tuple[str, ...]]:
     names = len(_first(text, mark))
     if wide > names + 1 and any(len(_first(row.rstrip(f" {mark}"), mark)) > names for row in rows):
         mend = "remove it, and pass --header a,b,c if no line names the columns"
-        below = f"each line below it has {wide} cells, separated by {named(mark)}"
-        raise TableError(f"{where} is no header, {below}; {mend}")
+        below = f"each line below has {wide} cells, separated by {named(mark)}"
+        raise TableError(f"{where} is not a header, as {below}; {mend}")
     return next((mark for mark in MARKS if len(_first(text, mark)) > 1), ","), ()
 
 
@@ -167,7 +167,7 @@ def legacy_encoding(file: Path) -> str:
         letters = sum(sign > "\x7f" and sign != "\ufffd" for sign in content.decode("utf-8", errors="replace"))
         broken = content.decode("utf-8", errors="replace").count("\ufffd")
         if letters > broken:
-            raise TableError(f"{file}: is UTF-8 but for line {row}, which is damaged; mend it, or {mend}") from error
+            raise TableError(f"{file}: is UTF-8 but line {row} is damaged; repair it, or {mend}") from error
         try:
             content.decode("cp1252")
         except UnicodeDecodeError as other:

@@ -121,8 +121,8 @@ class Curve:
         _, value, low, high = self._points[-1]
         if self._crossed:
             yield (
-                "Chances refuted: the lower bound is above the upper one, which happens with probability "
-                f"{1 - self.level:.3g} at most where propensities are true; low and high are these bounds by size."
+                "Propensities refuted: the lower bound is above the upper one, which happens with probability "
+                f"{1 - self.level:.3g} at most if they are true; low and high are these bounds by size."
             )
         elif not low <= value <= high and self.value_curve.identified:
             yield "The value lies outside its interval: a few rows carry large weights, or weights are wrong."

@@ -113,7 +113,7 @@ def _distribution(given: Any, logged: Logged, name: str) -> Floats:
             mend = "" if twin is None else f"did you mean {twin!r}?"
             raise UnknownArmError(wanted_one_of(name, logged.arms, label, what="the arms of the log,", mend=mend))
         elif number > 0:
-            mend = "its value cannot be known from this log; run an experiment that tries it"
+            mend = "this log cannot show its value; run an experiment that tries it"
             raise UnknownArmError(wanted(f"{name}[{label!r}]", "0 for an arm that the log never tried", value, mend))
     lacking = [label for label in logged.arms if label not in named]
     if lacking:

@@ -157,7 +157,7 @@ class Evaluation(HasCard):
         when = "at every round" if self.anytime else "after the last row"
         where = f"between {self.low:.4g} and {self.high:.4g} with probability {self.level:g} {when}"
         rounds = f"{self.rounds} rounds, as informative as {self.effective_rounds:.0f} of its own"
-        value = "not identified" if math.isnan(self.value) else f"{self.value:.4g} a round"
+        value = "not identified" if math.isnan(self.value) else f"{self.value:.4g} per round"
         return f"{value}, {where}; {rounds}"
 
     def card(self) -> Card:

@@ -102,7 +102,7 @@ class CSR(Search):
         self.slack = real("slack", slack, low=0)
         self.tested = bool(pooled) and delta is not None
         if self.slack and not self.tested:
-            raise ArgumentError(wanted("slack", "0 without tests: the published rules know no slack", slack))
+            raise ArgumentError(wanted("slack", "0 without tests: the published rules have no slack", slack))
         super().__init__(
             problem, tolerance=tolerance, budget=budget, costs=costs, mean_cost=mean_cost, reuse=reuse, pooled=pooled
         )

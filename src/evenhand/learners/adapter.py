@@ -99,7 +99,7 @@ class Adapter(Parameters):
                 raise ArgumentError(wanted(name, f"a function {given}", function))
         if (dump is None) != (load is None):
             given, missing = ("dump", "load") if load is None else ("load", "dump")
-            raise ArgumentError(wanted(missing, f"a function beside {given}", None, "a learner is saved with both"))
+            raise ArgumentError(wanted(missing, f"a function together with {given}", None, "saving needs both"))
         self.learner, self.functions = learner, functions
         self.contextual = None if contextual is None else yes_or_no("contextual", contextual)
         self.features = None if features is None else read_features(features, self.contextual)
@@ -183,7 +183,7 @@ class Adapter(Parameters):
         except StateFileError:
             raise
         except Exception as error:
-            raise StateFileError(f"load: {names['load']} failed on what the file holds: {error}") from error
+            raise StateFileError(f"load: {names['load']} failed on the contents of the file: {error}") from error
         return cls(learner, **functions, **{name: snapshot[name] for name in PLAIN})
 
     @classmethod
@@ -197,7 +197,7 @@ class Adapter(Parameters):
         except EvenhandError:
             raise
         except Exception as error:
-            failed = f"{name}: it failed on a {type(self.learner).__name__} with {type(error).__name__}"
+            failed = f"{name}: the call on a {type(self.learner).__name__} failed with {type(error).__name__}"
             raise ModelError(f"{failed}: {error}") from error
 
 

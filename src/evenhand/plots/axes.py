@@ -26,7 +26,7 @@ def axes_of(ax: Axes | None) -> Axes:
     Raises
     ------
     ArgumentError
-        If what is given is not the axes of a flat plot.
+        If what is given is not the axes of a two-dimensional plot.
     """
     return _checked(_current() if ax is None else ax)
 
@@ -66,7 +66,7 @@ def _checked(given: Any) -> Axes:
 
     if not isinstance(given, Axes) or given.name != "rectilinear":
         mend = "draw into one of the axes of plt.subplots(), or leave out ax"
-        raise ArgumentError(wanted("ax", "the axes of a flat plot", given, mend))
+        raise ArgumentError(wanted("ax", "the axes of a two-dimensional plot", given, mend))
     return given
 
 

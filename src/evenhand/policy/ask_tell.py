@@ -157,7 +157,7 @@ class AskTell(Configured):
             raise UnknownTicketError(wanted(name.lower(), f"{article} {name} or its id", given))
         number = int(number)
         foreign = ForeignTicketError(
-            f"ticket {number}: this {name} is another {self._noun}'s, or was changed; nothing has changed here; "
+            f"ticket {number}: this {name} belongs to another {self._noun}, or was edited; nothing has changed; "
             f"tell each {name} to the {self._noun} that handed it out"
         )
         if handed and given.token not in (None, self._token):

@@ -96,8 +96,8 @@ def probabilities_of(policy: Any, contexts: Any, *, available: Any, segment: Any
             return {arm: float(arm in decision.arms) for arm in policy.arms or ()}
     mend = "DeadlineLearn over Thompson or EpsilonGreedy does"
     if policy.holds:
-        mend = "its learner's proposal is held until it is granted; lottery= draws by known ones"
-    what = "one that says with which probabilities it draws"
+        mend = "its learner's proposal is held until it is granted; lottery= draws with known probabilities"
+    what = "one that states the probabilities of its draws"
     raise ArgumentError(wanted("policy", what, type(policy).__name__, mend))
 
 

@@ -512,8 +512,8 @@ class KernelPolicy(AskTell):
         name, got = "segment", segment
         if available is not None:
             name, got = "available", [self._labels[arm] for arm in available]
-        what = f"None: {type(self).__name__} takes every arm to be on offer and knows no segments"
-        raise ArgumentError(wanted(name, what, got, "DeadlineLearn knows both"))
+        what = f"None: {type(self).__name__} assumes that every arm is on offer and has no segments"
+        raise ArgumentError(wanted(name, what, got, "DeadlineLearn supports both"))
 
     def forget_machine_code(self) -> None:
         """Have the kernels bound anew at the next decision, as their arrays are others now."""

@@ -170,6 +170,7 @@ def spread(state: Any, left: float, urgent: int) -> None:
     for arm in range(state.lots.size):
         state.chances[arm] = (state.lots[arm] + left * state.chances[arm]) if state.open[arm] == 1 else 0.0
         total += state.chances[arm]
+    # Rounding can lift the sum above 1, and a power of a negative number would put a chance below 0.
     total = min(1.0, total)
     # the draws end after so many tries; without this part the chances said would not be those of the arm played
     missed = (1.0 - total) ** TRIES

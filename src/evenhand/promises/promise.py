@@ -160,13 +160,13 @@ class Promise(HasCard):
 
     def __str__(self) -> str:
         said = in_words(self.clauses) or [f"nothing is owed to {listed(self.arms)}"]
-        said += [f"{self.plays} plays a round"] if self.plays > 1 else []
+        said += [f"{self.plays} plays per round"] if self.plays > 1 else []
         if self.offers == "all":
             said.append("every arm is always on offer")
         elif self.offers != "any":
             named = ", ".join(map(str, self.offers))
             some = named if len(self.offers) == 1 else f"at least {'one' if self.plays == 1 else self.plays} of {named}"
-            said.append(f"every offer holds {some}{', or only these' if self.plays > 1 else ''}")
+            said.append(f"every offer contains {some}{', or only these' if self.plays > 1 else ''}")
         return "; ".join(said)
 
     def __repr__(self) -> str:

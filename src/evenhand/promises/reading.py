@@ -33,7 +33,7 @@ SMALLEST, LARGEST = -60, 2
 
 
 def read_share(
-    share: Any, name: str = "shares", mend: str = "a share is the part of the rounds that an arm is owed"
+    share: Any, name: str = "shares", mend: str = "a share is the fraction of the rounds that an arm is owed"
 ) -> Fraction:
     """Return the number that the user wrote: 0.07 is 7/100, 1/3 computed in floating point is one third.
 
@@ -336,13 +336,13 @@ def _read_rate(share: Any, members: Members, plays: int) -> Fraction:
     name = f"shares[{members!r}]"
     value = read_limit(share, name) if plays > 1 else read_share(share, name)
     if value > min(plays, len(members)):
-        raise SharesError(wanted(name, f"at most {min(plays, len(members))} plays a round", share))
+        raise SharesError(wanted(name, f"at most {min(plays, len(members))} plays per round", share))
     return value
 
 
 def read_caps(caps: Any, labels: tuple[Label, ...], audited: bool) -> tuple[Fraction | None, ...]:
     """Return the cap of each arm, None where it has none."""
-    what = "a cap is the largest part of the rounds that an arm may have"
+    what = "a cap is the largest fraction of the rounds that an arm may have"
     given = (
         dict.fromkeys(((a,) for a in labels), caps)
         if in_all(caps)
@@ -351,7 +351,7 @@ def read_caps(caps: Any, labels: tuple[Label, ...], audited: bool) -> tuple[Frac
     read: dict[Label, Fraction] = {}
     for members, cap in given.items():
         if len(members) > 1:
-            mend = "promise the other arms a share together instead: it is the same for one play a round"
+            mend = "promise the other arms a joint share instead: with one play per round it is the same"
             raise SharesError(wanted(f"caps[{members!r}]", "a cap of one arm", cap, mend))
         if cap is not None:
             read[members[0]] = read_share(cap, f"caps[{members[0]!r}]", what)

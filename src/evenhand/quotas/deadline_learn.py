@@ -356,7 +356,7 @@ class DeadlineLearn(QuotaPolicy):
     def _enter_segment(self, label: Label) -> None:
         if self._segments is None:
             if self.round:
-                mend = "make a new policy and name a segment in every round"
+                mend = "make a new policy and give a segment in every round"
                 raise ArgumentError(wanted("segment", f"None, as in the {self.round} rounds before", label, mend))
             self._token  # noqa: B018, tickets handed out before and after are the same policy's
             self._rank()
@@ -367,7 +367,7 @@ class DeadlineLearn(QuotaPolicy):
     def _check_offer(self, available: list[int]) -> None:
         offered, always = [self._labels[arm] for arm in available], self.promise.offers
         if always == "all" and len(available) < len(self._labels) - len(self.retired):
-            mend = "this promise is kept while all are; see offers= of Promise for promises over arms that come and go"
+            mend = "the promise holds only while all are on offer; for arms that come and go pass offers= to Promise"
             raise ArgumentError(wanted("available", "every arm", offered, mend))
         if not isinstance(always, str):
             held, least = [arm for arm in offered if arm in always], min(self.plays, len(offered))

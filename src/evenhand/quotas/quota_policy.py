@@ -75,8 +75,8 @@ def read_owed(learner: Any, shares: Any, said: Mapping[str, Any], arms: int | Se
         return read_promise(shares, **said, arms=arms)
     for name, value in said.items():
         if value != SILENT.get(name):
-            mend = "say it in the promise"
-            raise ArgumentError(wanted(name, "nothing beside a promise, which says it all", value, mend))
+            mend = "put it into the promise"
+            raise ArgumentError(wanted(name, "nothing together with a promise, which states it", value, mend))
     stated = shares if arms is None else named_as(shares, arm_labels(arms))
     if arms is not None and set(arm_labels(arms)) != set(stated.arms):
         raise ArgumentError(wanted("arms", f"the arms of the promise {list(shares.arms)}", arms))
@@ -90,7 +90,7 @@ def promise_over(
     promise = read_owed(learner, shares, {"tolerance": tolerance, "plays": plays}, arms)
     if promise.sets or promise.windows or promise.caps or promise.plays != plays or promise.offers != "any":
         mend = "DeadlineLearn keeps every promise"
-        raise SharesError(wanted("shares", "shares of single arms alone", str(promise), mend))
+        raise SharesError(wanted("shares", "only shares of single arms", str(promise), mend))
     return promise
 
 
@@ -151,7 +151,7 @@ class QuotaPolicy(KernelPolicy):
         while learner is not None and not isinstance(learner, type):
             said = learner_facts(learner)
             if said.promise is not None or said.windows is not None:
-                mend = f"give its own learner to {type(self).__name__}, and all shares to one policy"
+                mend = f"pass its own learner to {type(self).__name__}, and all shares to one policy"
                 what = "a learner without a promise of its own"
                 raise ArgumentError(wanted("learner", what, type(learner).__name__, mend))
             learner = said.learner

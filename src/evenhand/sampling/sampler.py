@@ -104,7 +104,7 @@ class Sampler(Drawing):
             available = available & (self.spent + count * self._cost <= self.budget * (1 + 1e-12))
         if not available.any():
             reasons = self._notes + ["the budget is spent"] * bool(self._open_mask.any())
-            raise ExhaustedError(f"nothing is left to draw: {'; '.join(reasons)}; call finish()")
+            raise ExhaustedError(f"no rows are left to draw: {'; '.join(reasons)}; call finish()")
         index, why = self._first(available) or self._selected(available)
         self.round += 1
         self._draws[index] += 1
@@ -159,7 +159,7 @@ class Sampler(Drawing):
             self.spent -= (count - len(told.X)) * float(self._cost[index])
             rows = self._rows_of(index)
             group = self.groups[index]
-            self.retire(group, f"the pool of {group!r} is dry after {rows} row{'s' * (rows != 1)}")
+            self.retire(group, f"the pool of {group!r} is empty after {rows} row{'s' * (rows != 1)}")
 
     @locked
     def tell_rows(self, draw: Draw | int, X: Any, y: Any, *, trains: int) -> None:

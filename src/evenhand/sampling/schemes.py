@@ -201,7 +201,7 @@ class OptimisticSampler(Sampler):
         if bound not in ("heuristic", "theory"):
             raise ArgumentError(wanted("bound", "'heuristic' or 'theory'", bound))
         if bound == "theory" and (vc_dimension is None) == (deviation is None):
-            what, mend = "vc_dimension= or deviation=, one of them", "d + 1 features for a linear class"
+            what, mend = "either vc_dimension= or deviation=", "d + 1 features for a linear class"
             raise ArgumentError(wanted("bound", what, bound, mend))
         self.trend_series, self.bound, self.deviation = trend_series, bound, deviation
         self.vc_dimension = None if vc_dimension is None else real("vc_dimension", vc_dimension, low=1.0)

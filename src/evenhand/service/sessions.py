@@ -171,7 +171,7 @@ class Sessions:
                 raise UnknownStudyError
             opened = Session(Study.open(self.store, name))
         except UnknownStudyError as error:
-            raise UnknownStudyError(f"no study is named {name[:100]!r}; GET /studies lists all") from error
+            raise UnknownStudyError(f"no study is named {name[:100]!r}; GET /studies lists all studies") from error
         with self._turn:  # of two that opened it at the same time, the first counts
             return self._sessions.setdefault(name, opened)
 

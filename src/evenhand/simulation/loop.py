@@ -245,9 +245,7 @@ def _play(run: _Run, books: ClauseCounts, kept: Any, first: int, last: int, row:
         end = min(last, first + ROUNDS_A_CALL - 1)
         row = function(*fixed, first, end, row)
         if row == NO_SUCH_ARM:
-            raise ContractError(
-                f"{type(policy).__name__}: choose returned an arm that is none of the {len(world.arms)}"
-            )
+            raise ContractError(f"{type(policy).__name__}: choose returned an index outside the {len(world.arms)} arms")
         first = end + 1
         policy.round = end
         run.stop(end)
@@ -309,6 +307,6 @@ def _rewards(world: Any, happened: Any, arms: int | None) -> list[float]:
             raise ValueError
         return [float(reward) for reward in rewards]
     except (TypeError, ValueError, OverflowError) as error:
-        several = "one number, the reward" if arms is None else f"a list of {arms} numbers, a reward an arm"
+        several = "one number, the reward" if arms is None else f"a list of {arms} numbers, one reward per arm"
         what = f"respond to return a tuple of {several}"
         raise ContractError(wanted(type(world).__name__, what, happened)) from error

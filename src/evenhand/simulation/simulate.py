@@ -163,8 +163,8 @@ def simulate(
     except (KeyboardInterrupt, Halt):
         partly = assembled()
         done = partly.sizes["replication"]
-        where = "not on disk, no folder was given for it"
-        where = where if keep is None else "on disk, the same call goes on from there"
+        where = "not on disk, as no folder was given"
+        where = where if keep is None else "on disk; the same call continues from there"
         what = f"interrupted after {done} of {replications} replications; what was done is {where}"
         raise SimulationInterrupted(what, partly) from None
     return assembled()

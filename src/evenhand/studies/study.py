@@ -61,8 +61,8 @@ class Study:
         with store.reading() as connection:
             born = connection.execute(NAMED, {"name": name}).first()
         if born is None:
-            there = ", ".join(store.names()[:12]) or "it has none"
-            raise UnknownStudyError(f"{store.url}: no study is named {name!r}; there: {there}")
+            there = ", ".join(store.names()[:12]) or "none"
+            raise UnknownStudyError(f"{store.url}: no study is named {name!r}; the store has: {there}")
         fields = born._asdict()
         self.store, self._log = store, Log(store, fields.pop("id"))
         self._birth = Birth(**fields)
@@ -120,7 +120,7 @@ class Study:
                 names = place.names()
                 if len(names) != 1:
                     there = ", ".join(names[:12]) or "none"
-                    raise UnknownStudyError(f"{place.url}: expected the name of a study; there: {there}")
+                    raise UnknownStudyError(f"{place.url}: expected the name of a study; the store has: {there}")
                 name = names[0]
             return cls(place, name)
 
@@ -164,7 +164,7 @@ class Study:
         given, refusal = given_or_refusal(lambda: arguments.named("ask", observed, named), sticky=sticky)
         several = given.pop(arguments.several, None)
         if several is not None and count is not None:
-            raise ArgumentError(wanted("count", f"None beside {arguments.several}={several}", count))
+            raise ArgumentError(wanted("count", f"None together with {arguments.several}={several}", count))
         if several is None and count is None:
             return self._do(Operation("ask", None, given, key, None, 0, subject, sticky, refusal))
         name, number = ("count", count) if several is None else (arguments.several, several)
@@ -217,7 +217,7 @@ class Study:
         return int(self._do(Operation("add", given={"arm": arm, "share": share})))
 
     def retire(self, arm: Label) -> None:
-        """Take an arm off offer; its open tickets may still be told.
+        """Retire an arm: it is no longer offered, but its open tickets can still be told.
 
         Raises
         ------
@@ -391,7 +391,7 @@ class Study:
         facts: dict[str, Any] = {"study": self.name, "store": self.store.url, "policy": self._birth.policy}
         seen = self.state.seen
         if seen is None:
-            return Card("Study", facts | {"log": "not read yet by this process"}).html()
+            return Card("Study", facts | {"log": "not yet read by this process"}).html()
         facts["entries of the log"] = seen.sequence
         shown = seen.policy.card() if isinstance(seen.policy, AskTell) else Card("", {})
         return Card("Study", facts | shown.facts, shown.tables, notes_of(seen.policy)).html()

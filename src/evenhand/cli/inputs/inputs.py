@@ -105,7 +105,7 @@ def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
         for part in text.split(","):
             name, _, share = part.rpartition("=")
             if not name.strip() or not share.strip():
-                mend = f"{part!r} is none; decimals take a point, 0.1" if part != text else ""
+                mend = f"{part!r} is not one; write decimals with a point, 0.1" if part != text else ""
                 raise SharesError(wanted(option, "ARM=SHARE,ARM=SHARE", text, mend))
             pairs.append((name.strip(), share.strip()))
         return _shares(pairs, option)
@@ -197,7 +197,7 @@ def read_table_options(
     if decimal not in ("", ",", "."):
         raise ArgumentError(wanted("--decimal", "',' or '.'", decimal))
     if decimal and decimal == sep and sep != ",":
-        raise ArgumentError(wanted("--decimal", "another character than --sep", decimal))
+        raise ArgumentError(wanted("--decimal", "a character other than that of --sep", decimal))
     if format and format not in FORMATS:
         raise ArgumentError(wanted_one_of("--format", FORMATS, format))
     if encoding:

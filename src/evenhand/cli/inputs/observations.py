@@ -71,7 +71,7 @@ def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
         except TableError as error:
             if not any(isinstance(cell, str) for cell in features.to_numpy().flat):
                 raise
-            mend = "this study takes numbers alone: turn text into columns of 0 and 1 first, or leave it out"
+            mend = "this study takes only numbers: turn text into columns of 0 and 1 first, or leave it out"
             raise TableError(f"{error}; {mend}") from error
     order = list(range(len(frame)))
     if "arm" in frame.columns:
@@ -81,7 +81,7 @@ def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
             if place < 0:
                 raise UnknownArmError(wanted_one_of(where, arms, label, what="arms of the study,"))
             if at.count(place) > 1:
-                raise UnknownArmError(wanted(where, "each arm once", f"{label!r} more often"))
+                raise UnknownArmError(wanted(where, "each arm once", f"{label!r} more than once"))
         if missing := [arm for number, arm in enumerate(arms) if number not in at]:
             raise UnknownArmError(wanted(where, "a row for every arm", f"none for {missing[0]!r}"))
         order.sort(key=at.__getitem__)

@@ -91,7 +91,7 @@ def _of_task(task: dict[str, Any], place: str) -> Iterator[Said]:
             chosen = [value.get("choices") or () for value in values]
             choices = [choice for some in chosen for choice in ([some] if isinstance(some, str) else some)]
             cancelled = _marked(one, CANCELLED, where)
-            label = None if cancelled else _one(list(dict.fromkeys(choices)), where, "one choice an annotation")
+            label = None if cancelled else _one(list(dict.fromkeys(choices)), where, "one choice per annotation")
             yield Said(place, item, label, names_of(one.get("completed_by"), one.get("created_username")), text)
     except (KeyError, TypeError, AttributeError) as error:
         raise TableError(wanted(place, "data with an id, and annotations with choices", task)) from error

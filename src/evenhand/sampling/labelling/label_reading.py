@@ -54,7 +54,7 @@ def tell_file(
         said = read_labels(source, encoding, name)
         rows, refusals = _rows_of(queue, said, annotator, users)
     except ArgumentError as refusal:
-        raise type(refusal)(f"{refusal}; nothing was told") from refusal
+        raise type(refusal)(f"{refusal}; nothing was recorded") from refusal
     trial, outcomes = _rehearsal(queue), Counter[str]()
     for row in rows:
         try:
@@ -67,7 +67,7 @@ def tell_file(
         for place, error in refusals:
             where.setdefault(str(error), {})[place] = None
         reasons = [f"{_first([*found], ', ')}: {words}" for words, found in where.items()]
-        mend = "nothing was told: mend them, or leave them out of the file"
+        mend = "nothing was recorded: fix them, or remove them from the file"
         raise type(refusals[0][1])(f"{_first(reasons, '; ')}; {mend}")
     outcomes.update(_tell(queue, row) for row in rows)
     for user, who in {(row.user, row.who) for row in rows}:
