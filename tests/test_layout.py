@@ -12,8 +12,8 @@ import evenhand as eh
 
 HOME = Path(eh.__file__).parent
 PLACES = {
-    "where is it decided whether a play is allowed?": ("promises/selection.py", "is_grantable"),
-    "where does a ticket expire?": ("studies/log/expiry.py", "read_expiry"),
+    "where is it decided whether a play is allowed?": ("promises/allowed.py", "is_grantable"),
+    "where does a ticket expire?": ("studies/log/open_tickets.py", "OpenTickets"),
     "where is a CSV read?": ("data/csv_files.py", "CsvFile"),
     "how is one promise divided among several processes?": ("promises/split.py", "split"),
     "how late do rewards come in a simulation?": ("simulation/delay.py", "Delay"),

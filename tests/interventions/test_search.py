@@ -8,7 +8,7 @@ from evenhand.errors import ArgumentError, ClosedTicketError, TableError, Ticket
 from evenhand.interventions import CSR, SRIS, CausalModel, OneShot, Problem, SimulatedTrial, TwoStageCSR
 from evenhand.interventions.measures import EvidenceDraws
 from evenhand.interventions.program import phase_count, phase_sizes, rounded
-from evenhand.interventions.trials import evidence_of
+from evenhand.interventions.trial_tables import evidence_of
 from evenhand.saving import state
 from tests.interventions.examples import mediated, two_attributes
 from tests.reference import interventions as twin

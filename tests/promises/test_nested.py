@@ -10,9 +10,9 @@ import evenhand as eh
 from evenhand.errors import SharesError
 from evenhand.kernels.compose import interpreted
 from evenhand.learners import UCB1, Thompson
+from evenhand.promises.allowed import is_grantable
 from evenhand.promises.laminar import look, open_arms, refuse_for_urgent
 from evenhand.promises.promise import read_promise
-from evenhand.promises.selection import is_grantable
 from evenhand.quotas import BernoulliArms, DeadlineLearn
 from tests.naming import long, spread
 from tests.promises.walked import begun

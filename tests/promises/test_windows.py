@@ -13,8 +13,8 @@ from evenhand.errors import ArgumentError, SharesError
 from evenhand.groups import LinearThompson
 from evenhand.kernels.compose import interpreted
 from evenhand.learners import UCB1, LinUCB, Thompson
-from evenhand.promises.rule import rule_parameters, rule_state
-from evenhand.promises.schedules import find_schedule, phases
+from evenhand.promises.rule_arrays import rule_parameters, rule_state
+from evenhand.promises.window_schedules import find_schedule, phases
 from evenhand.promises.windows import chain, is_grantable, safe_states, select_slate, spare_after
 from evenhand.quotas import BernoulliArms, WindowLearn
 from tests.reference.promises import Windows

@@ -125,7 +125,7 @@ def _begun(trial: Path, again: list[str]) -> Search:
 
 def _ticket(running: Search, seen: Any) -> int:
     """Return the number of the allocation whose results a file holds: it stands in the column `ticket`."""
-    from evenhand.interventions.trials import TICKET
+    from evenhand.interventions.trial_tables import TICKET
 
     structure = running.problem.structure
     if TICKET in seen and TICKET not in (*structure.sensitive, *structure.nodes) and len(seen):

@@ -33,7 +33,7 @@ from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.program import Phase, TrialNeeds, looks, schedule
 from evenhand.interventions.radius_rules import fair, low, unfair
-from evenhand.interventions.report import Ends, Status, of_tests, supposed
+from evenhand.interventions.recommendation import Ends, Status, of_tests, supposed
 from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, OUTCOME_NEAR, Search
 from evenhand.interventions.structure import through_v_alone
 from evenhand.interventions.worlds import SimulatedTrial

@@ -11,7 +11,7 @@ import numpy as np
 from evenhand.arguments import as_floats, whole
 from evenhand.data.probabilities import scaled_note, summed
 from evenhand.errors import ArgumentError, nearest, wanted, wanted_one_of
-from evenhand.interventions.bif import read_bif
+from evenhand.interventions.bif_files import read_bif
 from evenhand.interventions.edges import read_latent
 from evenhand.interventions.fitting import fitted
 from evenhand.interventions.inference import eliminate

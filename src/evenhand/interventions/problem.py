@@ -17,7 +17,7 @@ from evenhand.interventions.estimators import Clipped, Mixture, gap_divergence, 
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.posterior import Posterior, drawn_posterior
 from evenhand.interventions.program import AllocationProgram, Plan, TrialNeeds
-from evenhand.interventions.report import EXACT, Recommendation, report
+from evenhand.interventions.recommendation import EXACT, Recommendation, report
 from evenhand.interventions.sensitivity import Sensitivity
 from evenhand.interventions.structure import (
     Candidates,
@@ -31,7 +31,7 @@ from evenhand.interventions.structure import (
     require_identified,
     through_v_alone,
 )
-from evenhand.interventions.trials import coded_log
+from evenhand.interventions.trial_tables import coded_log
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import by_label
 from evenhand.protocol import Label, find_label

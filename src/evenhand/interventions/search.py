@@ -22,8 +22,15 @@ from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.program import Phase, rounded
 from evenhand.interventions.radius_rules import highest, worst_gap
-from evenhand.interventions.report import Ends, Recommendation, Status, of_more, report
-from evenhand.interventions.trials import Allocation, counts_of, evidence_of, plan_frame, validate_size, validate_ticket
+from evenhand.interventions.recommendation import Ends, Recommendation, Status, of_more, report
+from evenhand.interventions.trial_tables import (
+    Allocation,
+    counts_of,
+    evidence_of,
+    plan_frame,
+    validate_size,
+    validate_ticket,
+)
 from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.kernels.arrays import Bools, Ints
 from evenhand.policy.ask_tell import AskTell, locked

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from evenhand.errors import SharesError, figure, wanted
 from evenhand.promises.clause import Clause
 from evenhand.promises.reading import MOST_TOKENS, Members, key_of, overlap, scale_down
-from evenhand.promises.schedules import find_schedule
+from evenhand.promises.window_schedules import find_schedule
 from evenhand.promises.windows import MOST_STATES, chain, safe_states
 from evenhand.protocol import Label, find_label
 

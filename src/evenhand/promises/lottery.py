@@ -43,9 +43,7 @@ import numpy as np
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.deadlines import NEVER
 from evenhand.kernels.random import below, uniform
-from evenhand.promises.deadline_scan import close_barred, mark_served, next_urgent, pass_round
-from evenhand.promises.laminar import look, open_arms, take
-from evenhand.promises.selection import (
+from evenhand.promises.allowed import (
     choose_allowed,
     choose_ranked,
     comes_before,
@@ -53,6 +51,8 @@ from evenhand.promises.selection import (
     open_round,
     put_ahead,
 )
+from evenhand.promises.deadline_scan import close_barred, mark_served, next_urgent, pass_round
+from evenhand.promises.laminar import look, open_arms, take
 from evenhand.promises.windows import soonest
 
 TRIES = 32

@@ -8,8 +8,8 @@ from typing import Any
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, flat, kernel, packers
 from evenhand.policy.kernel_set import FORCED, Chances, Kernels, deterministic, sampled, unknown_probability
+from evenhand.promises.allowed import BY_DEADLINE, BY_LOT, cause
 from evenhand.promises.lottery import TRIES, draw_slate, finish_one, lot, prepare_one, spread
-from evenhand.promises.selection import BY_DEADLINE, BY_LOT, cause
 from evenhand.promises.windows import best_of
 from evenhand.quotas.quota_kernels import LOT, explain_cause, lazy_kernel
 

@@ -39,13 +39,13 @@ from evenhand.learners.indices import UCB1
 from evenhand.learners.random import Thompson
 from evenhand.policy.ask_tell import locked
 from evenhand.policy.kernel_set import Kernels, unknown_probability
+from evenhand.promises.allowed import selection_kernels
 from evenhand.promises.feasible import grants_all, settle_offers
 from evenhand.promises.plain_data import ARGUMENTS
 from evenhand.promises.promise import Promise
 from evenhand.promises.reading import key_of
-from evenhand.promises.rule import look_work as composed_work
-from evenhand.promises.rule import rule_parameters, rule_state
-from evenhand.promises.selection import selection_kernels
+from evenhand.promises.rule_arrays import look_work as composed_work
+from evenhand.promises.rule_arrays import rule_parameters, rule_state
 from evenhand.protocol import Label
 from evenhand.quotas.composed import draw_for, draw_ranked
 from evenhand.quotas.deadlines import (

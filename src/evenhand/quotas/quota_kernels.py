@@ -9,7 +9,7 @@ A rule is three kernels over the quota's own arrays:
 A rule that chooses among rankings, for several arms a round or arms that are not always on offer, is two kernels:
 
     select(params, state, now) -> why the arms in `state.chosen`, which it fills, are not simply the first of those in
-        `state.scores`: 0 (or False) if they are, 1 (or True) if a deadline forces an arm, and see `promises.selection`
+        `state.scores`: 0 (or False) if they are, 1 (or True) if a deadline forces an arm, and see `promises.allowed`
     is_grantable(params, state, now, proposal) -> whether `proposal` is played, where that is quickly seen; the same, of
     one arm
 
@@ -28,7 +28,7 @@ import numpy as np
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, LazyKernel, bind, entry, flat, kernel, packers
 from evenhand.policy.kernel_set import FORCED, Chances, Kernels, RewardContext, reason, sampled, unknown_probability
-from evenhand.promises.selection import BY_CAP, BY_DEADLINE, BY_LOT, BY_NO_RANK
+from evenhand.promises.allowed import BY_CAP, BY_DEADLINE, BY_LOT, BY_NO_RANK
 
 PROPOSAL = reason("the learner's proposal", "learner")
 CAPPED = reason("an arm ranked higher has reached its cap", "forced")

@@ -38,7 +38,7 @@ from evenhand.promises.feasible import forest_of, settle_offers, tokens_of
 from evenhand.promises.laminar import look
 from evenhand.promises.promise import Promise
 from evenhand.promises.reading import Members, key_of, read_share
-from evenhand.promises.rule import rule_parameters, rule_state
+from evenhand.promises.rule_arrays import rule_parameters, rule_state
 from evenhand.promises.versions import among, changed, joined, without
 from evenhand.protocol import Label, arm_labels, find_label
 from evenhand.quotas.deadlines import check_tolerance

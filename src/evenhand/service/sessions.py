@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from evenhand.errors import EvenhandError, UnknownStudyError
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
+from evenhand.service.decision_index import Index
 from evenhand.service.errors import Refusal
-from evenhand.service.index import Index
 from evenhand.service.jobs import Lane
 from evenhand.service.writer import Writer
 from evenhand.studies import Operation, Store, Study

@@ -20,7 +20,7 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.studies.creation import NAME
 from evenhand.studies.limits import check_note
 from evenhand.studies.log.codec import from_text, moment, now, to_text
-from evenhand.studies.log.expiry import read_expiry
+from evenhand.studies.log.durations import read_expiry
 from evenhand.studies.store.schema import KEYS
 from evenhand.studies.store.store import Store
 

@@ -18,7 +18,7 @@ from evenhand.protocol import Label
 from evenhand.studies.creation import name_of_new, open_store, state_of_new, write_study
 from evenhand.studies.log.chain import Birth
 from evenhand.studies.log.codec import moment
-from evenhand.studies.log.expiry import read_expiry
+from evenhand.studies.log.durations import read_expiry
 from evenhand.studies.log.log import Log
 from evenhand.studies.log.operations import Operation, given_or_refusal
 from evenhand.studies.log.reader import Reader

@@ -23,7 +23,7 @@ from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.protocol import id_of
 from evenhand.studies.log.chain import Entry, digest_of
 from evenhand.studies.log.codec import by_arm, decision_from, first_random_state, now, revive, to_text
-from evenhand.studies.log.expiry import duration
+from evenhand.studies.log.durations import duration
 from evenhand.studies.log.log import LARGEST, Log, record_of
 from evenhand.studies.log.operations import CHANGES, Operation, apply, decision_text, returned_text
 from evenhand.studies.log.replay import Replay
