@@ -15,7 +15,7 @@ import importlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -136,7 +136,7 @@ def critical_value(runs: int) -> float:
 
 
 def _size(settings: Any, name: str) -> float:
-    value = (settings if isinstance(settings, Mapping) else asdict(settings))[name]
+    value = settings[name] if isinstance(settings, Mapping) else getattr(settings, name)
     return max(value) if isinstance(value, (tuple, list)) else value
 
 
@@ -224,11 +224,7 @@ class Experiment:
             raise ArgumentError(wanted("--reduced", "an experiment with reduced settings", self.id, "use --quick"))
         settings = self.quick if quick else self.reduced if reduced else self.full
         for name, value in changes.items():
-            if (
-                not is_dataclass(settings)
-                or isinstance(settings, type)
-                or not isinstance(asdict(settings).get(name), type(value))
-            ):
+            if not is_dataclass(settings) or not isinstance(vars(settings).get(name), type(value)):
                 raise ArgumentError(wanted(f"--{name}", "an experiment with this setting", self.id, "leave it out"))
         size = "quick" if quick else "reduced" if reduced else "full"
         return replace(self, full=replace(settings, **changes) if changes else settings, size=size)

@@ -214,13 +214,11 @@ class LearnerFacts(NamedTuple):
     windows: Any = None
     learner: Any = None
     reward_range: Any = None
-    among: Any = False
-    sees_ticket: Any = False
     reseed: Any = None
 
 
 def learner_facts(learner: Any) -> LearnerFacts:
-    """Return what a learner says of itself: nobody else asks one for names that it may lack."""
+    """Return what a learner says of itself: its policy asks it once."""
     said = (getattr(learner, name, default) for name, default in LearnerFacts._field_defaults.items())
     return LearnerFacts._make(said)
 
@@ -300,7 +298,7 @@ def said_by(learner: Any, contexts: Sequence[Any], arms: Sequence[int]) -> list[
 
 def asks_among(learner: Any) -> bool:
     """Return whether a learner from elsewhere can be asked which of some arms it would play."""
-    return bool(learner_facts(learner).among)
+    return bool(getattr(learner, "among", False))
 
 
 def _listed(given: Any) -> list[Any]:

@@ -196,7 +196,7 @@ class QuotaPolicy(KernelPolicy):
     @cached_property
     def sees_ticket(self) -> bool:
         """Whether the learner looks at the tickets of the rewards that it is told."""
-        return bool(learner_facts(self.learner).sees_ticket)
+        return bool(getattr(self.learner, "sees_ticket", False))
 
     @property
     def shares(self) -> dict[Label, Fraction]:

@@ -114,7 +114,7 @@ class Transaction:
                     self._close("expire", ask.ticket, {"after": after / 1e6})
 
     def _close(self, kind: str, number: int | None, said: dict[str, Any]) -> None:
-        """Close a ticket that nobody told or forgot."""
+        """Close a ticket without a reward: it has expired, or its subject is erased."""
         started, drawn_from = time.perf_counter(), self._replay.streams.text()
         apply(self._replay.policy, kind, number, {})
         self._enter(kind, number, to_text(said), started, random_state=drawn_from)
