@@ -250,7 +250,7 @@ SHOWN = {
         "kept in each of",
     ),
     "parity": (lambda: eh.audit.parity(LOG, group="item", value="click"), "not shown to differ|differ by more"),
-    "evaluation": (lambda: evaluation({EVIL: 0.9, "b": 0.1}), "a round, between"),
+    "evaluation": (lambda: evaluation({EVIL: 0.9, "b": 0.1}), "per round, between"),
     "replay": (lambda: evaluation(FairUCB({EVIL: 0.2, "b": 0.3})), "kept in every replayed round"),
     "comparison": (lambda: evaluation({EVIL: {EVIL: 1, "b": 0}, "other": {EVIL: 0.5, "b": 0.5}}), "difference"),
     "label queue": (lambda: labelled([EVIL] * 20 + ["b"] * 20), "labelled"),

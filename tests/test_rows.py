@@ -131,7 +131,7 @@ def test_ids_name_rows_beside_their_own_labels():
     found = in_step(("ids", ids), ("one", by_id), ("two", by_row), labels=ids.tolist())
     assert found[1].tolist() == ["c", "a", "b"]
     assert found[2].tolist() == ["c", "b", "a"]
-    with pytest.raises(ArgumentError, match=r"got .*'q' in row 1.*; reset_index\(drop=True\) of three has rows"):
+    with pytest.raises(ArgumentError, match=r"got .*'q' in row 1.*; reset_index\(drop=True\) of three matches rows"):
         in_step(("ids", ids), ("three", NAMED.set_axis(["q", "r", "s"])), labels=ids.tolist())
 
 

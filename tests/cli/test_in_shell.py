@@ -83,7 +83,7 @@ def test_a_refusal_names_what_was_typed(words, tmp_path, monkeypatch):
 
 ENDS = {
     "audit log.csv --shares 0.2 --window a=9/3": "or plays/rounds with 1 <= plays <= rounds <= 1,000,000, got 9/3",
-    "simulate --data log.csv --shares a=0.1 --promise e.toml": "nothing beside --shares, got 'e.toml'",
+    "simulate --data log.csv --shares a=0.1 --promise e.toml": "nothing together with --shares, got 'e.toml'",
     "ask e.evenhand --available a": "for arms that come and go, say offers in the file of --promise",
     "ask c.evenhand": "--contexts: expected 2 rows of 3 numbers, one row per arm, got nothing",
     "add e.evenhand c --share 0.9": "lower the others first with evenhand change",

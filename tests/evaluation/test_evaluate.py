@@ -258,7 +258,7 @@ def test_bounds_that_contradict_each_other_are_said_to_refute_the_chances(estima
     found = eh.evaluate(log, {"new": POLICY, "old": CHANCES}, **COLUMNS, estimator=estimator)
     for one in found.evaluations.values():
         assert (one.curve["low"] <= one.curve["high"]).all()
-        assert one.refuted == any(note.startswith("Chances refuted") for note in one.notes)
+        assert one.refuted == any(note.startswith("Propensities refuted") for note in one.notes)
         assert not (one.refuted and one.at_least(0.0))
     assert (found.differences["low"] <= found.differences["high"]).all()
 
@@ -270,7 +270,7 @@ def test_crossed_bounds_are_put_in_order_and_refute():
     found = eh.evaluate(log, [1 / 3, 1 / 3, 1 / 3], **COLUMNS, estimator="ips", level=0.5)
     assert found.refuted
     assert found.low < found.high
-    assert "Chances refuted" in found.notes[0]
+    assert "Propensities refuted" in found.notes[0]
     assert not found.at_least(0.1)
 
 

@@ -87,7 +87,9 @@ def test_a_model_without_the_table_says_so():
 @pytest.mark.parametrize("text", ["null", "None"])
 def test_null_in_quotation_marks_is_told_what_to_write(folder, text):
     (folder / "c.json").write_text(json.dumps({"now": text, "all": "1"}))
-    with pytest.raises(ArgumentError, match=r"--candidates, 'now': .*; for the model's own table write null or None"):
+    with pytest.raises(
+        ArgumentError, match=r"--candidates, 'now': .*; write null or None without quotation marks for the model's own"
+    ):
         call(*ASKED, "--tolerance", "0.1")
 
 

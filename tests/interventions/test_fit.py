@@ -118,7 +118,7 @@ def test_states_are_whole_numbers_or_texts_in_natural_order():
         ({"frame": FRAME.assign(count="many")}, "'count', row 1"),
         ({"edges": "sex, dose"}, "edges: expected parent -> child"),
         ({"edges": "sex ->"}, "edges"),
-        ({"edges": "digraph { sex -> dose; }"}, "expected arrows alone.* got 'digraph .*; leave out digraph, braces"),
+        ({"edges": "digraph { sex -> dose; }"}, "expected only arrows.* got 'digraph .*; leave out digraph, braces"),
         ({"edges": "strict digraph G {\nsex -> dose\n}"}, "leave out digraph"),
         ({"edges": "dag { sex -> dose }"}, "edges: expected only arrows"),
         ({"latent": "graph { sex <-> dose }"}, "only arrows"),
@@ -345,7 +345,7 @@ def test_rules_over_two_parents_are_nested_or_keyed_by_tuples():
 @pytest.mark.parametrize(
     ("rule", "names"),
     [
-        ("tiny", r"candidates\['rule'\]: expected .*a state of .*'tiny'"),
+        ("tiny", r"candidates\['rule'\]: expected .*one of the states .*'tiny'"),
         ({0: "low"}, "entry for each state of 'weight'.*none for 1"),
         ({0: "low", 1: "low", 2: "low"}, "entry for each state of 'weight'.*got 2"),
         ({0: "low", 1: "low", "1": "low"}, "each label once, got 1; it appears twice, as 1 and as '1'"),
@@ -353,14 +353,14 @@ def test_rules_over_two_parents_are_nested_or_keyed_by_tuples():
         ({0: "low", 1: {"low": 0.7}}, "at {'weight': 1}: expected rows that sum to one"),
         ({(0, 1): "low"}, r"every key a tuple of states of \['weight'\]"),
         ({(0,): "low"}, "an entry for every combination.*none for {'weight': 1}"),
-        ({0: [0.2, 0.3, 0.5], 1: "low"}, "numbers of shape .*; at {'weight': 0}"),
-        ({0: "low", 1: True}, "a state of"),
-        ({0: "low", 1: None}, "a state of"),
+        ({0: [0.2, 0.3, 0.5], 1: "low"}, "a whole table of numbers, .*; at {'weight': 0}"),
+        ({0: "low", 1: True}, "one of the states"),
+        ({0: "low", 1: None}, "one of the states"),
         (lambda given: given["height"], r"the rule failed at {'weight': 0} with KeyError\('height'\)"),
-        (lambda given: "tiny", "a state of.*got 'tiny'; at {'weight': 0}"),
-        (lambda given: None, "a state of.*got None"),
+        (lambda given: "tiny", "one of the states.*got 'tiny'; at {'weight': 0}"),
+        (lambda given: None, "one of the states.*got None"),
         (lambda: "low", "the rule failed"),
-        (1, "a state of"),
+        (1, "one of the states"),
     ],
 )
 def test_rules_that_cannot_be_are_refused_by_name(rule, names):

@@ -127,7 +127,7 @@ def test_sets_that_cannot_be_promised_are_refused_by_name(shares, more, words):
         DeadlineLearn(UCB1(), shares, **more)
 
 
-@pytest.mark.filterwarnings("ignore:the shares sum to 1 exactly")
+@pytest.mark.filterwarnings("ignore:the shares sum to exactly 1")
 @pytest.mark.parametrize("shape", spread([(shape,) for shape in SHAPES], 3), ids=str)
 def test_in_segments_too_the_arm_is_the_best_that_may_be_played(shape):
     """What was refused inside one segment is no reason to refuse it in another."""

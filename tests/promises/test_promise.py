@@ -145,7 +145,7 @@ REFUSED = [
     ({"shares": A, "caps": {"a": 0}}, "a cap above 0"),
     ({"shares": A, "caps": {("a", "b"): 0.5}}, "a cap of one arm"),
     ({"shares": {"a": "3/5", "b": 0}, "caps": {"a": 0.5}}, "at least its share 3/5"),
-    ({"shares": {"a": 0, "b": 0}, "caps": 0.4}, r"raise them by 0\.2 in all"),
+    ({"shares": {"a": 0, "b": 0}, "caps": 0.4}, r"raise them by 0\.2 in total"),
     ({"shares": {("a", "b"): 0.9, "c": 0}, "caps": {"a": 0.4, "b": 0.4}}, "at most 4/5, what the caps"),
     (
         {"shares": {"a": 0, "b": 0, "c": 0}, "caps": ["0.623456789", "0.876543211", "1/2"], "plays": 2},

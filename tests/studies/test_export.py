@@ -289,7 +289,7 @@ def test_decisions_for_several_at_once_are_refused():
 def test_one_decision_drawn_by_chance_has_no_propensity_either():
     study = Study.create(":memory:", eh.groups.GroupFairTopInterval({"a": "m", "b": "w"}, seed=1))
     study.tell(study.ask(np.eye(2)), 1.0)
-    with pytest.raises(ArgumentError, match="draws by chance"):
+    with pytest.raises(ArgumentError, match="draws at random"):
         bandit_frame(study)
 
 

@@ -32,7 +32,7 @@ OF_PYTHON: dict[str, Any] = {
     r"\buse MomentDistance\(error_rate=\.\.\.\)": "begin another --state with --errors 0.1",
     r"\bDeadlineLearn (?=keeps|knows)": "--policy deadline-learn ",
     r"; if a study decides, .*?: it works on a copy of this policy": "",
-    r"\bsee offers= of Promise for promises over (arms that .*)": r"for \1, say offers in the file of --promise",
+    r"\bpass offers= to Promise": "say offers in the file of --promise",
     r"\bwith change\(shares\)": "with evenhand change",
     r"\(plays, rounds\) with (.*), got \((\d+), (\d+)\)": r"plays/rounds with \1, got \2/\3",
     r"\bnumbers of shape \((\d+), (\w+)\), one row per arm": r"\1 rows of \2 numbers, one row per arm",

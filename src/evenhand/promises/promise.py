@@ -89,7 +89,7 @@ class Promise(HasCard):
     --------
     >>> promise = Promise({"large": 0, "small": "1/4"}, caps={"large": "40%"}, offers=["small"])
     >>> print(promise)
-    small at least 1/4 of the rounds; large at most 2/5 of the rounds; every offer holds small
+    small at least 1/4 of the rounds; large at most 2/5 of the rounds; every offer contains small
     >>> promise.clauses[0]
     Clause(kind='floor', arms=('small',), rate=Fraction(1, 4), slack=0)
     >>> Promise.from_dict(promise.to_dict()) == promise

@@ -367,7 +367,7 @@ class DeadlineLearn(QuotaPolicy):
     def _check_offer(self, available: list[int]) -> None:
         offered, always = [self._labels[arm] for arm in available], self.promise.offers
         if always == "all" and len(available) < len(self._labels) - len(self.retired):
-            mend = "the promise holds only while all are on offer; for arms that come and go pass offers= to Promise"
+            mend = "the promise holds only while all are on offer; for arms that come and go, pass offers= to Promise"
             raise ArgumentError(wanted("available", "every arm", offered, mend))
         if not isinstance(always, str):
             held, least = [arm for arm in offered if arm in always], min(self.plays, len(offered))
