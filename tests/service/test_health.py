@@ -213,7 +213,7 @@ def test_a_job_that_fails_or_is_left_gives_its_place_back_when_it_ends():
         with pytest.raises(Refusal):
             await lane.run(lambda: "too early: the job goes on")
         free.set()
-        await until_async(lambda: lane._free)
+        await until_async(lambda: not lane._places.locked())
         return await lane.run(lambda: "done")
 
     assert asyncio.run(left()) == "done"

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.audit.parity import WIDE
-from evenhand.cli.inputs.inputs import names_of
 from evenhand.cli.inputs.policies import group_settings
 from evenhand.cli.output import draw, print_text, records
 from evenhand.data.csv_files import write_csv
@@ -20,20 +19,6 @@ if TYPE_CHECKING:
 
 ENOUGH = 20_000
 """Rounds after which the bias is shown; a conversation from Python takes a second for these."""
-
-
-def table_world(frame: pd.DataFrame, arm: str, group: str, reward: str, features: str, sensitive: str) -> Any:
-    """Return the arms of a user's table; `arm`, `group` and `features` are columns separated by commas."""
-    from evenhand.groups import TableArms
-
-    return TableArms(
-        frame,
-        names_of(arm),
-        group=names_of(group),
-        reward=reward,
-        features=names_of(features) or None,
-        sensitive=sensitive or None,
-    )
 
 
 def table_bias(world: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:

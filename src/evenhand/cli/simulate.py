@@ -108,10 +108,12 @@ def _replayed(path: Path) -> dict[str, Any]:
 
 
 def _grouped(data: Path, arm: str, group: str, reward: str, features: str, sensitive: str) -> Any:
-    from evenhand.cli.groups import table_world
+    """Return the arms of a user's table; `arm`, `group` and `features` are columns separated by commas."""
+    from evenhand.groups import TableArms
 
-    text = {*names_of(arm), *names_of(group)} - {*names_of(features)}
-    return table_world(read_table(data, text=sorted(text)), arm, group, reward, features, sensitive)
+    arms, groups, seen = names_of(arm), names_of(group), names_of(features)
+    frame = read_table(data, text=sorted({*arms, *groups} - {*seen}))
+    return TableArms(frame, arms, group=groups, reward=reward, features=seen or None, sensitive=sensitive or None)
 
 
 def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> Any:

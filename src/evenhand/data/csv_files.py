@@ -123,7 +123,7 @@ class CsvFile(NamedTuple):
         if self.form.header and len(self.form.header) > first.shape[1]:
             got = f"{len(self.form.header)} names and {first.shape[1]} cells"
             raise TableError(wanted(f"{self.name}, --header", "a name for each cell of the first line", got))
-        return list(self.form.header) or first.iloc[0].map(_name).tolist()
+        return list(self.form.header) or first.iloc[0].str.strip().map(unescaped).tolist()
 
     def frame(self, text: Container[str] = ()) -> pd.DataFrame:
         """Return the table; the columns of `text` as they are written, in which only an empty cell is empty.
@@ -232,10 +232,6 @@ def like_data(frame: pd.DataFrame) -> list[str]:
     else:
         alike = any(bool((cells == name).any()) for name, cells in columns if cells.dtype.kind not in "if")
     return [name for name, _ in columns[:3]] if alike else []
-
-
-def _name(cell: str) -> str:
-    return unescaped(cell.strip())
 
 
 def _left_out(cells: pd.Series[Any], place: int) -> bool:

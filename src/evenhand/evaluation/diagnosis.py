@@ -91,7 +91,7 @@ def known_weight(logged: Logged, candidate: Candidate) -> float | None:
 
 def check_largest(largest: float, candidate: Candidate, logged: Logged) -> None:
     """Refuse a largest weight that a row exceeds, or under which the rows refute that the mean weight is 1."""
-    weights = candidate.probabilities[candidate.which, logged.codes] / logged.chances
+    weights = candidate.weights(logged)
     if weights.max() > largest * (1 + 1e-9):
         what = f"at least the weight of row {int(weights.argmax()) + 1}, {weights.max():.6g}"
         raise ArgumentError(wanted("largest_weight", what, largest))
@@ -115,17 +115,11 @@ def check_weights(value_curve: ValueCurve) -> None:
     mean, raw = value_curve.weight / value_curve.rounds, value_curve.found()[0]
     if mean < ABSURD and not (value_curve.identified and abs(raw - 0.5) > 1.5):
         return
-    weights = (
-        value_curve.candidate.probabilities[value_curve.candidate.which, value_curve.logged.codes]
-        / value_curve.logged.chances
-    )
+    weights, chances = value_curve.candidate.weights(value_curve.logged), value_curve.logged.chances
     row = int(weights.argmax())
     what = "propensities by which the mean weight is near 1 and the value in [0, 1]"
     got = f"a mean weight of {mean:.3g} and a value of {raw:.3g}"
-    mend = (
-        f"check row {row + 1}: its propensity {value_curve.logged.chances[row]:.3g} gives it a weight of "
-        f"{weights[row]:.3g}"
-    )
+    mend = f"check row {row + 1}: its propensity {chances[row]:.3g} gives it a weight of {weights[row]:.3g}"
     raise TableError(wanted("propensity", what, got, mend))
 
 

@@ -39,6 +39,10 @@ class Candidate(NamedTuple):
         """Return the distribution of some rows alone."""
         return self._replace(which=self.which[rows])
 
+    def weights(self, logged: Logged) -> Floats:
+        """Return pi(a) / p(a) of the arm that was drawn in each row (n_rows,)."""
+        return np.asarray(self.probabilities[self.which, logged.codes] / logged.chances)
+
 
 def read_candidate(policy: Any, logged: Logged) -> Candidate:
     """Return the distribution of each row.

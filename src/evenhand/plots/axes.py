@@ -152,8 +152,9 @@ GAP = 0.06
 """Between two texts, in heights of the picture."""
 
 
-def name_ends(axes: Axes, texts: Mapping[Any, str], ends: Mapping[Any, float], colors: Mapping[Any, str]) -> None:
-    """Write each text to the right of the axes at the height where its line ends, none over another.
+def name_ends(axes: Axes, texts: Mapping[Any, str], ends: Any, looked: Mapping[Any, dict[str, Any]]) -> None:
+    """Write each text to the right of the axes at the height where its line ends, none over another, in the colour of
+    the line.
 
     Set the scale and the limits of the axes first.
     """
@@ -170,13 +171,13 @@ def name_ends(axes: Axes, texts: Mapping[Any, str], ends: Mapping[Any, float], c
             xycoords="axes fraction",
             va="center",
             fontsize=8.5,
-            color=colors[name],
+            color=looked[name]["color"],
             arrowprops={
                 "arrowstyle": "-",
                 "relpos": (0.0, 0.5),
                 "shrinkA": 1,
                 "shrinkB": 1,
-                "color": colors[name],
+                "color": looked[name]["color"],
                 "linewidth": 0.6,
             },
         )
