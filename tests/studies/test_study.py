@@ -290,7 +290,7 @@ def test_only_a_policy_can_be_studied(store):
         with pytest.raises(ArgumentError, match=said):
             Study.create(store, policy, name="x")
     used.tell(1, 1.0)
-    with pytest.raises(ArgumentError, match="has neither decided nor learned"):
+    with pytest.raises(ArgumentError, match="has not decided yet"):
         Study.create(store, used, name="x")
     assert store.names() == []
 
