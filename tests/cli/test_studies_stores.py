@@ -88,7 +88,7 @@ def test_keys_end_and_are_limited_to_studies(store):
         (["list", "--study", "ads"], "--role: expected"),
         (["what"], "ACTION: expected one of list, add, revoke"),
         (["add"], "--role: expected decide, report, read or both"),
-        (["revoke"], "KEY: expected the id of a key"),
+        (["revoke"], "KEY: expected the id of the key to revoke"),
         (["revoke", "nobody"], "KEY: expected the id of a key"),
         (["list", "--role", "read"], "--role: expected"),
     ],

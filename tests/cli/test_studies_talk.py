@@ -236,7 +236,7 @@ def test_contexts_with_text_are_named_columns(tmp_path):
             "column 'x', row 2: expected finite numbers, got 'much'; this "
             "study takes only numbers: turn text into columns of 0 and 1 first",
         ),
-        ("x\n1\n2\n", ContextError, "contexts: expected numbers of shape (3, d)"),
+        ("x\n1\n2\n", ContextError, "contexts: expected 3 rows of numbers, one row per arm"),
     ],
     ids=named,
 )

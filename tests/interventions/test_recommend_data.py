@@ -158,7 +158,7 @@ def test_a_partial_model_is_completed_by_a_log(folder):
         ([ASKED[0], "--edges", "sex -> age, age", *ASKED[3:]], "edges: expected parent -> child"),
         ([ASKED[0], "--edges", f"{GRAPH}, dose <-> cured", *ASKED[3:]], "not shown to be identified"),
         (["absent.csv", *ASKED[1:]], "absent.csv: no such file"),
-        ([*ASKED[:-4], "--candidates", "typo.json", "--tolerance", "0.1"], "a state of"),
+        ([*ASKED[:-4], "--candidates", "typo.json", "--tolerance", "0.1"], "one of the states"),
         (["model.bif", *ASKED[3:]], "--cut: expected --edges as well, got nothing"),
     ],
 )  # fmt: skip

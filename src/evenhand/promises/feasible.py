@@ -191,8 +191,8 @@ def _refuse_rates(owed: list[Clause], plays: int) -> str | None:
     if both is not None:
         who = f"arm {both.arms[0]!r}" if len(both.arms) == 1 else f"arms {both.arms}"
         return (
-            f"windows: no rule is known that counts a play of {who} both for its window and for a share unless there "
-            f"is room for both, and together these need {figure(float(rate), 12)} plays per round, {by} ({names}); "
+            f"windows: no known rule counts a play of {who} both for its window and for a share unless there is room "
+            f"for both, and together these need {figure(float(rate), 12)} plays per round, {by} ({names}); "
             f"{mend}, or drop one of them"
         )
     name = "windows" if len(windows) == len(few) else "shares"
