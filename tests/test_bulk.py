@@ -130,7 +130,7 @@ def test_bad_contexts_of_a_log_are_refused(contexts):
     policy = TopInterval(["F", "M"])
     policy.begin(2)
     log = pd.DataFrame({"arm": [0], "reward": [1.0], "age": [3.0]})
-    with pytest.raises(ContextError, match="contexts: expected a list of 2 names"):
+    with pytest.raises(ContextError, match="contexts: expected a list of 2 column names"):
         policy.learn(log, contexts=contexts)
 
 

@@ -90,5 +90,5 @@ def test_open_tickets_keep_their_probability_in_a_file(tmp_path):
 def test_a_learner_from_elsewhere_is_refused_and_not_asked():
     learner = Adapter([0, 0, 0], choose=lambda counts: pytest.fail("asked"), update=lambda *_: None)
     policy = eh.quotas.FairLearn(learner, SHARES)
-    with pytest.raises(ArgumentError, match="policy: expected one that says with which probabilities it draws"):
+    with pytest.raises(ArgumentError, match="policy: expected one that states the probabilities of its draws"):
         policy.probabilities()

@@ -21,7 +21,7 @@ __all__ = ["serving"]
 
 C, D = "caf\u00e9", "cafe\u0301"
 """One word, composed and decomposed."""
-TWICE = "each label once, got 'caf\u00e9'; it stands there twice"
+TWICE = "each label once, got 'caf\u00e9'; it appears twice"
 
 
 def candidates(*labels):

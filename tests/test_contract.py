@@ -312,7 +312,7 @@ def test_the_policy_that_is_checked_is_left_alone():
 def test_a_foreign_learner_under_a_quota_keeps_the_contract_but_cannot_be_saved():
     outcome = {check.name: check.skipped for check in eh.check_policy(FairLearn(Stubborn(0), [0.3, 0.3]))}
     assert set(CHECKS) == set(outcome)
-    assert "from elsewhere" in outcome["learns"]
+    assert "of another library" in outcome["learns"]
     assert "Stubborn cannot be saved" in outcome["save and load"]
     assert not outcome["promise"]
 

@@ -54,7 +54,7 @@ def arrays_cut_short(body, arrays):
 @pytest.mark.parametrize("which", SAVED)
 @pytest.mark.parametrize("change", [another_number, another_field, a_bit_of_an_array, arrays_cut_short])
 def test_what_was_not_saved_so_is_refused_by_name(which, change):
-    with pytest.raises(StateFileError, match=r"^state: damaged or edited by hand, what it holds is not what was saved"):
+    with pytest.raises(StateFileError, match=r"^state: damaged or edited by hand: its content is not what was saved"):
         from_bytes(rewritten(SAVED[which], change, signed=False))
 
 

@@ -81,7 +81,7 @@ def test_an_unseen_category_is_refused_by_name_or_ignored():
         Encoder(ENCODER).transform(row)
     assert Encoder(ENCODER, unseen="ignore").transform(row).tolist() == [[0.0, 0.0, 0.0, 3.0]]
     policy = linear().encode_with(column_transformer())
-    with pytest.raises(TableError, match=r"^encoder: ColumnTransformer refuses the table: .*unknown categories"):
+    with pytest.raises(TableError, match=r"^encoder: ColumnTransformer rejects the table: .*unknown categories"):
         policy.ask(row)
 
 

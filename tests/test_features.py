@@ -147,7 +147,9 @@ def test_categories_of_fewer_than_one_in_a_hundred_rows_share_a_column():
 
 
 def test_more_than_a_thousand_categories_are_refused():
-    with pytest.raises(TableError, match="column 'c': expected at most 1000 categories, got 1001; name features="):
+    with pytest.raises(
+        TableError, match="column 'c': expected at most 1000 categories, got 1001; leave it out of features="
+    ):
         coded(pd.Categorical([str(row) for row in range(1001)]))
 
 
@@ -165,7 +167,7 @@ def test_without_names_all_columns_without_another_use_are_features():
 @pytest.mark.parametrize("numbers", [np.arange(N) + 1, np.arange(N)[::-1], np.arange(N) * 3 // 2], ids=named)
 def test_a_column_that_numbers_the_rows_is_a_feature_only_where_it_is_named(numbers):
     frame = people(id=numbers)
-    words = r"column 'id': expected a feature, got 'a number for each row, from \d+ to \d+'; name features= without"
+    words = r"column 'id': expected a feature, got 'a number for each row, from \d+ to \d+'; leave it out of features="
     with pytest.raises(TableError, match=words):
         eh.groups.TableArms(frame, "sex", group="sex", reward="hired")
     with pytest.raises(TableError, match=words):

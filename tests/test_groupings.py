@@ -63,7 +63,7 @@ def test_too_many_or_too_small_groups_are_not_said_to_be_alike(people, column, e
     assert words in found.notes[0] if words else not found.notes
     assert any(MERGE in note for note in found.notes) is (column in ("age", "user", "year"))
     assert found.groups["rows"].sum() == 2000
-    assert ("Too few rows" in str(found)) is not enough
+    assert ("too few rows" in str(found)) is not enough
 
 
 def test_a_small_group_beside_large_ones_is_named(people):
@@ -159,7 +159,7 @@ def test_arms_of_too_many_groups_say_so_and_so_does_their_history(people):
     )
     assert (few.enough, few.notes) == (True, ())
     assert many.enough is False
-    assert "have too few rows to be told apart" in many.notes[0]
+    assert "have too few rows to be compared" in many.notes[0]
     policy = eh.groups.TopInterval(many.groups, seed=1)
     assert eh.simulate(policy, many, rounds=3, seed=1, jobs=1).attrs["notes"][0] == many.notes[0]
 

@@ -1,8 +1,8 @@
 """The rooms of the house: a reader finds the place of a thing by the names of folders and files alone."""
 
 import ast
-import io
-import tokenize
+import importlib.machinery
+import importlib.util
 from collections import defaultdict
 from pathlib import Path
 
@@ -11,9 +11,10 @@ import pytest
 import evenhand as eh
 
 HOME = Path(eh.__file__).parent
+COUNTED = importlib.machinery.SourceFileLoader("ci_lines", str(Path(__file__).parents[1] / ".ci" / "lines"))
 PLACES = {
-    "where is it decided whether a play is allowed?": ("promises/selection.py", "is_grantable"),
-    "where does a ticket expire?": ("studies/log/expiry.py", "read_expiry"),
+    "where is it decided whether a play is allowed?": ("promises/allowed.py", "is_grantable"),
+    "where does a ticket expire?": ("studies/log/open_tickets.py", "OpenTickets"),
     "where is a CSV read?": ("data/csv_files.py", "CsvFile"),
     "how is one promise divided among several processes?": ("promises/split.py", "split"),
     "how late do rewards come in a simulation?": ("simulation/delay.py", "Delay"),
@@ -72,25 +73,16 @@ def test_no_public_class_name_stands_twice():
 
 def test_foreign_objects_are_adapted_at_the_door():
     """At most 60 places ask an object for a name that it may lack."""
-    calls = (node for file in HOME.rglob("*.py") for node in ast.walk(ast.parse(file.read_text())))
-    names = (node.func.id for node in calls if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
-    assert sum(name in ("getattr", "hasattr") for name in names) <= 60
-
-
-NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
-
-
-def code_lines(text):
-    """The numbers of the lines that hold code: no blanks, no comments, no docstrings."""
-    nodes = ast.walk(ast.parse(text))
-    texts = [n for n in nodes if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant)]
-    said = {line for node in texts for line in range(node.lineno, node.end_lineno + 1)}
-    tokens = [token for token in tokenize.generate_tokens(io.StringIO(text).readline) if token.type not in NO_CODE]
-    return {line for token in tokens for line in range(token.start[0], token.end[0] + 1)} - said
+    nodes = (node for file in HOME.rglob("*.py") for node in ast.walk(ast.parse(file.read_text())))
+    calls = [node for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    asked = [one for one in calls if one.func.id == "hasattr" or (one.func.id == "getattr" and len(one.args) == 3)]
+    assert len(asked) <= 60
 
 
 def test_a_file_is_read_in_one_sitting_and_a_function_on_one_screen():
     """At most 300 lines of code a file, and 60 a function."""
+    ci_lines = importlib.util.module_from_spec(importlib.util.spec_from_loader(COUNTED.name, COUNTED))
+    COUNTED.exec_module(ci_lines)
     long = []
     for file in HOME.rglob("*.py"):
         text = file.read_text()
@@ -98,7 +90,7 @@ def test_a_file_is_read_in_one_sitting_and_a_function_on_one_screen():
         functions = [node for node in nodes if node.end_lineno - node.lineno >= 60]
         if not functions and text.count("\n") <= 300:
             continue
-        lines = code_lines(text)
+        lines = ci_lines.lines_of_code(text)
         if len(lines) > 300 and not text.startswith("# Generated"):
             long.append((str(file.relative_to(HOME)), len(lines)))
         for node in functions:

@@ -80,7 +80,7 @@ def test_a_policy_that_has_decided_keeps_its_parameters(name):
     policy, world = first_example(name)
     world.reset(1)
     policy.ask(*world.observe())
-    with pytest.raises(ArgumentError, match=r"not decided yet.*sklearn.base.clone"):
+    with pytest.raises(ArgumentError, match=r"neither decided nor learned anything.*sklearn.base.clone"):
         policy.set_params(**policy.get_params(deep=False))
     with pytest.raises(
         ArgumentError, match=f"set_params: expected a parameter of {type(policy).__name__}: .*'nothing'"

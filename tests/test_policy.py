@@ -99,7 +99,7 @@ def test_what_is_no_ticket_is_refused(thing):
 def test_a_ticket_of_another_policy_is_refused_where_it_shows(policy):
     ticket = policy.ask()
     other = ticket._replace(index=1 - ticket.index, arm="ab"[1 - ticket.index])
-    refused(policy, lambda: policy.tell(other, 1.0), TicketError, "another policy's")
+    refused(policy, lambda: policy.tell(other, 1.0), TicketError, "belongs to another policy")
 
 
 def test_a_forgotten_ticket_is_closed_and_still_counts_as_a_decision(policy):
@@ -189,7 +189,7 @@ def test_a_learner_that_has_decided_cannot_be_put_under_a_quota():
 
     learner = UCB1(arms=2)
     learner.choose()
-    with pytest.raises(ArgumentError, match=r"one that has not decided yet.*pass learner.fresh\(\)"):
+    with pytest.raises(ArgumentError, match=r"one that has neither decided nor learned.*pass learner.fresh\(\)"):
         FairLearn(learner, [0.2, 0.2])
     with pytest.raises(ArgumentError, match="learner: expected one for the arms"):
         FairLearn(UCB1(arms=3), [0.2, 0.2], arms=["a", "b"])

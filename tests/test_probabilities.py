@@ -19,8 +19,8 @@ from tests.cli.shell import answer
 from tests.fuzzing import many
 
 THIRDS, WRONG = [0.3333, 0.3333, 0.3333], [0.3333, 0.3333, 0.3233]
-NOTED = "as rounded ones do; they are scaled to it"
-REFUSED = "3 numbers with so many decimals may miss it by 0.00015; write more decimals, or correct them"
+NOTED = "as rounded numbers do; they are scaled to sum to 1"
+REFUSED = "3 numbers with these decimals can miss it by at most 0.00015; write more decimals, or correct them"
 
 
 @settings(max_examples=many(100), deadline=None)
@@ -165,7 +165,7 @@ DOORS = {
 def test_every_door_reads_rounded_probabilities_and_says_so(door, tmp_path):
     said = [note for note in DOORS[door](THIRDS, tmp_path) if NOTED in note]
     assert len(said) == 1
-    assert "miss a sum of 1 by up to 0.0001" in said[0]
+    assert "miss the sum 1 by up to 0.0001" in said[0]
     assert not any(NOTED in note for note in DOORS[door](RIGHT, tmp_path))
 
 

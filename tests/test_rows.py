@@ -112,7 +112,7 @@ def test_other_labels_are_refused_by_name_and_the_mend_helps(first, other, words
     with pytest.raises(ContextError) as refused:
         in_step(("X", first), ("y", y), refusal=ContextError)
     assert words in str(refused.value)
-    assert str(refused.value).endswith("; reset_index(drop=True) of X and y has rows read by position")
+    assert str(refused.value).endswith("; reset_index(drop=True) of X and y matches rows by position")
     first, y = first.reset_index(drop=True), y.reset_index(drop=True)
     assert in_step(("X", first), ("y", y))[1] is y
 
@@ -131,7 +131,7 @@ def test_ids_name_rows_beside_their_own_labels():
     found = in_step(("ids", ids), ("one", by_id), ("two", by_row), labels=ids.tolist())
     assert found[1].tolist() == ["c", "a", "b"]
     assert found[2].tolist() == ["c", "b", "a"]
-    with pytest.raises(ArgumentError, match=r"got .*'q' in row 1.*; reset_index\(drop=True\) of three has rows"):
+    with pytest.raises(ArgumentError, match=r"got .*'q' in row 1.*; reset_index\(drop=True\) of three matches rows"):
         in_step(("ids", ids), ("three", NAMED.set_axis(["q", "r", "s"])), labels=ids.tolist())
 
 

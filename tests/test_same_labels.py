@@ -584,8 +584,8 @@ def test_a_name_that_may_mean_a_number_of_the_log_is_refused(values, shares, wor
         (["01", "02"], ["--shares", "1=0.4"], "--shares: expected arms among 01,02, got '1'; did you mean '01'?"),
         (["1", "2"], ["--cap", "01=0.1"], "--cap: expected arms among 1,2, got '01'; did you mean '1'?"),
         (["1", "2"], ["--window", "01=5"], "--window: expected arms among 1,2, got '01'; did you mean '1'?"),
-        (["a", "b"], ["--cap", "c=0.5"], "--cap: expected an arm of the log, one of a,b, got 'c'; name an arm of"),
-        (["a", "b"], ["--shares", "c=0.5"], "--shares: expected an arm of the log, one of a,b, got 'c'; name an"),
+        (["a", "b"], ["--cap", "c=0.5"], "--cap: expected an arm of the log, one of a,b, got 'c'; also name an arm of"),
+        (["a", "b"], ["--shares", "c=0.5"], "--shares: expected an arm of the log, one of a,b, got 'c'; also name an"),
     ],
     ids=str,
 )
@@ -635,7 +635,11 @@ def test_caps_and_windows_are_about_the_same_arms_as_the_log(arms, promised, kep
         ([1, 2] * 9, {"caps": pd.Series({"01": 0.1})}, "caps: expected arms among [1, 2] (whole numbers), got '01'"),
         ([1, 2] * 9, {"shares": 0.1, "windows": {"01": 3}}, "windows: expected arms among [1, 2] (whole numbers), got"),
         (OFTEN_TRUE, {"windows": {1: 3}}, "one of ['false', 'true'] (text), got 1 (a whole number)"),
-        ([1, 2] * 9, {"caps": {"a": 0.5}}, "one of [1, 2] (whole numbers), got 'a' (text); name an arm of the log too"),
+        (
+            [1, 2] * 9,
+            {"caps": {"a": 0.5}},
+            "one of [1, 2] (whole numbers), got 'a' (text); also name an arm of the log",
+        ),
         (["ads", "news"] * 9, {"caps": {"Ads": 0.5}}, "one of ['ads', 'news'], got 'Ads'; did you mean 'ads'?"),
         (
             ["1.0", "2"] * 9,

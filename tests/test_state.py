@@ -193,7 +193,7 @@ def test_a_foreign_file_is_refused(kind, tmp_path):
 @pytest.mark.parametrize("format", [FORMAT - 1, FORMAT + 1])
 def test_another_format_is_refused_with_the_mend(format):
     assert from_bytes(edited(format=FORMAT)).round == 1
-    said = f"written in format {format}, and this evenhand reads format {FORMAT} alone; load it with the evenhand that"
+    said = f"written in format {format}, but this evenhand reads only format {FORMAT}; load it with the evenhand that"
     with pytest.raises(StateFileError, match=said):
         from_bytes(edited(format=format))
 

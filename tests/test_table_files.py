@@ -45,7 +45,7 @@ def test_only_an_empty_cell_of_text_is_empty(write):
 def test_a_doubled_column_is_refused_where_it_is_wanted(write):
     frame = read_table(write("item,item,click,\na,b,1,z\n"), text=["item"])
     assert numbers(frame, "click").tolist() == [1.0]
-    with pytest.raises(TableError, match="column 'item': stands there 2 times"):
+    with pytest.raises(TableError, match="column 'item': appears 2 times"):
         column(frame, "item")
 
 
@@ -75,6 +75,7 @@ MEANT = {
     "comments that a spreadsheet filled up": "round,arm,reward\r\n# no,,\r\n1,a,0\r\n2,b,1\r\n3,a,0.5\r\n# end,,",
     "blanks around names": " round ,arm , reward\n1,a,0\n2,b,1\n3,a,0.5\n",
     "a blank behind each comma": 'round, arm, reward\n1, "a", 0\n2, b, 1\n3, a, 0.5\n',
+    "a blank behind each comma of the rows": "round,arm,reward\n1, a, 0\n2, b, 1\n3, a, 0.5\n",
     "lines of an old Mac": "round,arm,reward\r1,a,0\r2,b,1\r3,a,0.5\r",
     "a mark of byte order": "\ufeffround,arm,reward\n1,a,0\n2,b,1\n3,a,0.5\n",
     "an array of objects": json.dumps([dict(zip(ROWS, row, strict=True)) for row in zip(*ROWS.values(), strict=True)]),
@@ -102,7 +103,7 @@ NOT_MEANT = {
     "R's table with blanks": ('"arm" "x"\n"1" "a b" 0.5\n"2" "b" 1\n', "looks separated by blanks"),
     "one wide row": ("arm,x\na,1\nb,2\nc,3,4\n", r"row 3 has 3 cells, more cells than the header \(2\); name every"),
     "a very wide row": ("# x\narm,x\na,1\nb,2\nc,3,4,5,6\n", r"line 5 has 5 cells, more cells than the header \(2\)"),
-    "a line above rows": ("|1x3 Valid\n1, a, 2\n3, b, 4\n", "line 1 is no header, each line below it has 3 cells, sep"),
+    "a line above rows": ("|1x3 Valid\n1, a, 2\n3, b, 4\n", "line 1 is not a header, as each line below has 3 cells"),
     "words above the header": ("Statement of May\n\narm,x\na,1\n", "drop lines above the header"),
     "a comment that may be the header": ("# arm, x\na,1\nb,2\n", "line 1 may be a comment, or the header"),
     "a word that may be the header": ("#x\n0.5\n1\n", "line 1 may be a comment, or the header"),
@@ -111,7 +112,7 @@ NOT_MEANT = {
     "lists in JSON": ('[{"arm": "a"}, ["b"]]', r"row 2: expected an object \{\.\.\.\}, got \['b'\]"),
     "commas between lines": ('{"arm": "a"},\n{"arm": "b"}', "cannot be read as JSON: .* line 1 column 13"),
     "half a letter": ('[{"arm": "\\ud800"}]', "cannot be read as JSON: 'utf-8' codec can't encode"),
-    "a name twice": ('{"arm": "a"}\n{"arm": "a", "arm": "b"}', "line 2: cannot be read as JSON: 'arm' stands there"),
+    "a name twice": ('{"arm": "a"}\n{"arm": "a", "arm": "b"}', "line 2: cannot be read as JSON: 'arm' appears"),
     "not UTF-8": ("arm,x\nJosé,1\n".encode("latin-1"), "is not UTF-8; save it as CSV in UTF-8"),
     "JSON that is not UTF-8": ('[{"arm":\n"José"}]'.encode("latin-1"), "line 2 is not UTF-8; save it as JSON in UTF-8"),
     "no row": ("arm,x\n", "no rows"),
@@ -172,7 +173,7 @@ def test_comments_are_left_out_of_long_files_too(write):
     frame = read_table(write(f"# above\nid,arm\n# units\n{rows}# half\n{rows}# end\n"), say=said.append)
     assert frame["id"].dtype.kind == "i"
     assert frame["id"].tolist() == [*range(60_000)] * 2
-    assert said[0].endswith("; 3 lines of comment (# ...) among the rows left out")
+    assert said[0].endswith("; 3 comment lines (# ...) among the rows left out")
 
 
 @pytest.mark.parametrize("above", ["", "# by hand\n", "# by, hand, too\n\n"])

@@ -58,7 +58,7 @@ def test_a_taught_learner_is_not_wrapped(learner, way, wrap):
     one = learner(arms=2, seed=1)
     way(one)
     for again in (one, from_bytes(to_bytes(one)), copy.deepcopy(one)):
-        with pytest.raises(ArgumentError, match=r"learner: expected one that has not decided yet, nor .*fresh\(\)"):
+        with pytest.raises(ArgumentError, match=r"learner: expected one that has neither decided nor .*fresh\(\)"):
             wrap(again, [0.2, 0.2])
     wrap(one.fresh(), [0.2, 0.2])
 
@@ -67,7 +67,7 @@ def test_a_taught_learner_is_not_wrapped(learner, way, wrap):
 def test_a_taught_policy_is_no_learner(policy):
     one = policy.fresh()
     one.update(*([[[1.0], [2.0]]] if one.contextual else []), 1, 1.0)
-    with pytest.raises(ArgumentError, match="learner: expected one that has not decided yet"):
+    with pytest.raises(ArgumentError, match="learner: expected one that has neither decided nor learned"):
         FairLearn(one, [0.1, 0.1])
 
 
@@ -84,7 +84,9 @@ def test_a_taught_policy_is_not_put_inside_naive_fair(way):
     contexts = np.arange(8.0).reshape(4, 2)
     inner = LinearThompson(groups)
     inner.ask(contexts) if way == "asked" else inner.update(contexts, 0, 1.0)
-    with pytest.raises(ArgumentError, match=r"inner: expected one that has not decided yet.*pass inner.fresh\(\)"):
+    with pytest.raises(
+        ArgumentError, match=r"inner: expected one that has neither decided nor learned.*pass inner.fresh\(\)"
+    ):
         NaiveFair(groups, inner=inner)
 
 
@@ -123,7 +125,7 @@ def sampled(sampler):
 def test_a_trained_model_is_refused_by_samplers(sampler, model):
     with pytest.raises(
         ArgumentError,
-        match=r"model: expected one that has not decided yet, nor learned "
+        match=r"model: expected one that has neither decided nor learned "
         r".*fresh\(\), or",
     ):
         sampler(["u", "v"], MODELS[model]())
@@ -143,7 +145,9 @@ def test_samplers_go_on_after_loading_and_begin_anew_when_fresh(model):
 def test_a_taught_metric_is_refused_by_policies(metric):
     one = metric(radius=2.0)
     number = one.verdict([1.0, 0.0], [0.0, 0.0], 0.5, True)
-    with pytest.raises(ArgumentError, match=r"metric: expected one that has not .*pass metric.fresh\(\), or tell the"):
+    with pytest.raises(
+        ArgumentError, match=r"metric: expected one that has neither .*pass metric.fresh\(\), or tell the"
+    ):
         LipschitzUCB(2, metric=one)
     LipschitzUCB(2, metric=one.fresh())
     one.withdraw(number)
@@ -165,7 +169,9 @@ def test_simulate_refuses_a_policy_whose_memory_it_would_not_use(name):
     before = policy.has_history
     world.reset(1)
     policy.ask(*world.observe())
-    with pytest.raises(ArgumentError, match=r"policies\['one'\]: expected one that has not decided .*policy.fresh\(\)"):
+    with pytest.raises(
+        ArgumentError, match=r"policies\['one'\]: expected one that has neither decided nor learned.*policy.fresh\(\)"
+    ):
         eh.simulate({"one": policy}, world, rounds=5)
     eh.simulate(policy.fresh(), world, rounds=5, seed=1, jobs=1)
     assert not before
@@ -174,14 +180,14 @@ def test_simulate_refuses_a_policy_whose_memory_it_would_not_use(name):
 def test_simulate_refuses_a_policy_that_was_told_without_a_ticket():
     policy = FairLearn(Adapter(object(), choose=lambda one: 0, update=lambda one, index, reward: None), [0.1, 0.1])
     policy.update(0, 1.0)
-    with pytest.raises(ArgumentError, match="expected one that has not decided yet"):
+    with pytest.raises(ArgumentError, match="expected one that has neither decided nor learned"):
         eh.simulate(policy, BernoulliArms([0.1, 0.2]), rounds=5)
 
 
 def test_searches_that_have_begun_are_not_simulated():
     search, _ = next(CSR.examples())
     search.ask()
-    with pytest.raises(ArgumentError, match=r"searches\['csr'\]: expected one that has not .*search.fresh\(\)"):
+    with pytest.raises(ArgumentError, match=r"searches\['csr'\]: expected one that has neither .*search.fresh\(\)"):
         simulated_searches({"csr": search}, replications=1)
 
 

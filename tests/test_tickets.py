@@ -155,7 +155,7 @@ def test_another_conversation_refuses_the_ticket(stranger):
         happened = world.respond(ticket)
     if isinstance(mine, Certification):
         happened = ([[0.0]], [1])
-    words = f"this {type(ticket).__name__} is another .*'s, or was changed; nothing has changed here"
+    words = f"this {type(ticket).__name__} belongs to another .*, or was edited; nothing has changed"
     before = to_bytes(other) if "elsewhere" not in stranger else None
     for _ in range(2):
         with pytest.raises(ForeignTicketError, match=words):

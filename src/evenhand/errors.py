@@ -37,6 +37,7 @@ from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from itertools import islice
 from numbers import Integral, Real
+from pathlib import PurePath
 from typing import Any
 
 __all__ = [
@@ -85,7 +86,7 @@ class EvenhandError(Exception):
 
 
 class ArgumentError(EvenhandError, ValueError):
-    """An argument is not what was wanted."""
+    """An argument is not what was expected."""
 
 
 class SharesError(ArgumentError):
@@ -217,6 +218,7 @@ def wanted(name: str, what: str, got: Any, mend: str = "") -> str:
 
 
 def _shown(got: Any) -> str:
+    got = str(got) if isinstance(got, PurePath) else got
     try:
         shown = repr(got.item() if getattr(got, "ndim", 1) == 0 else _beginning(got))
     except ValueError:  # Python prints no whole number of more than 4300 digits

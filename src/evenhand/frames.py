@@ -58,7 +58,7 @@ def as_pandas(frame: Any, name: str = "frame") -> pd.DataFrame:
         _check_places(frame, name)
         return frame
     if not is_frame(frame):
-        mend = "tables of polars, pyarrow and DuckDB will do as well; read files first"
+        mend = "tables of polars, pyarrow and DuckDB work as well; read files first"
         raise TableError(wanted(name, "a pandas DataFrame", type(frame).__name__, mend))
     import narwhals as nw
 
@@ -187,7 +187,7 @@ def _check_places(frame: pd.DataFrame, name: str) -> None:
         labels = ", ".join(map(repr, index[:2].tolist()))
         mend = "read it with index_col=False, or reset_index(drop=True) if every column has its own name"
         what = f"the rows are labelled {labels}, ... and the last column is empty"
-        why = "pandas reads a separator at each row's end so"
+        why = "this happens when each row ends with a separator"
         raise TableError(f"{name}: its columns seem one place off: {what}; {why}: {mend}")
 
 

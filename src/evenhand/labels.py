@@ -102,7 +102,7 @@ def by_label(
         forms = [key for key, label in labels.items() if label == twice]
         unicode = len(set(map(composed, forms))) == 1
         how = "in two forms of Unicode" if unicode else f"as {forms[0]!r} and as {forms[1]!r}"
-        raise refusal(wanted(name, "each label once", twice, f"it stands there twice, {how}"))
+        raise refusal(wanted(name, "each label once", twice, f"it appears twice, {how}"))
     return {labels[key]: value for key, value in given.items()}
 
 
@@ -135,7 +135,7 @@ def in_order(
         if None not in at and len(set(at)) == len(at) == len(order):
             table = table.take(np.argsort(np.array(at)), axis=axis)
         elif not numbered:
-            mend = "reset_index(drop=True) has rows read by position" if axis == 0 else ""
+            mend = "reset_index(drop=True) matches rows by position" if axis == 0 else ""
             strange = [label for label, place in zip(named, at, strict=True) if place is None][:1]
             if strange and not of_one_type(order, strange[0]):
                 raise refusal(wanted_one_of(name, order, strange[0], what="one entry for each of", mend=mend))

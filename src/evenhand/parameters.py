@@ -24,8 +24,8 @@ def require_fresh(name: str, thing: Any, mend: str) -> Any:
     round = vars(thing).get("round", 0) if hasattr(thing, "__dict__") else 0
     decided = type(round) is int and round > 0
     if getattr(thing, "has_history", decided):
-        got = f"one at round {round}" if decided else f"a {type(thing).__name__} that has learned already"
-        raise ArgumentError(wanted(name, "one that has not decided yet, nor learned anything", got, mend))
+        got = f"one at round {round}" if decided else "one that has learned already"
+        raise ArgumentError(wanted(name, "one that has neither decided nor learned anything", got, mend))
     return thing
 
 

@@ -499,5 +499,5 @@ def arm_labels(arms: int | Sequence[Label], name: str = "arms", *, least: int = 
     several = Counter(TRUTHS.get(label, label) if isinstance(label, str) else label for label in labels)
     if len(several) < len(labels):
         twice = next(label for label, times in several.items() if times > 1)
-        raise ArgumentError(wanted(name, "each label once", twice, "it stands there twice"))
+        raise ArgumentError(wanted(name, "each label once", twice, "it appears twice"))
     return labels

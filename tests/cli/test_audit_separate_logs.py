@@ -42,7 +42,7 @@ def test_shares_that_change_are_refused_in_a_line(logs, tmp_path):
     (tmp_path / "changing.csv").write_text("arm,share,from\nads,0.2,1\nads,0.1,9\n")
     result = call("audit", *logs, "--shares", tmp_path / "changing.csv")
     assert str(result.exception) == (
-        "--shares: expected shares that stay as they are, where files or several logs are audited, got a share that "
+        "--shares: expected shares that do not change, when files or several logs are audited, got a share that "
         "changes; audit the logs one by one, each read into a table"
     )
 

@@ -80,10 +80,10 @@ def test_every_rule_is_of_a_command():
 
 @pytest.mark.parametrize(("command", "option", "needed"), NEEDED)
 def test_an_option_that_counts_only_beside_others_is_refused_without_them(command, option, needed):
-    said = f"{option}: expected {' or '.join(needed)} beside it, got nothing"
+    said = f"{option}: expected {' or '.join(needed)} as well, got nothing"
     refused(ArgumentError, said, *typed(command, option))
 
 
 @pytest.mark.parametrize(("command", "option", "other"), EXCLUDED)
 def test_an_option_that_says_nothing_beside_another_is_refused(command, option, other):
-    refused(ArgumentError, f"{option}: expected nothing beside {other}, got ", *typed(command, option, other))
+    refused(ArgumentError, f"{option}: expected nothing together with {other}, got ", *typed(command, option, other))

@@ -50,7 +50,7 @@ def test_a_slate_from_a_file_of_promises(tmp_path, file):
         assert study.policy.shares == {"a": study.policy.shares["a"], "b": 0.25, "c": 0, "d": 0}
         assert study.policy.tolerance == 1
     shown = answer("show", store)
-    assert "2 arms are played in a round." in shown
+    assert "2 arms are played per round." in shown
     assert call("verify", store).exit_code == 0
 
 
@@ -92,7 +92,7 @@ def test_another_promise_of_a_file_says_everything(tmp_path):
     asked(store, "--count", "20")
     assert "was kept at every round" in answer("verify", store)
     before = Study.open(store).log.sequence
-    refused(ArgumentError, "--shares: expected either this or --promise FILE", "change", store)
+    refused(ArgumentError, "--shares: expected either --shares or --promise FILE", "change", store)
     refused(ArgumentError, "--shares: expected either", "change", store, "--shares", "0=0.1", "--promise", file)
     file.write_text("[shares]\n0 = 0.9\n2 = 0.8\n")
     refused(SharesError, "sum to", "change", store, "--promise", file)
@@ -116,6 +116,9 @@ def test_windows_sets_caps_and_segments_from_a_file(tmp_path):
     shown = cells(answer("show", store, "--study", "sets"))
     assert [row[3] for row in shown[:5]] == ["-", "-", "0.1", "-", "0.5"]
     assert shown[4][:3] == ["0 + 1", "1", "1"]
+    table = "[promise]\nshares = {2 = 0.1}\nsets = [{arms = [0, 1], share = 0.5}]\n"
+    made(tmp_path, f"arms = 4\n{table}", "--name", "table")
+    assert [row[3] for row in cells(answer("show", store, "--study", "table"))] == ["-", "-", "0.1", "-", "0.5"]
     made(tmp_path, "cap_tolerance = 2\n[shares]\na = 0.5\nb = 0\n[caps]\na = 0.6\n", "--name", "caps")
     assert [row[-1] for row in cells(answer("show", store, "--study", "caps"))] == ["0.6", "-"]
 
@@ -134,7 +137,7 @@ def test_windows_sets_caps_and_segments_from_a_file(tmp_path):
         ("arms = ['a', 'b']\n[[sets]]\narms = ['a', 'b']", ArgumentError, "share"),
         ("sets = 1\n[shares]\na = 0.9\nb = 0.1", ArgumentError, "sets"),
         ("plays = 3\n[shares]\na = 0.9\nb = 0.1", ArgumentError, "plays"),
-        ("tolerance = 1\n[promise]\nshares = { a = 0.5 }", ArgumentError, "tolerance: expected nothing beside"),
+        ("tolerance = 1\n[promise]\nshares = { a = 0.5 }", ArgumentError, "tolerance: expected nothing outside"),
     ],
 )
 def test_promises_that_cannot_be_read_or_kept_are_refused_by_name(tmp_path, text, error, words):
@@ -185,7 +188,7 @@ def test_a_learner_alone_plays_as_many_arms_a_round_as_under_the_promise(tmp_pat
 @pytest.mark.parametrize("beside", [["--shares", "0.1"], ["--tolerance", "1"]], ids=lambda beside: beside[0])
 def test_shares_beside_a_promise_are_refused_wherever_policies_are_compared(tmp_path, file, beside):
     (tmp_path / "log.csv").write_text("arm,reward\na,1\nb,0\n")
-    words = f"--promise: expected nothing beside {beside[0]}"
+    words = f"--promise: expected nothing together with {beside[0]}"
     refused(ArgumentError, words, "simulate", "quotas/bernoulli-arms", "--promise", file, *beside)
     refused(ArgumentError, words, "evaluate", tmp_path / "log.csv", "--promise", file, *beside)
 
@@ -233,7 +236,7 @@ def test_offers_and_segments_of_a_log_are_replayed(tmp_path):
     refused(ArgumentError, "--log: expected a log with a column available", *options, "--log", tmp_path / "none.csv")
     answer("new", tmp_path / "s.evenhand", "--promise", tmp_path / "slow.toml"), answer("ask", tmp_path / "s.evenhand")
     answer("export", tmp_path / "s.evenhand", "--out", tmp_path / "plain.csv")
-    nothing = "--log: no round of it has an offer or a segment; leave --log out"
+    nothing = "--log: none of its rounds has an offer or a segment; leave --log out"
     refused(ArgumentError, nothing, *options[:-2], "--log", tmp_path / "plain.csv")
 
 

@@ -65,7 +65,7 @@ def test_the_answers_of_a_browser_are_taken_from_the_store(audited):
     assert done.exit_code == 0, done.output
     assert "as far apart as 1 answer allows" in done.output
     assert "compared on one scale: (age - 43.2) / " in run("show", "audit.evenhand").output
-    with pytest.raises(StateFileError, match="it does not begin like one"):
+    with pytest.raises(StateFileError, match="it does not begin like a state file"):
         eh.load("audit.evenhand")  # the file ends like an archive, with the queue as it was at the beginning
 
 
@@ -82,7 +82,7 @@ def test_of_a_store_with_several_studies_one_is_named(audited):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--state", "pairs.evenhand", "--study", "audit"], "--study: expected nothing beside a file of answers"),
+        (["--state", "pairs.evenhand", "--study", "audit"], "--study: expected nothing together with a file"),
         (["--state", "pairs.evenhand", "--reward", "merit"], "merit"),
         (["--state", "pairs.evenhand", "--places", 9], "--places: expected a whole number >= 1 and <= 5"),
         (["--state", "none.evenhand"], "none.evenhand: cannot be read"),
@@ -104,6 +104,6 @@ def test_more_people_than_can_be_compared_are_told_before_they_are_judged(audite
     for module in ("similarity.chances", "cli.studies.pair_audit"):
         monkeypatch.setattr(f"evenhand.{module}.MOST_DIFFERENT", 3)
     said = run(*AUDIT, typed="q\n").output
-    assert "5 of these people differ, and chances are for 3 at most: round the features before pairs are judged" in said
+    assert "5 of these people differ, but chances are found for at most 3: round the features before the" in said
     refused = run("choose", "people.csv", "--state", "pairs.evenhand", "--places", 2)
     assert "at most 3 who differ from one another, got 5; round the features" in str(refused.exception)

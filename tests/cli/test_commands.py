@@ -111,7 +111,7 @@ def test_an_audit_of_a_broken_promise_is_exit_code_1_with_the_finding(log, share
     ]
     some = call("audit", log, "--arm", "item", "--shares", "b=0.4").output
     assert [row[0] for row in cells(some)] == ["b"]
-    assert "and 1 arm owed nothing." in some
+    assert "and 1 arm without a promise." in some
 
 
 def test_an_audit_of_a_promise_that_was_kept_is_exit_code_0(log):
@@ -204,7 +204,7 @@ def test_an_arm_that_is_promised_and_never_appears_is_said_loudly(tmp_path):
         ("s.csv", "arm,share\na,0.2\na,0.3\n", "s.csv: expected each name once, got 'a, twice'"),
         ("s.json", '{"a": 0.2, "a": 0.3}', "s.json: expected each name once, got 'a, twice'"),
         ("s.csv", "arm,share\na,0.2\nb,\n", "column 'share', row 2: the cell is empty"),
-        ("s.csv", "arm,arm,share\na,b,0.2\n", "column 'arm': stands there 2 times"),
+        ("s.csv", "arm,arm,share\na,b,0.2\n", "column 'arm': appears 2 times"),
     ],
 )
 def test_shares_that_say_two_things_or_nothing_are_refused(name, text, words, log, tmp_path):
@@ -221,7 +221,7 @@ def test_an_audit_checks_caps_windows_segments_and_what_was_on_offer(tmp_path):
     assert said.exit_code == 0, said.output
     inside = call("audit", log, "--shares", "a=0.2,b=0.5", "--segment", "where", "--out", tmp_path / "out")
     assert inside.exit_code == 1
-    assert "First of all, after round 3 in segment 'x', the plays of arm 'b' were 1 fewer than the share 1/2 owes" in (
+    assert "The first breach: after round 3 in segment 'x', the plays of arm 'b' were 1 fewer than the share 1/2" in (
         " ".join(inside.output.split())
     )
     assert len(pd.read_csv(tmp_path / "out" / "promises.csv")) == 4
@@ -244,7 +244,7 @@ def test_an_audit_checks_every_promise_that_is_named_where_an_option_is_repeated
     broken = ["in 1 of 5 rounds, first at row 4", "in 1 of 5 rounds, from row 5 on", "never", "never"]
     assert [row[-1] for row in rows] == broken
     nothing_owed = call("audit", log, "--window", "a=3").output
-    assert "no arm was ever behind a share" in " ".join(nothing_owed.split())
+    assert "no arm was ever behind its share" in " ".join(nothing_owed.split())
 
 
 def test_an_audit_reads_the_slates_of_an_export(tmp_path):
@@ -353,15 +353,15 @@ def test_simulate_on_a_registered_world_prints_tables():
         (["quotas/bernoulli-arms", "--means", "0.5,2"], "expected a probability in [0, 1]"),
         (["quotas/bernoulli-arms", "-p", "fair-ucb"], "needs --shares"),
         (["quotas/bernoulli-arms", "-p", "nothing"], "no policy is named 'nothing'"),
-        (["quotas/bernoulli-arms", "-p", "ucb1+thompson"], "'ucb1' alone, it takes no learner"),
+        (["quotas/bernoulli-arms", "-p", "ucb1+thompson"], "only 'ucb1', which takes no learner"),
         (["quotas/bernoulli-arms", "--shares", "0.6"], "sum to 1.8"),
         (["quotas/bernoulli-arms", "--rounds", "0"], "rounds: expected a whole number >= 1"),
         (["quotas/bernoulli-arms", "--replications", "0"], "replications: expected a whole number >= 1"),
         (["quotas/bernoulli-arms", "--shares", "nan"], "--shares, 0: expected numbers from 0 to 1, got 'nan'"),
         (["quotas/bernoulli-arms", "--shares", "0.1", "--tolerance", "nan"], "tolerance: expected a finite number"),
-        (["quotas/bernoulli-arms", "--shares", "0.1", "-p", "ucb1"], "--shares: expected a --policy that keeps them"),
-        (["groups/biased-linear-arms", "--means", "0.5,0.4"], "--means: expected nothing beside a world"),
-        (["quotas/bernoulli-arms", "--data", "x.csv"], "--data: expected nothing beside WORLD"),
+        (["quotas/bernoulli-arms", "--shares", "0.1", "-p", "ucb1"], "--shares: expected a --policy that keeps shares"),
+        (["groups/biased-linear-arms", "--means", "0.5,0.4"], "--means: expected nothing together with a world"),
+        (["quotas/bernoulli-arms", "--data", "x.csv"], "--data: expected nothing together with WORLD"),
         (["--data", "nowhere.csv"], "nowhere.csv: no such file"),
     ],
     ids=named,

@@ -61,7 +61,7 @@ def test_names_that_do_not_fit_are_refused(names, words):
 
 def test_many_files_are_not_read_otherwise_than_was_said():
     result = call("audit", "lo*.csv", "--shares", "0.2", "--sep", ";")
-    assert str(result.exception).startswith("LOG: expected one file beside --sep, --decimal, --encoding, --format")
+    assert str(result.exception).startswith("LOG: expected one file with --sep, --decimal, --encoding, --format")
 
 
 @pytest.mark.parametrize("command", TABLE_COMMANDS)

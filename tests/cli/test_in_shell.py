@@ -33,6 +33,8 @@ VALUES = st.one_of(st.lists(LABELS, max_size=4), st.dictionaries(LABELS, st.floa
         ("got [None, True, 0.5]", "got null,true,0.5"),
         ("got {'young': {'low': 1}}", 'got {"young": {"low": 1}}'),
         ("got ['one', 'two', 'thr...; mend", "got one,two,...; mend"),
+        ("pass --values {'not yet': 0, 'paid': 1}", "pass --values 'not yet=0,paid=1'"),
+        ("pass --values {'<=50K': 0, 'more, >50K': 1}", 'pass --values \'{"<=50K": 0, "more, >50K": 1}\''),
         ('labels a,b or ["a", "b"] as JSON', 'labels a,b or ["a", "b"] as JSON'),
         ("a column 'dose [mg]', call f(1)", "a column 'dose [mg]', call f(1)"),
     ],
@@ -79,11 +81,34 @@ def test_a_refusal_names_what_was_typed(words, tmp_path, monkeypatch):
     assert str(result.exception).startswith(words)
 
 
+ENDS = {
+    "audit log.csv --shares 0.2 --window a=9/3": "or plays/rounds with 1 <= plays <= rounds <= 1,000,000, got 9/3",
+    "simulate --data log.csv --shares a=0.1 --promise e.toml": "nothing together with --shares, got 'e.toml'",
+    "ask e.evenhand --available a": "for arms that come and go, say offers in the file of --promise",
+    "ask c.evenhand": "--contexts: expected 2 rows of 3 numbers, one row per arm, got nothing",
+    "add e.evenhand c --share 0.9": "lower the others first with evenhand change",
+    "tell e.evenhand 9 1": "ticket 9 was never handed out; the last one was 0",
+}
+
+
+@pytest.mark.parametrize("arguments", ENDS)
+def test_a_refusal_advises_what_can_be_typed(arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.csv").write_text("arm,reward\na,1\nb,0\n")
+    (tmp_path / "e.toml").write_text("arms = ['a', 'b']\nshares = {a = 0.2}\noffers = 'all'")
+    assert call("new", "e.evenhand", "--promise", "e.toml").exit_code == 0
+    assert call("new", "c.evenhand", "-p", "group-fair-top-interval", "--groups", "a=x,b=y").exit_code == 0
+    assert call("ask", "c.evenhand", "--contexts", "[[1, 2, 3], [1, 2, 4]]").exit_code == 0
+    result = call(*arguments.split())
+    assert isinstance(result.exception, EvenhandError), result.output
+    assert str(result.exception).endswith(ENDS[arguments])
+
+
 def test_a_warning_is_a_note_without_the_place_in_the_source(tmp_path):
     shares = ["-p", "deadline-learn+ucb1", "--shares", "a=0.5,b=0.5,c=0"]
     with evenhand("new", tmp_path / "s.evenhand", *shares, stderr=-2) as running:
         said = running.communicate()[0]
-    assert said.startswith("evenhand: note: the shares sum to 1 exactly and arm 'c' has share 0")
+    assert said.startswith("evenhand: note: the shares sum to exactly 1 and arm 'c' has share 0")
     assert ".py" not in said
 
 
@@ -106,6 +131,13 @@ def test_a_table_has_short_names_of_policies_and_sets_as_one_label(capsys):
         assert name in said
     assert "quotas/" not in said
     assert "learners/" not in said
+
+
+def test_a_table_too_wide_for_the_terminal_has_a_row_for_each_column(capsys):
+    names = [f"a-long-name-{place}" for place in range(9)]
+    table("t", names, [range(9), range(1, 10)])
+    said = [line.strip("│").split("│") for line in capsys.readouterr().out.splitlines() if line.startswith("│")]
+    assert [[cell.strip() for cell in line] for line in said] == [[names[n], str(n), str(n + 1)] for n in range(1, 9)]
 
 
 def test_labels_that_are_printed_as_json_stay_what_they_are():

@@ -156,15 +156,15 @@ def test_a_state_of_other_items_or_labels_is_refused(patients):
     assert call("patients.csv", *OPTIONS, *tasks).exit_code == 0
     assert "as in labels.evenhand" in str(call("patients.csv", *OPTIONS[:-1], "a,b", *tasks).exception)
     pd.read_csv("patients.csv").head(100).to_csv("others.csv", index=False)
-    assert "holds other ids" in str(call("others.csv", *OPTIONS, *tasks).exception)
+    assert "its ids differ from those" in str(call("others.csv", *OPTIONS, *tasks).exception)
 
 
 OTHER = {
-    "features": (["--features", "age,bmi,s6"], "--features age,bmi,s6: holds other values than when"),
-    "fewer features": (["--features", "age,bmi"], "--features age,bmi: holds other values than when"),
-    "order": (["--features", "bmi,age,s5"], "--features bmi,age,s5: holds other values than when"),
-    "groups": (["--group", "site"], "--group site: holds other groups than when"),
-    "shown": (["--show", "age"], "--show age: holds other values than when"),
+    "features": (["--features", "age,bmi,s6"], "--features age,bmi,s6: its values differ from those with which"),
+    "fewer features": (["--features", "age,bmi"], "--features age,bmi: its values differ from those with which"),
+    "order": (["--features", "bmi,age,s5"], "--features bmi,age,s5: its values differ from those with which"),
+    "groups": (["--group", "site"], "--group site: its groups differ from those with which"),
+    "shown": (["--show", "age"], "--show age: its values differ from those with which"),
     "annotators": (["--annotators", "1"], "--annotators: expected 2 as in labels.evenhand, got 1; repeat what"),
     "choice": (["--choice", "uncertainty"], "--choice: expected 'uniform' as in labels.evenhand, got 'uncertainty'"),
     "seed": (["--seed", "2"], "--seed: expected 1 as in labels.evenhand, got 2; repeat what the state was begun with"),
@@ -191,7 +191,7 @@ def test_a_queue_is_not_resumed_with_other_values_of_a_feature(begun):
     frame.loc[7, "bmi"] += 1e-9
     frame.to_csv("patients.csv", index=False)
     refused = call("patients.csv", *OPTIONS, "--items", 1, "--tasks", "t.csv")
-    assert "--features age,bmi,s5: holds other values than when labels.evenhand was begun" in str(refused.exception)
+    assert "--features age,bmi,s5: its values differ from those with which labels.evenhand" in str(refused.exception)
 
 
 @pytest.mark.parametrize("more", [[], ["--annotators", "2", "--choice", "uniform", "--seed", "1"]])
@@ -311,11 +311,11 @@ def test_groups_may_be_several_columns(patients):
     assert call(*options, "--group", "sex,site", "--items", 8, "--tasks", "t.csv").exit_code == 0
     assert set(pd.read_csv("t.csv")["group"]) == {"f & x", "f & y", "m & x", "m & y"}
     other = str(call(*options, "--group", "sex", "--tasks", "t.csv").exception)
-    assert "--group sex: holds other groups than when" in other
+    assert "--group sex: its groups differ from those with which" in other
     many = str(call(*options, "--group", "sex,age,bmi", "--tasks", "t.csv", "--state", "other").exception)
     assert many.startswith("--group: expected groups with rows to train and to validate, got ")
     twice = str(call(*options, "--group", "sex,sex", "--tasks", "t.csv", "--state", "other").exception)
-    assert "it is in group already" in twice
+    assert "it is already in group" in twice
 
 
 def test_one_big_batch_is_said_to_be_uniform(patients):
@@ -330,8 +330,7 @@ def test_a_refused_table_names_the_file_the_row_and_the_item(patients):
     pd.read_csv("t.csv").assign(label=["low", "hihg"]).to_csv("labels.csv", index=False)
     refused = str(call("patients.csv", *OPTIONS, "--read", "labels.csv").exception)
     assert refused.startswith("labels.csv, row 2, item 'p")
-    assert "nothing was told" in refused
-    assert "label: expected labels among high,low, got 'hihg'; did you mean 'high'?; nothing was told" in refused
+    assert "label: expected labels among high,low, got 'hihg'; did you mean 'high'?; nothing was recorded" in refused
     assert annotations_table(eh.load("labels.evenhand")).empty
 
 

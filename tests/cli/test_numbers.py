@@ -40,10 +40,12 @@ def test_fractions_and_percents_are_numbers(table, typed):
          ["choose", "log.csv", "--state", "s", "--places", "0"]),
         ("--costs: expected NAME=NUMBER,NAME=NUMBER, got a value without names",
          ["sample", "log.csv", "--group", "group", "--label", "reward", "--budget", "30", "--costs", "3"]),
+        (f"--shares: expected a number such as 0.1, 1/10 or 10%, got '0,05'; write 0.05, {POINT}",
+         ["audit", "log.csv", "--shares", "0,05"]),
         ("--values, no: expected a number, got 'x'",
          ["recommend", "log.csv", "--edges", "group -> reward", "--intervene", "group", "--sensitive", "s", "--outcome",
           "reward", "--candidates", "c.json", "--tolerance", "0.1", "--values", "no=x"]),
-        ("--shares: expected ARM=SHARE,ARM=SHARE, got 'a=0,1;b=0,1'; '1' is none; decimals take a point, 0.1",
+        ("--shares: expected ARM=SHARE,ARM=SHARE, got 'a=0,1;b=0,1'; '1' is not one; write decimals with a point, 0.1",
          ["audit", "log.csv", "--shares", "a=0,1;b=0,1"]),
     ],
 )  # fmt: skip

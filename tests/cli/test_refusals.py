@@ -28,7 +28,7 @@ FILES = {
     "empty": ("empty.csv", r"is empty|no rows"),
     "header": ("header.csv", r"no rows"),
     "bytes": ("bytes.csv", r"cannot be read|not text|not a text file|is not UTF-8"),
-    "workbook": ("book.xlsx", r"workbook of a spreadsheet program.*save the sheet as CSV"),
+    "workbook": ("book.xlsx", r"spreadsheet workbook.*save the sheet as CSV"),
     "ragged": ("ragged.csv", r"line 4 has 4 cells"),
     "unclosed": ("unclosed.csv", r"quotation mark"),
 }

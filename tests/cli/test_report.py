@@ -76,9 +76,9 @@ def test_a_report_on_a_log_says_what_was_promised_and_where_it_was_broken(log):
         "a at least 1/2 of the rounds (behind by less than 2)",
         "b, c together at least 1/4 of the rounds",
         "b at most 1/4 of the rounds",
-        f"First of all, {finding.first_breach}.",
+        f"The first breach: {finding.first_breach}.",
         "Keeping it costs about",
-        "This supposes that an arm earns the same",
+        "This assumes that an arm earns the same",
     ):
         assert line in words
     assert text.count("data:image/png;base64,") == 1
@@ -131,7 +131,7 @@ def test_a_report_stands_alone(of, request):
 
 COSTS = {
     "a reward that is not known yet": (["a,1", "b,", "a,1", "b,0"] * 9, "Keeping it costs about 0.4 "),
-    "a reward of several arms": (['"[""a"", ""b""]",1', '"[""b"", ""a""]",0'] * 9, "Not known: arms share a reward."),
+    "a reward of several arms": (['"[""a"", ""b""]",1', '"[""b"", ""a""]",0'] * 9, "Not known: arms share rewards."),
     "an arm without a reward": (["a,1", "b,"] * 9, "is not known: an arm has too few rewards"),
 }
 
@@ -141,7 +141,7 @@ def test_a_promise_never_earns_anything(tmp_path, monkeypatch):
     drawn = np.random.default_rng(2).random(400) < 0.5
     pd.DataFrame({"arm": ["a", "b"] * 200, "won": drawn * 1}).to_csv("log.csv", index=False)
     _, words = reported("log.csv", "--shares", "0.4", "--reward", "won", code=0)
-    assert "Keeping it costs about 0 in reward for each play (95 % interval 0 to 0.00918; that it costs" in words
+    assert "Keeping it costs about 0 in reward for each play (95 % interval 0 to 0.00918; it is not shown" in words
 
 
 @pytest.mark.parametrize("kind", COSTS)
@@ -190,12 +190,12 @@ def test_a_study_without_a_decision_has_a_report(tmp_path, monkeypatch):
     answer("new", "s.evenhand", *NEW)
     text, words = reported("s.evenhand", code=0)
     assert "evenhand verify s.evenhand --study s" in words
-    assert "Nothing was decided yet" in words
+    assert "There is no decision yet" in words
     assert "was kept" not in words
     assert "<table" not in text
     for command in ("verify", "show"):
         said = answer(command, "s.evenhand")
-        assert "Nothing was decided yet." in said
+        assert "There is no decision yet." in said
         assert "was kept" not in said
 
 
@@ -215,9 +215,9 @@ def test_a_report_says_that_a_promise_holds_inside_each_segment(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     promise = eh.Promise({"a": 0.2, "b": 0.2, "c": 0}, plays=2)
     _, words = reported(_study(promise, segment=["x", "y"]), code=0)
-    for line in ("all of this inside each segment", "2 arms are played in a round", "checked inside each segment"):
+    for line in ("all of this inside each segment", "2 arms are played per round", "checked inside each segment"):
         assert line in words
-    assert "All that is promised holds inside each segment." in answer("show", "s.evenhand")
+    assert "The whole promise holds inside each segment." in answer("show", "s.evenhand")
 
 
 def test_a_report_without_segments_says_nothing_of_them(tmp_path, monkeypatch):
@@ -251,9 +251,9 @@ def test_a_store_that_was_changed_is_not_sound(store):
             ["log.csv", "--arm", "item", "--shares", "0.1", "--out", "r.pdf"],
             "--out: expected a file that ends in .html",
         ),
-        (["log.csv", "--arm", "item", "--shares", "0.1", "--study", "ads"], "--study: expected nothing beside a log"),
-        (["ads.evenhand", "--shares", "0.1"], "--shares: expected nothing beside the store of a study"),
-        (["ads.evenhand", "--reward", "click"], "--reward: expected nothing beside the store of a study"),
+        (["log.csv", "--arm", "item", "--shares", "0.1", "--study", "ads"], "--study: expected nothing together with"),
+        (["ads.evenhand", "--shares", "0.1"], "--shares: expected nothing together with the store of a study"),
+        (["ads.evenhand", "--reward", "click"], "--reward: expected nothing together with the store of a study"),
     ],
 )
 def test_what_does_not_fit_is_refused(arguments, words, log, store):

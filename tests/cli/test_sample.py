@@ -63,7 +63,7 @@ def test_empty_cells_are_refused_with_the_way_out(tmp_path):
     refused(ArgumentError, "--empty: expected one of refuse,drop,fill, got 'keep'", *usual, "--empty", "keep")
     HOLES.assign(x=np.nan).to_csv(tmp_path / "pool.csv", index=False)
     refused(TableError, "no row is left", *usual, "--empty", "drop")
-    refused(TableError, "column 'x': every cell is empty; name --features without it", *usual, "--empty", "fill")
+    refused(TableError, "column 'x': every cell is empty; leave it out of --features", *usual, "--empty", "fill")
     assert not (tmp_path / "out").exists()
 
 
@@ -72,7 +72,7 @@ def test_a_group_of_one_row_ends_with_all_files_and_a_note(tmp_path):
     assert written(tmp_path) == FILES
     assert body["notes"] == [
         "1 of 3 groups of 'g', with under 1% of the rows, have too few rows to train and to validate ('one').",
-        "the pool of 'one' is dry after 1 row",
+        "the pool of 'one' is empty after 1 row",
         "the risk of 'one' is unknown: no row validates it",
     ]
     assert [group["risk"] for group in body["groups"] if group["group"] == "one"] == [None]
@@ -86,7 +86,7 @@ def test_small_groups_and_groups_with_a_single_label_end_well(tmp_path, scheme, 
     body = sampled(tmp_path, frame, "--scheme", scheme, "--loss", loss, "--batch", 4, "--reweighted", budget=100)
     assert written(tmp_path) == FILES
     assert len(body["groups"]) == 3
-    assert "the pool of 'tiny' is dry after 2 rows" in body["notes"]
+    assert "the pool of 'tiny' is empty after 2 rows" in body["notes"]
 
 
 def test_the_final_model_is_saved_and_reweighting_changes_it(tmp_path):
@@ -120,7 +120,7 @@ def test_labels_all_alike_among_the_rows_that_were_bought_are_no_failure(tmp_pat
         (POOL.assign(id=[f"p{i}" for i in range(N)]), [], TableError, "column 'id': expected text with few values"),
         (POOL, ["--group", "y"], TableError, "group: expected columns that have no other use, got 'y'; it is the "
         "label"),
-        (POOL, ["--group", "g,g"], TableError, "'g'; it is in group already"),
+        (POOL, ["--group", "g,g"], TableError, "'g'; it is already in group"),
         (POOL, ["--features", "x,y"], TableError, "features: expected columns that have no other use, got 'y'"),
         (POOL.assign(g=POOL["g"].where(POOL["x"] > 0.01)), ["--group", "g"], TableError, "column 'g', row"),
         (POOL, ["--costs", "3"], ArgumentError, "--costs: expected NAME=NUMBER,NAME=NUMBER, got a value without names"),
@@ -160,7 +160,7 @@ def test_more_than_two_labels(tmp_path):
     ("options", "words"),
     [
         (["--multiclass", "--loss", "false_negative"], "zero_one or log for 7 labels"),
-        (["--multiclass", "--scheme", "uniform", "--trend", "1"], "--trend: expected nothing beside a --scheme"),
+        (["--multiclass", "--scheme", "uniform", "--trend", "1"], "--trend: expected nothing together with a --scheme"),
         (["--multiclass", "--reweighted"], "--reweighted: expected two labels, got 7"),
         ([], "or pass --multiclass"),
     ],
@@ -171,19 +171,19 @@ def test_options_for_two_labels_are_refused_for_more(tmp_path, options, words):
     refused(ArgumentError, words, "sample", tmp_path / "pool.csv", *usual, *options)
 
 
-UNLABELLED = "if nothing is labelled yet, begin with: evenhand label"
+UNLABELLED = "if no row has a label yet, begin with: evenhand label"
 
 
 @pytest.mark.parametrize(
     ("frame", "options", "words"),
     [
-        (POOL.drop(columns="y"), ["--label", "y"], "--label: expected one of the columns x,g, got 'y'; if noth"),
+        (POOL.drop(columns="y"), ["--label", "y"], "--label: expected one of the columns x,g, got 'y'; if no row"),
         (
             POOL.assign(y=None),
             ["--label", "y"],
             "--label: expected a column with labels, got 'y'; every cell is empty;",
         ),
-        (POOL, [], "--label: expected a column with labels, got nothing; if nothing"),
+        (POOL, [], "--label: expected a column with labels, got nothing; if no row"),
     ],
 )
 def test_a_pool_without_labels_is_sent_to_label(tmp_path, frame, options, words):
@@ -233,7 +233,7 @@ def test_the_answer_ends_with_the_worst_off_group_a_uniform_draw_and_the_command
     assert overlap == "Neither draw is shown to serve the worst-off group better: the intervals overlap."
     assert "95 % confidence" in holds
     limit = np.ceil(100 * found["limit"]) / 100
-    assert certifies == f"Certify a limit of yours: evenhand certify {people / 'out'} --at-most {limit:g}"
+    assert certifies == f"Certify your own limit: evenhand certify {people / 'out'} --at-most {limit:g}"
     assert sum(row["fresh_rows"] for row in body["fresh"]) == 1400
     assert call("certify", people / "out", "--at-most", limit).exit_code == 0
 
@@ -242,7 +242,7 @@ def test_where_a_pool_is_used_up_the_model_is_not_judged(tmp_path):
     body = sampled(tmp_path, POOL, budget=120)
     assert body["worst_off"] is None
     said = answer("sample", tmp_path / "pool.csv", "--group", "g", "--label", "y", "--budget", 120, "--out", tmp_path)
-    assert "The pool has too few rows left to judge the model by: certify it on fresh rows" in said
+    assert "Too few rows are left in the pool to judge the model: certify it on fresh rows" in said
     assert "--at-most 0.2 --fresh FILE" in said
 
 
@@ -275,7 +275,7 @@ def test_whichever_draw_serves_the_worst_off_group_better_is_said_to(capsys, tmp
     found = {"fresh": [], "risk": "error rate", "worst_off": worst_of(RISKS), "uniform": uniform}
     say_compared(found, "", tmp_path)
     said = capsys.readouterr().out.splitlines()
-    assert "It may as well be a: the intervals overlap." in said
+    assert "It may also be a: the intervals overlap." in said
     assert words in said
 
 
@@ -319,7 +319,7 @@ def test_certifying_reads_later_rows_as_the_pool_was_read(people):
         ("nowhere", ["--at-most", 0.3], "expected the folder that `evenhand sample` wrote, its --out, got"),
         ("out", ["--at-most", 1.5], "--at-most: expected a number >= 0 and <= 1, got 1.5"),
         ("out", ["--at-most", 0.3, "--fresh", "pool.csv"], "--fresh: expected rows that the collection has not seen"),
-        ("out", ["--at-most", 0.3, "--fresh", "out/rows.csv"], "leave --fresh out to use what the pool has left"),
+        ("out", ["--at-most", 0.3, "--fresh", "out/rows.csv"], "leave --fresh out to use the rows left in the pool"),
         ("out", ["--at-most", 0.3, "--fresh", "other.csv"], "other.csv, columns g, row 1: expected groups among a,b"),
         ("out", ["--at-most", 0.3, "--fresh", "none.csv"], "--fresh none.csv: expected one of the columns x,g"),
         (
@@ -358,9 +358,9 @@ def test_rows_of_the_pool_are_not_taken_for_fresh_ones(people, tmp_path, part, f
     if "x" in features:
         refused(ArgumentError, "--fresh: expected rows that the collection has not seen, got ", *seen)
     else:
-        assert "the collection has seen these rows cannot be told" in answer(*seen)
+        assert "it is unknown whether the collection has seen these" in answer(*seen)
     later.to_csv(tmp_path / "later.csv", index=False)
-    assert ("cannot be told" in answer(*certify, tmp_path / "later.csv")) == ("x" not in features)
+    assert ("it is unknown whether" in answer(*certify, tmp_path / "later.csv")) == ("x" not in features)
 
 
 def _with_jobs(path, features):

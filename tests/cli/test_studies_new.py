@@ -33,8 +33,8 @@ def test_a_new_study_says_who_is_on_offer_what_is_promised_and_what_its_log_will
     alone = answer(*new, "alone")
     assert "On offer are 2 arms: 3, 10.\n" in alone
     assert "Promised: 3, 10 each at least 1/10 of the rounds.\n" in alone
-    assert "No other arm is on offer: name more with --arms, or with --arms-from LOG --arm COLUMN." in alone
-    assert "will not show what another policy would have earned" in alone
+    assert "No other arm is on offer; add arms with --arms, or with --arms-from LOG --arm COLUMN." in alone
+    assert "cannot show what another policy would have earned" in alone
     whole = answer(*new, "whole", "--arms-from", tmp_path / "log.csv", "--arm", "item", "--set", "lottery=0.5")
     assert "On offer are 3 arms: 3, 9, 10.\n" in whole
     assert "each at least 1/10 of the rounds; nothing to the other.\n" in whole
@@ -57,7 +57,7 @@ def test_a_new_study_says_who_is_on_offer_what_is_promised_and_what_its_log_will
     ids=named,
 )
 def test_a_log_that_will_not_show_what_others_would_have_earned_is_said_to_be_one(tmp_path, options, blind):
-    assert ("This log will not show" in answer("new", tmp_path / "s", *options)) is blind
+    assert ("This log cannot show" in answer("new", tmp_path / "s", *options)) is blind
 
 
 @pytest.mark.parametrize(
@@ -114,16 +114,16 @@ def test_a_learner_that_is_named_goes_before_the_files(tmp_path):
     ("options", "error", "words"),
     [
         ([], ArgumentError, "--policy: name a policy, such as fair-ucb, or pass --spec FILE"),
-        (["--learner", "ucb1"], ArgumentError, "--learner: expected a learner beside --policy"),
+        (["--learner", "ucb1"], ArgumentError, "--learner: expected --policy as well"),
         (
             ["-p", "ucb1", "--arms", "a", "--arms-from", "x"],
             ArgumentError,
-            "--arms: expected nothing beside --arms-from",
+            "--arms: expected nothing together with --arms-from",
         ),
         (["-p", "ucb1", "--arms-from", "none.csv"], TableError, "none.csv: no such file"),
         (["-p", "nonsense"], RegistryError, "--policy: no policy is named 'nonsense'"),
         (["-p", "epsilon-greedy"], RegistryError, "may be learners/epsilon-greedy or sampling/epsilon-greedy"),
-        (["-p", "fair-ucb+thompson", "--shares", "a=0.1,b=0.1"], ArgumentError, "alone, it takes no learner"),
+        (["-p", "fair-ucb+thompson", "--shares", "a=0.1,b=0.1"], ArgumentError, "which takes no learner"),
         (["-p", "fair-ucb"], ArgumentError, "quotas/fair-ucb needs shares"),
         (["-p", "fair-ucb", "--shares", "a=0.6,b=0.3"], ArgumentError, "--policy deadline-learn keeps the promise"),
         (["-p", "fair-ucb", "--shares", "a=0.2,a=0.3"], ArgumentError, "--shares: expected each name once"),
@@ -163,8 +163,8 @@ def test_a_description_that_is_no_object_is_refused(tmp_path):
 def test_a_study_that_is_there_is_refused_by_name(store):
     refused(ArgumentError, "already exists; choose another name", "new", store, *NEW)
     assert "ask" in answer("new", store, *NEW, "--name", "other")
-    refused(UnknownStudyError, "there: ads, other", "ask", store)
-    refused(UnknownStudyError, "no study is named 'third'; there: ads, other", "ask", store, "--study", "third")
+    refused(UnknownStudyError, "the store has: ads, other", "ask", store)
+    refused(UnknownStudyError, "no study is named 'third'; the store has: ads, other", "ask", store, "--study", "third")
     assert asked(store, "--study", "other")[0]["id"] == 1
 
 
@@ -184,7 +184,7 @@ def test_a_study_that_is_there_is_refused_by_name(store):
 )
 def test_a_store_that_is_not_there_is_refused_and_not_made(tmp_path, arguments):
     place = tmp_path / "nowhere.evenhand"
-    refused(StoreError, "no store is there yet", *(part.format(place) for part in arguments))
+    refused(StoreError, "there is no store yet", *(part.format(place) for part in arguments))
     assert not list(tmp_path.iterdir())
 
 

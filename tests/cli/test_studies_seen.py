@@ -51,7 +51,7 @@ def test_the_last_decisions_are_found_behind_many_reports(store):
 
 def test_show_lists_every_open_ticket_when_asked(store):
     asked(store, "--count", "20")
-    assert "12 and 8 more, see --open" in answer("show", store)
+    assert "12 and 8 more; --open lists all" in answer("show", store)
     assert "19, 20." in answer("show", store, "--open")
 
 

@@ -37,23 +37,23 @@ def test_a_store_of_another_version_is_refused(store):
 
 def test_after_a_snapshot_other_code_goes_on_and_says_which_reasons_it_words_otherwise(played, monkeypatch):
     entries = Study.open(played).log.sequence
-    assert f"after {entries} entries is kept" in answer("snapshot", played)
+    assert f"after {entries} entries;" in answer("snapshot", played)
     monkeypatch.setattr("evenhand.studies.log.replay.policy_version", lambda policy: "another")
     monkeypatch.setitem(REASONS, FORCED, "owed by other words")
     asked(played)
     said = " ".join(answer("verify", played).split())
-    assert "reasons were worded otherwise by the version that wrote them" in said
+    assert "reasons were worded differently by the version that wrote them" in said
     assert "log is whole and replays to the same decisions" in said
     assert "the promise was kept at every round" in said.lower()
 
 
 def test_what_is_no_store_is_refused(tmp_path):
     (tmp_path / "junk").write_text("hello")
-    refused(StoreError, "no store of evenhand", "ask", tmp_path / "junk")
-    refused(StoreError, "no store of evenhand", "new", tmp_path / "junk", *NEW)
+    refused(StoreError, "not a store of evenhand", "ask", tmp_path / "junk")
+    refused(StoreError, "not a store of evenhand", "new", tmp_path / "junk", *NEW)
     assert (tmp_path / "junk").read_text() == "hello"
     refused(StoreError, "a folder", "ask", tmp_path)
-    refused(StoreError, "its folder is not there", "new", tmp_path / "no" / "where", *NEW)
+    refused(StoreError, "its folder does not exist", "new", tmp_path / "no" / "where", *NEW)
     refused(ArgumentError, "STORE: expected a path", "ask", "oracle://host/db")
 
 
@@ -84,11 +84,11 @@ def test_keys_end_and_are_limited_to_studies(store):
     [
         (["add", "--role", "admin"], "role: expected one of decide, report, read"),
         (["add", "--role", "read", "--for", "1d", "--expires", "2999-01-01"], "--expires, --for: expected one of them"),
-        (["add", "--role", "read", "--expires", "2020-01-01"], "expires: expected a time to come"),
+        (["add", "--role", "read", "--expires", "2020-01-01"], "expires: expected a time in the future"),
         (["list", "--study", "ads"], "--role: expected"),
         (["what"], "ACTION: expected one of list, add, revoke"),
-        (["add"], "--role: expected decide, report or read"),
-        (["revoke"], "KEY: expected the id of a key"),
+        (["add"], "--role: expected decide, report, read or both"),
+        (["revoke"], "KEY: expected the id of the key to revoke"),
         (["revoke", "nobody"], "KEY: expected the id of a key"),
         (["list", "--role", "read"], "--role: expected"),
     ],
@@ -139,7 +139,7 @@ def test_a_full_disk_is_exit_code_2_whatever_could_not_be_printed(command, store
             main()
         full.flush()
     assert ended.value.code == 2
-    assert "the machine refused: " in capsys.readouterr().err
+    assert "the operating system reports: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("suffix", [".html", ".csv"])

@@ -70,11 +70,11 @@ def test_the_same_key_is_the_same_decision(store):
     ("arguments", "error", "words"),
     [
         (["tell", "9", "1"], UnknownTicketError, "ticket 9 was never handed out"),
-        (["tell", "1"], ArgumentError, "REWARD: expected what the decision brought"),
+        (["tell", "1"], ArgumentError, "REWARD: expected the outcome"),
         (["tell", "1", "--violations", "0-1"], ArgumentError, "a reward, null for none, --rows or --samples"),
         (["tell", "1", "1", "--acceptable", "true"], VerdictError, "--acceptable: expected pairs of positions"),
         (["ask", "--groups", '["x"'], ArgumentError, "--groups: expected labels"),
-        (["tell"], ArgumentError, "REWARD: expected what the decision brought"),
+        (["tell"], ArgumentError, "REWARD: expected the outcome"),
         (["tell", "", "1"], ArgumentError, "argument 2: expected a value, got ''"),
         (["tell", "one", "1"], ForeignTicketError, "expected a ticket as ask returned it"),
         (["tell", "ads.1.0000000000000000", "1"], ForeignTicketError, "not signed by the study 'ads'"),
@@ -87,11 +87,11 @@ def test_the_same_key_is_the_same_decision(store):
         (["tell", "1", "nan"], RewardError, "REWARD: expected a number in [0, 1], got nan"),
         (["tell", "1", "1", "--violations", "0-1"], ArgumentError, "expected reward, got 'violations'"),
         (["tell", "1", "1", "--violations", "0:1"], VerdictError, "--violations: expected pairs of positions"),
-        (["tell", "1", "1", "--file", "x.csv"], ArgumentError, "--file: expected nothing beside TICKET"),
+        (["tell", "1", "1", "--file", "x.csv"], ArgumentError, "--file: expected nothing together with TICKET"),
         (
             ["tell", "--file", "x.csv", "--annotator", "ann"],
             ArgumentError,
-            "--file: expected nothing beside --annotator",
+            "--file: expected nothing together with --annotator",
         ),
         (["tell", "1", "1", "--annotator", "ann"], ArgumentError, "tell: expected reward, got 'annotator'"),
         (["tell", "1", "1", "--auditor", "ann"], ArgumentError, "tell: expected reward, got 'auditor'"),
@@ -227,16 +227,16 @@ def test_contexts_with_text_are_named_columns(tmp_path):
     ("table", "error", "words"),
     [
         ("arm,x\nann,1\nbob,2\n", UnknownArmError, "column 'arm': expected a row for every arm, got none for 'cid'"),
-        ("arm,x\nann,1\nbob,2\nbob,2\n", UnknownArmError, "column 'arm': expected each arm once, got 'bob' more often"),
+        ("arm,x\nann,1\nbob,2\nbob,2\n", UnknownArmError, "column 'arm': expected each arm once, got 'bob' more than"),
         ("arm,x\nann,1\nbob,2\ndan,2\n", UnknownArmError, "expected arms of the study, ann,bob,cid, got 'dan'"),
         ("arm,x\nann,1\nbob,\ncid,2\n", TableError, "column 'x', row 2: the cell is empty"),
         (
             "arm,x\nann,1\nbob,much\ncid,2\n",
             TableError,
             "column 'x', row 2: expected finite numbers, got 'much'; this "
-            "study takes numbers alone: turn text into columns of 0 and 1 first",
+            "study takes only numbers: turn text into columns of 0 and 1 first",
         ),
-        ("x\n1\n2\n", ContextError, "contexts: expected numbers of shape (3, d)"),
+        ("x\n1\n2\n", ContextError, "contexts: expected 3 rows of numbers, one row per arm"),
     ],
     ids=named,
 )
@@ -264,7 +264,7 @@ def test_individuals_are_told_one_by_one_with_the_auditors_verdicts(tmp_path):
     row = asked(path, "--study", "single", "--contexts", "[[0.5, 0.0], [0.0, 1.0]]")[0]
     assert sum(row["probabilities"]) == pytest.approx(1.0)
     unnamed = ("tell", path, "--study", "single", "1", "0.5", "--violations", "true")
-    refused(VerdictError, "which pair was it?", *unnamed)
+    refused(VerdictError, "which pair was unfair?", *unnamed)
     tell = ("tell", path, "--study", "single", "1", "0.5", "--acceptable", "0-1")
     assert answer(*tell) == "told\n"
     with Study.open(path, "single") as study:

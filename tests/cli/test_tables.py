@@ -76,7 +76,7 @@ def test_the_encoding_is_found_and_said(encoding, said, write, capfd):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("ort;x\nJosé;1\nKöln;2\nMünchen;3\n".encode().replace(b"\xc3\xb6", b"\xf6"), "is UTF-8 but for line 3"),
+        ("ort;x\nJosé;1\nKöln;2\nMünchen;3\n".encode().replace(b"\xc3\xb6", b"\xf6"), "is UTF-8 but line 3 is damaged"),
         ("ort;x\nПривет;1\nМосква;2\n".encode("cp1251"), "does not look like Windows-1252; pass --encoding"),
         (b"ort;x\nM\x81ller;1\n", "line 2 is neither UTF-8 nor Windows-1252; pass --encoding"),
     ],
@@ -98,7 +98,7 @@ def test_german_numbers_days_and_empty_cells(write, capfd):
     assert frame["wann"].tolist() == ["2025-12-31", "2026-01-01 09:30"]
     said = capfd.readouterr().err
     assert "2 rows, separator ';', decimal ','" in said
-    assert "days in 'wann' become 2025-12-31 and so on" in said
+    assert "dates in 'wann' are read as 2025-12-31 and so on" in said
     assert "1 empty row at the end left out" in said
     with pytest.raises(TableError, match="column 'rest', row 1: the cell is empty"):
         cells(frame, "rest")
@@ -124,7 +124,7 @@ def test_a_column_of_numbers_with_some_text_is_refused_by_its_first_such_row(wri
     rows = "".join(f"a;0,{place + 10};x\n" for place in range(95)) + "a;k.A.;x\n" * 5
     frame = read_table(write(f"arm;gewinn;rest\n{rows}"), text=["arm"])
     assert column(frame, "rest").tolist() == ["x"] * 100
-    with pytest.raises(TableError, match=r"column 'gewinn', row 96: 'k\.A\.' is no number with the decimal sign ','"):
+    with pytest.raises(TableError, match=r"column 'gewinn', row 96: 'k\.A\.' is not a number with the decimal sign"):
         numbers(frame, "gewinn")
     with pytest.raises(TableError, match="row 96"):
         column(frame, "gewinn")
@@ -157,7 +157,7 @@ def test_another_column_shows_what_a_column_of_thousands_means(write):
 def test_what_is_given_is_not_guessed(write, given):
     path = write("arm;x\na;0,5\nb;0.5\n")
     given(decimal=",")
-    with pytest.raises(TableError, match=r"column 'x', row 2: '0\.5' is no number with the decimal sign ','"):
+    with pytest.raises(TableError, match=r"column 'x', row 2: '0\.5' is not a number with the decimal sign ','"):
         numbers(read_table(path), "x")
     given(sep=",")
     with pytest.raises(TableError, match="looks separated by ';'"):

@@ -31,7 +31,7 @@ def test_a_distribution_is_evaluated_and_compared_under_shares(log, tmp_path):
     result = call("evaluate", log, *COLUMNS, "-p", "0=0.1,1=0.1,2=0.8", "--shares", "0.2", "--picture", picture)
     assert result.exit_code == 0, result.output
     said = " ".join(result.output.split())
-    assert "mean reward a round (dr)" in said
+    assert "mean reward per round (dr)" in said
     assert "Differences from 0=0.1,1=0.1,2=0.8" in said
     assert picture.stat().st_size > 1000
     body = json.loads(call("evaluate", log, *COLUMNS, "-p", "0=0,1=0,2=1", "--shares", "0.2", "--json").output)
@@ -70,7 +70,7 @@ def test_shares_alone_ask_what_they_cost(log):
     assert result.exit_code == 0, result.output
     said = " ".join(result.output.split())
     assert "Differences from thompson" in said
-    assert "mean reward a round (replay)" in said
+    assert "mean reward per round (replay)" in said
     body = json.loads(call("evaluate", log, *COLUMNS, "--shares", "0.2", "--replays", "2", "--json").output)
     assert [row["promise_kept"] for row in body["policies"]] == [None, True]
 
@@ -79,7 +79,7 @@ def test_the_policy_of_another_log_is_its_shares_at_each_position(log, tmp_path)
     other = tmp_path / "other.csv"
     other.write_text("item,place\n2,0\n2,0\n1,0\n0,0\n2,1\n")
     said = call("evaluate", log, *COLUMNS, "-p", f"log:{other}", "--position", "place")
-    assert "plays each arm as often as that log did, whatever is shown" in " ".join(said.output.split())
+    assert "plays each arm as often as that log did and ignores the contexts" in " ".join(said.output.split())
     third = tmp_path / "third.csv"
     third.write_text(other.read_text())
     both = call("evaluate", log, *COLUMNS, "-p", f"log:{other}", "-p", f"log:{third}").output
@@ -108,7 +108,7 @@ def test_a_promise_in_a_file_is_compared_with_none(log, tmp_path):
     assert [row["policy"] for row in weighed["policies"]] == ["0=0,1=0,2=1", "0=0,1=0,2=1 under the promise"]
     path.write_text("[windows]\n0 = 9\n")
     given = ["-p", "0=0,1=0,2=1", "--promise", path]
-    refused(ArgumentError, "p.toml: expected shares of single arms alone", "evaluate", log, *COLUMNS, *given)
+    refused(ArgumentError, "p.toml: expected only shares of single arms", "evaluate", log, *COLUMNS, *given)
 
 
 def test_a_replay_that_no_log_could_give_is_refused_before_it_runs(log, monkeypatch):
@@ -132,7 +132,7 @@ def test_a_replay_that_no_log_could_give_is_refused_before_it_runs(log, monkeypa
             ["-p", "0=0,1=0,2=1", "--picture", "value.svg"],
         ),
         (EvenhandError, "--policy: no policy is named 'nobody'", ["-p", "nobody"]),
-        (ArgumentError, "--shares: expected a --policy that keeps them", ["-p", "ucb1", "--shares", "0.1"]),
+        (ArgumentError, "--shares: expected a --policy that keeps shares", ["-p", "ucb1", "--shares", "0.1"]),
         (ArgumentError, "--replays: expected a --policy that learns", ["-p", "0=0,1=0,2=1", "--replays", "3"]),
         (
             ArgumentError,
@@ -240,7 +240,7 @@ def test_the_gate_looks_at_the_rows_since_a_change(tmp_path):
     result = call("evaluate", path, *COLUMNS, "-p", "0=0.5,1=0.5", "--at-least", "0.5")
     assert result.exit_code == 1
     row = eh.evaluate(frame, {0: 0.5, 1: 0.5}, arm="item", reward="click", propensity="p").change.row
-    assert f"above 0.5 a round over all rows, but NOT shown to be above it since row {row}." in result.output
+    assert f"above 0.5 per round over all rows, but NOT shown to be above it since row {row}." in result.output
     body = json.loads(call("evaluate", path, *COLUMNS, "-p", "0=0.5,1=0.5", "--at-least", "0.2", "--json").output)
     assert body["met"] is True
     assert body["policies"][0]["change"]["row"] == row

@@ -258,7 +258,7 @@ def test_bounds_that_contradict_each_other_are_said_to_refute_the_chances(estima
     found = eh.evaluate(log, {"new": POLICY, "old": CHANCES}, **COLUMNS, estimator=estimator)
     for one in found.evaluations.values():
         assert (one.curve["low"] <= one.curve["high"]).all()
-        assert one.refuted == any(note.startswith("Chances refuted") for note in one.notes)
+        assert one.refuted == any(note.startswith("Propensities refuted") for note in one.notes)
         assert not (one.refuted and one.at_least(0.0))
     assert (found.differences["low"] <= found.differences["high"]).all()
 
@@ -270,7 +270,7 @@ def test_crossed_bounds_are_put_in_order_and_refute():
     found = eh.evaluate(log, [1 / 3, 1 / 3, 1 / 3], **COLUMNS, estimator="ips", level=0.5)
     assert found.refuted
     assert found.low < found.high
-    assert "Chances refuted" in found.notes[0]
+    assert "Propensities refuted" in found.notes[0]
     assert not found.at_least(0.1)
 
 
@@ -345,7 +345,7 @@ def test_one_column_of_propensities_is_not_believed_to_cover_every_row(seed):
         assert found.high >= 0.78
         assert any("gives what the policy does no chance in some rows" in note for note in found.notes)
     with pytest.raises(
-        ArgumentError, match="largest_weight: expected None, as the log does not try all that the policy"
+        ArgumentError, match="largest_weight: expected None, as the log does not try everything that the policy"
     ):
         eh.evaluate(log, best, **COLUMNS, largest_weight=5.0)
 
@@ -428,7 +428,7 @@ def test_contextual_policies_are_replayed_on_the_contexts_they_would_have_seen()
     found = eh.evaluate(log, policy, **COLUMNS, contexts=x, replays=2)
     assert found.rounds > 200
     assert 0.2 < found.value < 0.6
-    with pytest.raises(ContextError, match="contexts: expected columns or an array, as TopInterval looks at them"):
+    with pytest.raises(ContextError, match="contexts: expected columns or an array, as TopInterval uses contexts"):
         eh.evaluate(log, policy, **COLUMNS)
 
 
@@ -467,7 +467,7 @@ def test_a_log_of_a_learner_is_replayed_in_its_order():
 
 def test_a_replay_without_propensities_needs_arms_that_do_not_depend_on_contexts():
     log = confounded(2000, 1).assign(x=lambda log: (log["p"] == 0.8) == (log["arm"] == "a"))
-    with pytest.raises(TableError, match="column 'arm': expected arms drawn whatever was shown"):
+    with pytest.raises(TableError, match="column 'arm': expected arms drawn independently of the contexts"):
         eh.evaluate(log.drop(columns="p"), Thompson(), arm="arm", reward="reward", contexts=log[["x"]].to_numpy() * 1.0)
 
 
@@ -677,7 +677,7 @@ def test_logs_that_say_nothing_are_refused(log, words):
         (lambda log: np.ones((200, 3)), ArgumentError, r"policy\(...\), row 1: expected probabilities that sum to 1"),
         ({1: POLICY, 2: POLICY}, ArgumentError, "policy: expected one distribution, as the log has no positions"),
         (FairLearn(UCB1(), {"a": 0.1, "b": 0.1}), UnknownArmError, "knows every arm of the log, got \"none for 'c'\""),
-        (UCB1(arms=list("abcd")), UnknownArmError, "policy: expected a policy for arms of the log alone, got 'd'"),
+        (UCB1(arms=list("abcd")), UnknownArmError, "policy: expected a policy with only arms of the log, got 'd'"),
         (DeadlineLearn(UCB1(), [0.5] * 3, plays=2, arms=list("abc")), ArgumentError, "plays one arm in a round"),
     ],
     ids=[
@@ -733,7 +733,7 @@ def test_contexts_of_another_width_are_refused():
         eh.evaluate(log, POLICY, **COLUMNS, contexts=np.zeros((5, 2)))
     policy = eh.groups.TopInterval({"a": "1", "b": "1", "c": "2"})
     policy.begin(3)
-    with pytest.raises(ContextError, match="contexts: expected 3 numbers a row, as policy has, got 2"):
+    with pytest.raises(ContextError, match="contexts: expected 3 numbers per row, as policy has, got 2"):
         eh.evaluate(log, policy, **COLUMNS, contexts=np.zeros((200, 2)))
 
 
@@ -757,7 +757,7 @@ def test_logs_without_propensities_must_be_drawn_at_fixed_chances():
     with pytest.raises(TableError, match="column 'arm': expected arms drawn with the same chances from first to last"):
         eh.evaluate(log.sort_values("arm"), POLICY, **named)
     shown = log.assign(x=np.where(log["arm"] == "a", 1.0, 0.0) + np.random.default_rng(1).random(4000))
-    with pytest.raises(TableError, match="column 'arm': expected arms drawn whatever was shown"):
+    with pytest.raises(TableError, match="column 'arm': expected arms drawn independently of the contexts"):
         eh.evaluate(shown, POLICY, **named, contexts=["x"])
 
 
@@ -789,7 +789,7 @@ def test_other_arguments_are_refused_by_name(arguments, words):
 def test_learners_are_not_weighed():
     with pytest.raises(ArgumentError, match="estimator: expected 'replay' for a policy that learns, got 'ips'"):
         eh.evaluate(drawn(200), UCB1(), **COLUMNS, estimator="ips")
-    with pytest.raises(ArgumentError, match="policy: expected policies that all learn, or distributions alone"):
+    with pytest.raises(ArgumentError, match="policy: expected only policies that learn, or only distributions"):
         eh.evaluate(drawn(200), {"one": UCB1(), "two": POLICY}, **COLUMNS)
     begun = UCB1(arms=list("abc"))
     begun.ask()

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from evenhand.audit.sequences import ODDS, BettingProcess, Book, lower_bound, refutes
+from evenhand.audit.sequences import ODDS, BettingProcess, Book, log_wealth, lower_bound, refutes
 from evenhand.evaluation.findings import change_in, split_rows
 from evenhand.evaluation.value_curve import ValueCurve
 from tests.evaluation import streams
@@ -27,7 +27,7 @@ def test_the_wealth_and_the_bound_are_those_of_the_definition(least):
     for part in np.split(np.arange(90), 3):
         book.add(values[part], np.broadcast_to(least, values.shape)[part])
     for mean in (0.1, 0.4, 0.8):
-        assert book.log_wealth(mean) == pytest.approx(math.log(slow_wealth(values, least, mean)), abs=1e-10)
+        assert log_wealth([book])(mean) == pytest.approx(math.log(slow_wealth(values, least, mean)), abs=1e-10)
     bound = lower_bound([book], 0.025, 0.0, 1.0)
     assert bound == 0 or slow_wealth(values, least, bound) == pytest.approx(40, rel=1e-6)
 

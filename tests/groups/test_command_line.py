@@ -82,9 +82,7 @@ def test_a_group_that_says_too_little_is_left_out_and_a_column_of_ages_refused(l
     words = " ".join(run(*given, "--group", "sex").output.split())
     assert words.count("For the average person of the table, repaid is") == 2
     assert "1 of 3 groups, with 1% of the rows, have too few rows to be compared ('X')." in words
-    with pytest.raises(
-        EvenhandError, match="--group: expected groups with rows enough to be told apart, got 60 groups"
-    ):
+    with pytest.raises(EvenhandError, match="--group: expected groups with enough rows to be compared, got 60 groups"):
         raise run(*given, "--group", "years").exception
 
 
@@ -143,7 +141,7 @@ def test_the_learner_of_a_file_of_promises_may_be_one_for_groups(loans, tmp_path
     [
         (["--sensitive", "X"], "sensitive"),
         (["--features", "height"], "height"),
-        (["quotas/bernoulli-arms"], "--data: expected nothing beside WORLD"),
+        (["quotas/bernoulli-arms"], "--data: expected nothing together with WORLD"),
         (["-p", "ucb1+top-interval"], "takes no learner"),
         (["-p", "two-group-top-interval"], "two-group-top-interval: needs --sensitive GROUP"),
     ],

@@ -88,5 +88,5 @@ def test_anything_but_a_truth_value_is_refused(make, value):
 
 
 def test_an_inner_policy_has_its_own():
-    with pytest.raises(ArgumentError, match="intercept: expected False beside inner="):
+    with pytest.raises(ArgumentError, match="intercept: expected False together with inner="):
         NaiveFair(GROUPS, inner=TopInterval(GROUPS), intercept=True)

@@ -59,7 +59,7 @@ def test_dependent_samples_of_three_arms_have_no_known_probabilities():
     policy, shown = told(GROUPS, shared=True)
     decision = policy.ask(shown)
     assert (decision.probabilities, decision.propensity) == (None, None)
-    with pytest.raises(ArgumentError, match="policy: expected one that says with which probabilities"):
+    with pytest.raises(ArgumentError, match="policy: expected one that states the probabilities"):
         policy.probabilities(shown)
 
 

@@ -119,7 +119,7 @@ def test_naive_fair():
             NaiveFair(G, inner=inner)
     begun = TopInterval(G)
     begun.ask(np.ones((3, 2)))
-    with pytest.raises(ArgumentError, match="not decided yet"):
+    with pytest.raises(ArgumentError, match="neither decided nor learned"):
         NaiveFair(G, inner=begun)
 
 

@@ -69,10 +69,10 @@ BAD_TABLES = [
     ([[1.2, -0.2], [0.4, 0.6]], "probabilities >= 0"),
     ([[10**400, 0.2], [0.4, 0.6]], "numbers of shape"),
     ([[1j, 0.2], [0.4, 0.6]], "numbers of shape"),
-    ([[0.8, 0.3], [0.4, 0.6]], "rows that sum to one, got 1.1; mend the row at"),
-    ({"f": [0.8, 0.2], "m": [0.4, 0.6]}, "numbers of shape"),
+    ([[0.8, 0.3], [0.4, 0.6]], "rows that sum to one, got 1.1; correct the row at"),
+    ({"f": [0.8, 0.2], "m": [0.4, 0.6]}, "numbers of shape|one of the states"),
     (pd.DataFrame([[0.8, 0.2], [0.4, 0.6]], index=["m", "x"]), "one entry for each of"),
-    ("now", "numbers of shape"),
+    ("now", "numbers of shape|one of the states"),
 ]
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.measures import EvidenceDraws
-from evenhand.interventions.trials import drawn, evidence_of
+from evenhand.interventions.trial_tables import drawn, evidence_of
 from tests.interventions.examples import as_groups, mediated, two_attributes
 from tests.reference import interventions as twin
 

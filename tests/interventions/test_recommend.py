@@ -79,7 +79,7 @@ def test_a_trial_is_guided_file_by_file(folder):
     assert kept.finished
     assert rounds >= 2
     assert "certified: same" in said
-    assert "nothing more to try" in said
+    assert "no trials are left" in said
     before = (folder / "trial.eh").read_bytes()
     with pytest.raises(ClosedTicketError, match="was told or forgotten before"):
         call("--trial", "trial.eh", "--tell", "seen.csv")
@@ -104,7 +104,7 @@ def test_the_same_results_do_not_count_twice(folder):
     with pytest.raises(TableError, match=r"--tell: expected a column 'ticket'.*copy it from the plan"):
         call("--trial", "trial.eh", "--tell", "seen.csv")
     rows.assign(ticket="first").to_csv("seen.csv", index=False)
-    with pytest.raises(TableError, match="--tell, column 'ticket': expected the number that stands in the plan"):
+    with pytest.raises(TableError, match="--tell, column 'ticket': expected the number in the plan"):
         call("--trial", "trial.eh", "--tell", "seen.csv")
     assert (folder / "trial.eh").read_bytes() == before
 
@@ -112,20 +112,20 @@ def test_the_same_results_do_not_count_twice(folder):
 @pytest.mark.parametrize(
     ("arguments", "names"),
     [
-        ([*BEGIN], "--candidates, --tolerance: missing; name them"),
+        ([*BEGIN], "--candidates, --tolerance: missing; pass them"),
         (["absent.bif", *STUDY[1:]], "absent.bif: no such file"),
         ([*STUDY, "--search", "magic"], "--search"),
         ([*STUDY, "--ask", "plan.csv"], "--trial"),
         ([*STUDY, "--delta", "2"], "delta: expected a number > 0 and < 1"),
-        ([*STUDY, "--search", "sris"], "--tolerance: expected nothing beside --search sris, which looks at no gap"),
+        ([*STUDY, "--search", "sris"], "--tolerance: expected nothing together with --search sris, which ignores gaps"),
         ([*STUDY[:-1], "0"], "--budget: expected"),
         ([*STUDY, "--tolerance", "-1"], "--tolerance: expected"),
-        ([*STUDY, "--seed", "1", "--trial", "new.eh"], "--seed: expected nothing beside --trial, got 1"),
-        ([*STUDY, "--ask", "plan.csv"], "--ask: expected --trial beside it, got nothing"),
-        ([*STUDY, "--delta", "0.1", "--search", "sris"], "--delta: expected with --search csr alone"),
-        ([*STUDY, "--slack", "0.1", "--search", "sris"], "--slack: expected with --search csr alone"),
+        ([*STUDY, "--seed", "1", "--trial", "new.eh"], "--seed: expected nothing together with --trial, got 1"),
+        ([*STUDY, "--ask", "plan.csv"], "--ask: expected --trial as well, got nothing"),
+        ([*STUDY, "--delta", "0.1", "--search", "sris"], "--delta: expected only --search csr"),
+        ([*STUDY, "--slack", "0.1", "--search", "sris"], "--slack: expected only --search csr"),
         ([*STUDY, "--slack", "-1"], "slack: expected a number >= 0"),
-        ([*BEGIN, "--candidates", "twice.json", "--tolerance", "0.1", "--budget", "600"], "'now' stands there twice"),
+        ([*BEGIN, "--candidates", "twice.json", "--tolerance", "0.1", "--budget", "600"], "'now' appears twice"),
         ([*BEGIN, "--candidates", "typo.json", "--tolerance", "0.1", "--budget", "600"], "got 'valuess'"),
         (
             [*BEGIN, "--candidates", "nan.json", "--tolerance", "0.1", "--budget", "600"],
@@ -136,7 +136,7 @@ def test_the_same_results_do_not_count_twice(folder):
             "--candidates, 'odd': expected a table of shape",
         ),
         ([*BEGIN, "--candidates", "deep.json", "--tolerance", "0.1", "--budget", "600"], "as JSON"),
-        (["--trial", "policy.eh", "--ask", "plan.csv"], "--trial: expected a file that keeps a trial, got 'UCB1'"),
+        (["--trial", "policy.eh", "--ask", "plan.csv"], "--trial: expected the file of a trial, got 'UCB1'"),
         ([*STUDY, "--values", "ill:0"], "--values: expected NAME=NUMBER,NAME=NUMBER"),
         ([*STUDY, "--trial", "new.eh", "--tell", "seen.csv"], "none is open"),
         ([*STUDY, "--trial", "new.eh", "--log", "absent.csv"], "absent.csv: no such file"),

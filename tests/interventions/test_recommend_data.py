@@ -91,7 +91,7 @@ def test_rows_that_were_never_seen_are_printed(folder):
     people = pd.read_csv("people.csv")
     people[(people["dose"] != "high") | (people["age"] < 40)].to_csv("people.csv", index=False)
     said = " ".join(call(*ASKED, "--seed", "1").split())
-    assert "Never seen in the data, so that the prior alone speaks: cured given" in said
+    assert "Never seen in the data, so only the prior is used: cured given" in said
     body = json.loads(call(*ASKED, "--seed", "1", "--json"))
     assert [(row["node"], row["candidates"]) for row in body["unseen"]] == [("cured", ["high", "by age"])]
 
@@ -158,8 +158,8 @@ def test_a_partial_model_is_completed_by_a_log(folder):
         ([ASKED[0], "--edges", "sex -> age, age", *ASKED[3:]], "edges: expected parent -> child"),
         ([ASKED[0], "--edges", f"{GRAPH}, dose <-> cured", *ASKED[3:]], "not shown to be identified"),
         (["absent.csv", *ASKED[1:]], "absent.csv: no such file"),
-        ([*ASKED[:-4], "--candidates", "typo.json", "--tolerance", "0.1"], "a state of"),
-        (["model.bif", *ASKED[3:]], "--cut: expected --edges beside it, got nothing"),
+        ([*ASKED[:-4], "--candidates", "typo.json", "--tolerance", "0.1"], "one of the states"),
+        (["model.bif", *ASKED[3:]], "--cut: expected --edges as well, got nothing"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_by_name(folder, arguments, names):

@@ -8,7 +8,7 @@ from evenhand.errors import ArgumentError, ClosedTicketError, TableError, Ticket
 from evenhand.interventions import CSR, SRIS, CausalModel, OneShot, Problem, SimulatedTrial, TwoStageCSR
 from evenhand.interventions.measures import EvidenceDraws
 from evenhand.interventions.program import phase_count, phase_sizes, rounded
-from evenhand.interventions.trials import evidence_of
+from evenhand.interventions.trial_tables import evidence_of
 from evenhand.saving import state
 from tests.interventions.examples import mediated, two_attributes
 from tests.reference import interventions as twin
@@ -102,7 +102,7 @@ def test_an_allocation_says_why(search):
     while not search.finished:
         search.forget(search.ask())
     last = search.ask()
-    assert (last.reason_code, last.reason, int(last.plan.sum())) == ("other", "nothing is left to try", 0)
+    assert (last.reason_code, last.reason, int(last.plan.sum())) == ("other", "no trials are left", 0)
 
 
 def test_several_open_tickets_spend_the_budget_once(search):
@@ -224,7 +224,7 @@ def test_logged_trials_count_before_the_first_ask_and_only_then():
     assert search.trials < 400
     search.forget(search.ask())
     assert not search.estimates().outcome_known.any(), "V1 judges the second phase by its own samples"
-    with pytest.raises(TableError, match="deployed 'now' alone"):
+    with pytest.raises(TableError, match="only logged trials of the deployed 'now'"):
         CSR(WORLD.problem, tolerance=0.1, budget=400).tell(None, log.assign(candidate="even"))
 
 

@@ -131,7 +131,7 @@ def test_a_problem_rests_on_the_mixture_of_its_log():
 def test_a_log_of_a_rule_says_nothing_about_what_it_never_gives():
     log = logs().query("candidate == 'now'").drop(columns="candidate")
     rules = {"high": "high", "low": "low"}
-    with pytest.raises(ArgumentError, match="log: expected trials of whatever the candidate 'low' gives"):
+    with pytest.raises(ArgumentError, match="log: expected trials of all values that the candidate 'low' gives"):
         Problem(partial(), **ASKED, candidates=rules, log=log[log["dose"] == "high"])
     both = {"now": NOW, "low": "low"}
     assert Problem(partial(), **ASKED, candidates=both, log=log).candidates == ("now", "low")

@@ -156,7 +156,7 @@ NEVER_GIVEN += [f"evenhand.learners.{path}" for path in OURS]
 def test_a_file_calls_no_function_that_was_not_given_to_an_adapter(path, monkeypatch):
     monkeypatch.delenv("EVENHAND_IMPORT", raising=False)
     policy = FairLearn(adapter(), [0.1] * 3)
-    with pytest.raises(StateFileError, match="expected one that this process knows"):
+    with pytest.raises(StateFileError, match="expected one that this process has loaded"):
         from_bytes(forged(policy, lambda snapshot: snapshot["functions"].update(load=path)))
 
 
@@ -165,7 +165,7 @@ def test_a_named_module_gives_away_what_it_defines_and_nothing_that_it_imported(
     monkeypatch.setattr(functions, "_known", {})
     assert functions.find("tests.learners.foreign:load") is foreign.load
     for path in ("pickle.loads", "pickle", "random.Random", "load.__globals__", "nothing", "", "load.__call__"):
-        with pytest.raises(StateFileError, match="expected one that this process knows"):
+        with pytest.raises(StateFileError, match="expected one that this process has loaded"):
             functions.find(f"tests.learners.foreign:{path}")
 
 
@@ -237,7 +237,7 @@ def test_what_is_no_function_is_refused(name, wrong):
 
 @pytest.mark.parametrize(("given", "missing"), [("dump", "load"), ("load", "dump")])
 def test_one_of_dump_and_load_is_not_enough(given, missing):
-    with pytest.raises(ArgumentError, match=f"{missing}: expected a function beside {given}"):
+    with pytest.raises(ArgumentError, match=f"{missing}: expected a function together with {given}"):
         adapter(**{missing: None})
 
 
@@ -339,7 +339,7 @@ def set_of(learner):
 @pytest.mark.parametrize("name", ["choose", "update", "dump"])
 def test_a_function_that_fails_is_named_and_its_error_is_the_cause(name):
     policy = FairLearn(adapter(**{name: foreign.fail}), [0.0, 0.0])
-    with pytest.raises(ModelError, match=rf"^{name}: it failed on a Gambler with KeyError: 'lost'") as failure:
+    with pytest.raises(ModelError, match=rf"^{name}: the call on a Gambler failed with KeyError: 'lost'") as failure:
         to_bytes(policy) if name == "dump" else policy.tell(policy.ask(), 1.0)
     assert isinstance(failure.value.__cause__, KeyError)
 
@@ -348,7 +348,7 @@ def test_a_load_that_fails_is_named(monkeypatch):
     data = to_bytes(FairLearn(adapter(), [0.1] * 3))
     monkeypatch.setitem(functions._known, "tests.learners.foreign:load", foreign.fail)
     with pytest.raises(
-        StateFileError, match=r"load: tests.learners.foreign:load failed on what the file holds: 'lost'"
+        StateFileError, match=r"load: tests.learners.foreign:load failed on the contents of the file: 'lost'"
     ):
         from_bytes(data)
 

@@ -183,9 +183,9 @@ def test_what_a_bandit_has_learned_follows_its_labels(name):
 @pytest.mark.parametrize(
     ("ids", "arms", "words"),
     [
-        ("ab", 2, r"^arms: expected the labels under which the bandit has learned, \['b', 'a'\], got 2; name them"),
-        ("ab", ["b", "c"], r"^arms: expected the labels under which the bandit has learned, .*policy.clone\(\)"),
-        ((1, 2), 2, r"^arms: expected the labels under which the bandit has learned, \[2, 1\]"),
+        ("ab", 2, r"^arms: expected the labels that the bandit has learned with, \['b', 'a'\], got 2; name them"),
+        ("ab", ["b", "c"], r"^arms: expected the labels that the bandit has learned with, .*policy.clone\(\)"),
+        ((1, 2), 2, r"^arms: expected the labels that the bandit has learned with, \[2, 1\]"),
     ],
 )
 def test_a_bandit_with_other_labels_is_refused_by_name(ids, arms, words):
@@ -290,13 +290,13 @@ def test_features_that_are_numbered_need_no_names(names):
 @pytest.mark.parametrize(
     ("features", "words"),
     [
-        (None, r"^features: expected the names under which the bandit has learned, \['age', 'bias'\], got None; name"),
+        (None, r"^features: expected the names that the bandit has learned with, \['age', 'bias'\], got None; name"),
         (
             ["age"],
-            r"^features: expected the names under which the bandit has learned, \['age', 'bias'\], got "
+            r"^features: expected the names that the bandit has learned with, \['age', 'bias'\], got "
             r"\['age'\]",
         ),
-        (["age", "bia"], r"^features: expected the names under which the bandit has learned, .*policy.clone\(\)"),
+        (["age", "bia"], r"^features: expected the names that the bandit has learned with, .*policy.clone\(\)"),
         (["age", "age", "bias"], r"^features: expected a list of names, each once"),
         ("age", r"^features: expected a list of names, each once, got 'age'"),
     ],
@@ -507,7 +507,7 @@ def test_a_prediction_that_is_no_finite_number_is_refused(kind, value):
 def test_a_failure_of_the_library_is_named():
     policy = DeadlineLearn(river("UCB", delta=1.0), SHARES)
     policy.learner.learner.policy.delta = "much"
-    with pytest.raises(ModelError, match=r"^choose: it failed on a RiverBandit with TypeError"):
+    with pytest.raises(ModelError, match=r"^choose: the call on a RiverBandit failed with TypeError"):
         talk(policy, 30)
 
 

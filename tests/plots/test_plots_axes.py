@@ -182,14 +182,14 @@ WRONG = {
 def test_axes_of_the_wrong_kind_are_refused_by_name(function, kind, made):
     given = WRONG[kind]()
     before = plt.get_fignums()
-    with pytest.raises(ArgumentError, match=r"^ax: expected the axes of a flat plot, got .*plt.subplots"):
+    with pytest.raises(ArgumentError, match=r"^ax: expected the axes of a two-dimensional plot, got .*plt.subplots"):
         ONE[function](made, ax=given)
     assert plt.get_fignums() == before
 
 
 def test_current_axes_of_the_wrong_kind_are_refused(made):
     plt.subplot(projection="polar")
-    with pytest.raises(ArgumentError, match="ax: expected the axes of a flat plot"):
+    with pytest.raises(ArgumentError, match="ax: expected the axes of a two-dimensional plot"):
         plots.plot_regret(made["history"])
 
 

@@ -108,7 +108,7 @@ def test_without_a_reference_nothing_is_said_of_the_promise(history):
     plots.plot_cost(history, ax=axes)
     regret = history.regret.isel(round=-1).mean("replication")
     best = str(regret.policy[int(np.argmin(regret.values))].values)
-    assert axes.get_title(loc="left") == f"Expected reward lost a round, against {best}"
+    assert axes.get_title(loc="left") == f"Expected reward lost per round, against {best}"
     assert min(bar.get_width() for bar in axes.patches) == 0
 
 

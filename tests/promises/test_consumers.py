@@ -302,7 +302,7 @@ BESIDE = {
 def test_nothing_is_said_to_a_policy_beside_a_promise(made):
     with pytest.raises(
         ArgumentError,
-        match=r"(tolerance|plays|caps): expected nothing beside a promise, which says "
+        match=r"(tolerance|plays|caps): expected nothing together with a promise, which states "
         r"it",
     ):
         made(eh.Promise({"a": 0.3, "b": 0.2}))
@@ -311,12 +311,12 @@ def test_nothing_is_said_to_a_policy_beside_a_promise(made):
 def test_parts_beside_a_promise_are_refused_by_name():
     promise, log = eh.Promise({"a": 0.5, "b": 0.25}), pd.DataFrame({"arm": list("abab")})
     for beside in ({"shares": {"a": 0.5}}, {"tolerance": 1}, {"caps": 0.5}, {"windows": {"a": 3}}):
-        with pytest.raises(ArgumentError, match=f"{next(iter(beside))}: expected nothing beside a promise"):
+        with pytest.raises(ArgumentError, match=f"{next(iter(beside))}: expected nothing together with a promise"):
             eh.quotas.audit(log, arm="arm", promise=promise, **beside)
     with pytest.raises(ArgumentError, match=r"promise: expected an eh\.Promise"):
         eh.quotas.audit(log, arm="arm", promise={"shares": {"a": 0.5}})
     described = {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "promise": promise.to_dict()}
-    with pytest.raises(ArgumentError, match="tolerance: expected nothing beside a promise"):
+    with pytest.raises(ArgumentError, match="tolerance: expected nothing together with a promise"):
         policy_from(described | {"tolerance": 1})
     with pytest.raises(ArgumentError, match="promise: expected an object with shares"):
         policy_from(described | {"promise": [1]})

@@ -8,10 +8,10 @@ import pytest
 
 from evenhand.kernels.compose import interpreted
 from evenhand.learners import UCB1, EpsilonGreedy, Exp3, Thompson
+from evenhand.promises.allowed import open_round
 from evenhand.promises.lottery import draw_slate, lot, open_what_may_be_played, weigh
 from evenhand.promises.promise import Promise
-from evenhand.promises.rule import rule_parameters
-from evenhand.promises.selection import open_round
+from evenhand.promises.rule_arrays import rule_parameters
 from evenhand.quotas import DeadlineLearn
 from evenhand.rng import stream
 from tests.fuzzing import many

@@ -10,9 +10,9 @@ import evenhand as eh
 from evenhand.errors import SharesError
 from evenhand.kernels.compose import interpreted
 from evenhand.learners import UCB1, Thompson
+from evenhand.promises.allowed import is_grantable
 from evenhand.promises.laminar import look, open_arms, refuse_for_urgent
 from evenhand.promises.promise import read_promise
-from evenhand.promises.selection import is_grantable
 from evenhand.quotas import BernoulliArms, DeadlineLearn
 from tests.naming import long, spread
 from tests.promises.walked import begun
@@ -114,7 +114,7 @@ def test_sets_are_kept_at_every_round_of_a_simulation(learner):
         ({("a", "b"): 0.4, ("b", "a"): 0.3}, {}, "each set of arms once"),
         ({("a", "b"): 1.4}, {}, "numbers from 0 to 1"),
         ({("a", "z"): 0.4}, {"arms": ["a", "b"]}, "two or more of the arms"),
-        ({("a", "b"): 0.4, ("b", "c"): 0.1}, {"plays": 2}, "overlap; a set must lie inside another or apart"),
+        ({("a", "b"): 0.4, ("b", "c"): 0.1}, {"plays": 2}, "overlap; one must contain the other"),
         (
             {("a", "b"): 0.4, "c": 0.1},
             {"caps": {"a": 0.1, "b": 0.2}},
@@ -127,7 +127,7 @@ def test_sets_that_cannot_be_promised_are_refused_by_name(shares, more, words):
         DeadlineLearn(UCB1(), shares, **more)
 
 
-@pytest.mark.filterwarnings("ignore:the shares sum to 1 exactly")
+@pytest.mark.filterwarnings("ignore:the shares sum to exactly 1")
 @pytest.mark.parametrize("shape", spread([(shape,) for shape in SHAPES], 3), ids=str)
 def test_in_segments_too_the_arm_is_the_best_that_may_be_played(shape):
     """What was refused inside one segment is no reason to refuse it in another."""

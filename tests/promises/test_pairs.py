@@ -14,10 +14,10 @@ from tests.promises.walked import game_of, generator
 
 PARTS = ("lottery", "windows", "sets", "plays", "caps", "available", "segments", "change")
 MORE = {
-    frozenset({"windows", "caps", "plays"}): "windows beside caps with plays=2",
-    frozenset({"windows", "caps", "available"}): "windows beside shares or caps",
-    frozenset({"windows", "sets", "plays"}): "windows beside shares with plays=2",
-    frozenset({"windows", "sets", "available"}): "windows beside shares or caps",
+    frozenset({"windows", "caps", "plays"}): "windows together with caps with plays=2",
+    frozenset({"windows", "caps", "available"}): "windows together with shares or caps",
+    frozenset({"windows", "sets", "plays"}): "windows together with shares with plays=2",
+    frozenset({"windows", "sets", "available"}): "windows together with shares or caps",
 }
 TRIPLES = [
     ("lottery", "sets", "plays", "available", "segments"),

@@ -98,9 +98,9 @@ def test_it_is_said_in_one_plain_line():
         "than 2); d at least twice in any 20 rounds; every arm is always on offer"
     )
     assert str(Promise({"a": 0, "b": 0})) == "nothing is owed to a, b"
-    assert str(Promise(A, offers=["a", "b"])).endswith("; every offer holds at least one of a, b")
+    assert str(Promise(A, offers=["a", "b"])).endswith("; every offer contains at least one of a, b")
     assert str(Promise(A, plays=2, offers=["a", "b"])).endswith(
-        "2 plays a round; every offer holds at least 2 of a, b, or only these"
+        "2 plays per round; every offer contains at least 2 of a, b, or only these"
     )
     assert "floor" in Promise(A)._repr_html_()
 
@@ -136,16 +136,16 @@ REFUSED = [
     ({"shares": A, "offers": 3}, "offers: expected"),
     ({"shares": A, "offers": ["z"]}, "offers: expected .* the arms are"),
     ({"shares": A, "offers": ["a", "a"]}, "offers: expected"),
-    ({"shares": A, "plays": 2, "offers": ["b"]}, "a list of arms of which every offer holds 2, as many as are played"),
+    ({"shares": A, "plays": 2, "offers": ["b"]}, "a list of arms of which every offer contains 2, as many as"),
     ({"shares": {("a",): 0.5, "b": 0}}, "two or more of the arms"),
     ({"shares": {("a", "a"): 0.5, "b": 0}}, "each once"),
     ({"shares": {("a", "b"): 0.5, ("b", "a"): 0.1}}, "twice"),
-    ({"shares": {("a", "b"): 2.5, "c": 0}, "plays": 2}, "at most 2 plays a round"),
+    ({"shares": {("a", "b"): 2.5, "c": 0}, "plays": 2}, "at most 2 plays per round"),
     ({"shares": A, "caps": [0.5, 0.5]}, "caps: expected 3, one for each arm"),
     ({"shares": A, "caps": {"a": 0}}, "a cap above 0"),
     ({"shares": A, "caps": {("a", "b"): 0.5}}, "a cap of one arm"),
     ({"shares": {"a": "3/5", "b": 0}, "caps": {"a": 0.5}}, "at least its share 3/5"),
-    ({"shares": {"a": 0, "b": 0}, "caps": 0.4}, r"raise them by 0\.2 in all"),
+    ({"shares": {"a": 0, "b": 0}, "caps": 0.4}, r"raise them by 0\.2 in total"),
     ({"shares": {("a", "b"): 0.9, "c": 0}, "caps": {"a": 0.4, "b": 0.4}}, "at most 4/5, what the caps"),
     (
         {"shares": {"a": 0, "b": 0, "c": 0}, "caps": ["0.623456789", "0.876543211", "1/2"], "plays": 2},
@@ -156,21 +156,21 @@ REFUSED = [
     ({"shares": A, "windows": {"c": 10**7}}, "1,000,000"),
     ({"windows": {"a": (20_000, 100_000), "b": 9}}, "10,000 plays"),
     ({"shares": {"d": 0.1}, "windows": {"a": 5}, "caps": {"a": 0.5}}, "has a window and a cap"),
-    ({"shares": {"d": 0.1, "e": 0}, "windows": {"a": 5}, "plays": 2}, "windows beside shares with plays=2"),
+    ({"shares": {"d": 0.1, "e": 0}, "windows": {"a": 5}, "plays": 2}, "windows together with shares with plays=2"),
     (
         {"shares": {"d": 0, "e": 0}, "windows": {"a": 5}, "caps": {"d": 0.9}, "plays": 2},
-        "windows beside caps with plays=2",
+        "windows together with caps with plays=2",
     ),
     ({"windows": {"a": 2, "b": 3, "c": 6}}, "no schedule keeps them"),
     ({"windows": {("a", "b"): 3, ("b", "c"): 3}}, "overlap"),
     ({"shares": {("a", "b"): 0.3}, "windows": {("b", "c"): 3}}, "overlap"),
-    ({"shares": {("a", "b"): 0.3, ("b", "c"): 0.3}}, "overlap; a set must lie inside another or apart from it"),
+    ({"shares": {("a", "b"): 0.3, ("b", "c"): 0.3}}, "overlap; one must contain the other or share no arm with it"),
     ({"shares": {"a": 0.6}, "windows": {"a": 2}}, "counts a play of arm 'a' both for its window and for a share"),
     ({"shares": {"a": 0, "b": 0}, "caps": {"a": 0.5}, "offers": "any"}, "alone is on offer for 2 rounds"),
     ({"shares": {"a": 0, "b": 0}, "caps": {"a": 0.5}, "offers": ["a"]}, "arms without caps"),
     ({"shares": {"a": 0.1, "b": 0}, "caps": {"a": 0.5}, "offers": ["b"]}, "a share and a cap of the same arm"),
     ({"windows": {"a": 2, "b": 4, "c": 4}, "offers": "any"}, "at least 3 rounds long"),
-    ({"shares": {"d": 0.1}, "windows": {"a": 5}, "offers": "any"}, "windows beside shares or caps"),
+    ({"shares": {"d": 0.1}, "windows": {"a": 5}, "offers": "any"}, "windows together with shares or caps"),
     (
         {"shares": {("a", "b"): 1.5, "c": 0.1}, "plays": 2, "offers": "any"},
         "more than one of these arms in some rounds",

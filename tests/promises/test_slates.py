@@ -8,8 +8,8 @@ import pytest
 
 from evenhand.kernels.compose import interpreted
 from evenhand.learners import UCB1
+from evenhand.promises.allowed import is_grantable
 from evenhand.promises.promise import Promise
-from evenhand.promises.selection import is_grantable
 from evenhand.quotas import DeadlineLearn
 from tests.naming import long
 from tests.promises.walked import begun

@@ -202,7 +202,7 @@ def test_with_a_window_one_round_longer_some_order_breaks_it(window, workers):
             4,
             "windows: 'b': expected at least 1 in 5 rounds, which 4",
         ),
-        (Promise({"a": "1/2", "b": "1/3"}, 0.5), 3, "together, got 0.5; or take fewer processes"),
+        (Promise({"a": "1/2", "b": "1/3"}, 0.5), 3, "together, got 0.5; or use fewer processes"),
         (
             Promise(dict.fromkeys("abc", 0), windows={"a": 4, "b": 4, "c": (2, 8)}, offers="all"),
             2,

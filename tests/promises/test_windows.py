@@ -13,8 +13,8 @@ from evenhand.errors import ArgumentError, SharesError
 from evenhand.groups import LinearThompson
 from evenhand.kernels.compose import interpreted
 from evenhand.learners import UCB1, LinUCB, Thompson
-from evenhand.promises.rule import rule_parameters, rule_state
-from evenhand.promises.schedules import find_schedule, phases
+from evenhand.promises.rule_arrays import rule_parameters, rule_state
+from evenhand.promises.window_schedules import find_schedule, phases
 from evenhand.promises.windows import chain, is_grantable, safe_states, select_slate, spare_after
 from evenhand.quotas import BernoulliArms, WindowLearn
 from tests.reference.promises import Windows
@@ -301,7 +301,7 @@ def test_the_best_chain_is_found_without_trying_every_length():
     [
         ((2, 3, 7), "no schedule keeps them, at 0.97619 of the rounds; lengthen"),
         ((2, 3, 60000), r"no schedule was found for them, at 0.83335 of the rounds, though there may be one"),
-        ((2, 2, 10**6), r"need 1\.000001 plays a round, more than 1 by 0\.000001 "),
+        ((2, 2, 10**6), r"need 1\.000001 plays per round, more than 1 by 0\.000001 "),
     ],
 )
 def test_a_refusal_says_no_more_than_is_known(windows, words):

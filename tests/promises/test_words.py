@@ -18,9 +18,12 @@ PLAIN = {"a": 0, "b": 0.2, "c": 0}
             {"shares": {"a": 0.5, "b": 0.2}, "windows": {"b": 3}},
             r"a play of arm 'b' both for its window and for a share .*lengthen the windows, or drop one",
         ),
-        ({"shares": PLAIN, "windows": {"a": 9}, "caps": {"a": 0.5}}, "arm 'a' has a window and a cap, and no rule is"),
+        (
+            {"shares": PLAIN, "windows": {"a": 9}, "caps": {"a": 0.5}},
+            "arm 'a' has a window and a cap, and no known rule",
+        ),
         ({"shares": PLAIN, "caps": {"a": 0.5}, "offers": "any"}, "it has 2 plays, more than its cap of 1/2 allows"),
-        ({"shares": PLAIN, "caps": {"a": 0.5}, "offers": ["b"], "plays": 2}, "of which every offer holds 2, as many"),
+        ({"shares": PLAIN, "caps": {"a": 0.5}, "offers": ["b"], "plays": 2}, "of which every offer contains 2, as"),
         ({"shares": PLAIN, "caps": {"a": 0.5}, "offers": ["a"]}, "arms without caps, as an arm may be at its cap"),
         ({"shares": {("a", "b"): 1.5, "c": 0}, "plays": 2, "offers": "any"}, "an offer may hold only one of them"),
     ],
@@ -41,8 +44,8 @@ def test_no_mend_of_shares_is_offered_for_windows_and_none_of_windows_for_shares
 
 def test_a_promise_of_offers_says_when_fewer_arms_may_come():
     promise = Promise({"a": 0, "b": 0, "c": 0, "d": 0}, caps={"c": 0.2}, offers=["a", "b"], plays=2)
-    assert str(promise).endswith("2 plays a round; every offer holds at least 2 of a, b, or only these")
-    assert str(Promise(PLAIN, caps={"a": 0.2}, offers=["b", "c"])).endswith("every offer holds at least one of b, c")
+    assert str(promise).endswith("2 plays per round; every offer contains at least 2 of a, b, or only these")
+    assert str(Promise(PLAIN, caps={"a": 0.2}, offers=["b", "c"])).endswith("every offer contains at least one of b, c")
     assert str(Promise(windows={"a": (2, 9), "b": 9})).startswith("a at least twice in any 9 rounds; b at least once")
 
 

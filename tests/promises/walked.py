@@ -6,10 +6,10 @@ import random
 import numpy as np
 
 from evenhand.kernels.compose import interpreted
+from evenhand.promises.allowed import AS_RANKED, open_round, selection_kernels
 from evenhand.promises.feasible import grants_all
 from evenhand.promises.laminar import look
-from evenhand.promises.rule import rule_parameters, rule_state
-from evenhand.promises.selection import AS_RANKED, open_round, selection_kernels
+from evenhand.promises.rule_arrays import rule_parameters, rule_state
 from tests.promises.generated_promises import drawn_promise
 from tests.reference.game import Cap, Floor, Game, Window
 

@@ -163,9 +163,9 @@ def test_rows_are_put_in_order_by_numbers_and_by_times(when):
     ("when", "words"),
     [
         ([1.0, float("nan"), 3.0], "column 'when', row 2: the cell is empty"),
-        (["2026-01-01", 7, "2026-01-02"], "column 'when', row 2: expected numbers alone or times alone, got 7"),
-        (["2026-01-01", "late", "2026-01-02"], "row 2: expected numbers alone or times alone, got 'late'"),
-        (["2026-01-01", "03/04/2026", "2026-01-02"], "row 2: expected numbers alone or times alone"),
+        (["2026-01-01", 7, "2026-01-02"], "column 'when', row 2: expected only numbers or only times, got 7"),
+        (["2026-01-01", "late", "2026-01-02"], "row 2: expected only numbers or only times, got 'late'"),
+        (["2026-01-01", "03/04/2026", "2026-01-02"], "row 2: expected only numbers or only times"),
     ],
 )
 def test_an_order_that_is_none_is_refused(when, words):

@@ -133,8 +133,8 @@ LOG = pd.DataFrame({"arm": ["a"], "day": [1]})
         ({"frames": LOG}, ArgumentError, "frames: expected a list of data frames"),
         ({"frames": [LOG, LOG.assign(arm="c")]}, UnknownArmError, "expected an arm that has a share"),
         ({"frames": [LOG, LOG.drop(columns="arm")]}, TableError, "arm"),
-        ({"frames": [LOG], "shares": {1: {"a": 1}}}, SharesError, "shares that stay as they are"),
-        ({"frames": [LOG], "promise": Promise({"a": 1})}, ArgumentError, "nothing beside a promise"),
+        ({"frames": [LOG], "shares": {1: {"a": 1}}}, SharesError, "shares that do not change"),
+        ({"frames": [LOG], "promise": Promise({"a": 1})}, ArgumentError, "nothing together with a promise"),
     ],
 )
 def test_what_is_no_list_of_logs_or_no_promise_of_them_is_refused(given, kind, words):

@@ -242,7 +242,7 @@ def test_arms_retire_down_to_one_whose_share_still_changes():
     policy.retire("b")
     assert policy.change({"c": 0.4}) == {}
     assert [policy.ask().arm for _ in range(3)] == ["c"] * 3
-    with pytest.raises(ArgumentError, match="beside which another arm stays on offer"):
+    with pytest.raises(ArgumentError, match="without which another arm stays on offer"):
         policy.retire("c")
     policy.add("a", 0.5)
     assert {policy.ask().arm for _ in range(9)} == {"a", "c"}
@@ -368,10 +368,14 @@ def refusals():
         (lambda: made(caps=0.5).change([0.6, 0.1, 0.1]), SharesError, "at least its share"),
         (lambda: made(caps=0.4).retire("a"), SharesError, "a sum of at least 1"),
         (lambda: together(shares={("a", "b"): "3/2", "c": 0}).retire("b"), SharesError, "at most 1, as no arm is"),
-        (lambda: together(windows={("a", "b"): (2, 3)}).retire("b"), SharesError, "beside which 2 of .* stay on offer"),
+        (
+            lambda: together(windows={("a", "b"): (2, 3)}).retire("b"),
+            SharesError,
+            "without which 2 of .* stay on offer",
+        ),
         (lambda: made().change(Promise({"a": 0.4, "b": 0.3})), ArgumentError, "a promise of the arms on offer"),
         (lambda: gone.change(Promise({"a": 0.4, "b": 0, "c": 0})), ArgumentError, "a promise of the arms on offer"),
-        (lambda: made().change(Promise({"a": 0.4, "b": 0, "c": 0}, plays=2)), ArgumentError, "1 a round, as before"),
+        (lambda: made().change(Promise({"a": 0.4, "b": 0, "c": 0}, plays=2)), ArgumentError, "1 per round, as before"),
     ]
 
 

@@ -103,7 +103,7 @@ def test_an_arm_that_the_log_never_chose_is_missed(tmp_path):
         ({"shares": {"a": 0.5}}, UnknownArmError, "expected an arm that has a share, got 'b'"),
         ({"shares": {"a": 0.5, "c": 0.1}}, UnknownArmError, "column 'item': expected an arm that has a share, got 'b'"),
         ({"shares": None}, SharesError, "shares: expected shares, caps or windows to check, got None"),
-        ({"shares": {3: {"a": 0.5}}}, SharesError, "shares: expected shares that stay as they are, where files"),
+        ({"shares": {3: {"a": 0.5}}}, SharesError, "shares: expected shares that do not change, when files"),
         ({"shares": 0.1, "order": "item"}, ArgumentError, "order: expected None where files are audited, got 'item'"),
         ({"shares": 0.1, "round": "item"}, ArgumentError, "round: expected None where files are audited, got 'item'"),
         ({"shares": 0.1, "arm": "who"}, TableError, r"column: expected one of \['item'\], got 'who'"),
@@ -123,7 +123,7 @@ def test_files_that_cannot_be_read_are_refused(tmp_path):
     with pytest.raises(TableError, match=r"000.parquet, column 'item', row 3: the cell is empty"):
         audit(pattern, arm="item", shares=0.1)
     (tmp_path / "logs" / "log.parquet.csv").write_text("item\na\n")
-    with pytest.raises(TableError, match="expected Parquet files alone, or none of them"):
+    with pytest.raises(TableError, match="expected only Parquet files, or none"):
         audit(str(tmp_path / "*/*.parquet*"), arm="item", shares=0.1)
     (tmp_path / "log.json").write_text("{}")
     with pytest.raises(TableError, match=r"log\.json: no rows"):

@@ -236,7 +236,7 @@ def test_by_lottery_nothing_is_held():
 
 def test_chances_that_nobody_knows_are_refused():
     policy = DeadlineLearn(Exp3(0.4), PROMISES["shares"]["shares"])
-    with pytest.raises(ArgumentError, match=r"held until it is granted; lottery= draws by known ones"):
+    with pytest.raises(ArgumentError, match=r"held until it is granted; lottery= draws with known probabilities"):
         policy.probabilities()
     assert policy.round == 0
 

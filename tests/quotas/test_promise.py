@@ -167,7 +167,7 @@ def test_deadline_learn_leaves_a_learner_more_freedom_than_fair_learn(cls, first
 
 
 def test_an_arm_owed_nothing_beside_full_shares_is_announced():
-    with pytest.warns(UserWarning, match=r"sum to 1 exactly and arm 'c' has share 0.*at most 2 times"):
+    with pytest.warns(UserWarning, match=r"sum to exactly 1 and arm 'c' has share 0.*at most 2 times"):
         policy = DeadlineLearn(Stubborn(2), {"a": "1/2", "b": "1/2", "c": 0}, 1.0)
     assert kept_throughout(policy, 400)[2] == 2
 
@@ -186,7 +186,7 @@ def test_an_arm_that_sets_or_slates_leave_no_room_for_is_announced(shares, plays
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         DeadlineLearn(Stubborn(2), Promise(shares, plays=plays))
-    expected = [f"the shares sum to {plays} exactly and arm {never!r} has share 0: it will be played at most 0"]
+    expected = [f"the shares sum to exactly {plays} and arm {never!r} has share 0: it will be played at most 0"]
     assert [str(one.message)[: len(expected[0])] for one in said] == (expected if never else [])
 
 

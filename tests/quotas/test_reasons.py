@@ -86,7 +86,7 @@ def test_a_slate_beyond_the_ranking_says_so():
     assert decision.reason == "the learner ranked no other arm on offer"
 
 
-@pytest.mark.filterwarnings("ignore:the shares sum to 1")
+@pytest.mark.filterwarnings("ignore:the shares sum to exactly 1")
 def test_the_lottery_over_a_learner_from_elsewhere_says_what_was_forced():
     policy = LotteryLearn(Stubborn(2), [F(1, 2), F(1, 2), 0], 1.0, seed=3)
     kinds = {"proposal": 0, "forced": 0, "drawn": 0}

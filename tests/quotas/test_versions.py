@@ -16,7 +16,7 @@ from evenhand.studies import Study
 from tests.fuzzing import many
 from tests.reference.versions import Versions
 
-pytestmark = pytest.mark.filterwarnings("ignore:the shares sum to 1 exactly")
+pytestmark = pytest.mark.filterwarnings("ignore:the shares sum to exactly 1")
 DEEPEST = 26
 
 

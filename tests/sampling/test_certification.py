@@ -159,7 +159,7 @@ def test_a_pool_that_is_too_small_ends_with_a_clear_answer(sizes, loss):
     again = from_bytes(to_bytes(check))
     assert again.verdict == "not_shown"
     for one in (check, again):
-        with pytest.raises(ExhaustedError, match="nothing is left to draw"):
+        with pytest.raises(ExhaustedError, match="no rows are left to draw"):
             one.ask()
 
 
@@ -203,7 +203,7 @@ def test_what_was_never_trained_or_knows_one_label_is_not_certified():
             sampler.certify(threshold=0.1)
     sampler = OptimisticSampler(["u", "v"], seed=0)
     sampler.tell(sampler.ask(), np.zeros((2, 2)), [1, 1])
-    with pytest.raises(ArgumentError, match=r"knows two labels, got \[1\]; go on until"):
+    with pytest.raises(ArgumentError, match=r"knows two labels, got \[1\]; collect until"):
         sampler.certify(threshold=0.1)
     for model in (LogisticModel(), EstimatorModel(GaussianNB())):
         with pytest.raises(ArgumentError, match="knows two labels"):

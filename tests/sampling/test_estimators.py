@@ -242,7 +242,7 @@ def test_a_certification_of_a_classifier_is_saved_with_what_trained_it():
 def test_a_spent_budget_says_so_and_nothing_else():
     sampler, world = UniformSampler(["u", "v"], UNSAVABLE["own class"][0], budget=4.0, seed=0), begun()
     talk(sampler, world, 2)
-    with pytest.raises(ExhaustedError, match=r"^nothing is left to draw: the budget is spent; call finish\(\)$"):
+    with pytest.raises(ExhaustedError, match=r"^no rows are left to draw: the budget is spent; call finish\(\)$"):
         sampler.ask()
     sampler.retire("u", "no more u")
     with pytest.raises(ExhaustedError, match="no more u; the budget is spent"):

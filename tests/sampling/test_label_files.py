@@ -103,7 +103,7 @@ def test_labels_come_as_a_data_frame(convert):
         ("labels.txt", "", "the file is empty"),
         ("labels.csv", "name,label\na,1\n", "columns id and label"),
         ("labels.csv", "id,label\nnobody,1\n", "row 1, item 'nobody': expected the id of an item"),
-        ("labels.csv", "id,label\nitem 0,1\n", "not asked for"),
+        ("labels.csv", "id,label\nitem 0,1\n", "nobody was asked to label it"),
         ("labels.csv", "id,label\nOPEN,cat\n", "labels of one type"),
         ("labels.csv", "id,label\nOPEN,1\nOPEN,0\n", "each item once"),
         ("labels.jsonl", "{", "cannot be read as JSON: .* line 1"),
@@ -145,7 +145,7 @@ def test_the_encoding_of_a_file_may_be_said(name, tmp_path):
     record = {"id": one, "label": 1, "annotator": "José"}
     text = json.dumps([record], ensure_ascii=False) if name.endswith("json") else f"id,label,annotator\n{one},1,José\n"
     (tmp_path / name).write_text(text, encoding="cp850")
-    with pytest.raises(errors.TableError, match=r"is not UTF-8; .*; nothing was told"):
+    with pytest.raises(errors.TableError, match=r"is not UTF-8; .*; nothing was recorded"):
         queue.read_labels(tmp_path / name)
     with pytest.raises(errors.ArgumentError, match="encoding: expected the name of an encoding, got 'cp85O'"):
         queue.read_labels(tmp_path / name, encoding="cp85O")

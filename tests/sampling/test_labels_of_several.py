@@ -104,7 +104,7 @@ def test_how_far_annotators_agree_and_which_items_need_one_more_person_is_said(t
     assert not any("labels" in note for note in queue.notes)
     said = {one: [("low", ANN), ("high", BOB)], other: [("low", ANN), ("low", BOB)], third: [("low", ANN)]}
     queue.read_labels(exported(tmp_path / "one.json", file, said))
-    tie = "One item waits for the label of one more person, as labels tie: ask somebody else."
+    tie = "One item waits for one more label, as labels tie: ask another annotator."
     assert queue.notes[:2] == ["1 of 2 items that were labelled several times have equal labels.", tie]
     queue.read_labels(exported(tmp_path / "two.json", file, {third: [("high", BOB)], last: [("low", ANN)]}))
     assert queue.notes[1] == tie.replace("One item waits", "2 items wait")
@@ -147,7 +147,7 @@ def test_a_third_label_breaks_a_tie_and_is_refused_where_there_is_none(tasks, tm
     with pytest.raises(errors.ClosedTicketError) as refused:
         queue.read_labels(exported(tmp_path / "three.json", file, said))
     assert f"three.json, row 2, item {other!r}: it is labelled already, by 1 and 2" in str(refused.value)
-    assert str(refused.value).endswith("nothing was told: mend them, or leave them out of the file")
+    assert str(refused.value).endswith("nothing was recorded: fix them, or remove them from the file")
     assert len(told(queue)) == 3
 
 
@@ -217,8 +217,8 @@ def test_every_label_that_is_wrong_is_named_with_its_place_and_none_is_told(task
     for words in (
         "export.json, row 3, item 'nobody': expected the id of an item",
         f"row 2, item {two!r}, export.json, row 4, item {four!r}: 1 labelled it 'low' before, not 'high'; name the",
-        f"export.json, row 5, item {IDS[-1]!r}: it was not asked for",
-        "nothing was told",
+        f"export.json, row 5, item {IDS[-1]!r}: nobody was asked to label it",
+        "nothing was recorded",
     ):
         assert words in str(refused.value)
     assert f"item {one!r}" not in str(refused.value)
@@ -228,10 +228,10 @@ def test_every_label_that_is_wrong_is_named_with_its_place_and_none_is_told(task
 def test_a_label_outside_the_classes_and_several_choices_are_named(tasks, tmp_path):
     queue, (one, two, *_), file = tasks
     export = exported(tmp_path / "export.json", file, {one: [("low", 1)], two: [(3, 1)]})
-    with pytest.raises(errors.ArgumentError, match=f"export.json, row 2, item '{two}': .*nothing was told"):
+    with pytest.raises(errors.ArgumentError, match=f"export.json, row 2, item '{two}': .*nothing was recorded"):
         queue.read_labels(export)
     export.write_text(export.read_text().replace('"choices": [3]', '"choices": ["low", "high"]'))
-    with pytest.raises(errors.TableError, match=f"row 2, item '{two}': expected one choice.*; nothing was told"):
+    with pytest.raises(errors.TableError, match=f"row 2, item '{two}': expected one choice.*; nothing was recorded"):
         queue.read_labels(export)
     assert told(queue) == []
 
@@ -403,7 +403,7 @@ def test_two_users_with_one_name_are_two_annotators_and_the_name_alone_is_refuse
     for name in (7, "Lee"):
         with pytest.raises(errors.ArgumentError, match=r"expected the name of one user, got .*'ann@.*and of 'bob@"):
             read(second=[("low", name)])
-        with pytest.raises(errors.ArgumentError, match=r"expected the name of one user.*nothing was told"):
+        with pytest.raises(errors.ArgumentError, match=r"expected the name of one user.*nothing was recorded"):
             read(second=[("low", both[0])], annotator={name: "cid"})
     assert read.told() == [["ann@example.org", "low"], ["bob@example.org", "low"]]
 
@@ -432,15 +432,15 @@ def test_the_callers_names_fit_users_however_they_are_written(read, users, given
         ([7], {8: "ann"}, r"expected users of the file, \['7'\], got '8'"),
         ([7], {"": "ann"}, r"expected users of the file, \['7'\], got ''"),
         (["Ann"], {"ann": "bob"}, "got 'ann'"),
-        ([7], {"7": "ann", 7: "bob"}, "one name for each user, got '7'; it stands there twice, as '7' and as 7"),
-        ([AT], {7: "ann", "ann@example.org": "bob"}, "it stands there twice, as 7 and as 'ann@example.org'"),
+        ([7], {"7": "ann", 7: "bob"}, "one name for each user, got '7'; it appears twice, as '7' and as 7"),
+        ([AT], {7: "ann", "ann@example.org": "bob"}, "it appears twice, as 7 and as 'ann@example.org'"),
     ],
     ids=str,
 )
 def test_names_that_fit_nobody_or_one_user_twice_are_refused(read, users, given, words):
     with pytest.raises(errors.ArgumentError, match=words) as refused:
         read(*(("low", user) for user in users), annotator=given)
-    assert "nothing was told" in str(refused.value)
+    assert "nothing was recorded" in str(refused.value)
     assert read.told() == []
 
 
@@ -474,7 +474,7 @@ def test_a_choice_alone_is_a_choice(tasks, tmp_path):
 def test_what_is_neither_true_nor_false_is_refused(tasks, field, mark):
     queue, (one, two, *_), _ = tasks
     frame = pd.DataFrame({"id": [one, two], "label": ["low", None], field: [None, mark]})
-    words = f"row 2, item '{two}', {field}: expected true or false, got '{mark}'; nothing was told"
+    words = f"row 2, item '{two}', {field}: expected true or false, got '{mark}'; nothing was recorded"
     with pytest.raises(errors.TableError, match=words):
         queue.read_labels(frame)
     assert told(queue) == []

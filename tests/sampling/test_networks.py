@@ -210,7 +210,7 @@ def test_what_is_no_network_of_skorch_or_cannot_be_saved_is_refused_by_name():
             to_bytes(sampler)
     sampler = sampler_of()
     talk(sampler, np.random.default_rng(0), 3)
-    with pytest.raises(ArgumentError, match="model: expected one that has not decided yet"):
+    with pytest.raises(ArgumentError, match="model: expected one that has neither decided nor learned"):
         OptimisticSampler(["u", "v"], sampler.model)
     with pytest.raises(ContextError, match=r"rows of the shape \(4,\)|4 features|X"):
         sampler.tell(sampler.ask(), np.zeros((8, 3)), np.zeros(8, int))

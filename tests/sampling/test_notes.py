@@ -14,7 +14,7 @@ from evenhand.sampling import (
 
 pytestmark = pytest.mark.compiled
 
-DRY = "the pool of 'v' is dry after 3 rows"
+DRY = "the pool of 'v' is empty after 3 rows"
 
 
 @pytest.fixture

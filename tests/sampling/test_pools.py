@@ -157,7 +157,7 @@ def test_numbered_groups_of_a_world_are_labels():
         ([0, "a"], ["a", "b"], "y: expected labels of one type"),
         ([0, 1], [1, "a"], "group: expected labels of one type"),
         ([0, 1], [["a", "b"], ["a"]], "group: expected labels .* make each combination a label"),
-        ([0, 1], np.eye(2, dtype=bool), "group: expected a list of labels, .* make each combination a label"),
+        ([0, 1], np.eye(2, dtype=bool), "group: expected labels, .* make each combination a label"),
         ([0, 1], [{"a"}, {"a", "b"}], "group: expected labels .* make each combination a label"),
         ([0, 1], ["a", None], "group: expected labels"),
         ([0, 1], [0.5, 1.5], "group: expected labels"),
@@ -198,9 +198,9 @@ IDS = pd.DataFrame({"g": ["a", "b"] * 2501, "y": [0, 1] * 2501, "x": 0.5, "id": 
     ("frame", "arguments", "match"),
     [
         (FRAME, {"group": "hired", "label": "hired"}, "group: expected columns that have no other use, got 'hired'"),
-        (FRAME, {"group": ["sex", "sex"], "label": "hired"}, "group: .* 'sex'; it is in group already"),
+        (FRAME, {"group": ["sex", "sex"], "label": "hired"}, "group: .* 'sex'; it is already in group"),
         (FRAME, {"group": "sex", "label": "hired", "features": ["age", "hired"]}, "features: .* it is the label"),
-        (FRAME, {"group": "sex", "label": "hired", "features": ["age", "age"]}, "features: .* in features already"),
+        (FRAME, {"group": "sex", "label": "hired", "features": ["age", "age"]}, "features: .* it is already in features"),
         (FRAME.assign(hired=[0.37, 1.37] * 30), {"group": "sex", "label": "hired"}, "column 'hired', row 1: .* 0.37"),
         (FRAME.assign(hired=[0.0, np.inf] * 30), {"group": "sex", "label": "hired"}, "column 'hired', row 2: .* inf"),
         (IDS, {"group": "g", "label": "y"}, "column 'id': expected text with few values, got '5002 in 5002 rows'"),
@@ -223,7 +223,7 @@ IDS = pd.DataFrame({"g": ["a", "b"] * 2501, "y": [0, 1] * 2501, "x": 0.5, "id": 
         (
             pd.DataFrame([["a", 0.1, 0, 1], ["b", 0.2, 1, 1]], columns=["g", "x", "y", "x"]),
             {"group": "g", "label": "y"},
-            "column 'x': stands there 2 times",
+            "column 'x': appears 2 times",
         ),
     ],
     ids=range(12),
@@ -247,7 +247,7 @@ def test_whole_numbers_written_as_fractions_are_whole_numbers():
 def test_dates_are_no_categories(times):
     frame = pd.DataFrame({"g": ["a", "b"] * 3, "y": [0, 1, 1] * 2, "when": times})
     with pytest.raises(
-        TableError, match=r"column 'when': expected numbers or categories, .* or name features= without it"
+        TableError, match=r"column 'when': expected numbers or categories, .* or leave it out of features="
     ):
         TablePool(frame, group="g", label="y")
     assert TablePool(frame.assign(x=1), group="g", label="y", features=["x"]).X.shape == (6, 1)

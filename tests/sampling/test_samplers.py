@@ -277,11 +277,11 @@ def test_a_pool_that_runs_dry_leaves_the_choice():
     y = rng.integers(0, 2, 47)
     pool = ArrayPool(rng.normal(size=(47, 2)) + y[:, None], y, group=["a"] * 7 + ["b"] * 40)
     sampler = UniformSampler(pool.groups, batch=2, seed=0)
-    with pytest.raises(ExhaustedError, match="nothing is left to draw"):
+    with pytest.raises(ExhaustedError, match="no rows are left to draw"):
         talk(sampler, pool, 47)
     assert sampler.labels == 47 == sorted(pool.chosen)[-1] + 1
     assert len(set(pool.chosen)) == 47
-    assert sampler.notes == ["the pool of 'a' is dry after 7 rows", "the pool of 'b' is dry after 40 rows"]
+    assert sampler.notes == ["the pool of 'a' is empty after 7 rows", "the pool of 'b' is empty after 40 rows"]
     assert sampler.finish().labels == 47
 
 
@@ -383,7 +383,7 @@ def state(sampler):
         (np.zeros((2, 2)), [0], ArgumentError, "y: expected 2 labels"),
         (np.zeros((2, 2)), [0.5, 1], ArgumentError, "y: expected labels that are text or whole"),
         (np.zeros((2, 2)), [None, 1], ArgumentError, "y: expected labels that are text or whole"),
-        (np.zeros((2, 2)), [[0], [1]], ArgumentError, "y: expected a list of labels"),
+        (np.zeros((2, 2)), [[0], [1]], ArgumentError, "y: expected labels"),
     ],
 )
 def test_bad_rows_are_refused_and_change_nothing(rows, labels, error, match):
@@ -434,7 +434,7 @@ def test_bad_tickets_are_refused():
         ({"exploration": -0.1}, ArgumentError, "exploration: expected a number >= 0"),
         ({"batch": 0}, ArgumentError, "batch: expected a whole number >= 1"),
         ({"forced": 2.0}, ArgumentError, "forced: expected a number >= 0 and <= 1"),
-        ({"bound": "theory"}, ArgumentError, "bound: expected vc_dimension="),
+        ({"bound": "theory"}, ArgumentError, "bound: expected either vc_dimension= or"),
         ({"bound": "practice"}, ArgumentError, "bound: expected 'heuristic'"),
         ({"ties": "best"}, ArgumentError, "ties: expected"),
         ({"loss": "hinge"}, ArgumentError, "loss: expected"),

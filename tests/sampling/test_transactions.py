@@ -276,7 +276,7 @@ def test_a_draw_without_rows_is_told_as_an_empty_list():
     sampler = UniformSampler(["u", "v"], seed=0)
     sampler.tell(sampler.ask(), [], [])
     assert sampler.notes == [
-        "the pool of 'u' is dry after 0 rows",
+        "the pool of 'u' is empty after 0 rows",
         "the risk of 'u' is unknown: no row validates it",
     ]
 

@@ -154,7 +154,7 @@ def test_a_read_that_hangs_takes_no_place_of_another_study_and_the_end_does_not_
         reads.seconds = 60.0
         last = threading.Thread(target=lambda: served.send("read", "GET", "/studies/sound"))
         last.start()
-        until(lambda: any(not answer.done() for _, answer in reads._queue))
+        until(lambda: reads._places._waiters)
         served.server.config.timeout_graceful_shutdown = 0.2
     finally:
         served.server.should_exit = True

@@ -182,7 +182,7 @@ def test_a_name_that_is_taken_is_a_conflict(one):
 
 def test_what_is_refused_does_not_say_where_the_store_is_or_what_else_is_there(one):
     _, _, message = refused(one, "decide", "/studies/none/ask", json={})
-    assert message == "no study is named 'none'; GET /studies lists all"
+    assert message == "no study is named 'none'; GET /studies lists all studies"
 
 
 @pytest.mark.parametrize("path", ["/studies/none/ask", "/studies/a%00b/ask", "/studies/%F0%28/ask"])

@@ -144,7 +144,7 @@ def test_a_store_that_does_not_answer_is_not_ready_and_is_asked_no_more():
     async def asked():
         readiness = Readiness(store, patience=0.05, age=0.0)
         for _ in range(3):
-            with pytest.raises(StoreError, match=r"slow: the store took no write within 0\.05 seconds"):
+            with pytest.raises(StoreError, match=r"slow: the store accepted no write within 0\.05 seconds"):
                 await readiness.studies()
 
     asyncio.run(asked())
@@ -213,7 +213,7 @@ def test_a_job_that_fails_or_is_left_gives_its_place_back_when_it_ends():
         with pytest.raises(Refusal):
             await lane.run(lambda: "too early: the job goes on")
         free.set()
-        await until_async(lambda: lane._free)
+        await until_async(lambda: not lane._places.locked())
         return await lane.run(lambda: "done")
 
     assert asyncio.run(left()) == "done"

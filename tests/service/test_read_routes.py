@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -138,7 +139,7 @@ def test_rounds_in_the_wrong_order_are_refused(served):
 
 
 def test_a_fifth_reading_of_some_rounds_is_refused_while_four_run(served):
-    served.app.state.closeups._free = 0
+    served.app.state.closeups._places = asyncio.Semaphore(0)
     answer = served.send("read", "GET", "/studies/ads/series?first=1")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
     assert "4 series of some rounds are running already" in answer.json()["error"]["message"]

@@ -231,20 +231,20 @@ def test_the_command_passes_on_what_it_is_given(monkeypatch):
 
 
 def test_a_store_in_memory_has_one_worker():
-    with pytest.raises(ArgumentError, match="workers: expected 1, since a store in memory has one process, got 2"):
+    with pytest.raises(ArgumentError, match="workers: expected 1, since a store in memory serves one process, got 2"):
         serve(":memory:", workers=2)
 
 
 def test_a_mistyped_name_is_refused_and_creates_nothing(tmp_path):
     for place in (str(tmp_path / "typo.evenhand"), f"sqlite:///{tmp_path}/typo.evenhand"):
-        with pytest.raises(StoreError, match=r"typo.evenhand: no store is there yet.*`serve --create`"):
+        with pytest.raises(StoreError, match=r"typo.evenhand: there is no store yet.*`serve --create`"):
             serve(place)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_place_that_is_no_store_is_refused(tmp_path):
     (tmp_path / "letter.txt").write_text("Dear Sir or Madam, this is a long letter.")
-    with pytest.raises(StoreError, match="no store of evenhand"):
+    with pytest.raises(StoreError, match="not a store of evenhand"):
         serve(str(tmp_path / "letter.txt"))
 
 

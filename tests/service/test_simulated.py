@@ -75,7 +75,7 @@ FOUND = {
 
 
 def test_seeds_break_nothing():
-    happened = " ".join(line for seed in range(SEEDS) for line in run(seed))
+    happened = " ".join(line for seed in range(8, 8 + SEEDS) for line in run(seed))
     words = ("is killed", "disk is full", "drain", "suspend", "cancel", "shell", " 503 ", "already told", "writes ask")
     assert [word for word in words if word not in happened] == []
 

@@ -85,4 +85,4 @@ def test_metrics_are_refused_by_name(alike, part):
     assert answer.status_code == 422, answer.text
     message = answer.json()["error"]["message"]
     assert [*part][-1] in message
-    assert "cannot be made of these arguments" not in message
+    assert "cannot be built from these arguments" not in message

@@ -51,7 +51,7 @@ def test_answers_are_taken_kept_and_gone_on_with(people):
 def test_unsure_teaches_nothing_and_a_session_ends_after_so_many_questions(people):
     done = audit(people, [""] * 4, "--questions", 4)
     assert done.exit_code == 0, done.output
-    assert "0 answers are kept in pairs.evenhand" in done.output
+    assert "0 answers are saved in pairs.evenhand" in done.output
     assert "question 4" in done.output
 
 
@@ -60,7 +60,7 @@ def test_a_session_ends_where_no_answer_teaches_anything(people):
     frame.assign(age=30, income=1.0).to_csv(people[0], index=False)
     done = audit(people, [])
     assert done.exit_code == 0, done.output
-    assert "No further answer would teach anything about these people." in done.output
+    assert "No further answer about these people would teach anything." in done.output
 
 
 def test_a_foreign_state_is_refused(people):
@@ -83,7 +83,7 @@ def test_quitting_and_interrupting_keep_the_answers(people, tmp_path):
     for given, code, name in ((["a", "q"], 0, "one.eh"), (["a"], 130, "other.eh")):
         done = audit(people, given, "--state", name)
         assert done.exit_code == code, done.output
-        assert "1 answer is kept in" in done.output
+        assert "1 answer is saved in" in done.output
         assert answers(name).answer.tolist() == ["acceptable"]
         assert eh.load(name).open_tickets == []
 
@@ -154,7 +154,7 @@ def test_a_table_that_has_changed_is_refused_by_its_column(people, tmp_path, col
     frame.loc[0, column] += 1
     frame.to_csv(people[0], index=False)
     refused = audit(people, ["q"], "--state", state)
-    assert f"column '{column}': holds other values than when" in str(refused.exception)
+    assert f"column '{column}': its values differ from those with which" in str(refused.exception)
 
 
 @pytest.mark.parametrize("errors", ["0", "0.1"])
@@ -222,7 +222,7 @@ def test_answers_without_a_gap_are_read_with_the_one_that_is_assumed(people, jud
 @pytest.mark.parametrize(
     ("row", "more", "says"),
     [
-        ("1,2,unfair", [], "--gap: expected a number beside --read, got nothing; 0.2 asks whether"),
+        ("1,2,unfair", [], "--gap: expected a number together with --read, got nothing; 0.2 asks whether"),
         ("1,2,unfair", ["--gap", 0], "--gap: expected a number > 0"),
         ("1,2,fair", ["--gap", 0.2], "judged.csv: column 'answer', row 2: expected unfair or acceptable, got 'fair'"),
         ("0,2,unfair", ["--gap", 0.2], "column 'one', row 2: expected a row of the people, from 1 to 5, got 0"),
@@ -253,4 +253,4 @@ def test_how_many_people_answer_is_not_changed_on_the_way(people):
 
 
 def test_a_gap_without_a_file_is_refused(people):
-    assert "--gap: expected --read beside it, got nothing" in str(audit(people, [], "--gap", 0.2).exception)
+    assert "--gap: expected --read as well, got nothing" in str(audit(people, [], "--gap", 0.2).exception)

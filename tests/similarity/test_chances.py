@@ -80,7 +80,7 @@ def test_other_people_are_judged_on_the_same_scale_and_their_rewards_predicted()
     assert found.chances[0] > found.chances[1]
     assert (np.abs(found.chances[:, None] - found.chances) <= distances(queue, others) + 1e-9).all()
     assert any("predicted" in note for note in found.notes)
-    assert any(note.startswith("1 of these people lie beyond") for note in found.notes)
+    assert any(note.startswith("1 of these people lie outside") for note in found.notes)
     told = queue.chances(others, [0.0, 5.0, 0.0], places=1)
     assert told.chances[1] == told.chances.max()
     assert not any("predicted" in note for note in told.notes)
@@ -95,7 +95,7 @@ def test_the_caveats_of_answers_stand_with_the_chances():
     for unfair in (True, False) * 3:
         queue.judge(far, near, 0.5, unfair)
     found = queue.chances()
-    assert "distances are not known: up to" in found.notes[1]
+    assert "distances are unknown: up to" in found.notes[1]
     assert not any("no answer is wrong" in note for note in found.notes)
     np.testing.assert_allclose(found.chances, 1 / 40)
 
@@ -119,7 +119,7 @@ def test_a_draw_fills_the_places_and_gives_everybody_their_chance():
         ((), {"places": 0}, ArgumentError, "places: expected"),
         ((PEOPLE[["age"]],), {}, TableError, "skill"),
         (([[1.0]],), {}, ArgumentError, "people: expected 2 features"),
-        ((PEOPLE, [1.0, 2.0]), {}, ArgumentError, "rewards: expected 40 numbers, one a person, got 2"),
+        ((PEOPLE, [1.0, 2.0]), {}, ArgumentError, "rewards: expected 40 numbers, one per person, got 2"),
         ((np.arange(4002.0).reshape(-1, 2),), {}, ArgumentError, "people: expected at most 2,000 who differ"),
     ],
 )

@@ -215,7 +215,9 @@ def test_pairs_with_metrics_of_their_own_may_be_judged_otherwise(make):
 def test_that_something_was_unfair_is_no_question_where_all_were_treated_equally():
     policy = LipschitzUCB(2, seed=1)
     decision = policy.ask([[1.0, 0.0], [0.0, 1.0]])
-    with pytest.raises(VerdictError, match=r"which pair was it\? No pair of this round teaches anything new; nothing"):
+    with pytest.raises(
+        VerdictError, match=r"which pair was unfair\? No pair of this round teaches anything new; nothing"
+    ):
         policy.tell(decision, 0.5, True)
 
 

@@ -259,7 +259,7 @@ def test_something_was_unfair_asks_which_pair():
     decision = policy.ask([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]])
     policy.tell(decision, 1.0 if decision.index >= 0 else None)
     decision = policy.ask([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]])
-    with pytest.raises(VerdictError, match="which pair was it"):
+    with pytest.raises(VerdictError, match="which pair was unfair"):
         policy.tell(decision, 1.0, True)
     assert policy.open_tickets == [decision.id]
     policy.tell(decision, 1.0 if decision.index >= 0 else None, False)
@@ -304,7 +304,7 @@ def test_the_number_of_individuals_may_change_from_round_to_round():
 @pytest.mark.parametrize(
     ("contexts", "says"),
     [
-        ([[3.0, 4.0], [0.1, 0.0]], r"norms of at most 1, got '5 for individual 0'; put everybody on one scale, Scale"),
+        ([[3.0, 4.0], [0.1, 0.0]], r"norms of at most 1, got '5 for individual 0'; rescale the features with Scale"),
         ([[np.nan, 0.0]], "finite numbers, got 'nan for individual 0, feature 0'"),
         ([[1.0]], "one row per individual"),
         ([1.0, 0.0], "one row per individual"),

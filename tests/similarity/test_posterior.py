@@ -293,7 +293,7 @@ def test_the_caution_stands_wherever_intervals_are_read():
         low, _, high = policy.distances([[0.3, 0.1], [0.0, 0.0]])
     assert (low[0, 1], high[0, 1]) == (0.0, 1.0)
     decision = policy.ask([[0.3, 0.1], [0.0, 0.0]])
-    caution = "distances are not known: the answers fit no metric"
+    caution = "distances are unknown: the answers fit no metric"
     assert caution in decision.reason
     assert caution in policy.card().text()
     assert caution in policy.card().html()

@@ -23,7 +23,7 @@ def contradicted(**more):
     policy = LipschitzUCB(2, metric=MomentDistance(radius=2.0), **given)
     policy.verdict([0.0, 1.0], ORIGIN, 0.5, unfair=True)
     slip = policy.verdict(X, ORIGIN, 0.1, unfair=True)
-    match = "some are wrong; from now on the policy learns from all verdicts how many are, .* measured, not certified"
+    match = "some are wrong; from now on the policy estimates how many are wrong, .* measured, not certified"
     with pytest.warns(UserWarning, match=match):
         policy.verdict(X, ORIGIN, 0.4, unfair=False)
     for gap in (0.3, 0.35, 0.4, 0.45):
@@ -152,10 +152,10 @@ def test_at_the_terminal_a_person_is_cautioned_where_answers_contradict_each_oth
         judged.write_text("one,other,answer\n" + f"1,2,{answer}\n" * 3)
         read = audit(people, [], "--state", state, "--read", judged, "--gap", gap, "--auditor", "ann")
         assert read.exit_code == 0, read.output
-    assert "from now on the policy learns from all verdicts how many are" in " ".join(read.output.split())
+    assert "from now on the policy estimates how many are wrong" in " ".join(read.output.split())
     done = audit(people, ["l", "a", "w 1", "w", "q"], "--state", state, "--auditor", "bob")
     assert done.exit_code == 0, done.output
-    assert "Caution: distances are not known: up to" in " ".join(done.output.split())
+    assert "Caution: distances are unknown: up to" in " ".join(done.output.split())
     assert "No answer of yours has this number" in done.output
     assert "Answer 7 is withdrawn." in done.output
     assert eh.load(state).answers.auditor.tolist() == ["ann"] * 6

@@ -114,7 +114,7 @@ class Plain:
 
 MISFITS = {
     "contexts for a world without": (TopInterval([0, 1]), ARMS, "a policy that needs no contexts, got .*TopInterval"),
-    "no contexts for a world with": (FairUCB([0.1] * 4), LINEAR, "a policy that takes contexts of 2 numbers an arm"),
+    "no contexts for a world with": (FairUCB([0.1] * 4), LINEAR, "a policy that takes contexts of 2 numbers per arm"),
     "quotas over contexts": (FairLearn(TopInterval([0, 1]), [0.1, 0.1]), ARMS, "a policy that needs no contexts"),
     "a learner without arms": (UCB1(), LINEAR, "a policy that takes contexts of 2 numbers"),
     "other arms": (FairUCB([0.1] * 3), ARMS, "2 arms, as the world has, got '3 arms'"),

@@ -67,7 +67,7 @@ def test_an_interruption_before_anything_is_done_has_an_empty_partial(impatient)
 def test_a_store_takes_up_what_was_done_and_ends_as_if_nothing_had_happened(impatient, tmp_path):
     whole = run(impatient)
     Impatient.observed, Impatient.stops_at = 0, 230
-    with pytest.raises(SimulationInterrupted, match="done is on disk, the same call goes on from there"):
+    with pytest.raises(SimulationInterrupted, match="done is on disk; the same call continues from there"):
         run(impatient, store=tmp_path)
     Impatient.observed, Impatient.stops_at = 0, None
     xr.testing.assert_identical(run(impatient, store=tmp_path), whole)

@@ -248,7 +248,7 @@ BAD = {
     "no column": ({"offers": pd.DataFrame({"arm": ["a"] * 20})}, "offers: expected a log with a column available"),
     "silent": (
         {"segments": pd.DataFrame({"given": [{}] * 20})},
-        "segments: expected a log with a column segment, or given, which says segment",
+        "segments: expected a log with a column segment, or a column given that holds segment",
     ),
     "short": ({"segments": ["x"] * 3}, "segments: expected one for each of the 20 rounds, got '3'; play fewer rounds"),
     "no label": ({"segments": [1.5] * 20}, "segments, round 1: expected a text or a whole number"),

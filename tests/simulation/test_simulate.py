@@ -354,7 +354,7 @@ def test_columns_that_are_not_there_are_refused_with_those_that_are():
     with pytest.raises(TableError, match="frame: expected a pandas DataFrame, got 'dict'"):
         LoggedArms(LOG, arm="item", reward="pay")
     twice = pd.DataFrame([["a", 1.0, 1.0]], columns=["item", "pay", "pay"])
-    with pytest.raises(TableError, match="column 'pay': stands there 2 times"):
+    with pytest.raises(TableError, match="column 'pay': appears 2 times"):
         LoggedArms(twice, arm="item", reward="pay")
 
 

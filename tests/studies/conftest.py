@@ -36,10 +36,23 @@ def postgres():
         yield url
 
 
-@pytest.fixture
-def database(postgres):
-    """The URL of an empty PostgreSQL database."""
+@pytest.fixture(scope="session")
+def used_database(postgres):
+    """The URL of the PostgreSQL database that the tests of a process use one after another."""
     return empty_database(postgres)
+
+
+@pytest.fixture
+def database(used_database):
+    """The URL of an empty PostgreSQL database: emptied, as making and removing one takes twenty times as long."""
+    engine = create_engine(used_database.replace("postgresql:", "postgresql+psycopg:"), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        others = "pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        connection.execute(text(f"SELECT pg_terminate_backend(pid, 60000) FROM {others}"))
+        connection.execute(text("DROP SCHEMA public CASCADE"))
+        connection.execute(text("CREATE SCHEMA public"))
+    engine.dispose()
+    return used_database
 
 
 def empty_database(postgres):

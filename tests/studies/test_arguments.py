@@ -118,9 +118,9 @@ def test_several_tasks_of_a_label_queue_are_tickets_of_their_own_and_fewer_where
         tasks = study.ask(3, annotator="ann")
         assert [study.tell(task, "yes", annotator="ann") for task in tasks] == ["told"] * 3
         assert len(study.ask(n=1_000)) == 5
-        with pytest.raises(EvenhandError, match="nothing is left"):
+        with pytest.raises(EvenhandError, match="no rows are left to ask for"):
             study.ask(n=2)
-        with pytest.raises(ArgumentError, match="count: expected None beside n=2, got 3"):
+        with pytest.raises(ArgumentError, match="count: expected None together with n=2, got 3"):
             study.ask(n=2, count=3)
         with pytest.raises(ArgumentError, match="n: expected a whole number"):
             study.ask(n=0)

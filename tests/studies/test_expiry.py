@@ -10,7 +10,7 @@ from evenhand.checks import examples
 from evenhand.errors import ArgumentError, ClosedTicketError, EvenhandError
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.studies import Operation, Store, Study
-from evenhand.studies.log.expiry import read_expiry
+from evenhand.studies.log.durations import read_expiry
 from evenhand.studies.store.schema import SNAPSHOTS
 
 POLICIES = [entry.name for entry in registry.entries("policy") if hasattr(entry.cls, "open_tickets")]

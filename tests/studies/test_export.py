@@ -174,7 +174,7 @@ def test_chance_in_a_learner_from_elsewhere_is_not_taken_for_none(scratch_regist
     scratch_registry(Coin)
     study = Study.create(":memory:", eh.quotas.FairLearn(Coin(), SHARES, seed=1))
     study.tell(study.ask(), 1.0)
-    with pytest.raises(ArgumentError, match="a learner in it may"):
+    with pytest.raises(ArgumentError, match="its learner may"):
         bandit_frame(study)
 
 
@@ -289,7 +289,7 @@ def test_decisions_for_several_at_once_are_refused():
 def test_one_decision_drawn_by_chance_has_no_propensity_either():
     study = Study.create(":memory:", eh.groups.GroupFairTopInterval({"a": "m", "b": "w"}, seed=1))
     study.tell(study.ask(np.eye(2)), 1.0)
-    with pytest.raises(ArgumentError, match="draws by chance"):
+    with pytest.raises(ArgumentError, match="draws at random"):
         bandit_frame(study)
 
 
@@ -314,7 +314,7 @@ def test_decisions_without_a_reward_are_counted_where_they_are_left_out(tmp_path
         assert bandit_frame(study).attrs["left_out"] == {"open": 2, "forgotten": 1}
     out = tmp_path / "log.csv"
     said = call("export", path, "--form", "bandit", "--out", out)
-    words = "2 decisions written to", "left out, as they have no reward of one arm: 2 open, 1 forgotten"
+    words = "2 decisions written to", "left out because they have no reward of a single arm: 2 open, 1 forgotten"
     assert all(part in said.output for part in words)
     body = json.loads(call("export", path, "--form", "bandit", "--out", out, "--json").output)
     assert (body["decisions"], body["left_out"]) == (2, {"open": 2, "forgotten": 1})

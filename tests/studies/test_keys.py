@@ -137,7 +137,7 @@ def test_a_key_ends_at_a_time_with_its_zone(store):
 @pytest.mark.parametrize(
     ("end", "words"),
     [
-        ("2020-01-01", "a time to come"),
+        ("2020-01-01", "a time in the future"),
         (timedelta(0), "a date such as 2030-12-31"),
         ("2999-13-01", "a date such as 2030-12-31"),
         ("2999-01-01T12:00", "a date such as 2030-12-31"),

@@ -127,7 +127,7 @@ def stop_behind(monkeypatch, count, stop):
 def test_a_verification_that_a_server_cuts_off_finds_nothing_out(running, monkeypatch):
     server, study = running
     stop_behind(monkeypatch, 700, lambda: server.control("-m", "immediate", "stop"))
-    with pytest.raises(UnreachableError, match="could not be finished: nothing was found out about the log") as cut:
+    with pytest.raises(UnreachableError, match="could not be finished: the log was not checked") as cut:
         study.verify()
     assert str(cut.value).count("could not be finished") == 1
 

@@ -166,7 +166,7 @@ def test_a_sticky_key_gets_its_first_decision_whatever_else_is_given(shown, give
 
 def test_a_key_without_sticky_is_for_one_ask_and_the_refusal_names_the_way_out(shown):
     study, _ = shown
-    with pytest.raises(ContradictionError, match="used before, for another ask; take a new key, or ask with sticky"):
+    with pytest.raises(ContradictionError, match="used before for a different ask; use a new key, or pass sticky"):
         study.ask(TWOS, key="ann")
     with pytest.raises(ArgumentError, match="contexts"):
         study.ask(key="bob", sticky=True)
@@ -239,7 +239,7 @@ def test_an_offer_is_a_set_and_all_arms_are_none_named(first, again):
     assert study.ask(available=again, key="k") == decision
     assert study.log.sequence == 1
     for other in (["ads", 7], [7], ["nobody"], ["7"], []):
-        with pytest.raises(ContradictionError, match="for another ask"):
+        with pytest.raises(ContradictionError, match="for a different ask"):
             study.ask(available=other, key="k")
 
 
@@ -301,7 +301,7 @@ def test_what_a_policy_reads_alike_is_the_same_ask(made, first, again):
     assert study.ask(**again, key="k") == decision
     assert study.log.sequence == before + 1
     for other in OTHERS.get(made, each("contexts", PAIR[::-1], "nonsense")):
-        with pytest.raises(ContradictionError, match="for another ask"):
+        with pytest.raises(ContradictionError, match="for a different ask"):
             study.ask(**other, key="k")
     assert study.verify().ok
 

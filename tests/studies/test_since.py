@@ -91,7 +91,8 @@ def test_a_change_after_the_mark_is_found(study):
     converse(study, 5)
     change(study, mark.entries + 2, at=5)
     finding = Study.open(study.store).verify(since=mark)
-    assert finding.problems[0] == f"entry {mark.entries + 2} was changed after it was written: its digest does not fit"
+    expected = f"entry {mark.entries + 2} was changed after it was written: its digest does not match"
+    assert finding.problems[0] == expected
     assert finding.mark is None
 
 

@@ -212,7 +212,7 @@ LEARN = {"policy": "quotas/fair-learn", "shares": [0.1, 0.1]}
         (
             {"policy": "sampling/proportional", "groups": 2, "proportions": [1e308, 1e308]},
             ArgumentError,
-            "cannot be made of these arguments: overflow",
+            "cannot be built from these arguments: overflow",
         ),
         ({**CSR, "problem": "model.bif"}, ArgumentError, "problem: expected an object with model"),
         ({**CSR, "problem": {**PROBLEM, "model": "model.bif"}}, ArgumentError, "problem.model: expected an object"),

@@ -77,7 +77,7 @@ def test_in_memory(folder, where):
     assert (study.name, study.store.in_memory) == ("study", True)
     assert study.ask().id == 1
     assert list(folder.iterdir()) == []
-    with pytest.raises(StoreError, match="no store is there yet"):
+    with pytest.raises(StoreError, match="there is no store yet"):
         Store.at(where)
     study.close()
 
@@ -147,11 +147,11 @@ def test_what_is_no_file_for_a_store_is_refused_and_left_alone(tmp_path, create)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     for name, said in (
         (".", "a folder; expected a file"),
-        ("text", "no store of evenhand; name another file"),
-        ("foreign", "a database, but no store of evenhand"),
+        ("text", "not a store of evenhand; choose another file"),
+        ("foreign", "is a database, but not a store of evenhand"),
         ("cut", "the store did not do it: (file is not a database|database disk image is malformed)"),
-        ("text/ads", "no store is there yet|its folder is not there|cannot be reached"),
-        ("nowhere/ads", "its folder is not there" if create else "no store is there yet"),
+        ("text/ads", "there is no store yet|its folder does not exist|cannot be reached"),
+        ("nowhere/ads", "its folder does not exist" if create else "there is no store yet"),
         ("x" * 300, "cannot be reached: File name too long"),
         ("a\0b", "cannot be reached: embedded null"),
     ):
@@ -162,11 +162,11 @@ def test_what_is_no_file_for_a_store_is_refused_and_left_alone(tmp_path, create)
 
 def test_a_missing_file_is_not_made_by_looking(tmp_path):
     with pytest.raises(
-        StoreError, match=r"no store is there yet; `evenhand new`, `serve --create` and Study.create make one"
+        StoreError, match=r"there is no store yet; `evenhand new`, `serve --create` and Study.create make one"
     ):
         Study.open(tmp_path / "ads.evenhand")
     (tmp_path / "empty").touch()
-    with pytest.raises(StoreError, match="no store is there yet"):
+    with pytest.raises(StoreError, match="there is no store yet"):
         Study.open(tmp_path / "empty")
     assert [(path.name, path.stat().st_size) for path in tmp_path.iterdir()] == [("empty", 0)]
 
@@ -229,7 +229,7 @@ def test_who_reads_in_a_folder_that_is_read_only_is_told_to_copy_the_store(nobod
     Study.create(place, policy()).close()
     os.chmod(place, 0o444)
     os.chmod(nobody, 0o555)
-    with As(), pytest.raises(StoreError, match=r"readonly database; to read it too, .*: copy all its files"):
+    with As(), pytest.raises(StoreError, match=r"readonly database; even reading needs .*: copy all its files"):
         Study.open(place)
     os.chmod(nobody, 0o755)
 
@@ -293,14 +293,14 @@ def test_a_password_is_never_shown(url):
 def test_a_database_that_is_not_there_or_another_programs(postgres, database):
     with pytest.raises(StoreError, match='database "nowhere" does not exist'):
         Store.at(postgres.format(database="nowhere"), create=True)
-    with pytest.raises(StoreError, match="no store is there yet"):
+    with pytest.raises(StoreError, match="there is no store yet"):
         Store.at(database)
     other = bare(database)
     with other.writing() as connection:
         connection.execute(text("CREATE TABLE theirs (version TEXT)"))
         connection.execute(text("INSERT INTO theirs VALUES ('0001')"))
     for create in (False, True):
-        with pytest.raises(StoreError, match="a database, but no store of evenhand"):
+        with pytest.raises(StoreError, match="is a database, but not a store of evenhand"):
             Store.at(database, create=create)
     with other.reading() as connection:
         assert inspect(connection).get_table_names() == ["theirs"]
@@ -349,7 +349,7 @@ def test_a_store_of_another_version_is_refused_and_left_alone(shared, version):
     study.ask()
     with study.store.writing() as connection:
         connection.execute(text("UPDATE evenhand_version SET version = :version"), {"version": version})
-    said = rf"its tables are of version {version}, and this evenhand reads version {VERSION} alone"
+    said = rf"its tables are of version {version}, but this evenhand reads only version {VERSION}"
     for create in (False, True):
         with pytest.raises(StoreError, match=said):
             Store.at(shared, create=create)

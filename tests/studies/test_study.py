@@ -271,9 +271,9 @@ def test_names_are_found_again(store, study):
     assert Study.open(store).name == "ads"
     Study.create(store, fair(), name="loans")
     assert store.names() == ["ads", "loans"]
-    with pytest.raises(UnknownStudyError, match="expected the name of a study; there: ads, loans"):
+    with pytest.raises(UnknownStudyError, match="expected the name of a study; the store has: ads, loans"):
         Study.open(store)
-    with pytest.raises(UnknownStudyError, match="no study is named 'adz'; there: ads, loans"):
+    with pytest.raises(UnknownStudyError, match="no study is named 'adz'; the store has: ads, loans"):
         Study.open(store, "adz")
     with pytest.raises(ArgumentError, match="already exists; choose another name"):
         Study.create(store, fair(), name="ads")

@@ -239,7 +239,7 @@ def test_a_key_belongs_to_its_subject(place):
     assert several[0] == first
     assert study.ask([SHOWN, SHOWN], subject=NAME, key=KEY, count=3) == several
     assert study.ask([SHOWN, SHOWN], subject="other", key=KEY).id == 4
-    with pytest.raises(ContradictionError, match="was used before, for another ask"):
+    with pytest.raises(ContradictionError, match="was used before for a different ask"):
         study.ask([SHOWN, SHOWN[::-1]], subject=NAME, key=KEY)
     study.erase(NAME)
     assert study.ask([SHOWN, SHOWN], subject=NAME, key=KEY).id == 5

@@ -12,7 +12,7 @@ from sqlalchemy import delete, select, update
 
 import evenhand as eh
 from evenhand.errors import StoreError
-from evenhand.service.index import Index
+from evenhand.service.decision_index import Index
 from evenhand.service.sessions import Session, Sessions
 from evenhand.studies import Store, Study
 from evenhand.studies.log.reader import Reader

@@ -86,7 +86,7 @@ def test_a_field_that_was_changed(study, field):
     change(study, 2, **{field: FIELDS[field]})
     finding = study.verify()
     assert not finding.ok
-    assert finding.problems[0] == "entry 2 was changed after it was written: its digest does not fit"
+    assert finding.problems[0] == "entry 2 was changed after it was written: its digest does not match"
     assert (finding.entries, finding.decisions, finding.replayed) == (8, 4, 1)
 
 
@@ -95,7 +95,7 @@ def test_an_arm_that_was_changed(study):
     decision = log[2]["decision"].replace('"arm":"news","index":1', '"arm":"ads","index":0')
     assert decision != log[2]["decision"]
     change(study, 3, decision=decision)
-    assert study.verify().problems[0] == "entry 3 was changed after it was written: its digest does not fit"
+    assert study.verify().problems[0] == "entry 3 was changed after it was written: its digest does not match"
     log[2]["decision"] = decision
     rewritten(study, log)
     problem = study.verify().problems[0]
@@ -109,7 +109,7 @@ def test_a_reward_that_was_changed_with_all_digests(study):
     log[1]["given"] = '{"reward":0.75}'
     rewritten(study, log)
     (problem,) = study.verify().problems
-    assert problem == "the snapshot after entry 4 is not the state that replay comes to"
+    assert problem == "the snapshot after entry 4 differs from the state after replay"
 
 
 def test_a_change_that_replays_is_beyond_what_can_be_seen(study):
@@ -147,7 +147,7 @@ def test_an_entry_that_is_missing_in_the_middle(study):
 def test_entries_that_were_swapped(study):
     for sequence, to in ((2, 99), (4, 2), (99, 4)):
         change(study, sequence, sequence=to)
-    assert study.verify().problems[0] == "entry 2 was changed after it was written: its digest does not fit"
+    assert study.verify().problems[0] == "entry 2 was changed after it was written: its digest does not match"
 
 
 def test_an_end_that_was_cut_off_is_seen_where_a_snapshot_was_taken_later(study):
@@ -174,7 +174,7 @@ def test_a_snapshot_that_was_damaged(study, sequence, how):
         connection.execute(update(SNAPSHOTS).where(mine).values(**changed))
     finding = study.verify()
     if sequence:
-        assert finding.problems == (f"the snapshot after entry {sequence} is not the state that replay comes to",)
+        assert finding.problems == (f"the snapshot after entry {sequence} differs from the state after replay",)
     elif how == "cut":
         assert finding.problems[0].startswith("snapshot 0: truncated, damaged or not a state file")
     else:
@@ -201,9 +201,7 @@ def test_a_digest_that_was_kept_elsewhere(study):
         connection.execute(delete(EVENTS).where(EVENTS.c.sequence > 6))
     again = Study.open(study.store)
     assert again.verify().ok
-    assert again.verify(known=kept).problems == (
-        f"no entry has the digest {kept}: entries were cut off, or written anew",
-    )
+    assert again.verify(known=kept).problems == (f"no entry has the digest {kept}: entries were cut off or rewritten",)
 
 
 def test_no_snapshot_left(study):
@@ -239,7 +237,7 @@ def test_a_study_that_goes_on_during_the_check_is_no_problem(study):
 def test_a_state_in_memory_that_is_not_the_log_s_is_found(study):
     study.ask()
     study.state.seen.policy.ask()
-    assert study.verify().problems == ("the state that the study works with is not the replay's",)
+    assert study.verify().problems == ("the state in use differs from the state after replay",)
 
 
 # ---------------------------------------------------------------------- promises
@@ -348,7 +346,7 @@ def test_a_zero_character_in_the_place_of_nothing_is_found():
         with study.store.writing() as connection:
             connection.exec_driver_sql(f"UPDATE events SET {column} = char(0) WHERE sequence = 2")
         found = study.verify()
-        assert found.problems[0] == "entry 2 was changed after it was written: its digest does not fit", column
+        assert found.problems[0] == "entry 2 was changed after it was written: its digest does not match", column
         with study.store.writing() as connection:
             connection.exec_driver_sql(f"UPDATE events SET {column} = NULL WHERE sequence = 2")
     assert study.verify().ok

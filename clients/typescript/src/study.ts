@@ -53,7 +53,7 @@ export class Study {
    */
   async ask(round: Shown & { key?: string; sticky?: boolean } = {}): Promise<Decision> {
     const { key, ...body } = round;
-    if (body.sticky && key === undefined) throw new EvenhandError("ArgumentError", "sticky: expected a key beside it");
+    if (body.sticky && key === undefined) throw new EvenhandError("ArgumentError", "sticky: expected a key as well");
     return (await this.#ask(body, key)) as Decision;
   }
 

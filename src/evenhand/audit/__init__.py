@@ -1,4 +1,4 @@
-"""Audits of outcomes, whoever decided: are groups treated alike? Looked at as often as you like."""
+"""Audits, whoever decided: was a promise kept, and are groups treated alike? Looked at as often as you like."""
 
 import lazy_loader
 

@@ -68,7 +68,6 @@ def read_audited(
     cap_tolerance: Any,
     windows: Any,
     plays: int,
-    available: str | None,
     promise: Promise | None = None,
 ) -> AuditedPromise:
     """Read the promises; `kinds` are the log's arms, of which `plays` at most are played in a round. A promise that was
@@ -118,7 +117,7 @@ def check_constant(shares: Any) -> None:
     """
     parts = shares.values() if isinstance(shares, Mapping) else ()
     if is_frame(shares) or any(isinstance(part, Mapping) for part in parts):
-        what = "shares that stay as they are, where files or several logs are audited"
+        what = "shares that do not change, when files or several logs are audited"
         mend = "audit the logs one by one, each read into a table"
         raise SharesError(wanted("shares", what, "a share that changes", mend))
 
@@ -154,7 +153,7 @@ def check_named(given: Mapping[str, Any], kinds: Sequence[Label], rest: Rest) ->
     spaced = all(name in ("windows", "--window") and of_one_type(kinds, label) for name, label in told)
     if absent == told and rest == "free" and not spaced:
         name, label = absent[0]
-        mend = "" if nearest(label, kinds) else "name an arm of the log too, with a share of 0 where it is owed nothing"
+        mend = "" if nearest(label, kinds) else "also name an arm of the log, with a share of 0 if it is owed nothing"
         raise SharesError(wanted_one_of(name, kinds, label, what="an arm of the log, one of", mend=mend))
 
 

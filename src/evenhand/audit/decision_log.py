@@ -135,7 +135,7 @@ def moments_of(given: pd.Series[Any], name: str) -> NDArray[Any]:
         bad = np.flatnonzero(read.isna().to_numpy())
         if bad.size:
             where, mend = f"column {name!r}, row {bad[0] + 1}", "write times as 2026-11-21 09:30:00"
-            raise TableError(wanted(where, "numbers alone or times alone", given.iloc[bad[0]], mend))
+            raise TableError(wanted(where, "only numbers or only times", given.iloc[bad[0]], mend))
     if read.dtype.kind == "M":
         read = pd.to_datetime(read, utc=True).dt.tz_convert(None)
     moments: NDArray[Any] = read.to_numpy()

@@ -69,7 +69,7 @@ def files_named(pattern: str) -> list[str]:
     first = _in_groups(found[0])
     other = next((path for path in found if _in_groups(path) != first), None)
     if other is not None:
-        raise TableError(wanted(pattern, "Parquet files alone, or none of them", other, "name the files of one format"))
+        raise TableError(wanted(pattern, "only Parquet files, or none", other, "pass files of one format"))
     return found
 
 
@@ -223,12 +223,11 @@ class StretchSummary(NamedTuple):
         return self._replace(plays=plays)
 
 
-def labels_in_files(pattern: str, arm: str, jobs: int = -1, named: Mapping[Any, Any] | None = None) -> list[Label]:
+def labels_in_files(pattern: str, arm: str, named: Mapping[Any, Any] | None = None) -> list[Label]:
     """Return the arms of a log in natural order, with those that a column of categories declares but never holds."""
     found = stretches(pattern, [arm])
-    return in_natural_order(
-        together(summarize_stretches(found, columns_of(found, arm, None, None), jobs, named or {})).plays
-    )
+    parts = summarize_stretches(found, columns_of(found, arm, None, None), -1, named or {})
+    return in_natural_order(together(parts).plays)
 
 
 def holds_labels(found: list[Stretch], arm: str) -> bool:
@@ -321,7 +320,7 @@ def audit_files(
         by_stretch = summarize_stretches(found, columns, jobs, shares if isinstance(shares, Mapping) else {})
     seen = together(by_stretch)
     kinds = in_natural_order(seen.plays)
-    owed = read_audited(kinds, None, shares=shares, promise=promise, plays=seen.most, available=available, **promised)
+    owed = read_audited(kinds, None, shares=shares, promise=promise, plays=seen.most, **promised)
     if not columns.plain:
         return in_turn((part for one in found for part in _rounds(one, columns, owed)), owed, seen.rounds)
     arms = owed.promise.arms

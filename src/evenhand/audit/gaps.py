@@ -123,13 +123,12 @@ class Gaps:
         for gap, found in zip(self.gaps, snapshot, strict=True):
             gap.restore(found)
 
-    def shown(self, error: float, group: int | None = None) -> float | None:
-        """Return by how much a group (any, where none is named) is shown to differ from the others at least, 0 if it is
-        not; None before there is a pair. `error` is the chance that this is ever too much for any group."""
-        chosen = self.gaps if group is None or len(self.gaps) == 1 else [self.gaps[group]]
-        if not any(gap.pairs for gap in chosen):
+    def shown(self, error: float) -> float | None:
+        """Return by how much a group is shown to differ from the others at least, 0 if none is; None before there is a
+        pair. `error` is the chance that this is ever too much for any group."""
+        if not any(gap.pairs for gap in self.gaps):
             return None
-        bounds = [gap.interval(error / len(self.gaps)) for gap in chosen]
+        bounds = [gap.interval(error / len(self.gaps)) for gap in self.gaps]
         return max(0.0, *(max(low, -high) for low, high in bounds))
 
 

@@ -82,7 +82,7 @@ class Parity(HasCard):
         if self.rejected:
             many = f"so they differ by {more}, first shown after row {self.round}."
         elif not self.enough:
-            many = "which says little. Too few rows could be compared."
+            many = "which says little, as too few rows could be compared."
         return (
             f"The mean of group {self.group!r} is {abs(self.difference):.4g} {way} than that of the others. One look at"
             f" this table, if its rows are independent: between {self.once_low:.4g} and {self.once_high:.4g}, so the "

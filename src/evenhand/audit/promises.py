@@ -120,7 +120,6 @@ def audit(
         "cap_tolerance": cap_tolerance,
         "windows": windows,
         "promise": promise,
-        "available": available,
     }
     _check_given(frame, frames, promised)
     if isinstance(frame, (str, os.PathLike)):
@@ -128,7 +127,7 @@ def audit(
             if value is not None:
                 mend = "read the file with pandas, or sort its rows and list a round's arms in one cell"
                 raise ArgumentError(wanted(name, "None where files are audited", value, mend))
-        return audit_files(os.fspath(frame), arm=arm, segment=segment, jobs=jobs, **promised)
+        return audit_files(os.fspath(frame), arm=arm, available=available, segment=segment, jobs=jobs, **promised)
     tables = [as_pandas(one) for one in ([frame] if frames is None else frames)]
     named = promised["shares"] if promise is None else dict.fromkeys(promise.arms, 0)
     plays = [read_plays(table, arm, named) for table in tables]
@@ -166,4 +165,4 @@ def _check_given(frame: Any, frames: Any, promised: dict[str, Any]) -> None:
     beside = {name: promised[name] for name in ("shares", "caps", "windows")}
     for name, value in (beside | {name: promised[name] or None for name in ("tolerance", "cap_tolerance")}).items():
         if value is not None:
-            raise ArgumentError(wanted(name, "nothing beside a promise, which says it all", value))
+            raise ArgumentError(wanted(name, "nothing together with a promise, which states it", value))

@@ -79,13 +79,10 @@ class Book:
         gains = np.mean([book.gains for book in books], axis=0)
         return Book(books[0].rows, books[0].shift, gains)
 
-    def log_wealth(self, mean: float) -> float:
-        """Return ln E(mean), infinite where no mean can be so small."""
-        return log_wealth([self])(mean)
-
 
 def log_wealth(books: Sequence[Book]) -> Callable[[float], float]:
-    """Return ln of the mean of E over books of the same mean, as a function of that mean."""
+    """Return ln of the mean of E over books of the same mean, as a function of that mean, infinite where it cannot be
+    so small."""
     gains = np.array([book.gains for book in books])
     rows = np.array([[book.rows] for book in books])
     shift = np.array([[book.shift / max(book.rows, 1)] for book in books])

@@ -109,7 +109,7 @@ def check_promise_kept(policy: Any, world: Any, rounds: int) -> None:
     if not isinstance(promise, Promise):
         raise Skip("promises nothing that is counted in plays")
     if kept == "in the long run":
-        raise Skip("promises its shares in the long run alone")
+        raise Skip("promises its shares only in the long run")
     if kept == "at every round" and runs_compiled(policy, world):
         seeds: dict[str, Any] = {"policy_seed": SEED, "world_seed": SEED, "stop": lambda done: None}
         long = max(rounds, LONG if compiles() else LONG_AS_PYTHON)

@@ -106,10 +106,10 @@ def check_learns(policy: Any, world: Any, rounds: int) -> None:
     if not isinstance(policy, KernelPolicy) or not isinstance(world, KernelWorld):
         raise Skip("does not choose among arms by their rewards alone")
     if not traits_of(policy).compiled:
-        raise Skip("decides by a learner from elsewhere")
+        raise Skip("decides by a learner of another library")
     promise = traits_of(policy).promise
     if promise is not None and sum(promise.shares) > FREE * traits_of(policy).plays:
-        raise Skip("promises nearly every round to somebody")
+        raise Skip("promises nearly every round to some arm")
     scores = [number for number, name in enumerate(world.scores) if "regret" in name]
     length = max(LEARNING_ROUNDS, min(traits_of(policy).horizon or 0, LONGEST_LEARNING))
     found: list[Any] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     if is_dataclass(value) and not isinstance(value, type):
-        return [plain(part) for part in astuple(value)]
+        return [plain(getattr(value, field.name)) for field in fields(value)]
     return value
 
 

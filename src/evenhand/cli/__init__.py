@@ -65,18 +65,18 @@ def main() -> None:
         typer.secho(f"evenhand: {visible(str(error))}", err=True, fg="red")
         sys.exit(2)
     except KeyboardInterrupt:
-        typer.secho("evenhand: interrupted; what was printed is done, what was not may be", err=True, fg="yellow")
+        typer.secho("evenhand: interrupted; all that was printed is done, the rest may be", err=True, fg="yellow")
         sys.exit(130)
     except (OSError, MemoryError) as error:
         named = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
-        what = f"the machine refused: {named or 'not enough memory'}"
+        what = f"the operating system reports: {named or 'not enough memory'}"
         if isinstance(error, OSError) and (folder := _missing_folder(error)):
             what = f"there is no folder {folder}; create it, or name another"
         typer.secho(f"evenhand: {what}", err=True, fg="red")
         sys.exit(2)
     except Exception:
         traceback.print_exc()
-        typer.secho("evenhand: this is a defect of evenhand, not an answer", err=True, fg="red")
+        typer.secho("evenhand: this is a bug in evenhand, not a result; please report it", err=True, fg="red")
         sys.exit(70)
     finally:
         _drop_unwritten()

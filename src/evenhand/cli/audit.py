@@ -48,7 +48,7 @@ def _audited(
     Parameters
     ----------
     log : The log, one row per decision: CSV, Parquet, Arrow or JSON lines, or -; or 'logs/*.parquet'. Large CSV and
-        Parquet files are read in batches. Several logs are taken as written by processes that decided at the same time:
+        Parquet files are read in batches. Several logs are taken to come from processes that decided at the same time:
         the promise is then checked in every order in which their rounds can have happened.
     share_texts : Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share; for shares that
         change, also a column named from: a round, or a time in the column of --order.
@@ -58,7 +58,7 @@ def _audited(
     cap_texts : The most that an arm may have: 0.5, or a=0.5,b=1/3.
     cap_tolerance : By how many plays an arm may be ahead of its cap.
     window_texts : Least plays in any consecutive rounds: a=2/25,b=10 is twice in any 25, once in any 10.
-    promise : TOML or JSON file with a promise, in the place of the options above.
+    promise : TOML or JSON file with a promise, instead of the options above.
     segment : A column; promises are checked inside each of its values.
     available : A column with the arms on offer, separated by commas.
     round : A column whose equal values mark the rows of one round.
@@ -187,19 +187,19 @@ def _say(finding: Audit, log: Path, unit: str, segments: bool, several: bool) ->
     records("Promises" if segments else title, promised_rows(finding, unit, segments), empty=False)
     promised = {arm for named in finding.owed["arm"] for arm in (named if isinstance(named, tuple) else (named,))}
     if free := len(finding.arms) - len(promised):
-        print_text(f"and {free} {'arm' if free == 1 else 'arms'} owed nothing.")
+        print_text(f"and {free} {'arm' if free == 1 else 'arms'} without a promise.")
     owes = dict(zip(finding.promise.arms, finding.promise.shares, strict=True))
     for name in finding.never_seen:
         capped = not owes[name] and name not in finding.windows
         print_text(
             f"ATTENTION: arm {name} {'has a cap' if capped else 'is promised a share'} and never appears in the log."
         )
-    when = "no arm was ever behind a share"
+    when = "no arm was ever behind its share"
     if finding.worst_round:
         behind = f"by {finding.worst_shortfall:.4g} after {unit} {finding.worst_round:,}"
         when = f"furthest behind was arm {cell(finding.worst_arm)}, {behind}"
     if not finding.enough:
-        print_text(f"Nothing is shown: in most segments no decision could have broken the promise; {when}.")
+        print_text(f"This log shows nothing: in most segments no decision could have broken the promise; {when}.")
     elif finding.first_violation is None:
         print_text(f"The promise was kept after every {unit}; {when}.")
     else:
@@ -207,7 +207,7 @@ def _say(finding: Audit, log: Path, unit: str, segments: bool, several: bool) ->
         words = when_broken(finding.rounds_in_violation, first, finding.rounds, unit)
         print_text(f"The promise was BROKEN {words}, beginning with arm {cell(arm)}; {when}.")
         if several:
-            print_text(f"First of all, {finding.first_breach}.")
+            print_text(f"The first breach: {finding.first_breach}.")
 
 
 def promised_rows(finding: Audit, unit: str, segments: bool) -> list[dict[str, Any]]:

@@ -17,14 +17,14 @@ def audit_parity(
     within: int = 20, json: JSON = False,
 ) -> None:  # fmt: skip
     """Test whether groups have the same mean, in one look and in any number of looks. Exit code 1 when any number of
-    looks would show that they differ, 2 when too few rows can be compared for that, as of too many groups.
+    looks would show that they differ, 2 when too few rows can be compared, as with too many groups.
 
     Parameters
     ----------
     log : The log, one row per outcome, in order: CSV, Parquet, Arrow or JSON lines, or -.
     group : The column with the group of each row, or several: sex,race.
     value : The column compared: a reward in [0, 1], or 1 for selected.
-    level : The probability with which equal groups are never said to differ.
+    level : The probability that equal groups are never reported to differ.
     tolerance : By how much means may differ.
     within : How many rows apart the rows of a pair may lie.
     """

@@ -14,7 +14,7 @@ from evenhand.errors import ArgumentError, TableError, wanted, wanted_one_of
 if TYPE_CHECKING:
     from evenhand.sampling import ArrayPool, Certification, Sampler, TablePool
 
-UNTOLD = "Whether the collection has seen these rows cannot be told: rows of so few features are all alike."
+UNTOLD = "With so few features rows look alike: it is unknown whether the collection has seen these."
 SHOWN = 12
 """How many rows a refusal names."""
 
@@ -30,13 +30,13 @@ def certify(
 ) -> None:
     """Certify that the risk of every group is at most a limit, on rows that the collection has not seen.
 
-    Exit code 1 when it is refuted, 2 when too few rows are there to tell.
+    Exit code 1 when the limit is refuted, 2 when there are too few rows to tell.
 
     Parameters
     ----------
     folder : The folder that evenhand sample wrote.
     threshold : The limit of every group's risk, such as 0.25.
-    fresh : Labelled rows in a table; else what the pool has left.
+    fresh : Labelled rows in a table; by default the rows that are left in the pool.
     delta : The probability with which the verdict may be wrong.
     """
     from evenhand.display.html import notes_of
@@ -109,8 +109,8 @@ def _rows_in(path: Path, pool: TablePool, empty: str) -> tuple[ArrayPool, list[s
     chance = 1 - sum(times == 1 for times in known.values()) / len(pool.y)
     most = chance + (1 - chance) * max(0.01, chance / 2) + 4 * (chance * (1 - chance) / n) ** 0.5
     if seen > n * most:
-        mend = "leave --fresh out to use what the pool has left"
-        got = f"{seen} of {n} rows of {path} that stand in the pool"
+        mend = "leave --fresh out to use the rows left in the pool"
+        got = f"{seen} of {n} rows of {path} that are in the pool"
         raise ArgumentError(wanted("--fresh", "rows that the collection has not seen", got, mend))
     return rows, [UNTOLD] if most >= 1 else []
 

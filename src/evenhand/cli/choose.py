@@ -25,20 +25,20 @@ def choose(
     table: Path, *, state: str, places: Annotated[int, typer.Option(min=1)], reward: str = "", study: STUDY = None,
     out: Path | None = None, seed: Annotated[int | None, typer.Option(min=0)] = None, json: JSON = False,
 ) -> None:  # fmt: skip
-    """Give everybody a chance of a place, the best on average under which nobody is treated more differently than the
-    answers allow; write the chances, and who is chosen by a draw with these chances.
+    """Give everybody a chance of a place, and draw who is chosen. The chances are the best on average that treat nobody
+    more differently than the answers allow.
 
-    Unknown distances count as small: the fewer answers, the more alike the chances. The pairs that are still unknown
-    and hold the average back are named.
+    Unknown distances count as small: the fewer answers, the more alike the chances. The output names
+    the unknown pairs that cost the average most.
 
     Parameters
     ----------
     table : The people to choose from, one per row, with the audit's columns.
     state : The file of answers of audit-pairs, or the store of its study.
-    places : How many are chosen.
-    reward : The column with what each brings; by default the audit's, or predicted.
-    out : CSV file for TABLE with the columns chance and chosen.
-    seed : The seed of the draw; by default drawn, and said.
+    places : How many people are chosen.
+    reward : The column with each person's reward; by default the audit's column, or predicted.
+    out : Write TABLE with the columns chance and chosen to this CSV file.
+    seed : The seed of the draw; by default drawn and reported.
     """
     frame, queue = read_table(table), _queue(state, study)
     taken = {"chance", "chosen"} & set(frame)
@@ -73,11 +73,11 @@ def choose(
             row = pair[who]
             features = ", ".join(f"{name} {frame[name].iloc[row]}" for name in queue.scale.features)
             pair[who] = f"row {row + 1}: {features}"
-    records(f"Unknown distances that cost most, of {len(unknown)}", unknown[:SHOWN])
+    records(f"Unknown distances that cost most, out of {len(unknown)}", unknown[:SHOWN])
     say_notes(found)
     if out is not None:
-        have = f", who have {what} {number(gains[rows].mean())} on average" if gains is not None else ""
-        print_text(f"Written: {out}; the {places} people who are chosen{have}, were drawn with --seed {seed}.")
+        have = f", who have {what} {number(gains[rows].mean())} on average," if gains is not None else ""
+        print_text(f"Written: {out}; the {places} people who are chosen{have} were drawn with --seed {seed}.")
 
 
 def _queue(state: str, name: str | None) -> Any:
@@ -90,7 +90,7 @@ def _queue(state: str, name: str | None) -> Any:
         with Study.open(state, name) as study:
             queue = study.policy
     elif name is not None:
-        raise ArgumentError(wanted("--study", "nothing beside a file of answers", name))
+        raise ArgumentError(wanted("--study", "nothing together with a file of answers", name))
     else:
         queue = load(state)
     if not isinstance(queue, PairQueue):

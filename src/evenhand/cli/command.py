@@ -228,9 +228,9 @@ def check_beside(context: Any) -> None:
         needed, _, excluded = (part.split() for part in rule.partition("not "))
         for option in [one for one in options.split() if one in typed]:
             for other in [one for one in excluded if one in typed]:
-                raise ArgumentError(wanted(option, f"nothing beside {other}", typed[option]))
+                raise ArgumentError(wanted(option, f"nothing together with {other}", typed[option]))
             if needed and not typed.keys() & {*needed}:
-                raise ArgumentError(wanted(option, f"{' or '.join(needed)} beside it", None))
+                raise ArgumentError(wanted(option, f"{' or '.join(needed)} as well", None))
 
 
 def imported_when_called() -> None:

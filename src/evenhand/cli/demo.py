@@ -36,7 +36,7 @@ def demo(*, out: Path = Path("out/demo"), seed: int = 442, json: JSON = False) -
         _say(shown)
         say_notes(shown.finding)
         print_text(f"Written: {out / 'decisions.csv'}, {path}")
-        print_text("\nThe same with a table of yours, and whether a log of yours kept a promise:")
+        print_text("\nDo the same with your own table, and check whether your own log kept a promise:")
         print_text("  evenhand simulate --data YOURS.csv --arm COLUMN --reward COLUMN --shares 0.1")
         print_text("  evenhand audit YOURS.csv --arm COLUMN --shares 0.1")
     if not shown.finding.kept:
@@ -51,7 +51,7 @@ def _say(shown: Programme) -> None:
     places = len(shown.log)
     print_text(f"Who gets the next of {places} places? 442 patients in six groups; the reward of a")
     print_text("place is the need of the patient who gets it, in [0, 1].")
-    print_text(f"Promised: at every moment each group has at least {GUARANTEE} of its part among the")
+    print_text(f"Promised: at every moment each group has had at least {GUARANTEE} of its part among the")
     print_text("patients.\n")
     last = shown.history.isel(round=-1)
     parts = (last.pulls / places).mean("replication")
@@ -73,6 +73,6 @@ def _say(shown: Programme) -> None:
         decision = shown.decisions[place - 1]
         print_text(f"  place {decision.round:>4}: {decision.arm} ({decision.reason})")
     held = "after EVERY place" if shown.finding.kept else f"NOT after {shown.finding.rounds_in_violation} places"
-    print_text(f"\nThe promise held {held}, as an audit of the log found;")
+    print_text(f"\nThe promise held {held}, as an audit of the log shows;")
     print_text(f"no group was ever {shown.finding.worst_shortfall + 0.0005:.3f} places behind.")
     print_text(cost_of(shown.history, "with the promise", "without").sentences("Thompson sampling"))

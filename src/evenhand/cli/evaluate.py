@@ -36,9 +36,9 @@ def evaluate(
     position: str = "", order: str = "", rounds: int | None = None, replays: int = 10, seed: int = 0,
     at_least: float | None = None, picture: Path | None = None, json: JSON = False,
 ) -> None:  # fmt: skip
-    """Estimate what a policy would have earned from a log of another, with an interval you may look at any time.
+    """Estimate from a log what another policy would have earned, with an interval that is valid at any time.
 
-    With --shares or --promise and no --policy it shows what the promise costs a learner.
+    With --shares or --promise, and without --policy, it shows what the promise costs a learner.
 
     Parameters
     ----------
@@ -51,20 +51,20 @@ def evaluate(
         or --promise a distribution is compared with itself under them.
     shares : Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.
     tolerance : By how many plays an arm may be behind its share.
-    promise : A file as for `new --promise`: with it and without.
+    promise : A promise file as for `evenhand new --promise`; each policy is evaluated with and without it.
     estimator : dr, ips or snips; a policy that learns is replayed.
     model : Expected rewards for dr: logistic or linear (a regression on the arm and --contexts), a=0.1,b=0.2, or a CSV
         with columns arm, reward.
     largest_weight : The largest probability / propensity possible, if it is known before the data.
     stationary : Suppose that the value is the same in every row of the log.
-    level : The probability with which the interval holds.
-    contexts : Columns of what was shown, separated by commas.
+    level : The probability that the interval holds.
+    contexts : The columns of contexts, separated by commas.
     position : A column with the position in which an arm was shown.
-    order : A column by which the rows must be in order.
-    rounds : The rounds of a replay, by default those that are sure; more say more.
-    replays : How many replays the value of a policy that learns is the mean of.
+    order : A column by which the rows must be sorted.
+    rounds : The rounds of a replay; by default as many as are sure to be reached. More narrow the interval.
+    replays : How many replays are averaged for a policy that learns.
     seed : The seed of a replay.
-    at_least : Exit with code 1 unless the last policy is shown to be worth so much.
+    at_least : Exit with code 1 unless the lower bound of the last policy's value reaches this.
     picture : File for the picture, such as value.png.
     """
     import evenhand as eh
@@ -128,7 +128,7 @@ def _policies(
         if promise is not None:
             stated = promise_in(promise, world.arms)
             if any(clause.kind != "floor" or len(clause.arms) > 1 for clause in stated.clauses):
-                what = "shares of single arms alone, for a distribution"
+                what = "only shares of single arms, for a distribution"
                 raise ArgumentError(wanted(str(promise), what, str(stated)))
             floors = dict(zip(stated.arms, stated.shares, strict=True))
         if floors is not None:
@@ -202,7 +202,7 @@ def _body(name: str, found: Evaluation) -> dict[str, Any]:
 def _say(
     log: Path, each: dict[str, Evaluation], found: Evaluation | Comparison, at_least: float | None, picture: Path | None
 ) -> None:
-    held = {None: "none at every round", True: "yes", False: "NO"}
+    held = {None: "not promised", True: "yes", False: "NO"}
     first = next(iter(each.values()))
     rows = []
     for name, one in each.items():
@@ -211,7 +211,7 @@ def _say(
         rows.append(
             row | ({"promise_kept": kept} if one.estimator == "replay" else {"effective": one.effective_rounds})
         )
-    records(f"{log}: mean reward a round ({first.estimator})", rows)
+    records(f"{log}: mean reward per round ({first.estimator})", rows)
     if len(each) > 1:
         apart: Any = cast("Comparison", found).differences.drop(columns="against").to_dict("records")
         records(f"Differences from {next(iter(each))}", apart)
@@ -219,7 +219,7 @@ def _say(
         print_text(f"Promised: {words}.")
     for name in [name for name in each if name.startswith("log:")]:
         print_text(
-            f"{name} plays each arm as often as that log did, whatever is shown: what it did by contexts is left out."
+            f"{name} plays each arm as often as that log did and ignores the contexts, even if that log used them."
         )
     say_notes(found)
     when = "after every row at once" if first.anytime else "after the last round"
@@ -234,8 +234,8 @@ def _say(
 def _gate(name: str, found: Evaluation, at_least: float) -> str:
     """Return whether a policy is shown to be worth so much."""
     if found.at_least(at_least):
-        return f"{name} is above {at_least:g} a round, on average over these {found.rounds} rounds."
+        return f"{name} is above {at_least:g} per round, on average over these {found.rounds} rounds."
     if found.low >= at_least and found.change is not None:
         row = found.change.row
-        return f"{name} is above {at_least:g} a round over all rows, but NOT shown to be above it since row {row}."
-    return f"{name} is NOT shown to be above {at_least:g} a round."
+        return f"{name} is above {at_least:g} per round over all rows, but NOT shown to be above it since row {row}."
+    return f"{name} is NOT shown to be above {at_least:g} per round."

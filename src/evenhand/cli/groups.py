@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.audit.parity import WIDE
-from evenhand.cli.inputs.inputs import names_of
 from evenhand.cli.inputs.policies import group_settings
 from evenhand.cli.output import draw, print_text, records
 from evenhand.data.csv_files import write_csv
@@ -20,20 +19,6 @@ if TYPE_CHECKING:
 
 ENOUGH = 20_000
 """Rounds after which the bias is shown; a conversation from Python takes a second for these."""
-
-
-def table_world(frame: pd.DataFrame, arm: str, group: str, reward: str, features: str, sensitive: str) -> Any:
-    """Return the arms of a user's table; `arm`, `group` and `features` are columns separated by commas."""
-    from evenhand.groups import TableArms
-
-    return TableArms(
-        frame,
-        names_of(arm),
-        group=names_of(group),
-        reward=reward,
-        features=names_of(features) or None,
-        sensitive=sensitive or None,
-    )
 
 
 def table_bias(world: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -55,7 +40,7 @@ def table_bias(world: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
         judged = (average["high"] - average["low"]).to_numpy() <= WIDE * (high - low)
         found = found[np.repeat(judged, len(found) // len(names))]
     groups = Grouping(names, np.bincount(codes), judged)
-    groups.refuse("--group", "groups with rows enough to be told apart")
+    groups.refuse("--group", "groups with enough rows to be compared")
     said = np.array_equal(judged, Grouping.of_rows(names, groups.sizes).judged)  # by the notes of the world
     return found, () if said else groups.note("groups", "have too few rows to be compared")
 
@@ -83,15 +68,15 @@ def say_bias(found: pd.DataFrame, notes: tuple[str, ...], reward: str) -> None:
     for sentence in (*in_words(found, reward), *notes):
         print_text(sentence)
     print_text(
-        "The intervals hold together, for whoever the rows of the table were drawn from, if rows are independent; "
-        "simulated rounds do not narrow them. "
+        "All intervals hold at once for the population of the table, if its rows are independent; more rounds "
+        "do not narrow them. "
         "The difference is bias only as far as the groups are equal on average.\n"
     )
 
 
 def show_bias(found: pd.DataFrame, of_table: bool) -> None:
     """Print the bias that was learned, or that a table shows."""
-    title = "Learned bias by feature, 95 % intervals (bias plus the difference of the groups' play-weighted worth)"
+    title = "Learned bias by feature, 95 % intervals (bias plus difference in mean true reward)"
     known = (found["low"].abs() < float("inf")).to_numpy()[:, None]
     found = found.astype(object).where(known | ~found.columns.isin(["bias", "low", "high"]), None)
     rows = found.to_dict("records")

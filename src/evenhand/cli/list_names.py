@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import os
+import re
 from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -14,6 +14,8 @@ from evenhand.cli.output import as_json, table
 from evenhand.errors import ArgumentError, wanted_one_of
 
 KINDS = {"policies": "policy", "worlds": "world", "experiments": "experiment"}
+REGISTERED = re.compile(r'(?m)^@register\("(.+?)"(?:, (?:kind=)?"(\w+)")?\)\n(?:@.*\n)*class .*:\n    """(.*)')
+EXPERIMENT = re.compile(r'(?m)^@experiment\(\s*"(.+?)",\s*"(.+?)"')
 
 
 def list_all(prefix: str = "", *, json: JSON = False) -> None:
@@ -46,15 +48,7 @@ def _registered_in_source() -> Iterator[tuple[str, str, str]]:
     own = Path(registry.__file__).parent
     for file in (file for home in (*registry.HOMES, "experiments") for file in (own / home).rglob("*.py")):
         source = file.read_text(encoding="utf-8")
-        for node in ast.parse(source).body if "\n@register(" in source or "\n@experiment(" in source else ():
-            if not isinstance(node, ast.ClassDef | ast.FunctionDef):
-                continue
-            for call in node.decorator_list:
-                match call:
-                    case ast.Call(ast.Name("experiment"), [ast.Constant(str(name)), ast.Constant(str(title))]):
-                        yield "experiment", name, title
-                    case ast.Call(ast.Name("register"), [ast.Constant(str(name)), *more], named):
-                        kinds = [ast.literal_eval(one) for one in (*more, *(each.value for each in named))]
-                        summary = (ast.get_docstring(node) or "").partition("\n")[0]
-                        if kinds != ["part"]:
-                            yield str(kinds[0]) if kinds else "policy", name, summary
+        for name, kind, summary in REGISTERED.findall(source):
+            if kind != "part":
+                yield kind or "policy", name, summary
+        yield from (("experiment", name, title) for name, title in EXPERIMENT.findall(source))

@@ -24,7 +24,7 @@ JSON = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON.
 EMPTY = Annotated[
     str,
     typer.Option(
-        help="What to do where a cell is empty: refuse the table, drop the row, or fill: numbers with the median, "
+        help="What to do with empty cells: refuse the table, drop the row, or fill: numbers with the median, "
         "text with a category of its own; rows without a group, label or id are dropped."
     ),
 ]
@@ -92,12 +92,12 @@ def _of_tables(
 
     Parameters
     ----------
-    sep : What separates the cells of a CSV: ',', ';', '|' or tab.
+    sep : The separator of a CSV: ',', ';', '|' or tab.
     decimal : The decimal sign of numbers in a CSV: '.' or ','.
-    encoding : How text is encoded: utf-8, cp1252, gbk, ...
-    format : csv, parquet, arrow, jsonl or json, whatever the file's name.
+    encoding : The text encoding: utf-8, cp1252, gbk, ...
+    format : csv, parquet, arrow, jsonl or json; by default the file's extension.
     header : The names of the columns, a,b,c, if a CSV has no header.
-    values : The numbers that texts stand for: no=0,yes=1.
+    values : The numbers that replace texts: no=0,yes=1.
     """
 
 

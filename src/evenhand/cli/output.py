@@ -20,6 +20,7 @@ from evenhand.errors import ArgumentError, wanted
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console
+    from rich.table import Table
 
     from evenhand.promises.clause import Clause
     from evenhand.protocol import Label
@@ -35,17 +36,30 @@ MOST_NOTES = 10
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table, numbers to the right."""
+    """Print a table, numbers to the right; if its words are too wide for the terminal and its rows are few, a row for
+    each column."""
+    console = _console()
+    lines = [[visible(short(column)) for column in columns]]
+    for row in rows:
+        cells = zip(columns, row, strict=True)
+        lines.append([visible(str(WORDS.get(name, cell)(value))) for name, value in cells])
+    right = [all(row[i] is None or _numeric(row[i]) for row in rows) for i in range(len(columns))]
+    drawn = _drawn(title, lines, right)
+    endless = console.options.update(max_width=sys.maxsize)
+    if len(rows) < len(columns) and console.measure(drawn, options=endless).minimum > console.width:
+        drawn = _drawn(title, list(zip(*lines, strict=True)), [False] + [True] * len(rows))
+    console.print(drawn)
+
+
+def _drawn(title: str, lines: Sequence[Sequence[str]], right: Sequence[bool]) -> Table:
     from rich.table import Table
 
     drawn = Table(title=visible(title), title_justify="left", title_style="bold", header_style="bold")
-    for i, column in enumerate(columns):
-        right = all(row[i] is None or _numeric(row[i]) for row in rows)
-        drawn.add_column(visible(short(column)), justify="right" if right else "left", overflow="fold")
-    for row in rows:
-        cells = zip(columns, row, strict=True)
-        drawn.add_row(*(visible(str(WORDS.get(name, cell)(value))) for name, value in cells))
-    _console().print(drawn)
+    for name, numeric in zip(lines[0], right, strict=True):
+        drawn.add_column(name, justify="right" if numeric else "left", overflow="fold")
+    for line in lines[1:]:
+        drawn.add_row(*line)
+    return drawn
 
 
 def short(name: Any) -> str:
@@ -145,7 +159,7 @@ def say_notes(about: Any) -> None:
 def promise_verdict(when: str, kept: bool | None, decisions: int = 1) -> str:
     """Return whether a study kept its promise, in words."""
     if not decisions:
-        return "Nothing was decided yet"
+        return "There is no decision yet"
     if when == "in the long run":
         return "The promise is for the long run: no single round can break it"
     if kept is None:

@@ -39,9 +39,9 @@ def recommend(
     trial: Path | None = None, log: Path | None = None, tell: Path | None = None, ask: Path | None = None,
     out: Path | None = None, json: JSON = False,
 ) -> None:  # fmt: skip
-    """Find the best candidate among the fair ones. Without --budget the answer comes at once: exactly from a complete
-    model, or with --edges from a table of people. With --budget it simulates a trial; with --trial and --ask, --tell or
-    --log it guides a real one.
+    """Find the best candidate among the fair ones. Without --budget it answers at once: exactly from a full model, or
+    with --edges from a table of people. With --budget it simulates a trial; with --trial and --ask, --tell or --log it
+    guides a real one.
 
     Parameters
     ----------
@@ -57,15 +57,15 @@ def recommend(
         "values": {...}, "costs": {...}}.
     values : Values of the outcome's states, such as present=0,absent=1.
     tolerance : Largest fair gap, in the outcome's units.
-    budget : The number of trials; without it the answer comes at once, from the model or the data.
+    budget : The number of trials; without it the answer is computed at once from the model or the data.
     search : One of csr, two-stage-csr, sris, one-shot.
     pooled : Mixture weights, or the paper's rules; csr is pooled by default.
-    delta : Of 100 trials, what share may ever give a wrong answer of csr; by default 0.05.
-    smoothing : How many observations the prior of a row of a table counts for, with --edges.
+    delta : The share of searches in which csr may ever answer wrongly; by default 0.05.
+    smoothing : With --edges: how many observations the prior of one table row weighs.
     cut : Group a column of numbers, such as age=25,45, with --edges; may be repeated.
     slack : How far an answer of csr may be below the best fair outcome; by default 0.
     seed : The seed of simulated trials, or of draws with --edges.
-    trial : The file that keeps a real trial between commands.
+    trial : The file that stores a real trial between commands.
     log : Logged trials of the deployed candidate, or of those that a column candidate names, told before the first
         --ask.
     tell : CSV with the results of the open allocation.
@@ -114,24 +114,24 @@ def _begun(trial: Path, again: list[str]) -> Search:
     if again:
         what = "MODEL and its options" if "MODEL" in again else ", ".join(again)
         mend = f"leave {what} out to go on, or name another file"
-        raise ArgumentError(wanted("--trial", "a file that is not there yet", str(trial), mend))
+        raise ArgumentError(wanted("--trial", "a file that does not exist yet", str(trial), mend))
     from evenhand.interventions.search import Search
 
     running = state.load(trial)
     if not isinstance(running, Search):
-        raise ArgumentError(wanted("--trial", "a file that keeps a trial", type(running).__name__))
+        raise ArgumentError(wanted("--trial", "the file of a trial", type(running).__name__))
     return running
 
 
 def _ticket(running: Search, seen: Any) -> int:
     """Return the number of the allocation whose results a file holds: it stands in the column `ticket`."""
-    from evenhand.interventions.trials import TICKET
+    from evenhand.interventions.trial_tables import TICKET
 
     structure = running.problem.structure
     if TICKET in seen and TICKET not in (*structure.sensitive, *structure.nodes) and len(seen):
         number = str(seen[TICKET].iloc[0])
         if not number.isdecimal():
-            raise TableError(wanted(f"--tell, column {TICKET!r}", "the number that stands in the plan", number))
+            raise TableError(wanted(f"--tell, column {TICKET!r}", "the number in the plan", number))
         return int(number)
     if len(seen) and TICKET not in (*seen, *structure.sensitive, *structure.nodes):
         mend = "copy it from the plan, so that no results count twice"
@@ -147,7 +147,7 @@ def _problem(
 
     missing = [option for option, value in asked.items() if value is None or value in ("", [])]
     if missing:
-        raise ArgumentError(f"{', '.join(missing)}: missing; name them, or --trial FILE to go on with a trial")
+        raise ArgumentError(f"{', '.join(missing)}: missing; pass them, or --trial FILE to continue a trial")
     if not edges and is_table(str(asked["MODEL"])):
         what = "the graph over the columns of the data, such as 'sex -> dose -> cured'"
         raise ArgumentError(wanted("--edges", what, "none"))
@@ -176,11 +176,11 @@ def _search(problem: Problem, name: str, tolerance: float | None, budget: int | 
     settings |= {option: value for option, value in wished.items() if value is not None}
     for option in ("delta", "slack"):
         if option in settings and name != "csr":
-            raise ArgumentError(wanted(f"--{option}", "with --search csr alone, which tests", name))
+            raise ArgumentError(wanted(f"--{option}", "only --search csr, which tests", name))
     if name != "sris":
         settings["tolerance"] = tolerance
     elif tolerance is not None:
-        raise ArgumentError(wanted("--tolerance", "nothing beside --search sris, which looks at no gap", tolerance))
+        raise ArgumentError(wanted("--tolerance", "nothing together with --search sris, which ignores gaps", tolerance))
     return registry.get(f"interventions/{name}").cls(problem, **settings)
 
 
@@ -206,6 +206,6 @@ def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None,
         body |= {"seed": seed, "exact": best}
         sentences.append(f"Simulated with seed {seed}; the exact answer is {'no candidate' if best is None else best}")
     if ask is not None:
-        over = "The search is over; there is nothing more to try"
+        over = "The search is over; no trials are left"
         sentences.append(over if running.finished else f"The next allocation is in {ask}")
     show(running.recommend(), body, sentences, running.tolerance, out, json)

@@ -6,6 +6,7 @@ import json
 import re
 from ast import literal_eval
 from contextlib import suppress
+from shlex import quote
 from typing import Any
 
 from evenhand.cli.options import TABLE_COMMANDS
@@ -21,7 +22,7 @@ OF_PYTHON: dict[str, Any] = {
     r"\bgot (?:'((?:nothing|none|both|neither)|(?:an?|no|none|\d+) [^']*)'|\"([^\"]*'[^\"]*)\")(?=$|;)": r"got \1\2",
     r"\b(got|one of) (True|False)\b": lambda found: found[0].lower(),
     r", or None for [\w ]+": "",
-    r"\bmake numbers of its texts first, such as (?=\{)": "pass --values ",
+    r"\bturn its texts into numbers first, such as (?=\{)": "pass --values ",
     r"\badd it to the edges\b": "add it to --edges",
     r"\ba timedelta, ": "",
     r"; call ask\(\w*\)$": "; leave it out",
@@ -29,7 +30,13 @@ OF_PYTHON: dict[str, Any] = {
     r"\bname the users, (1=ann,2=bob,) if (.*?); correct\(\) changes a label": r"pass --annotator-of \1 if \2",
     r"\btake back what is wrong by withdraw\(.*?; where some verdicts ": "withdraw what is wrong; where some answers ",
     r"\buse MomentDistance\(error_rate=\.\.\.\)": "begin another --state with --errors 0.1",
-    r"\bDeadlineLearn (?=keeps)": "--policy deadline-learn ",
+    r"\bDeadlineLearn (?=keeps|knows)": "--policy deadline-learn ",
+    r"; if a study decides, .*?: it works on a copy of this policy": "",
+    r"\bpass offers= to Promise": "say offers in the file of --promise",
+    r"\bwith change\(shares\)": "with evenhand change",
+    r"\(plays, rounds\) with (.*), got \((\d+), (\d+)\)": r"plays/rounds with \1, got \2/\3",
+    r"\bnumbers of shape \((\d+), (\d+)\), one row per arm": r"\1 rows of \2 numbers, one row per arm",
+    r"\bnumbers of shape \((\d+), d\), one row per arm": r"\1 rows of numbers, one row per arm",
     r"\bStudy\.create\b": "a program in Python",
     r" or a function of \([\w, ]+\)": "",
     r"ask sensitivity\(\) how strong it has to be": "recommend then says how strong it has to be",
@@ -125,8 +132,12 @@ def in_shell(words: str) -> str:
     parts, at = [], 0
     for bracket in BRACKET.finditer(words):
         if bracket.start() >= at and (found := _literal(words[bracket.start() :])):
-            parts += [words[at : bracket.start()], found[0]]
-            at = bracket.start() + found[1]
+            typed, length = found
+            if words[: bracket.start()].endswith("pass --values "):  # which takes names with = or a comma as JSON
+                value = literal_eval(words[bracket.start() :][:length])
+                typed = quote(json.dumps(value, ensure_ascii=False) if '"' in typed else typed)
+            parts += [words[at : bracket.start()], typed]
+            at = bracket.start() + length
     return "".join([*parts, words[at:]])
 
 
@@ -158,6 +169,6 @@ def written(value: Any) -> str:
         return ",".join(f"{written(key)}={written(part)}" for key, part in value.items()) or "none"
     if isinstance(value, (list, tuple, set)):
         return ",".join(map(written, value)) or "none"
-    if value is ... or (isinstance(value, str) and value and not set(value) & set(',="')):
+    if value is ... or (isinstance(value, str) and value.strip() == value != "" and not set(value) & set(',="')):
         return str(value).replace("Ellipsis", "...")
     return json.dumps(int(value) if isinstance(value, float) and value.is_integer() else value, ensure_ascii=False)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 LATEST = 8
 SUPPOSED = (
-    "This supposes that an arm earns the same whenever and for whomever it is played, and that every arm is always on "
+    "This assumes that an arm earns the same in every round and for everybody, and that every arm is always on "
     "offer. The best arm is found in one half of the rewards and its lead measured in the other, so that luck is not "
     "counted as cost. Where a learner chose the arms, those that it tried rarely look worse than they are."
 )
@@ -50,13 +50,13 @@ def report(
     audited: Audited, context: typer.Context, log: Annotated[str, typer.Argument(metavar="STORE|LOG")], *,
     study: STUDY = None, reward: str = "", out: Path = Path("report.html"), json: JSON = False,
 ) -> None:  # fmt: skip
-    """Write one HTML file that opens without a server: what is promised, whether it was kept and where not, the
-    picture, the cost, the last decisions with reasons, how to check it again. Exit code 1 when it was broken.
+    """Write one HTML file that opens without a server: the promise, whether and where it was broken, a picture, the
+    cost, the last decisions with reasons, and how to check it again. Exit code 1 when the promise was broken.
 
     Parameters
     ----------
     log : The store of a study, or a log as `evenhand audit` reads it.
-    reward : A log's column of rewards, to say what keeping the promise costs.
+    reward : A log's column of rewards, to estimate what the promise costs.
     out : The HTML file to write.
     """
     if out.suffix.lower() not in (".html", ".htm"):
@@ -66,8 +66,8 @@ def report(
         name, option, value = str(one.name), max(one.opts, key=len), context.params.get(str(one.name))
         if name not in ("log", "out", "json") and "COMMANDLINE" in str(context.get_parameter_source(name)):
             if store != (name == "study"):
-                beside = "the store of a study, which knows its promise" if store else "a log"
-                raise ArgumentError(wanted(option, f"nothing beside {beside}", value))
+                beside = "the store of a study, which holds its promise" if store else "a log"
+                raise ArgumentError(wanted(option, f"nothing together with {beside}", value))
             given = value if isinstance(value, (list, tuple)) else [value]
             words += [] if name == "reward" else [word for each in given for word in (option, str(each))]
     found = _of_study(log, study) if store else _of_log(audited, log, reward, shlex.join(words))
@@ -98,7 +98,7 @@ def _of_log(audited: Audited, log: str, reward: str, again: str) -> Found:
             known = frame.dropna(subset=reward) if reward in frame else frame
             earned, plays = numbers(known, reward), read_plays(known, named["arm"], dict.fromkeys(finding.promise.arms))
             alone = len(plays.labels) == len(known)
-            cost = _cost(finding.promise, plays.labels, earned) if alone else ["Not known: arms share a reward."]
+            cost = _cost(finding.promise, plays.labels, earned) if alone else ["Not known: arms share rewards."]
     inside = f"value of {named['segment']}" if named["segment"] else ""
     if Path(log).is_file():
         with Path(log).open("rb") as file:
@@ -107,7 +107,7 @@ def _of_log(audited: Audited, log: str, reward: str, again: str) -> Found:
     parts = {
         "promised": [_promised(finding.promise, inside)],
         "counted": [COUNTED],
-        "broken": [f"First of all, {breach}."] if breach else [],
+        "broken": [f"The first breach: {breach}."] if breach else [],
         "picture": [_picture(partial(plot_audit, finding))],
         "got": [_table(pd.DataFrame(promised_rows(finding, "round", bool(named["segment"]))))],
         "cost": cost,
@@ -133,7 +133,7 @@ def _of_study(place: str, name: str | None) -> Found:
     arm = "arms" if "arms" in frame else "arm"
     last = frame[["ticket", "at", arm, "reason", "status", "reward"]].tail(LATEST)
     said = _promised(promise, "segment" if statistics.segmented else "") if promise is not None else []
-    said += [f"changed {changes} times; each round was checked by the promise of then"] if changes > 0 else []
+    said += [f"changed {changes} times; each round was checked against the promise in force"] if changes > 0 else []
     if promise is not None:
         told = frame.loc[frame["status"].eq("told") & frame["reward"].notna(), [arm, "reward"]].explode([arm, "reward"])
         forced = f"The promise forced {statistics.forced:,} of {statistics.rounds:,} decisions."
@@ -167,7 +167,7 @@ def _of_study(place: str, name: str | None) -> Found:
 
 def _promised(promise: Promise, inside: str) -> list[str]:
     """Return all that is promised, a line for each part, and inside each of what."""
-    plays = [f"{promise.plays} arms are played in a round"] if promise.plays > 1 else []
+    plays = [f"{promise.plays} arms are played per round"] if promise.plays > 1 else []
     return [*in_words(promise.clauses), *plays, *([f"all of this inside each {inside}"] if inside else [])]
 
 
@@ -179,7 +179,7 @@ def _cost(promise: Promise, labels: Any, rewards: Any) -> list[str]:
     if price is None:
         return ["What keeping it costs is not known: an arm has too few rewards."]
     value, low, high = (f"{max(0.0, number):.3g}" for number in price)
-    shown = "" if price[1] > 0 else "; that it costs anything is not shown"
+    shown = "" if price[1] > 0 else "; it is not shown to cost anything"
     about = f"about {value} in reward for each play (95 % interval {low} to {high}{shown})"
     return [f"Keeping it costs {about}, against giving every play to the arm that earns most. {SUPPOSED}"]
 

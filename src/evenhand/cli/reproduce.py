@@ -27,7 +27,7 @@ def reproduce(
     ----------
     experiment : An experiment such as quotas/fig3, or a paper such as quotas.
     quick : Use small settings: seconds instead of minutes.
-    reduced : Use settings for hours on a processor, for picture experiments.
+    reduced : Use settings that take hours on a CPU, for picture experiments.
     trials : The number of trials. Finished trials are kept, so more can follow.
     rounds : The number of rounds in each trial.
     device : Where to compute: cpu, cuda or cuda:1, for picture experiments.

@@ -50,11 +50,11 @@ def sample(
     pool : The pool, one example per row: CSV, Parquet, Arrow or JSON lines, or -.
     group : The column of groups, or several: sex,race.
     budget : The number of labels to buy, or their total cost with --costs.
-    label : The column of labels; a pool without labels: evenhand label.
+    label : The column of labels; for a pool without labels use evenhand label.
     scheme : optimistic, epsilon-greedy, greedy, uniform or proportional.
     features : The columns to learn from; by default all others.
     costs : The cost of a label in each group: a=1,b=3.
-    batch : The training rows of a round; as many rows validate.
+    batch : The training rows per round; the same number of rows validate.
     loss : zero_one, log, false_negative or false_positive.
     trend : The weight of the trend term in the optimistic scheme.
     reweighted : Apply minimax reweighting at the end.
@@ -122,7 +122,7 @@ def labelled_rows(
 
     frame = read_table(path, text=[name for name in (*groups, label) if name not in (features or ())])
     more = f"--id COLUMN --group {','.join(groups)} --features COLUMN,COLUMN --labels A,B --tasks next.csv"
-    mend = f"if nothing is labelled yet, begin with: evenhand label {path} {more}"
+    mend = f"if no row has a label yet, begin with: evenhand label {path} {more}"
     if not label or (label in frame.columns and frame[[label]].isna().all(axis=None)):
         why = f"every cell is empty; {mend}" if label else mend
         raise ArgumentError(wanted(option, "a column with labels", label or None, why))
@@ -145,7 +145,7 @@ def _sampler(scheme: str, world: TablePool, options: dict[str, Any], trend: floa
     if scheme not in names:
         raise ArgumentError(wanted("--scheme", f"one of {', '.join(names)}", scheme))
     if trend and scheme != "optimistic":
-        raise ArgumentError(wanted("--trend", "nothing beside a --scheme other than optimistic", trend))
+        raise ArgumentError(wanted("--trend", "nothing together with a --scheme other than optimistic", trend))
     more: dict[str, Any] = {}
     if scheme == "optimistic":
         more = {"trend": trend}

@@ -39,7 +39,7 @@ def simulate(
     log: Path | None = None, delay: str = "0", rounds: int = 10_000, replications: int = 20, seed: int | None = None,
     jobs: int = -1, out: Path | None = None, json: JSON = False,
 ) -> None:  # fmt: skip
-    """Simulate policies and show whether their promises held and what these cost.
+    """Simulate policies and show whether they kept their promises and what that cost.
 
     Parameters
     ----------
@@ -48,15 +48,15 @@ def simulate(
     arm : Column of arms in --data; with --group also several, age,sex, or by default the group.
     reward : Column of rewards in --data, in [0, 1] without --group.
     group : Column of groups in --data; rewards may be biased against one.
-    sensitive : The group that is compared with the others: women.
+    sensitive : The group that is compared with the others, such as women.
     features : Columns of contexts in --data; by default all others.
     means : The means of Bernoulli arms: 0.7,0.5,0.4.
     policy : A policy: fair-ucb, ucb1, fair-learn+thompson, ...; may be repeated.
     shares : Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.
     tolerance : By how many plays an arm may be behind its share.
-    promises : A file as for `evenhand new --promise`: each learner with it and without.
-    log : A log whose offers and segments are replayed: columns available, segment, or given.
-    delay : Rounds until a reward is told: 50, one of 0,3,12 drawn each round, or geometric:MEAN.
+    promises : A promise file as for `evenhand new --promise`; each learner runs with and without it.
+    log : A log whose offers and segments are replayed, from its columns available and segment, or given.
+    delay : Rounds until a reward arrives: 50, one of 0,3,12 drawn each round, or geometric:MEAN.
     rounds : The number of rounds in each replication.
     replications : The number of independent replications.
     seed : The seed; by default drawn and shown.
@@ -101,17 +101,19 @@ def _replayed(path: Path) -> dict[str, Any]:
     said = {"offers": said_in(table, "available"), "segments": said_in(table, "segment")}
     if all(column is None for column in said.values()):
         if "given" in table.columns:
-            raise ArgumentError("--log: no round of it has an offer or a segment; leave --log out")
+            raise ArgumentError("--log: none of its rounds has an offer or a segment; leave --log out")
         what = "a log with a column available, segment or given, as `evenhand export` writes it"
         raise ArgumentError(wanted("--log", what, list(table.columns)))
     return {name: column for name, column in said.items() if column is not None}
 
 
 def _grouped(data: Path, arm: str, group: str, reward: str, features: str, sensitive: str) -> Any:
-    from evenhand.cli.groups import table_world
+    """Return the arms of a user's table; `arm`, `group` and `features` are columns separated by commas."""
+    from evenhand.groups import TableArms
 
-    text = {*names_of(arm), *names_of(group)} - {*names_of(features)}
-    return table_world(read_table(data, text=sorted(text)), arm, group, reward, features, sensitive)
+    arms, groups, seen = names_of(arm), names_of(group), names_of(features)
+    frame = read_table(data, text=sorted({*arms, *groups} - {*seen}))
+    return TableArms(frame, arms, group=groups, reward=reward, features=seen or None, sensitive=sensitive or None)
 
 
 def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> Any:
@@ -127,7 +129,7 @@ def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> A
     if cls is quotas.BernoulliArms:
         return cls(numbers_of(means or "0.7,0.5,0.4", "--means"))
     if means:
-        raise ArgumentError(wanted("--means", "nothing beside a world with means of its own", means))
+        raise ArgumentError(wanted("--means", "nothing together with a world with means of its own", means))
     return next(iter(cls.examples()))
 
 
@@ -188,7 +190,7 @@ def _report(
             print_text("The cost is the difference of the regrets, which are expected; the rewards also vary by luck.")
         if costs and history.attrs["world"] == "LoggedArms":
             print_text(
-                "The interval is of chance in the replications; how well the table shows the rewards is not in it."
+                "The interval covers the randomness of the replications, not how well the table shows the rewards."
             )
         if written:
             print_text("written: " + ", ".join(str(path) for path in written))

@@ -40,10 +40,10 @@ def say_compared(found: dict[str, Any], title: str, out: Path) -> None:
     """Print the table, then the answer with its interval, what it is beside, and how to certify a limit."""
     records(title, found["fresh"])
     worst, other = found["worst_off"], found["uniform"]["worst_off"]
-    certify = f"Certify a limit of yours: evenhand certify {shlex.quote(str(out))} --at-most"
+    certify = f"Certify your own limit: evenhand certify {shlex.quote(str(out))} --at-most"
     if worst is None or other is None:
         print_text(
-            "The pool has too few rows left to judge the model by: certify it on fresh rows before you rely on it."
+            "Too few rows are left in the pool to judge the model: certify it on fresh rows before you rely on it."
         )
         print_text(f"{certify} 0.2 --fresh FILE")
         return
@@ -55,7 +55,7 @@ def say_compared(found: dict[str, Any], title: str, out: Path) -> None:
     print_text(f"Worst off{among}: {one} on {worst['rows']:,} rows that were not drawn.")
     if alike:
         named = ", ".join(map(str, alike[:NAMED])) + f" and {len(alike) - NAMED} more" * (len(alike) > NAMED)
-        print_text(f"It may as well be {named}: the intervals overlap.")
+        print_text(f"It may also be {named}: the intervals overlap.")
     print_text(f"After one uniform draw of {found['uniform']['rows']:,} rows: {two}.")
     if worst["least"] > other["limit"] or other["least"] > worst["limit"]:
         better = "the uniform draw" if worst["least"] > other["limit"] else "this draw"

@@ -118,7 +118,7 @@ class AsyncRemoteStudy:
         `subject` says whom the contexts are about: the service encrypts them, and can erase them.
         """
         if calls.read_sticky(sticky) and key is None:
-            raise ArgumentError(wanted("sticky", "a key beside it", "none"))
+            raise ArgumentError(wanted("sticky", "a key as well", "none"))
         shown = {"contexts": contexts, "groups": groups, "available": available, "segment": segment}
         body = calls.round_of({**shown, "annotator": annotator, "subject": subject, "sticky": sticky or None})
         return await self._post("ask", "decide", body, decision_of, calls.checked_key(key))

@@ -125,7 +125,7 @@ def as_json(body: Mapping[str, Any], *, exact: bool = False) -> bytes:
         return json.dumps(body, allow_nan=False, default=plain).encode()
     except (TypeError, ValueError, OverflowError) as error:
         raise ArgumentError(
-            f"the request holds what JSON has no form for: {error}; use finite numbers, texts and lists"
+            f"the request cannot be written as JSON: {error}; use finite numbers, texts and lists"
         ) from error
 
 
@@ -142,7 +142,7 @@ def _rows(contexts: Any) -> Any:
     if _part(contexts, "columns") is None:
         return contexts if labels and all(isinstance(label, str) for label in labels) else listed(contexts)
     if len(labels) > 1 and labels != list(range(len(labels))):
-        mend = "a request carries no row labels: sort the rows as the arms, then reset_index(drop=True)"
+        mend = "requests have no row labels: sort the rows in the order of the arms, then reset_index(drop=True)"
         raise ContextError(wanted("contexts", "rows in the order of the arms, numbered 0, 1, 2, ...", labels, mend))
     rows = _part(contexts, "to_dicts", "to_pylist")
     return rows() if rows else contexts.to_dict("records") if _part(contexts, "to_dict") else contexts

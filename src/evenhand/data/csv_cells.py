@@ -115,7 +115,7 @@ def _put(frame: pd.DataFrame, name: str, cells: pd.Series[Any], decimal: str) ->
     """Put a column's numbers into the frame, or note its first cell that is none."""
     texts = cells.dropna()
     if not all(_readable(str(cell), decimal) for cell in texts.unique()):
-        words = f"is no number with the decimal sign {decimal!r}"
+        words = f"is not a number with the decimal sign {decimal!r}"
         _refuse(frame, name, cells, lambda cell: _readable(cell, decimal), words)
         return
     values = {cell: _value(str(cell), decimal) for cell in texts.unique()}

@@ -123,7 +123,7 @@ class CsvFile(NamedTuple):
         if self.form.header and len(self.form.header) > first.shape[1]:
             got = f"{len(self.form.header)} names and {first.shape[1]} cells"
             raise TableError(wanted(f"{self.name}, --header", "a name for each cell of the first line", got))
-        return list(self.form.header) or first.iloc[0].map(_name).tolist()
+        return list(self.form.header) or first.iloc[0].str.strip().map(unescaped).tolist()
 
     def frame(self, text: Container[str] = ()) -> pd.DataFrame:
         """Return the table; the columns of `text` as they are written, in which only an empty cell is empty.
@@ -234,10 +234,6 @@ def like_data(frame: pd.DataFrame) -> list[str]:
     return [name for name, _ in columns[:3]] if alike else []
 
 
-def _name(cell: str) -> str:
-    return unescaped(cell.strip())
-
-
 def _left_out(cells: pd.Series[Any], place: int) -> bool:
     """Return whether a column without a name holds nothing, or numbers the rows in front of all others."""
     if place == 0 and len(cells) and cells.dtype.kind == "i" and cells.iloc[0] in (0, 1):
@@ -267,8 +263,8 @@ def write_csv(frame: pd.DataFrame, out: str | os.PathLike[str] | IO[str]) -> Non
         cells = written.iloc[:, name]
         if not (pd.api.types.is_numeric_dtype(cells) or pd.api.types.is_datetime64_any_dtype(cells)):
             written.isetitem(name, [_escaped(cell) if isinstance(cell, str) else cell for cell in cells])
-            plain = plain and not any("\r" in cell for cell in cells if isinstance(cell, str))
-    quoting: Any = csv.QUOTE_MINIMAL if plain else csv.QUOTE_NONNUMERIC  # the former leaves a lone \r as it is
+            plain = plain and not any("\r" in cell or cell[:1] == " " for cell in cells if isinstance(cell, str))
+    quoting: Any = csv.QUOTE_MINIMAL if plain else csv.QUOTE_NONNUMERIC  # the former leaves a lone \r, a first blank
     written.to_csv(out, index=False, lineterminator="\n", quoting=quoting)
 
 

@@ -32,7 +32,7 @@ class CsvForm(NamedTuple):
     ----------
     sep, encoding : what separates cells, and how text is encoded.
     skip : the number of lines above the header.
-    spaced : whether a blank follows each separator.
+    spaced : whether a blank follows each separator, in the header or in all rows below it.
     doubts : what was assumed although the file could be read otherwise.
     header : the names of the columns of a file that has no header.
     """
@@ -78,11 +78,16 @@ def detected(file: Path, sep: str | None = None, encoding: str | None = None) ->
         skip, text = last, "".join(lines[last:]) + text
         header = _first(text, sep)
     elif names and len(names) == len(header) and (len(names) > 1 or " " not in comment):
-        mend = "take off the # if it is the header, else the whole line"
+        mend = "remove the # if it is the header, else the whole line"
         raise TableError(f"{file}: line {last + 1} may be a comment, or the header of the rows below; {mend}")
-    plain = _first(text, sep, spaced=False)
-    spaced = len(header) > 1 and all(a != b for a, b in zip(header[1:], plain[1:], strict=False))
-    return CsvForm(sep, encoding, skip, spaced, doubts)
+    return CsvForm(sep, encoding, skip, _spaced(text, sep), doubts)
+
+
+def _spaced(text: str, sep: str) -> bool:
+    """Return whether a blank follows each separator, of the header or of all rows below it."""
+    rows = zip(_rows(text, sep), _rows(text, sep, spaced=False), strict=False)
+    each = [len(a) > 1 and all(x != y for x, y in zip(a[1:], b[1:], strict=False)) for a, b in rows if a]
+    return any(each[:1]) or (len(each) > 1 and all(each[1:]))
 
 
 def _separator(text: str, where: str) -> tuple[str, tuple[str, ...]]:
@@ -108,8 +113,8 @@ def _separator(text: str, where: str) -> tuple[str, tuple[str, ...]]:
     names = len(_first(text, mark))
     if wide > names + 1 and any(len(_first(row.rstrip(f" {mark}"), mark)) > names for row in rows):
         mend = "remove it, and pass --header a,b,c if no line names the columns"
-        below = f"each line below it has {wide} cells, separated by {named(mark)}"
-        raise TableError(f"{where} is no header, {below}; {mend}")
+        below = f"each line below has {wide} cells, separated by {named(mark)}"
+        raise TableError(f"{where} is not a header, as {below}; {mend}")
     return next((mark for mark in MARKS if len(_first(text, mark)) > 1), ","), ()
 
 
@@ -124,8 +129,8 @@ def _rows(text: str, mark: str, spaced: bool = True) -> Iterator[list[str]]:
         yield from csv.reader(io.StringIO(text, newline=""), delimiter=mark, skipinitialspace=spaced)
 
 
-def _first(text: str, mark: str, spaced: bool = True) -> list[str]:
-    return next(_rows(text, mark, spaced), [])
+def _first(text: str, mark: str) -> list[str]:
+    return next(_rows(text, mark), [])
 
 
 def _width(text: str, mark: str, more: int) -> int:
@@ -162,7 +167,7 @@ def legacy_encoding(file: Path) -> str:
         letters = sum(sign > "\x7f" and sign != "\ufffd" for sign in content.decode("utf-8", errors="replace"))
         broken = content.decode("utf-8", errors="replace").count("\ufffd")
         if letters > broken:
-            raise TableError(f"{file}: is UTF-8 but for line {row}, which is damaged; mend it, or {mend}") from error
+            raise TableError(f"{file}: is UTF-8 but line {row} is damaged; repair it, or {mend}") from error
         try:
             content.decode("cp1252")
         except UnicodeDecodeError as other:

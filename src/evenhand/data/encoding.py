@@ -193,7 +193,7 @@ class Transformer:
         try:
             found = self.transformer.transform(table[known] if known else table)
         except Exception as error:
-            raise TableError(f"encoder: {type(self.transformer).__name__} refuses the table: {error}") from error
+            raise TableError(f"encoder: {type(self.transformer).__name__} rejects the table: {error}") from error
         encoded = as_floats(found.toarray() if issparse(found) else found)
         if encoded is None or encoded.ndim != 2:
             raise TableError(wanted("encoder", "one that returns numbers (n, d)", type(self.transformer).__name__))

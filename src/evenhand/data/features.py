@@ -46,7 +46,7 @@ def other_columns(frame: pd.DataFrame, used: Container[Any]) -> list[Any]:
         whole = values.ndim == 1 and values.dtype.kind in "iu" and len(values) >= NUMBERED
         if whole and values.is_unique and values.max() - values.min() < 2 * len(values):
             got = f"a number for each row, from {values.min()} to {values.max()}"
-            raise TableError(wanted(f"column {name!r}", "a feature", got, "name features= without it"))
+            raise TableError(wanted(f"column {name!r}", "a feature", got, "leave it out of features="))
     return names
 
 
@@ -64,18 +64,18 @@ def categories(frame: pd.DataFrame, name: str) -> list[Any] | None:
     values = cells(frame, name)
     declared = values.dtype if isinstance(values.dtype, pd.CategoricalDtype) else None
     if holds_times(values) or (declared is None and all(map(_reads_as_time, values))):
-        mend = "turn dates and durations into numbers, such as days since the earliest, or name features= without it"
+        mend = "turn dates and durations into numbers, such as days since the earliest, or leave it out of features="
         raise TableError(wanted(f"column {name!r}", "numbers or categories", values.iloc[0], mend))
     numeric = pd.api.types.is_numeric_dtype(values.dtype)
     if declared is None and (numeric or all(isinstance(value, (Number, np.bool_)) for value in values)):
         return None
     found = levels(frame, name) if declared is None or not declared.ordered else list(map(str, declared.categories))
     if declared is None and len(found) > max(MOST_CODES, len(values) / 2):
-        mend = "if it is an identifier, name features= without it; give categories the dtype 'category'"
+        mend = "if it is an identifier, leave it out of features=; give categories the dtype 'category'"
         got = f"{len(found)} in {len(values)} rows"
         raise TableError(wanted(f"column {name!r}", "text with few values", got, mend))
     if len(found) > MANY:
-        mend = "name features= without it, or merge rare ones"
+        mend = "leave it out of features=, or merge rare ones"
         raise TableError(wanted(f"column {name!r}", f"at most {MANY} categories", len(found), mend))
     return found
 

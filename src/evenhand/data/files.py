@@ -116,8 +116,8 @@ def format_of(file: Path) -> str:
     with opened(file) as stream:
         head = stream.read(64)
     if head.startswith(WORKBOOKS):
-        mend = "save the sheet as CSV, or unpack the file if it is a ZIP archive"
-        raise TableError(f"{file}: is a workbook of a spreadsheet program, not a table; {mend}")
+        mend = "save the sheet as CSV, or unzip the file if it is a ZIP archive"
+        raise TableError(f"{file}: is a spreadsheet workbook, not a table; {mend}")
     kind = named_format(file.name)
     if kind not in (None, "csv"):
         return str(kind)
@@ -159,7 +159,7 @@ def _read_json(file: Path, encoding: str | None, *, said: bool) -> pd.DataFrame:
     mend = f"pass encoding=, {TRY}" if said else "save it as JSON in UTF-8"
     rows = rows_of(text_of(file, encoding, mend), file)
     if len(rows) == 1 and rows[0][0] != "row 1" and _holds_rows(rows[0][1]):
-        what = "an array of objects, [{...}, ...], or one object a line"
+        what = "an array of objects, [{...}, ...], or one object per line"
         raise TableError(wanted(str(file), what, rows[0][1], "save one row per object"))
     names = dict.fromkeys(name for _, row in rows for name in row)
     return pd.DataFrame({name: typed([row.get(name) for _, row in rows]) for name in names})
@@ -213,9 +213,9 @@ def _in_words(
     shown = f"{rows:,} row{'s' * (rows != 1)}, separator {named(form.sep)}{sign}, encoding {encoding}{assumed}"
     parts = [shown]
     if dates:
-        parts.append(f"days in {', '.join(map(repr, dates[:3]))} become 2025-12-31 and so on")
+        parts.append(f"dates in {', '.join(map(repr, dates[:3]))} are read as 2025-12-31 and so on")
     if empty:
         parts.append(f"{empty} empty row{'s' * (empty > 1)} at the end left out")
     if comments:
-        parts.append(f"{comments} line{'s' * (comments > 1)} of comment (# ...) among the rows left out")
+        parts.append(f"{comments} comment line{'s' * (comments > 1)} (# ...) among the rows left out")
     return "; ".join([*parts, *form.doubts])

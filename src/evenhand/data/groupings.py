@@ -116,5 +116,5 @@ def used_once(name: str, columns: list[str], taken: dict[str, str]) -> None:
     """Refuse a column that is named twice or is taken by another use; `taken` says for what."""
     for number, column_ in enumerate(columns):
         if column_ in taken or column_ in columns[:number]:
-            use = taken.get(column_, f"in {name} already")
+            use = taken.get(column_, f"already in {name}")
             raise TableError(wanted(name, "columns that have no other use", column_, f"it is {use}"))

@@ -20,12 +20,12 @@ def each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If a name stands there twice.
+        If a name appears twice.
     """
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} stands there twice")
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} appears twice")
     return found
 
 

@@ -47,7 +47,7 @@ class Summed(NamedTuple):
 
     def mend(self, row: int) -> str:
         """Return what to do about a row whose sum is wrong."""
-        few = f"{self.rows.shape[1]} numbers with so many decimals may miss it by {self.allowed[row]:.2g}"
+        few = f"{self.rows.shape[1]} numbers with these decimals can miss it by at most {self.allowed[row]:.2g}"
         return f"{few}; write more decimals, or correct them"
 
     @property
@@ -77,11 +77,11 @@ def scaled_note(what: str, missed: float) -> tuple[str, ...]:
     accuracy of floats.
 
     >>> scaled_note("The chances of all arms", 0.0001)
-    ('The chances of all arms miss a sum of 1 by up to 0.0001, as rounded ones do; they are scaled to it.',)
+    ('The chances of all arms miss the sum 1 by up to 0.0001, as rounded numbers do; they are scaled to sum to 1.',)
     """
     if missed <= NEARLY:
         return ()
-    return (f"{what} miss a sum of 1 by up to {missed:.2g}, as rounded ones do; they are scaled to it.",)
+    return (f"{what} miss the sum 1 by up to {missed:.2g}, as rounded numbers do; they are scaled to sum to 1.",)
 
 
 def _rounding(rows: Floats) -> Floats:

@@ -83,7 +83,7 @@ def _moved(name: str, thing: Any, order: list[int], by: str) -> Any:
         return thing
     moved = thing.take(order)
     if _is_numbered(thing.index) or _is_numbered(moved.index):
-        mend = f"reset_index(drop=True) of {by} and {name} has them read by position"
+        mend = f"reset_index(drop=True) of {by} and {name} matches them by position"
         said = f"{name}: rows are matched with those of {by} by their labels, the numbers 0 to {len(order) - 1}; {mend}"
         warnings.warn(said, stacklevel=4)
     return moved
@@ -92,7 +92,7 @@ def _moved(name: str, thing: Any, order: list[int], by: str) -> Any:
 def _refused(name: str, given: list[Any], by: str, known: Sequence[Any], named: bool) -> str:
     """Word the refusal: the first row label that is another one, occurs twice or is missing."""
     what, labels, met = f"the row labels of {by}, each once", set(map(writing, known)), set[Any]()
-    mend = f"reset_index(drop=True) of {name if named else f'{by} and {name}'} has rows read by position"
+    mend = f"reset_index(drop=True) of {name if named else f'{by} and {name}'} matches rows by position"
     for row, label in enumerate(given, 1):
         if (own := writing(label)) not in labels or own in met:
             return wanted(name, what, f"{label!r} in row {row}" + " again" * (own in met), mend)

@@ -35,7 +35,7 @@ def column(frame: pd.DataFrame, name: str) -> NDArray[Any]:
     Raises
     ------
     TableError
-        If there is no such column, it stands there twice, a cell is empty, an object is no label, or a float is so
+        If there is no such column, it appears twice, a cell is empty, an object is no label, or a float is so
         large that it may be any of several whole numbers.
     """
     values: Any = cells(frame, name)
@@ -65,7 +65,7 @@ def _check_digits(values: Floats, name: str) -> None:
     bad = np.flatnonzero(np.isfinite(values) & (abs(values) >= least))
     if bad.size:
         what = f"labels that floats hold exactly, below {least:.0f}"
-        mend = "read the column as whole numbers or as text: an empty cell makes floats of it"
+        mend = "read the column as whole numbers or as text; an empty cell turns it into floats"
         raise TableError(wanted(f"column {name!r}, row {bad[0] + 1}", what, values[bad[0]], mend))
 
 
@@ -171,7 +171,7 @@ def _as_numbers(texts: pd.Series[Any]) -> str:
     """Return how to make numbers of a column with few texts, such as yes and no; those that may deny come first."""
     known = sorted({text for text in texts if isinstance(text, str)}, key=lambda text: (text[:1] not in "nN", text))
     numbered = {text: number for number, text in enumerate(known)}
-    return f"make numbers of its texts first, such as {numbered}" if 1 < len(known) <= FEW_TEXTS else ""
+    return f"turn its texts into numbers first, such as {numbered}" if 1 < len(known) <= FEW_TEXTS else ""
 
 
 LEAST_CHANCE = 1e-100
@@ -191,9 +191,9 @@ def chances(frame: pd.DataFrame, name: str) -> Floats:
     read = numbers(frame, name)
     bad = np.flatnonzero(~((read >= LEAST_CHANCE) & (read <= 1 + ROUNDING)))
     if bad.size:
-        where, mend = f"column {name!r}, row {bad[0] + 1}", "it is the chance of the arm that the row has"
+        where, mend = f"column {name!r}, row {bad[0] + 1}", "it is the probability of the arm in that row"
         if 0 < read[bad[0]] < LEAST_CHANCE:
-            mend = f"a row cannot be weighed by a chance below {LEAST_CHANCE:g}"
+            mend = f"a row cannot be weighted by a probability below {LEAST_CHANCE:g}"
         raise TableError(wanted(where, "a propensity above 0 and at most 1", read[bad[0]], mend))
     return np.minimum(read, 1.0)
 
@@ -204,7 +204,7 @@ def cells(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
     Raises
     ------
     TableError
-        If there is no such column, it stands there twice, it has no rows, or a cell is empty; its row is named.
+        If there is no such column, it appears twice, it has no rows, or a cell is empty; its row is named.
     """
     import pandas as pd
 
@@ -216,7 +216,7 @@ def cells(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
         raise TableError(frame.attrs[UNREADABLE][name])
     values = frame[name]
     if isinstance(values, pd.DataFrame):
-        raise TableError(f"column {name!r}: stands there {values.shape[1]} times; rename all but one")
+        raise TableError(f"column {name!r}: appears {values.shape[1]} times; rename all but one")
     if not len(values):
         raise TableError(f"column {name!r}: no rows")
     check_empty(name, values.isna())

@@ -101,7 +101,7 @@ def load_cifar10(*, subset: bool | None = None) -> Images:
         If the file is absent and cannot be fetched, or has another checksum.
     """
     if subset or (subset is None and (folder() / CIFAR10_SUBSET).exists()):
-        how = "it is a derived file that is not published; use subset=False"
+        how = "this derived file is not published; use subset=False"
         with np.load(fetch(CIFAR10_SUBSET, CIFAR10_SUBSET_SHA256, None, how)) as file:
             train, test = (np.ascontiguousarray(file[n].transpose(0, 3, 1, 2)) for n in ("X_train", "X_test"))
             return Images(train, file["y_train"], test, file["y_test"], CIFAR10_NAMES)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -18,26 +17,17 @@ from evenhand.kernels.arrays import Floats
 def compared(evaluations: Mapping[str, Evaluation], together: Mapping[str, Interval]) -> Evaluation | Comparison:
     """Return the evaluation, or the comparison of several with the first; `together` are intervals of values that hold
     all at once, from which those of the differences follow."""
-    (first, base), *others = evaluations.items()
-    rows = [
-        (
-            name,
-            first,
-            found.value - base.value,
-            together[name][0] - together[first][1],
-            together[name][1] - together[first][0],
-        )
-        for name, found in others
-    ]
-    return _answer(evaluations, rows)
+    first, *others = evaluations
+    low, high = together[first]
+    return _answer(evaluations, {name: (together[name][0] - high, together[name][1] - low) for name in others})
 
 
 def follow(
     value_curves: Mapping[str, ValueCurve], bar: ProgressBar, *, level: float, anytime: bool, stationary: bool
 ) -> Evaluation | Comparison:
     """Go through the log once and return the evaluation of each distribution, and of the differences from the first."""
-    (first, base), *others = value_curves.items()
-    pairs = {name: Pair(value_curve, base) for name, value_curve in others}
+    base = next(iter(value_curves.values()))
+    pairs = {name: Pair(value_curve, base) for name, value_curve in list(value_curves.items())[1:]}
     curves = {name: Curve(value_curve, level, anytime, stationary) for name, value_curve in value_curves.items()}
     rows = len(base.logged.codes)
     looks, splits = look_rounds(rows), split_rows(rows) if anytime else []
@@ -55,16 +45,8 @@ def follow(
                 curves[name].look()
     found = {name: curve.evaluation() for name, curve in curves.items()}
     share = (1 - level) / max(1, len(pairs))
-    differences = [
-        (
-            name,
-            first,
-            found[name].value - found[first].value,
-            *sorted(pair.interval(share) if anytime else pair.normal(1 - share)),
-        )
-        for name, pair in pairs.items()
-    ]
-    return _answer(found, differences)
+    apart = {name: pair.interval(share) if anytime else pair.normal(1 - share) for name, pair in pairs.items()}
+    return _answer(found, {name: (min(ends), max(ends)) for name, ends in apart.items()})
 
 
 class Curve:
@@ -121,8 +103,8 @@ class Curve:
         _, value, low, high = self._points[-1]
         if self._crossed:
             yield (
-                "Chances refuted: the lower bound is above the upper one, which happens with probability "
-                f"{1 - self.level:.3g} at most where propensities are true; low and high are these bounds by size."
+                "Propensities refuted: the lower bound is above the upper one, which happens with probability "
+                f"{1 - self.level:.3g} at most if they are true; low and high are these bounds by size."
             )
         elif not low <= value <= high and self.value_curve.identified:
             yield "The value lies outside its interval: a few rows carry large weights, or weights are wrong."
@@ -190,10 +172,13 @@ def _values(one: ValueCurve, other: ValueCurve) -> list[Values]:
     return found
 
 
-def _answer(evaluations: Mapping[str, Evaluation], rows: list[Any]) -> Evaluation | Comparison:
+def _answer(evaluations: Mapping[str, Evaluation], apart: Mapping[str, Interval]) -> Evaluation | Comparison:
+    """Return the evaluation, or the comparison with the first; `apart` are the intervals of the differences from it."""
     import pandas as pd
 
+    first, base = next(iter(evaluations.items()))
     if len(evaluations) == 1:
-        return next(iter(evaluations.values()))
+        return base
+    rows = [(name, first, evaluations[name].value - base.value, *ends) for name, ends in apart.items()]
     table = pd.DataFrame(rows, columns=["policy", "against", "difference", "low", "high"])
     return Comparison(dict(evaluations), table)

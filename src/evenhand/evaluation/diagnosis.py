@@ -51,7 +51,7 @@ def check_log(logged: Logged, arm: str) -> None:
             refuted = refutes([book], 1.0, REFUTED / len(logged.arms))
         if refuted:
             where = f"propensity of arm {label!r}"
-            mend = "the column must hold the chance of the arm in its own row, given the past and what was shown"
+            mend = "the column must hold the probability of the arm in its row, given the past and the contexts"
             what = "chances with which the arm was drawn, so that the mean of 1{a} / p is near 1"
             raise TableError(wanted(where, what, round(mean, 3), mend))
 
@@ -74,7 +74,7 @@ def _check_shares(logged: Logged, arm: str) -> None:
             continue
         if f_oneway(*parts).pvalue < REFUTED:
             mend = "name the column of the propensities with propensity=; without them the log is confounded"
-            what = "arms drawn whatever was shown, as there are no propensities"
+            what = "arms drawn independently of the contexts, as there are no propensities"
             raise TableError(wanted(f"column {arm!r}", what, f"arms that depend on context {number + 1}", mend))
 
 
@@ -91,14 +91,14 @@ def known_weight(logged: Logged, candidate: Candidate) -> float | None:
 
 def check_largest(largest: float, candidate: Candidate, logged: Logged) -> None:
     """Refuse a largest weight that a row exceeds, or under which the rows refute that the mean weight is 1."""
-    weights = candidate.probabilities[candidate.which, logged.codes] / logged.chances
+    weights = candidate.weights(logged)
     if weights.max() > largest * (1 + 1e-9):
         what = f"at least the weight of row {int(weights.argmax()) + 1}, {weights.max():.6g}"
         raise ArgumentError(wanted("largest_weight", what, largest))
     book = Book()
     book.add(-weights, largest)
     if refutes([book], -1.0, REFUTED):
-        what = "None, as the log does not try all that the policy does"
+        what = "None, as the log does not try everything that the policy plays"
         mend = "a largest weight bounds the value only where every arm of the policy has a chance in every row"
         got = f"{largest:g} and a mean weight of {weights.mean():.3g}"
         raise ArgumentError(wanted("largest_weight", what, got, mend))
@@ -115,17 +115,11 @@ def check_weights(value_curve: ValueCurve) -> None:
     mean, raw = value_curve.weight / value_curve.rounds, value_curve.found()[0]
     if mean < ABSURD and not (value_curve.identified and abs(raw - 0.5) > 1.5):
         return
-    weights = (
-        value_curve.candidate.probabilities[value_curve.candidate.which, value_curve.logged.codes]
-        / value_curve.logged.chances
-    )
+    weights, chances = value_curve.candidate.weights(value_curve.logged), value_curve.logged.chances
     row = int(weights.argmax())
     what = "propensities by which the mean weight is near 1 and the value in [0, 1]"
     got = f"a mean weight of {mean:.3g} and a value of {raw:.3g}"
-    mend = (
-        f"check row {row + 1}: its propensity {value_curve.logged.chances[row]:.3g} gives it a weight of "
-        f"{weights[row]:.3g}"
-    )
+    mend = f"check row {row + 1}: its propensity {chances[row]:.3g} gives it a weight of {weights[row]:.3g}"
     raise TableError(wanted("propensity", what, got, mend))
 
 
@@ -193,7 +187,7 @@ def notes_on(value_curve: ValueCurve, table: pd.DataFrame) -> tuple[str, ...]:
     if not value_curve.identified:
         notes.append(_unidentified(value_curve))
     if logged.counted:
-        notes.append("No propensities are given: each arm's share of the log is taken for its chance, and as exact.")
+        notes.append("No propensities are given: each arm's share of the log is used as its exact probability.")
     elif not logged.fixed:
         notes.append("The propensities of an arm change from row to row, as a learner's do; m is of the rows before.")
     away = np.abs(table["errors_away"].to_numpy())
@@ -211,11 +205,11 @@ def notes_on(value_curve: ValueCurve, table: pd.DataFrame) -> tuple[str, ...]:
         )
     if value_curve.effective_rounds < SCARCE * n:
         notes.append(
-            f"The policy does what the log hardly ever did: {n} rows are as informative as "
+            f"The log hardly ever did what the policy does: {n} rows are as informative as "
             f"{value_curve.effective_rounds:.0f} of its own; the largest weight is {value_curve.most:.3g}."
         )
     if value_curve.largest is None and value_curve.identified and value_curve.estimator != "ips":
-        notes.append("No largest weight is known before the data, so that the interval is that of ips alone.")
+        notes.append("No largest weight is known in advance, so the interval is that of ips.")
     return tuple(notes)
 
 

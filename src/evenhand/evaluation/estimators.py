@@ -39,6 +39,10 @@ class Candidate(NamedTuple):
         """Return the distribution of some rows alone."""
         return self._replace(which=self.which[rows])
 
+    def weights(self, logged: Logged) -> Floats:
+        """Return pi(a) / p(a) of the arm that was drawn in each row (n_rows,)."""
+        return np.asarray(self.probabilities[self.which, logged.codes] / logged.chances)
+
 
 def read_candidate(policy: Any, logged: Logged) -> Candidate:
     """Return the distribution of each row.
@@ -113,7 +117,7 @@ def _distribution(given: Any, logged: Logged, name: str) -> Floats:
             mend = "" if twin is None else f"did you mean {twin!r}?"
             raise UnknownArmError(wanted_one_of(name, logged.arms, label, what="the arms of the log,", mend=mend))
         elif number > 0:
-            mend = "its value cannot be known from this log; run an experiment that tries it"
+            mend = "this log cannot show its value; run an experiment that tries it"
             raise UnknownArmError(wanted(f"{name}[{label!r}]", "0 for an arm that the log never tried", value, mend))
     lacking = [label for label in logged.arms if label not in named]
     if lacking:

@@ -122,8 +122,8 @@ def evaluate(
     kinds = {name: learns(each) for name, each in named.items()}
     if any(kinds.values()):
         if not all(kinds.values()):
-            mend = "replay a learner against a learner, weigh a distribution against a distribution"
-            raise ArgumentError(wanted("policy", "policies that all learn, or distributions alone", list(named), mend))
+            mend = "compare learners with learners, distributions with distributions"
+            raise ArgumentError(wanted("policy", "only policies that learn, or only distributions", list(named), mend))
         if estimator not in ("dr", "replay"):
             what = "'replay' for a policy that learns"
             raise ArgumentError(wanted("estimator", what, estimator, "the weights of a whole history multiply"))
@@ -135,7 +135,7 @@ def evaluate(
         raise ArgumentError(wanted("estimator", "'dr', 'ips' or 'snips' for a distribution", estimator))
     _unused("for a distribution, whose value is that of all rows; shorten the log instead", rounds=rounds)
     if estimator != "dr":
-        _unused(f"for {estimator}, which expects no rewards", model=model)
+        _unused(f"for {estimator}, which uses no model", model=model)
     if not anytime:
         _unused("with anytime=False, as the normal interval bounds no weight", largest_weight=largest_weight)
     check_log(logged, arm)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 FIRST, PER_OCTAVE = 16, 4
-GOLDEN = (math.sqrt(5) - 1) / 2
-NARROWINGS = 40
+PRECISE = {"xatol": 1e-9}
+"""How closely the mean is found under which there is least evidence; that is convex in the mean."""
 
 
 @dataclass(frozen=True)
@@ -67,16 +67,19 @@ def change_in(whole: BettingProcess, splits: dict[int, BettingProcess], error: f
     """
     if not splits:
         return None
+    from scipy.optimize import minimize_scalar
+
     before, after = list(splits.values()), [whole.since(books) for books in splits.values()]
-    rising, falling = _wealth_of_sides(before), _wealth_of_sides(after)
+    more, later_more = (_wealth([books.below for books in many]) for many in (before, after))
+    less, later_less = (_wealth([books.above for books in many]) for many in (before, after))
 
     def evidence(mean: float) -> Floats:
         """Return ln E(mean, s) for each s (n_splits,), the mean of both directions."""
-        more, less = (side(mean) for side in rising)
-        later_more, later_less = (side(mean) for side in falling)
-        return np.asarray(np.logaddexp(more + later_less, less + later_more) - math.log(2), np.float64)
+        rising, falling = more(mean) + later_less(-mean), less(-mean) + later_more(mean)
+        return np.asarray(np.logaddexp(rising, falling) - math.log(2), np.float64)
 
-    logs = evidence(_least(lambda mean: float(np.logaddexp.reduce(evidence(mean))), 0.0, 1.0))
+    least = minimize_scalar(lambda mean: np.logaddexp.reduce(evidence(mean)), bounds=(0.0, 1.0), options=PRECISE)
+    logs = evidence(least.x)
     found = float(np.logaddexp.reduce(logs)) - math.log(len(logs))
     if found < -math.log(error):
         return None
@@ -85,13 +88,8 @@ def change_in(whole: BettingProcess, splits: dict[int, BettingProcess], error: f
     return Change(math.exp(min(found, 700.0)), list(splits)[clearest], min(low, high), max(low, high))
 
 
-def _wealth_of_sides(many: Sequence[BettingProcess]) -> tuple[Callable[[float], Floats], Callable[[float], Floats]]:
-    """Return ln K of bets on more than a mean, and on less, as functions of the mean."""
-    more, less = _wealth([books.below for books in many]), _wealth([books.above for books in many])
-    return more, lambda mean: less(-mean)
-
-
 def _wealth(many: Sequence[Sequence[Book]]) -> Callable[[float], Floats]:
+    """Return ln K of bets on more than a mean, as a function of the mean, for each of several sets of books."""
     gains = np.array([[book.gains for book in books] for books in many])
     rows = np.array([books[0].rows for books in many])[:, None, None]
     shift = np.array([[book.shift for book in books] for books in many])[:, :, None] / rows
@@ -102,22 +100,6 @@ def _wealth(many: Sequence[Sequence[Book]]) -> Callable[[float], Floats]:
         return np.asarray(np.logaddexp.reduce(logs.reshape(len(logs), -1), axis=1) - count, np.float64)
 
     return wealth
-
-
-def _least(convex: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a convex function is least, by golden section."""
-    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-    at_left, at_right = convex(left), convex(right)
-    for _ in range(NARROWINGS):
-        if at_left <= at_right:
-            high, right, at_right = right, left, at_left
-            left = high - GOLDEN * (high - low)
-            at_left = convex(left)
-        else:
-            low, left, at_left = left, right, at_right
-            right = low + GOLDEN * (high - low)
-            at_right = convex(right)
-    return (low + high) / 2
 
 
 @dataclass(frozen=True, repr=False)
@@ -175,7 +157,7 @@ class Evaluation(HasCard):
         when = "at every round" if self.anytime else "after the last row"
         where = f"between {self.low:.4g} and {self.high:.4g} with probability {self.level:g} {when}"
         rounds = f"{self.rounds} rounds, as informative as {self.effective_rounds:.0f} of its own"
-        value = "not identified" if math.isnan(self.value) else f"{self.value:.4g} a round"
+        value = "not identified" if math.isnan(self.value) else f"{self.value:.4g} per round"
         return f"{value}, {where}; {rounds}"
 
     def card(self) -> Card:

@@ -114,7 +114,7 @@ def read_logged(
         raise TableError(wanted("log", "at least two rows", "one row"))
     if len(arms) < 2:
         only = f"{arms[0]!r} in every row"
-        mend = "a log that always takes one arm says nothing of another; run an experiment with quotas.LotteryLearn"
+        mend = "a log of one arm says nothing about others; run an experiment with quotas.LotteryLearn"
         raise TableError(wanted(f"column {arm!r}", "at least two arms", only, mend))
     if order is not None:
         _check_order(frame, order)
@@ -216,7 +216,7 @@ def _check_drawn(chances: Floats, name: str) -> None:
     """Refuse a log in which nothing was drawn."""
     if (chances == 1).all():
         what = "chances below 1, as of a rule that draws"
-        mend = "nothing can be weighed in a log that left nothing to chance; leave propensity= out and replay a policy "
+        mend = "a log without randomness cannot be weighted; leave propensity= out and replay a policy "
         mend += "that learns, or run an experiment with quotas.LotteryLearn first"
         raise TableError(wanted(f"column {name!r}", what, "1 in every row", mend))
 
@@ -277,7 +277,7 @@ def _fixed_chances(
         missing = rows * (1 - total) > once + 6 * (once + 2 * twice) ** 0.5 - np.log(UNSEEN)  # Good and Turing's count
         if missing or (total > 1 and rows >= MANY * (times > 0).sum()):
             where = f"column {name!r}" + (f", position {places[place]!r}" if len(places) > 1 else "")
-            mend = "the column must hold the chance of the arm in its own row"
+            mend = "the column must hold the probability of the arm in its row"
             raise TableError(wanted(where, "chances of the arms that sum to 1", f"a sum of {total:.6g}", mend))
         whole, fixed = False, fixed and total < 1
     return (every if whole else None), fixed

@@ -61,13 +61,13 @@ def read_learner(name: str, policy: Any, logged: Logged) -> Any:
         raise ArgumentError(wanted(name, "one that has not decided yet", got, mend))
     looks, contextual = bool(traits.contextual), logged.contexts is not None
     if looks and not contextual:
-        raise ContextError(wanted("contexts", f"columns or an array, as {type(policy).__name__} looks at them", None))
+        raise ContextError(wanted("contexts", f"columns or an array, as {type(policy).__name__} uses contexts", None))
     if contextual and not (isinstance(policy, KernelPolicy) and traits.compiled):
-        mend = "leave the contexts out where it looks at none, or simulate it"
+        mend = "leave the contexts out if it uses none, or simulate it"
         raise ArgumentError(wanted(name, "a policy over evenhand's own learners, as contexts are named", policy, mend))
     width = None if logged.contexts is None else logged.contexts.shape[-1]
     if looks and traits.dimension not in (None, width):
-        raise ContextError(wanted("contexts", f"{traits.dimension} numbers a row, as {name} has", width))
+        raise ContextError(wanted("contexts", f"{traits.dimension} numbers per row, as {name} has", width))
     known = policy.context_columns if looks else None
     if known is not None and logged.columns not in (None, known):
         mend = "name them in the order in which it has learned"
@@ -85,7 +85,7 @@ def read_learner(name: str, policy: Any, logged: Logged) -> Any:
             raise UnknownArmError(wanted(name, "a policy that knows every arm of the log", got, mend))
         if untried:
             mend = "the log has no reward of it; run an experiment that tries it"
-            raise UnknownArmError(wanted(name, "a policy for arms of the log alone", untried[0], mend))
+            raise UnknownArmError(wanted(name, "a policy with only arms of the log", untried[0], mend))
     return policy
 
 

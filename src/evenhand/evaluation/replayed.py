@@ -62,14 +62,14 @@ def evaluate_learners(
     logged = _covered(logged, settings.stationary)
     sure, most, why = _lengths(ready, logged)
     if settings.rounds is None and sure < 2:
-        mend = f"{why}; bring a longer log, or name the rounds with rounds="
+        mend = f"{why}; use a longer log, or pass rounds="
         if not logged.counted and logged.contexts is None:
             mend += "; leave propensity= out if the log's choices depended on nothing but its own arms and rewards"
         raise TableError(wanted("log", "rows by which a replay is sure to last 2 rounds", f"{sure} sure rounds", mend))
     rounds = sure if settings.rounds is None else whole("rounds", settings.rounds, low=2)
     if rounds > most:
         limit = why if logged.contexts is not None or not logged.fixed else "a replay has used up an arm's rows by then"
-        what, mend = f"at most {most}, as {limit}", "ask for fewer, or bring a longer log"
+        what, mend = f"at most {most}, as {limit}", "ask for fewer, or use a longer log"
         raise ArgumentError(wanted("rounds", what, rounds, mend))
     runs: dict[str, list[Replayed]] = {}
     for name, policy in ready.items():
@@ -80,9 +80,9 @@ def evaluate_learners(
         reached = min(len(run.rewards) for run in runs[name])
         if reached < rounds and settings.rounds is None:
             what, got = f"rows by which every replay lasts {rounds} rounds", f"{reached} rounds"
-            raise TableError(wanted("log", what, got, f"name fewer with rounds={reached}, or bring a longer log"))
+            raise TableError(wanted("log", what, got, f"pass rounds={reached}, or use a longer log"))
         if reached < rounds:
-            what, mend = f"at most {reached}, as a replay ends there", "ask for fewer, or bring a longer log"
+            what, mend = f"at most {reached}, as a replay ends there", "ask for fewer, or use a longer log"
             raise TableError(wanted("rounds", what, rounds, mend))
     reached = min(len(run.rewards) for replays in runs.values() for run in replays)
     notes = _notes(logged, settings, rounds, sure, most, reached, why)
@@ -133,12 +133,12 @@ def _notes(
         *logged.notes,
     ]
     if logged.fixed and logged.contexts is None:
-        notes.append("An arm is taken to pay alike whatever is shown and whenever it is played: no contexts are named.")
+        notes.append("No contexts are given: each arm is assumed to pay the same in every context and at all times.")
     else:
-        notes.append("Rows are taken to come from the same law from first to last.")
+        notes.append("All rows are assumed to come from the same distribution.")
     if logged.counted:
         notes.append(
-            "No propensities are given: the log's choices are taken to depend on nothing but its own arms and rewards."
+            "No propensities are given: the log's choices are assumed to depend only on its own arms and rewards."
         )
     if logged.whole is not None:
         notes.append(

@@ -12,11 +12,10 @@ doubt: then the mean lies at least `CLEAR` standard errors from where the verdic
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -137,7 +136,7 @@ def critical_value(runs: int) -> float:
 
 
 def _size(settings: Any, name: str) -> float:
-    value = (settings if isinstance(settings, Mapping) else asdict(settings))[name]
+    value = settings[name] if isinstance(settings, Mapping) else getattr(settings, name)
     return max(value) if isinstance(value, (tuple, list)) else value
 
 
@@ -225,11 +224,7 @@ class Experiment:
             raise ArgumentError(wanted("--reduced", "an experiment with reduced settings", self.id, "use --quick"))
         settings = self.quick if quick else self.reduced if reduced else self.full
         for name, value in changes.items():
-            if (
-                not is_dataclass(settings)
-                or isinstance(settings, type)
-                or not isinstance(asdict(settings).get(name), type(value))
-            ):
+            if not is_dataclass(settings) or not isinstance(vars(settings).get(name), type(value)):
                 raise ArgumentError(wanted(f"--{name}", "an experiment with this setting", self.id, "leave it out"))
         size = "quick" if quick else "reduced" if reduced else "full"
         return replace(self, full=replace(settings, **changes) if changes else settings, size=size)
@@ -294,8 +289,7 @@ def experiment(
 def catalogue(prefix: str = "") -> list[Experiment]:
     """Return all experiments whose id begins so, sorted by id."""
     for home in HOMES:
-        if importlib.util.find_spec(f"evenhand.experiments.{home}") is not None:
-            importlib.import_module(f"evenhand.experiments.{home}")
+        importlib.import_module(f"evenhand.experiments.{home}")
     return [_experiments[id] for id in sorted(_experiments) if id.startswith(prefix)]
 
 

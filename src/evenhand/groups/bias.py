@@ -68,7 +68,7 @@ def named(features: Sequence[str] | None, count: int, intercept: bool) -> list[A
     listed = isinstance(features, Iterable) and not isinstance(features, str)
     names: list[Any] = [str(one) for one in features or ()] if listed else list(range(count - intercept))
     if len(names) != count - intercept or not (listed or features is None):
-        raise ArgumentError(wanted("features", f"{count - intercept} names, one a feature", features))
+        raise ArgumentError(wanted("features", f"{count - intercept} names, one per feature", features))
     names += [INTERCEPT] * intercept
     if len(set(names)) < count:
         raise ArgumentError(wanted("features", "names that differ" + " from 'intercept'" * intercept, features))

@@ -116,10 +116,10 @@ class GroupFairTopInterval(IntervalPolicy):
         if sensitive is not None:
             sensitive = names[self.membership.code(sensitive, "sensitive")]
             if len(names) > 2:
-                mend = "leave it out: every group is then corrected"
-                raise ArgumentError(wanted("sensitive", "exactly two groups beside it", f"{len(names)} groups", mend))
+                mend = "leave it out to correct every group"
+                raise ArgumentError(wanted("sensitive", "exactly two groups with it", f"{len(names)} groups", mend))
             if mean_reward is not None:
-                raise ArgumentError(wanted("mean_reward", "None beside sensitive=", mean_reward, "give one of the two"))
+                raise ArgumentError(wanted("mean_reward", "None together with sensitive=", mean_reward, "give one"))
         if mean_reward is not None:
             mean_reward = real("mean_reward", mean_reward)
         self.sensitive, self.mean_reward = sensitive, mean_reward

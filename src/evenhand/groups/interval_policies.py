@@ -66,7 +66,7 @@ class IntervalPolicy(Grouped):
         self.horizon = None if horizon is None else whole("horizon", horizon, low=1, high=2**53)
         self.preset = one_of("preset", preset, ("paper", "authors"))
         if preset == "authors" and horizon is None:
-            what = "a number of rounds, as the authors' program has it in every width"
+            what = "a number of rounds, as the authors' program uses it in every width"
             raise ArgumentError(wanted("horizon", what, horizon))
         never = isinstance(exploration, float) and exploration == math.inf
         self.exploration = math.inf if never else real("exploration", exploration, above=0)

@@ -122,7 +122,7 @@ class NaiveFair(Grouped):
         self.group_odds, self.inner, self.delta, self.noise_scale = group_odds, inner, delta, noise_scale
         self.intercept = yes_or_no("intercept", intercept)
         if inner is not None and self.intercept:
-            raise ArgumentError(wanted("intercept", "False beside inner=", intercept, "give it to the inner policy"))
+            raise ArgumentError(wanted("intercept", "False together with inner=", intercept, "give it to inner"))
         if inner is None:
             inner = TopInterval(self.groups, delta, noise_scale=noise_scale, intercept=self.intercept)
         if not isinstance(inner, Grouped) or isinstance(inner, NaiveFair):

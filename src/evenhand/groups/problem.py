@@ -130,7 +130,7 @@ class Groups:
                 codes[position] = self.code(group)
             return codes
         if len(groups) != len(self.arms):
-            what = f"{len(self.arms)} groups, one an arm, or a dict arm -> group"
+            what = f"{len(self.arms)} groups, one per arm, or a dict arm -> group"
             raise ArgumentError(wanted("groups", what, groups))
         return np.array([self.code(group) for group in groups], dtype=np.float64)
 
@@ -229,8 +229,8 @@ class Grouped(KernelPolicy):
 
     def _choose(self, shown: Floats) -> tuple[int, int, float]:
         if self.horizon is not None and self.round >= self.horizon:
-            mend = "give a longer horizon, or None for widths that widen with t"
-            what = f"at most {self.horizon} rounds, as was said"
+            mend = "give a longer horizon, or None for widths that grow with t"
+            what = f"at most horizon={self.horizon} rounds"
             raise ArgumentError(wanted("horizon", what, f"round {self.round + 1}", mend))
         return super()._choose(shown)
 

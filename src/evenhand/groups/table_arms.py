@@ -154,10 +154,11 @@ def in_words(found: pd.DataFrame, reward: str, level: float = 0.95) -> list[str]
         group, reference, gap, low, high = (row[name] for name in ("group", "reference", "bias", "low", "high"))
         own = found[(found["group"] == group) & np.isinf(found["low"]) & (found["feature"] != INTERCEPT)]
         names = ", ".join(map(str, own["feature"].head(NAMED))) + (", ..." if len(own) > NAMED else "")
-        left_out = f" Left out, as {group} or {reference} tells no effect: {names} (counted as the first category)."
+        why = f"{group} or {reference} do not show its effect"
+        left_out = f" Left out, as {why}: {names} (counted as the first category)."
         if not np.isfinite(low):
             why = f"{group} or {reference} has too few rows for so many features"
-            said.append(f"Whether {reward} differs for the average person cannot be told: {why}.")
+            said.append(f"The table cannot show whether {reward} differs for the average person: {why}.")
             continue
         way = "lower" if gap < 0 else "higher"
         near, far = sorted((abs(low), abs(high)))
@@ -280,7 +281,7 @@ class TableArms(KernelWorld):
             features = other_columns(frame, {*arm_columns, *group_columns, reward})
         shown = _names("features", features)
         if reward in shown:
-            mend = "no context may hold what is predicted; leave it out"
+            mend = "the predicted column cannot be a context; leave it out"
             raise TableError(wanted("features", "columns other than the reward's", reward, mend))
         self.encoder, table = fitted(frame, shown)
         self.features = self.encoder.names or []
@@ -303,7 +304,7 @@ class TableArms(KernelWorld):
         rows = np.bincount(np.repeat(self.membership.codes, self.counts), minlength=len(self.membership.names))
         grouping = Grouping.of_rows(self.membership.names, rows)
         what = f"groups of {', '.join(map(repr, group_columns))}"
-        self.enough, self.notes = grouping.enough, grouping.note(what, "have too few rows to be told apart")
+        self.enough, self.notes = grouping.enough, grouping.note(what, "have too few rows to be compared")
         exact = (float(rewards.min()), float(rewards.max()))
         self.reward_range = (-math.inf, math.inf) if self.noise > 0 else exact
 

@@ -3,8 +3,8 @@ from .model import CausalModel as CausalModel
 from .baselines import OneShot as OneShot
 from .problem import Problem as Problem
 from .program import TrialNeeds as TrialNeeds
-from .report import Recommendation as Recommendation
-from .trials import Allocation as Allocation
+from .recommendation import Recommendation as Recommendation
+from .trial_tables import Allocation as Allocation
 from .baselines import SRIS as SRIS
 from .baselines import TwoStageCSR as TwoStageCSR
 from .worlds import SimulatedTrial as SimulatedTrial

@@ -33,7 +33,7 @@ from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.program import Phase, TrialNeeds, looks, schedule
 from evenhand.interventions.radius_rules import fair, low, unfair
-from evenhand.interventions.report import Ends, Status, of_tests, supposed
+from evenhand.interventions.recommendation import Ends, Status, of_tests, supposed
 from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, OUTCOME_NEAR, Search
 from evenhand.interventions.structure import through_v_alone
 from evenhand.interventions.worlds import SimulatedTrial
@@ -102,7 +102,7 @@ class CSR(Search):
         self.slack = real("slack", slack, low=0)
         self.tested = bool(pooled) and delta is not None
         if self.slack and not self.tested:
-            raise ArgumentError(wanted("slack", "0 without tests: the published rules know no slack", slack))
+            raise ArgumentError(wanted("slack", "0 without tests: the published rules have no slack", slack))
         super().__init__(
             problem, tolerance=tolerance, budget=budget, costs=costs, mean_cost=mean_cost, reuse=reuse, pooled=pooled
         )

@@ -46,7 +46,7 @@ def read_edges(edges: Any) -> tuple[Arcs, Arcs]:
     text = QUOTED.sub(lambda _: f"\0{next(at)}\0", edges)
     if DRAWN.match(text):
         mend = "leave out digraph, braces and attributes"
-        raise ArgumentError(wanted("edges", "arrows alone, parent -> child; parent -> child", edges, mend))
+        raise ArgumentError(wanted("edges", "only arrows, parent -> child; parent -> child", edges, mend))
     arrows: list[tuple[str, str]] = []
     arcs: list[tuple[str, str]] = []
     for part in filter(str.strip, BETWEEN.split(ARROW.sub(r" \1 ", text))):
@@ -66,7 +66,7 @@ def _name(written: str, quoted: list[str]) -> str:
         return _read(written, quoted)
     if FOREIGN.search(written):
         mend = "leave out comments, attributes and other signs, or put a name that holds them in quotation marks"
-        raise ArgumentError(wanted("edges", "names and arrows alone", _read(written, quoted), mend))
+        raise ArgumentError(wanted("edges", "only names and arrows", _read(written, quoted), mend))
     return written
 
 

@@ -67,7 +67,7 @@ def _states(node: str, values: Any, frame: Any) -> list[Any]:
     measured = [state for state in found if isinstance(state, str) and _MEASURED.fullmatch(state)]
     fractions = f"states: at most {MOST_MEASURED} different fractions or dates such as {next(iter(measured), '')!r}"
     different = f"at most {MOST_STATES} different values"
-    mend = "a table has a row for each: group them first, --cut COLUMN=25,45 in the shell, pandas.cut in Python"
+    mend = "each takes a row of the table: group them first, --cut COLUMN=25,45 in the shell, pandas.cut in Python"
     for some, most, what in ((measured, MOST_MEASURED, fractions), (found, MOST_STATES, different)):
         if len(some) > most:
             raise TableError(wanted(f"column {node!r}", what, len(some), mend))

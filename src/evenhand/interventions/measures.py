@@ -91,7 +91,7 @@ def simulated_searches(
         require_fresh(f"searches[{name!r}]", search, "pass search.fresh(): every replication starts without memory")
         if not search.problem.exact:
             what = "a problem over a complete model"
-            raise ArgumentError(wanted(f"searches[{name!r}]", what, "one that rests on a log"))
+            raise ArgumentError(wanted(f"searches[{name!r}]", what, "one with a log"))
     base = draw_seed(seed)
     blocks = np.array_split(np.arange(replications), max(1, min(replications, 4 * abs(jobs))))
     work = [

@@ -11,7 +11,7 @@ import numpy as np
 from evenhand.arguments import as_floats, whole
 from evenhand.data.probabilities import scaled_note, summed
 from evenhand.errors import ArgumentError, nearest, wanted, wanted_one_of
-from evenhand.interventions.bif import read_bif
+from evenhand.interventions.bif_files import read_bif
 from evenhand.interventions.edges import read_latent
 from evenhand.interventions.fitting import fitted
 from evenhand.interventions.inference import eliminate
@@ -29,14 +29,14 @@ def read_conditional_table(name: str, table: Any, axes: Sequence[Sequence[str | 
     if array is None:
         raise ArgumentError(wanted(name, f"numbers of shape {shape}", table))
     if array.shape != shape:
-        mend = "one axis a parent, in order, and the node's own axis last"
+        mend = "one axis per parent, in order, and the node's own axis last"
         raise ArgumentError(wanted(name, f"a table of shape {shape}", array.shape, mend))
     if not np.isfinite(array).all() or (array < 0).any():
         raise ArgumentError(wanted(name, "probabilities >= 0", table))
     read = summed(array.reshape(-1, shape[-1]))
     if (row := read.wrong) is not None:
         at = tuple(int(i) for i in np.unravel_index(row, shape[:-1])) if shape[:-1] else ()
-        got, mend = round(float(read.sums[row]), 6), (f"mend the row at {at}: " if at else "") + read.mend(row)
+        got, mend = round(float(read.sums[row]), 6), (f"correct the row at {at}: " if at else "") + read.mend(row)
         raise ArgumentError(wanted(name, "rows that sum to one", got, mend))
     return read.rows.reshape(shape), read.missed
 

@@ -18,7 +18,7 @@ from evenhand.interventions.fitting import dirichlet
 from evenhand.interventions.group_means import CANDIDATE, factors_below, group_means
 from evenhand.interventions.inference import eliminate
 from evenhand.interventions.model import CausalModel
-from evenhand.interventions.report import Recommendation, Status, of_draws, of_more, report
+from evenhand.interventions.recommendation import Recommendation, Status, of_draws, of_more, report
 from evenhand.kernels.arrays import Floats
 from evenhand.rng import Seed, draw_seed, generator
 

@@ -17,7 +17,7 @@ from evenhand.interventions.estimators import Clipped, Mixture, gap_divergence, 
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.posterior import Posterior, drawn_posterior
 from evenhand.interventions.program import AllocationProgram, Plan, TrialNeeds
-from evenhand.interventions.report import EXACT, Recommendation, report
+from evenhand.interventions.recommendation import EXACT, Recommendation, report
 from evenhand.interventions.sensitivity import Sensitivity
 from evenhand.interventions.structure import (
     Candidates,
@@ -31,7 +31,7 @@ from evenhand.interventions.structure import (
     require_identified,
     through_v_alone,
 )
-from evenhand.interventions.trials import coded_log
+from evenhand.interventions.trial_tables import coded_log
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import by_label
 from evenhand.protocol import Label, find_label
@@ -339,7 +339,7 @@ class Problem:
             if not reached.all():
                 label = self.candidates[int(np.flatnonzero(~reached)[0])]
                 what = f"a candidate whose trials can show its gap between {a!r} and {b!r}, its own or another's"
-                mend = "add a candidate that gives every value now and then"
+                mend = "add a candidate that gives every value with some probability"
                 got = "values that depend on it with certainty"
                 raise ArgumentError(wanted(f"candidates[{label!r}]", what, got, mend))
 
@@ -400,9 +400,9 @@ class Problem:
         mixture = np.tensordot(trials, density, 2)
         blind = np.flatnonzero(((density.max(1) > 0) & (mixture == 0)).any(1))
         if blind.size:
-            label, mend = self.candidates[blind[0]], "log a candidate that gives it, or give the logged one some of it"
-            what = f"trials of whatever the candidate {label!r} gives"
-            raise ArgumentError(wanted("log", what, "none that could have shown it", mend))
+            label, mend = self.candidates[blind[0]], "log a candidate that gives it, or add it to the logged one"
+            what = f"trials of all values that the candidate {label!r} gives"
+            raise ArgumentError(wanted("log", what, "no such trials", mend))
         return trials.sum(0) / trials.sum(), counts * inverse(mixture)
 
     def _exact(self) -> Cells:

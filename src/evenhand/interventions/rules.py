@@ -129,7 +129,7 @@ def _row(name: str, decided: Any, own: States, where: str) -> tuple[Floats, floa
         return read_conditional_table(f"{name} {where}", [shares.get(state, 0.0) for state in own], [own])
     place = find_label(decided, own)
     if place is None:
-        what = f"numbers of shape {(len(own),)} in a table; of a rule a state of {list(own)}, or probabilities by state"
+        what = f"one of the states {list(own)}, probabilities by state, or a whole table of numbers"
         mend = "write null or None without quotation marks for the model's own table"
         mend = mend if repr(decided) in UNQUOTED else where
         raise ArgumentError(wanted(name, what, decided, mend))

@@ -22,8 +22,15 @@ from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.program import Phase, rounded
 from evenhand.interventions.radius_rules import highest, worst_gap
-from evenhand.interventions.report import Ends, Recommendation, Status, of_more, report
-from evenhand.interventions.trials import Allocation, counts_of, evidence_of, plan_frame, validate_size, validate_ticket
+from evenhand.interventions.recommendation import Ends, Recommendation, Status, of_more, report
+from evenhand.interventions.trial_tables import (
+    Allocation,
+    counts_of,
+    evidence_of,
+    plan_frame,
+    validate_size,
+    validate_ticket,
+)
 from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.kernels.arrays import Bools, Ints
 from evenhand.policy.ask_tell import AskTell, locked
@@ -96,7 +103,7 @@ class Search(AskTell):
 
     @locked
     def ask(self) -> Allocation:
-        """Return what to try next, as a ticket; its frame is empty when nothing is left to try.
+        """Return what to try next, as a ticket; its frame is empty when no trials are left.
 
         A phase is planned for the candidates that remain when it is asked for, so tell before the next ask where that
         can be.
@@ -115,8 +122,8 @@ class Search(AskTell):
         """
         number, ((phase, _), _, plan) = self._ticket(ticket)
         frame = plan_frame(self.problem, number, plan, self._costs)
-        why = f"phase {phase} of {len(self._phases)}: trials that speak best about the candidates that remain"
-        said = (why, "explored") if plan.any() else ("nothing is left to try", "other")
+        why = f"phase {phase} of {len(self._phases)}: trials that inform most about the candidates that remain"
+        said = (why, "explored") if plan.any() else ("no trials are left", "other")
         self._last = "trials", said[0]
         return Allocation(number, phase, frame, plan.copy(), self._token, *said)
 
@@ -176,7 +183,7 @@ class Search(AskTell):
             raise UnknownTicketError(wanted("allocation", "an Allocation or its id", None, mend))
         evidence = evidence_of(self.problem, log, deployed)
         if self._all.trials.any() and all(map(np.array_equal, evidence, self._all)):
-            raise TableError(wanted("log", "trials that were not told before", "the same once more", "tell a log once"))
+            raise TableError(wanted("log", "trials that were not told before", "the same log again", "tell a log once"))
         self._all, self._recent = self._all + evidence, self._recent + evidence
         self.deliver(evidence, logged=True)
 
@@ -266,7 +273,7 @@ class Search(AskTell):
 
     @property
     def finished(self) -> bool:
-        """Whether nothing is left to try: the phases are over, or so is the search."""
+        """Whether no trials are left: the phases are over, or so is the search."""
         return self.over or self.phase == len(self._phases)
 
     @locked
@@ -416,8 +423,7 @@ class Search(AskTell):
         _, phase, plan = remembered
         return phase, plan
 
-    def _ticket_from_saved(self, *kept: Any) -> tuple[Any, ...]:
-        phase, plan = kept
+    def _ticket_from_saved(self, phase: int, plan: Ints) -> tuple[Any, ...]:
         return (phase, counts_of(plan)), phase, plan
 
     def _ticket_from_log(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:

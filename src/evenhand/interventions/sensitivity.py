@@ -20,7 +20,7 @@ from evenhand.interventions.confounding import (
     confounded_groups,
     confounded_values,
 )
-from evenhand.interventions.report import report
+from evenhand.interventions.recommendation import report
 from evenhand.kernels.arrays import Bools, Floats
 from evenhand.protocol import Label
 

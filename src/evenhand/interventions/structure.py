@@ -135,7 +135,7 @@ def read_candidates(
         k, first, *at = (int(plain[differs[0][0]]), int(plain[0]), *(int(i) for i in differs[0][1:]))
         zero, other = (labels[k], labels[first]) if stacked[(k, *at)] == 0 else (labels[first], labels[k])
         what = f"mass wherever another candidate has it, as {other!r} has at {tuple(at)}"
-        mend = "give it a small probability there: samples of one cannot speak about the other otherwise"
+        mend = "give it a small probability there: otherwise samples of one say nothing about the other"
         raise ArgumentError(wanted(f"candidates[{zero!r}]", what, 0.0, f"{mend}; or write a rule"))
     notes = rounded_tables("the candidates", dict(zip(labels, missed, strict=True)))
     return Candidates(labels, stacked, ruled, own, notes)

@@ -10,7 +10,7 @@ import numpy as np
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.problem import Problem
-from evenhand.interventions.trials import TICKET, drawn
+from evenhand.interventions.trial_tables import TICKET, drawn
 from evenhand.registry import register
 from evenhand.rng import generator
 

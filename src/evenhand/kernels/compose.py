@@ -327,6 +327,11 @@ def packer(value: Any) -> Any:
     return bind(_pack, Type=type(value))
 
 
+def packers(params: Any, state: Any) -> tuple[tuple[str, Any], ...]:
+    """Return what a kernel that takes one tuple of arrays needs to put parameters and state together again."""
+    return ("split", len(flat(params))), ("pack_params", packer(params)), ("pack_state", packer(state))
+
+
 def flat(value: Any) -> tuple[Any, ...]:
     """Return the fields of a NamedTuple, those of an inner one in its last field in its place."""
     if is_nested(value):

@@ -88,6 +88,7 @@ def objective(X: Floats, y: Ints, weight: Floats, rows: int, C: float, coef: Flo
         m = margin(X[i], coef)
         if y[i] > 0.5:
             m = -m
+        # log(1 + exp(m)) as it stands overflows from m = 710 on, which separable rows reach.
         total += weight[i] * (max(m, 0.0) + math.log1p(math.exp(-abs(m))))
     total *= C
     for j in range(coef.size - 1):

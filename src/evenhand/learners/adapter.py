@@ -99,7 +99,7 @@ class Adapter(Parameters):
                 raise ArgumentError(wanted(name, f"a function {given}", function))
         if (dump is None) != (load is None):
             given, missing = ("dump", "load") if load is None else ("load", "dump")
-            raise ArgumentError(wanted(missing, f"a function beside {given}", None, "a learner is saved with both"))
+            raise ArgumentError(wanted(missing, f"a function together with {given}", None, "saving needs both"))
         self.learner, self.functions = learner, functions
         self.contextual = None if contextual is None else yes_or_no("contextual", contextual)
         self.features = None if features is None else read_features(features, self.contextual)
@@ -183,7 +183,7 @@ class Adapter(Parameters):
         except StateFileError:
             raise
         except Exception as error:
-            raise StateFileError(f"load: {names['load']} failed on what the file holds: {error}") from error
+            raise StateFileError(f"load: {names['load']} failed on the contents of the file: {error}") from error
         return cls(learner, **functions, **{name: snapshot[name] for name in PLAIN})
 
     @classmethod
@@ -197,7 +197,7 @@ class Adapter(Parameters):
         except EvenhandError:
             raise
         except Exception as error:
-            failed = f"{name}: it failed on a {type(self.learner).__name__} with {type(error).__name__}"
+            failed = f"{name}: the call on a {type(self.learner).__name__} failed with {type(error).__name__}"
             raise ModelError(f"{failed}: {error}") from error
 
 
@@ -214,13 +214,11 @@ class LearnerFacts(NamedTuple):
     windows: Any = None
     learner: Any = None
     reward_range: Any = None
-    among: Any = False
-    sees_ticket: Any = False
     reseed: Any = None
 
 
 def learner_facts(learner: Any) -> LearnerFacts:
-    """Return what a learner says of itself: nobody else asks one for names that it may lack."""
+    """Return what a learner says of itself: its policy asks it once."""
     said = (getattr(learner, name, default) for name, default in LearnerFacts._field_defaults.items())
     return LearnerFacts._make(said)
 
@@ -300,7 +298,7 @@ def said_by(learner: Any, contexts: Sequence[Any], arms: Sequence[int]) -> list[
 
 def asks_among(learner: Any) -> bool:
     """Return whether a learner from elsewhere can be asked which of some arms it would play."""
-    return bool(learner_facts(learner).among)
+    return bool(getattr(learner, "among", False))
 
 
 def _listed(given: Any) -> list[Any]:

@@ -42,7 +42,7 @@ def read_changes(name: str, own: Any, horizon: int | None, changes: int) -> tupl
     read = None if horizon is None else whole("horizon", horizon, low=1, high=LONGEST)
     times = whole("changes", changes, low=1, high=read)
     if own is not None and read is not None:
-        raise ArgumentError(wanted(name, "None beside horizon=, which decides it", own))
+        raise ArgumentError(wanted(name, "None together with horizon=, which sets it", own))
     return read, times
 
 

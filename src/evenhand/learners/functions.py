@@ -43,7 +43,7 @@ def path_of(argument: str, function: Callable[..., Any]) -> str:
         mend = "write it with def at the top of a module"
         raise ArgumentError(wanted(argument, "a function that a state file can name", _shown(function), mend))
     if _known.setdefault(path, function) != function:
-        mend = "another function of that name was given to a later Adapter: give one of them another name"
+        mend = "a later Adapter got another function of that name: rename one of them"
         raise ArgumentError(wanted(argument, "a function that a state file can name", path, mend))
     return path
 
@@ -66,7 +66,7 @@ def find(path: Any) -> Callable[..., Any]:
             _known[path] = found
     if not isinstance(path, str) or path not in _known:
         mend = f"make an Adapter with it first, or name its module in {OWN}"
-        raise StateFileError(wanted("the file's function", "one that this process knows", path, mend))
+        raise StateFileError(wanted("the file's function", "one that this process has loaded", path, mend))
     return _known[path]
 
 

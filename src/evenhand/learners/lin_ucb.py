@@ -180,7 +180,7 @@ class LinUCB(KernelPolicy):
         self.discount = real("discount", discount, above=0.0, high=1.0)
         self.horizon = None if horizon is None else whole("horizon", horizon, low=1, high=LONGEST)
         if self.discount != 1.0 and horizon is not None:
-            raise ArgumentError(wanted("discount", "1.0 beside horizon=, which decides it", discount))
+            raise ArgumentError(wanted("discount", "1.0 together with horizon=, which sets it", discount))
         self.noise_scale = real("noise_scale", noise_scale, above=0.0)
         self.variation = real("variation", variation, above=0.0)
         self.delta = real("delta", delta, above=0.0, below=1.0)

@@ -340,7 +340,7 @@ class Exp3(KernelPolicy):
         self.exploration = None if exploration is None else real("exploration", exploration, above=0.0, high=1.0)
         self.horizon = None if horizon is None else whole("horizon", horizon, low=1)
         if exploration is not None and horizon is not None:
-            raise ArgumentError(wanted("exploration", "None beside horizon=, which decides it", exploration))
+            raise ArgumentError(wanted("exploration", "None together with horizon=, which sets it", exploration))
         super().__init__(arms, seed)
 
     def parameters(self) -> Exp3Params:

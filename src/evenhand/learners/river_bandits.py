@@ -32,7 +32,7 @@ class RiverBandit:
     def seen(self, contexts: Floats) -> dict[Any, float]:
         """Return the context that all arms share, as river takes it."""
         if (contexts != contexts[0]).any():
-            mend = "a bandit of river sees one context in a round; ask([...]) with one row"
+            mend = "a river bandit takes one context per round; ask([...]) with one row"
             raise ContextError(wanted("contexts", "one row that all arms share", "rows that differ", mend))
         row = np.array(contexts[0]).tolist()
         names = _numbered(len(row)) if self.features is None else self.features
@@ -144,7 +144,7 @@ def _ids(argument: str, what: str, known: list[Any], labels: Sequence[Any], give
     if None in found or len(set(found)) < len(found):
         shown = [one if label_of(one) is None else label_of(one) for one in named]
         mend = "name them all, or pass policy.clone(), which has learned nothing"
-        raise ArgumentError(wanted(argument, f"the {what} under which the bandit has learned, {shown}", given, mend))
+        raise ArgumentError(wanted(argument, f"the {what} that the bandit has learned with, {shown}", given, mend))
     return list(ids.values())
 
 
@@ -156,7 +156,7 @@ def _features(policy: Any, given: list[str] | None) -> list[Any] | None:
     if given is not None:
         return _ids("features", "names", known, given, given)
     if set(known) != set(_numbered(len(known))) or (policy.ranking and not known):
-        what = f"the names under which the bandit has learned, {known or 'which it does not say'}"
+        what = f"the names that the bandit has learned with, {known or 'which it does not list'}"
         raise ArgumentError(wanted("features", what, None, "name them in the order of the numbers in a context"))
     return None
 

@@ -26,7 +26,7 @@ def axes_of(ax: Axes | None) -> Axes:
     Raises
     ------
     ArgumentError
-        If what is given is not the axes of a flat plot.
+        If what is given is not the axes of a two-dimensional plot.
     """
     return _checked(_current() if ax is None else ax)
 
@@ -66,7 +66,7 @@ def _checked(given: Any) -> Axes:
 
     if not isinstance(given, Axes) or given.name != "rectilinear":
         mend = "draw into one of the axes of plt.subplots(), or leave out ax"
-        raise ArgumentError(wanted("ax", "the axes of a flat plot", given, mend))
+        raise ArgumentError(wanted("ax", "the axes of a two-dimensional plot", given, mend))
     return given
 
 
@@ -152,8 +152,9 @@ GAP = 0.06
 """Between two texts, in heights of the picture."""
 
 
-def name_ends(axes: Axes, texts: Mapping[Any, str], ends: Mapping[Any, float], colors: Mapping[Any, str]) -> None:
-    """Write each text to the right of the axes at the height where its line ends, none over another.
+def name_ends(axes: Axes, texts: Mapping[Any, str], ends: Any, looked: Mapping[Any, dict[str, Any]]) -> None:
+    """Write each text to the right of the axes at the height where its line ends, none over another, in the colour of
+    the line.
 
     Set the scale and the limits of the axes first.
     """
@@ -170,13 +171,13 @@ def name_ends(axes: Axes, texts: Mapping[Any, str], ends: Mapping[Any, float], c
             xycoords="axes fraction",
             va="center",
             fontsize=8.5,
-            color=colors[name],
+            color=looked[name]["color"],
             arrowprops={
                 "arrowstyle": "-",
                 "relpos": (0.0, 0.5),
                 "shrinkA": 1,
                 "shrinkB": 1,
-                "color": colors[name],
+                "color": looked[name]["color"],
                 "linewidth": 0.6,
             },
         )

@@ -40,7 +40,7 @@ def plot_evaluation(found: Evaluation | Comparison, *, at_least: float | None = 
         log_counts(axes)
         _from_where_something_is_known(axes, [each.curve for each in several.values()], ceiling)
         title = f"Value, with an interval that holds with probability {first.level:g}"
-        return finish(axes, title, "round" if first.estimator == "replay" else "row of the log", "mean reward a round")
+        return finish(axes, title, "round" if first.estimator == "replay" else "row of the log", "reward per round")
 
 
 def _from_where_something_is_known(axes: Axes, curves: list[pd.DataFrame], ceiling: float) -> None:

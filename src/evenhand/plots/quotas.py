@@ -214,5 +214,5 @@ def plot_cost(history: xr.Dataset, *, against: Any = None, ax: Axes | None = Non
         axes.set_yticks(range(len(names)), names)
         axes.invert_yaxis()
         axes.margins(x=0.18)
-        what = "Expected reward lost a round" if against is None else "Cost of the promise"
-        return finish(axes, f"{what}, against {reference}", "expected reward lost a round", "", legend=False)
+        what = "Expected reward lost per round" if against is None else "Cost of the promise"
+        return finish(axes, f"{what}, against {reference}", "expected reward lost per round", "", legend=False)

@@ -51,7 +51,7 @@ def plot_total(history: Any, variable: str, *, log: bool = False, ax: Axes | Non
             axes.set_ylim(bottom=0.0)
         ends = {name: float(means.sel(policy=name)[-1]) for name in looked}
         texts = {name: f"{name}: {short(end)}" for name, end in ends.items()}
-        name_ends(axes, texts, ends, {name: look["color"] for name, look in looked.items()})
+        name_ends(axes, texts, ends, looked)
         title, up = NAMES.get(variable, (variable, variable))
         finish(axes, title, "round", up, legend=False)
     return axes.get_figure(root=True) if ax is None else axes
@@ -94,7 +94,7 @@ def plot_violations(histories: dict[tuple[int, int], Any], *, ax: Any = None) ->
             axes.set_xscale("log")
             axes.set_ylim(bottom=0.0)
             texts = {k: f"k = {k}" for k in sizes}
-            name_ends(axes, texts, ends, {k: look["color"] for k, look in looked.items()})
+            name_ends(axes, texts, ends, looked)
             up = "violations above epsilon (pairs)" if axes is panels[0] else ""
             finish(axes, f"{d} features, k individuals", "round", up, legend=False)
     return panels[0].get_figure(root=True)  # type: ignore[return-value]

@@ -62,7 +62,7 @@ def plot_course(
             promise += f", at most {most[arm]:.3g}" if most[arm] == most[arm] else ""
             texts[arm] = f"{plain(labels[arm], LABEL)} {'has ' if promise else ''}{shares[-1, arm]:.3g}{promise}"
         axes.set_xlim(left=min(float(len(labels)), times[-1] / 20))  # before, shares jump from arm to arm
-        _name_lines(axes, texts, shares[-1], drawn)
+        name_ends(axes, texts, shares[-1], drawn)
         levels = {"dashed: promised": owed.any(), "dash-dotted: at most": not np.isnan(most).all()}
         named = "; ".join(words for words, drawn_so in levels.items() if drawn_so)
         title = "Share of the decisions by arm" + (f" ({named})" if named else "")
@@ -98,7 +98,7 @@ def plot_owed(
                 fontsize=8,
             )
         texts = {arm: f"{plain(labels[arm], LABEL)} {behind[-1, arm]:+.3g}" for arm in drawn}
-        _name_lines(axes, texts, behind[-1], drawn)
+        name_ends(axes, texts, behind[-1], drawn)
         return finish(
             axes,
             "How far arms are behind their shares" + _named(labels, "furthest behind in the last stretch"),
@@ -118,10 +118,6 @@ def _lines(axes: Axes, times: Any, values: Any, weight: Any) -> dict[int, dict[s
     for place, (arm, look) in enumerate(drawn.items()):
         axes.plot(times, values[:, arm], markevery=(place * every // len(drawn), every), **look)
     return drawn
-
-
-def _name_lines(axes: Axes, texts: dict[int, str], last: Any, drawn: dict[int, dict[str, Any]]) -> None:
-    name_ends(axes, texts, {arm: last[arm] for arm in drawn}, {arm: look["color"] for arm, look in drawn.items()})
 
 
 def _named(labels: Sequence[Any], which: str) -> str:

@@ -98,6 +98,8 @@ class AskTell(Configured):
     seed: int
     _last: tuple[Any, str] | None = None
     """What was decided last, and why."""
+    _ticket_from_saved: Callable[..., tuple[Any, ...]]
+    """Return what is remembered of an open ticket, from what a file kept of it, number by number."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -155,7 +157,7 @@ class AskTell(Configured):
             raise UnknownTicketError(wanted(name.lower(), f"{article} {name} or its id", given))
         number = int(number)
         foreign = ForeignTicketError(
-            f"ticket {number}: this {name} is another {self._noun}'s, or was changed; nothing has changed here; "
+            f"ticket {number}: this {name} belongs to another {self._noun}, or was edited; nothing has changed; "
             f"tell each {name} to the {self._noun} that handed it out"
         )
         if handed and given.token not in (None, self._token):
@@ -251,10 +253,6 @@ class AskTell(Configured):
 
     def _ticket_to_saved(self, remembered: Any) -> tuple[Any, ...]:
         """Return what a file keeps of an open ticket: numbers and arrays."""
-        raise NotImplementedError
-
-    def _ticket_from_saved(self, *kept: Any) -> tuple[Any, ...]:
-        """Return what is remembered of an open ticket, from what a file kept."""
         raise NotImplementedError
 
     @functools.cached_property

@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.compose import OPEN, LazyKernel, entry, flat, kernel, names, packer
+from evenhand.kernels.compose import OPEN, LazyKernel, entry, flat, kernel, names, packers
 from evenhand.policy.ask_tell import COPIED
 from evenhand.policy.kernel_set import WAITING, RewardContext, copied
 from evenhand.protocol import Label
@@ -46,17 +46,13 @@ def later() -> Any:
 
 def compile_policy(policy: Any) -> None:
     """Bind a policy's kernels to its arrays; each is compiled after as many calls as pay for it."""
-    packers = {
-        "split": len(flat(policy._params)),
-        "pack_params": packer(policy._params),
-        "pack_state": packer(policy._state),
-    }
+    pack = dict(packers(policy._params, policy._state))
     bind_arrays(policy)
     # Machine code holds on to these very arrays: whoever replaces the state must call `forget_machine_code`, or asking
     # would go on with the old one.
     arrays = policy._arrays
-    ask = entry(_ask, choose=policy.kernels.choose, probability=policy.kernels.probability, **packers)
-    tell = entry(_tell, update=policy.kernels.update, **packers)
+    ask = entry(_ask, choose=policy.kernels.choose, probability=policy.kernels.probability, **pack)
+    tell = entry(_tell, update=policy.kernels.update, **pack)
     calls = PLAIN_WORK // (policy.call_work() + sum(array.size for array in arrays if isinstance(array, np.ndarray)))
     policy._ask_kernel = LazyKernel(
         ask, (1, NO_CONTEXTS, policy._waiting, arrays), calls, partial(setattr, policy, "_ask_kernel")
@@ -100,8 +96,8 @@ def probabilities_of(policy: Any, contexts: Any, *, available: Any, segment: Any
             return {arm: float(arm in decision.arms) for arm in policy.arms or ()}
     mend = "DeadlineLearn over Thompson or EpsilonGreedy does"
     if policy.holds:
-        mend = "its learner's proposal is held until it is granted; lottery= draws by known ones"
-    what = "one that says with which probabilities it draws"
+        mend = "its learner's proposal is held until it is granted; lottery= draws with known probabilities"
+    what = "one that states the probabilities of its draws"
     raise ArgumentError(wanted("policy", what, type(policy).__name__, mend))
 
 

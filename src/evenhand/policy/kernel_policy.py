@@ -488,8 +488,8 @@ class KernelPolicy(AskTell):
     def _ticket_to_saved(self, remembered: Any) -> tuple[Any, ...]:
         return saving.kept_ticket(remembered)
 
-    def _ticket_from_saved(self, *kept: Any) -> tuple[Any, ...]:
-        return saving.remembered_ticket(self, *kept)
+    def _ticket_from_saved(self, round: int, index: Any, shown: Floats, probability: float) -> tuple[Any, ...]:
+        return saving.remembered_ticket(self, round, index, shown, probability)
 
     def _ticket_from_log(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
         contexts = self._read_contexts(shown.get("contexts")) if self.contextual else NO_CONTEXTS
@@ -512,8 +512,8 @@ class KernelPolicy(AskTell):
         name, got = "segment", segment
         if available is not None:
             name, got = "available", [self._labels[arm] for arm in available]
-        what = f"None: {type(self).__name__} takes every arm to be on offer and knows no segments"
-        raise ArgumentError(wanted(name, what, got, "DeadlineLearn knows both"))
+        what = f"None: {type(self).__name__} assumes that every arm is on offer and has no segments"
+        raise ArgumentError(wanted(name, what, got, "DeadlineLearn supports both"))
 
     def forget_machine_code(self) -> None:
         """Have the kernels bound anew at the next decision, as their arrays are others now."""
@@ -525,7 +525,7 @@ class KernelPolicy(AskTell):
 
     def _slate(self) -> tuple[int, ...]:
         """Return the positions of the arms of the last round, where several are played."""
-        raise NotImplementedError
+        return tuple(arm for arm in self._state.chosen.tolist() if arm >= 0)
 
     def _slate_chance(self) -> float | None:
         """Return the probability of the slate of the last round, where it was drawn with a known one."""

@@ -46,7 +46,7 @@ def reason(text: str, code: ReasonCode = "other") -> int:
         raise ArgumentError(wanted("code", f"one of {', '.join(CODES)}", code))
     number = CODES.index(code) << CODE_BITS | zlib.crc32(text.encode())
     if REASONS.setdefault(number, text) != text:
-        raise ArgumentError(f"reason: {text!r} has the number of {REASONS[number]!r}; word it otherwise")
+        raise ArgumentError(f"reason: {text!r} has the same number as {REASONS[number]!r}; use other words")
     return number
 
 

@@ -49,9 +49,8 @@ def kept_ticket(remembered: Any) -> tuple[Any, ...]:
     return round or 0, np.array(slate[0]) if slate else index, shown, probability
 
 
-def remembered_ticket(policy: Any, *kept: Any) -> tuple[Any, ...]:
+def remembered_ticket(policy: Any, round: int, index: Any, shown: Floats, probability: float) -> tuple[Any, ...]:
     """Return what a policy remembers of an open ticket, from what a file kept."""
-    round, index, shown, probability = (*kept, told_probability(policy))[:4]
     slate = index.tolist() if isinstance(index, np.ndarray) and policy.plays > 1 else [index]
     said = (round or None, policy._labels[slate[0]], slate[0]), shown, probability
     return said if policy.plays == 1 else (*said, tuple(slate))

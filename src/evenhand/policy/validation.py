@@ -40,7 +40,7 @@ def checked_contexts(policy: Any, contexts: Any) -> Floats:
 def positions(policy: Any, available: Any) -> list[int]:
     """Return the positions of the arms that are on offer."""
     if isinstance(available, Mapping):
-        mend = "keep those that are: [arm for arm, here in available.items() if here]"
+        mend = "keep only those on offer: [arm for arm, here in available.items() if here]"
         raise ArgumentError(wanted("available", "a list of the arms on offer", available, mend))
     try:
         found = _places_of(policy, listed(available))

@@ -56,7 +56,7 @@ def _columns_of(names: Any, contextual: bool, dimension: int | None, known: list
         return []
     if not contextual:
         raise ContextError(wanted("contexts", "None: this policy sees no contexts", names))
-    what = f"a list of {dimension or 'column'} names, those of the contexts of the arm that was decided for"
+    what = f"a list of {dimension or 'column'} column names, for the contexts of the arm that was played"
     listed = list(names) if isinstance(names, Sequence) and not isinstance(names, str) else []
     if not listed or not all(isinstance(name, str) for name in listed) or len(listed) != (dimension or len(listed)):
         raise ContextError(wanted("contexts", what, names))

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from evenhand.errors import SharesError, figure, wanted
 from evenhand.promises.clause import Clause
 from evenhand.promises.reading import MOST_TOKENS, Members, key_of, overlap, scale_down
-from evenhand.promises.schedules import find_schedule
+from evenhand.promises.window_schedules import find_schedule
 from evenhand.promises.windows import MOST_STATES, chain, safe_states
 from evenhand.protocol import Label, find_label
 
@@ -117,7 +117,7 @@ def check_kinds(clauses: Iterable[Clause]) -> None:
     """
     for clause in clauses:
         if clause.kind not in KEPT:
-            raise SharesError(f"{clause}: no rule is known that keeps a {clause.kind}; audit a log against it")
+            raise SharesError(f"{clause}: no known rule keeps a {clause.kind}; you can only audit a log against it")
 
 
 def check_sums(promise: Any) -> None:
@@ -140,7 +140,7 @@ def check_sums(promise: Any) -> None:
 def _read_offers(given: Any, arms: tuple[Label, ...], plays: int) -> Any:
     if given is None or (isinstance(given, str) and given in ("any", "all")):
         return given
-    what = f'"any", "all", or a list of arms of which every offer holds {plays}, as many as are played'
+    what = f'"any", "all", or a list of arms of which every offer contains {plays}, as many as are played'
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         raise SharesError(wanted("offers", what, given))
     places = [find_label(arm, arms) for arm in given]
@@ -158,11 +158,11 @@ def _refuse_together(promise: Any) -> str | None:
     windowed = [members for members, _ in promise.windows]
     for name, named in (("shares", sets), ("windows", [*sets, *windowed])):
         if clash := overlap(named):
-            return f"{name}: {clash[0]} and {clash[1]} overlap; a set must lie inside another or apart from it"
+            return f"{name}: {clash[0]} and {clash[1]} overlap; one must contain the other or share no arm with it"
     if promise.windows and promise.plays > 1 and (promise.owes or promise.caps):
         other = "shares" if promise.owes else "caps"
         beside = f"{other} with plays={promise.plays}"
-        return f"windows: no rule is known that keeps windows beside {beside}; use one play a round"
+        return f"windows: no known rule keeps windows together with {beside}; use one play per round"
     for members, share in [*zip(zip(promise.arms), promise.shares, strict=True), *promise.sets]:
         if share > len(members):
             most = f"at most {len(members)}, as no arm is played twice in a round"
@@ -191,12 +191,12 @@ def _refuse_rates(owed: list[Clause], plays: int) -> str | None:
     if both is not None:
         who = f"arm {both.arms[0]!r}" if len(both.arms) == 1 else f"arms {both.arms}"
         return (
-            f"windows: no rule is known that counts a play of {who} both for its window and for a share unless there "
-            f"is room for both, and together these need {figure(float(rate), 12)} plays a round, {by} ({names}); "
+            f"windows: no known rule counts a play of {who} both for its window and for a share unless there is room "
+            f"for both, and together these need {figure(float(rate), 12)} plays per round, {by} ({names}); "
             f"{mend}, or drop one of them"
         )
     name = "windows" if len(windows) == len(few) else "shares"
-    return f"{name}: together these need {figure(float(rate), 12)} plays a round, {by}{shown} ({names}); {mend}"
+    return f"{name}: together these need {figure(float(rate), 12)} plays per round, {by}{shown} ({names}); {mend}"
 
 
 def _is_owed(clauses: Sequence[Clause], arms: Members) -> bool:
@@ -257,7 +257,7 @@ def _refuse_caps(promise: Any, caps: dict[Label, Fraction | None]) -> str | None
             return wanted(f"caps[{arm!r}]", f"at least its share {share}", str(cap), "raise the cap or lower the share")
     most = [Fraction(1) if cap is None else cap for cap in caps.values()]
     if caps and sum(most) < promise.plays:
-        lacks = f"raise them by {figure(float(promise.plays - sum(most)))} in all, or leave one arm without"
+        lacks = f"raise them by {figure(float(promise.plays - sum(most)))} in total, or leave one arm uncapped"
         why = "every round plays an arm" if promise.plays == 1 else f"every round plays {promise.plays} arms"
         return wanted("caps", f"a sum of at least {promise.plays}, as {why}", float(sum(most)), lacks)
     for members, share in promise.sets:
@@ -287,7 +287,7 @@ def _refuse_fine_caps(promise: Any, caps: dict[Label, Fraction | None]) -> str |
 def _refuse_windows(promise: Any, caps: dict[Label, Fraction | None]) -> str | None:
     capped = next((arm for members, _ in promise.windows for arm in members if caps.get(arm) is not None), None)
     if capped is not None:
-        return f"windows: arm {capped!r} has a window and a cap, and no rule is known that keeps both; drop one of them"
+        return f"windows: arm {capped!r} has a window and a cap, and no known rule keeps both; drop one of them"
     tokens = tokens_of(promise)
     needed = sum((Fraction(1, token.period) for token in tokens), need_of(promise.clauses, lambda clause: clause.rate))
     if needed <= promise.plays:
@@ -296,7 +296,7 @@ def _refuse_windows(promise: Any, caps: dict[Label, Fraction | None]) -> str | N
         return _refuse_schedule([token.window for token in tokens])
     return (
         f"windows: no schedule is found for them: kept by periods that divide one another, as {_periods(tokens)}, the "
-        f"clauses need {figure(float(needed))} plays a round; lengthen some windows until that is at most "
+        f"clauses need {figure(float(needed))} plays per round; lengthen some windows until that is at most "
         f"{promise.plays}"
     )
 
@@ -356,13 +356,13 @@ def _reasons_against(promise: Any, always: Sequence[Label]) -> Iterator[str]:
     owed = next((clause for clause in promise.clauses if clause.kind == "floor" and set(clause.arms) & set(caps)), None)
     if owed is not None:
         yield (
-            f"offers: no rule is known that keeps a share and a cap of the same arm while arms come and go ({owed}); "
+            f"offers: no known rule keeps a share and a cap of the same arm while arms come and go ({owed}); "
             f"drop one of them, or {mend}"
         )
     if not promise.windows:
         return
     if any(clause.kind != "window" for clause in promise.clauses):
-        yield f"offers: no rule is known that keeps windows beside shares or caps while arms come and go; {mend}"
+        yield f"offers: no known rule keeps windows together with shares or caps while arms come and go; {mend}"
     tokens = tokens_of(promise.varied(offers="any"))
     short, least = min(token.window for token in tokens), -(-len(tokens) // promise.plays)
     if short < least:

@@ -43,9 +43,7 @@ import numpy as np
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.deadlines import NEVER
 from evenhand.kernels.random import below, uniform
-from evenhand.promises.deadline_scan import close_barred, mark_served, next_urgent, pass_round
-from evenhand.promises.laminar import look, open_arms, take
-from evenhand.promises.selection import (
+from evenhand.promises.allowed import (
     choose_allowed,
     choose_ranked,
     comes_before,
@@ -53,6 +51,8 @@ from evenhand.promises.selection import (
     open_round,
     put_ahead,
 )
+from evenhand.promises.deadline_scan import close_barred, mark_served, next_urgent, pass_round
+from evenhand.promises.laminar import look, open_arms, take
 from evenhand.promises.windows import soonest
 
 TRIES = 32
@@ -170,6 +170,7 @@ def spread(state: Any, left: float, urgent: int) -> None:
     for arm in range(state.lots.size):
         state.chances[arm] = (state.lots[arm] + left * state.chances[arm]) if state.open[arm] == 1 else 0.0
         total += state.chances[arm]
+    # Rounding can lift the sum above 1, and a power of a negative number would put a chance below 0.
     total = min(1.0, total)
     # the draws end after so many tries; without this part the chances said would not be those of the arm played
     missed = (1.0 - total) ** TRIES

@@ -25,16 +25,25 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from evenhand.arguments import is_whole
+from evenhand.arguments import is_whole, whole
 from evenhand.display.html import Card, HasCard, Table
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels.arrays import Floats
-from evenhand.kernels.deadlines import Pace, Position, pace, position
+from evenhand.kernels.deadlines import NEVER, Pace, Position, pace, position
 from evenhand.labels import by_label
 from evenhand.promises.clause import Clause, in_words, listed
 from evenhand.promises.feasible import check_sums, settle_offers
 from evenhand.promises.plain_data import ARGUMENTS, TABLES, from_plain, promise_fields, to_plain
-from evenhand.promises.reading import Members, Window, read_parts
+from evenhand.promises.reading import (
+    Members,
+    Window,
+    in_all,
+    name_arms,
+    read_caps,
+    read_shares,
+    read_tolerance,
+    read_windows,
+)
 from evenhand.promises.round_kernels import position_of
 from evenhand.promises.split import split
 from evenhand.protocol import Label
@@ -80,7 +89,7 @@ class Promise(HasCard):
     --------
     >>> promise = Promise({"large": 0, "small": "1/4"}, caps={"large": "40%"}, offers=["small"])
     >>> print(promise)
-    small at least 1/4 of the rounds; large at most 2/5 of the rounds; every offer holds small
+    small at least 1/4 of the rounds; large at most 2/5 of the rounds; every offer contains small
     >>> promise.clauses[0]
     Clause(kind='floor', arms=('small',), rate=Fraction(1, 4), slack=0)
     >>> Promise.from_dict(promise.to_dict()) == promise
@@ -151,13 +160,13 @@ class Promise(HasCard):
 
     def __str__(self) -> str:
         said = in_words(self.clauses) or [f"nothing is owed to {listed(self.arms)}"]
-        said += [f"{self.plays} plays a round"] if self.plays > 1 else []
+        said += [f"{self.plays} plays per round"] if self.plays > 1 else []
         if self.offers == "all":
             said.append("every arm is always on offer")
         elif self.offers != "any":
             named = ", ".join(map(str, self.offers))
             some = named if len(self.offers) == 1 else f"at least {'one' if self.plays == 1 else self.plays} of {named}"
-            said.append(f"every offer holds {some}{', or only these' if self.plays > 1 else ''}")
+            said.append(f"every offer contains {some}{', or only these' if self.plays > 1 else ''}")
         return "; ".join(said)
 
     def __repr__(self) -> str:
@@ -319,8 +328,30 @@ def read_promise(
 
     What a log is audited against need not be what a rule is known for, and a cap may be 0.
     """
-    parts = read_parts(shares, tolerance, caps, cap_tolerance, windows, plays, arms=arms, audited=audited)
-    made = Promise._of(**parts, offers="all")
+    plays = whole("plays", plays, low=1)
+    if shares is None and caps is None and windows is None:
+        raise SharesError(wanted("shares", "a list, or a dict arm -> share; or caps or windows", None))
+    if shares is not None and in_all(shares) and arms is None:
+        mend = "one number for all needs the names of the arms, as in {'a': 0.2, 'b': 0.2}"
+        raise SharesError(wanted("shares", "a list, or a dict arm -> share", shares, mend))
+    labels = name_arms(shares, caps, windows, arms=arms)
+    if plays > len(labels):
+        raise ArgumentError(wanted("plays", f"at most {len(labels)}, the number of arms", plays))
+    singles, sets = read_shares(shares, labels, plays, named=arms is not None)
+    made = Promise._of(
+        arms=labels,
+        shares=singles,
+        tolerance=read_tolerance(tolerance),
+        plays=plays,
+        caps=None if caps is None else read_caps(caps, labels, audited),
+        cap_tolerance=read_tolerance(cap_tolerance, "cap_tolerance", "use 0.0 for the strict cap"),
+        sets=sets,
+        windows=read_windows(windows, labels),
+        offers="all",
+    )
+    least = min((cap for cap in made.caps or () if cap), default=Fraction(1))
+    if made.cap_tolerance >= NEVER * float(least):
+        raise ArgumentError(wanted("cap_tolerance", "a number of plays that some conversation reaches", cap_tolerance))
     if audited:
         check_sums(made)
         return made.varied(offers="any")

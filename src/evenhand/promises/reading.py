@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.arguments import as_float, is_whole, whole
+from evenhand.arguments import as_float, is_whole
 from evenhand.errors import ArgumentError, SharesError, figure, of_one_type, wanted, wanted_one_of
-from evenhand.kernels.deadlines import NEVER
 from evenhand.labels import by_label, is_by_label
 from evenhand.protocol import Label, arm_labels, find_label, label_of, places
 
@@ -34,7 +33,7 @@ SMALLEST, LARGEST = -60, 2
 
 
 def read_share(
-    share: Any, name: str = "shares", mend: str = "a share is the part of the rounds that an arm is owed"
+    share: Any, name: str = "shares", mend: str = "a share is the fraction of the rounds that an arm is owed"
 ) -> Fraction:
     """Return the number that the user wrote: 0.07 is 7/100, 1/3 computed in floating point is one third.
 
@@ -298,44 +297,6 @@ def _countable(shares: list[Fraction], exact: list[bool], plays: int) -> list[Fr
     return [Fraction(n, grid) for n in units]
 
 
-def read_parts(
-    shares: Any,
-    tolerance: Any,
-    caps: Any,
-    cap_tolerance: Any,
-    windows: Any,
-    plays: Any,
-    *,
-    arms: int | Sequence[Label] | None,
-    audited: bool,
-) -> dict[str, Any]:
-    """Return the fields of a `Promise` but its offers; see `evenhand.promises.promise.read_promise`."""
-    plays = whole("plays", plays, low=1)
-    if shares is None and caps is None and windows is None:
-        raise SharesError(wanted("shares", "a list, or a dict arm -> share; or caps or windows", None))
-    if shares is not None and in_all(shares) and arms is None:
-        mend = "one number for all needs the names of the arms, as in {'a': 0.2, 'b': 0.2}"
-        raise SharesError(wanted("shares", "a list, or a dict arm -> share", shares, mend))
-    labels = name_arms(shares, caps, windows, arms=arms)
-    if plays > len(labels):
-        raise ArgumentError(wanted("plays", f"at most {len(labels)}, the number of arms", plays))
-    singles, sets = _read_shares(shares, labels, plays, named=arms is not None)
-    fields: dict[str, Any] = {
-        "arms": labels,
-        "shares": singles,
-        "tolerance": read_tolerance(tolerance),
-        "plays": plays,
-        "caps": None if caps is None else _read_caps(caps, labels, audited),
-        "cap_tolerance": read_tolerance(cap_tolerance, "cap_tolerance", "use 0.0 for the strict cap"),
-        "sets": sets,
-        "windows": _read_windows(windows, labels),
-    }
-    least = min((cap for cap in fields["caps"] or () if cap), default=Fraction(1))
-    if fields["cap_tolerance"] >= NEVER * float(least):
-        raise ArgumentError(wanted("cap_tolerance", "a number of plays that some conversation reaches", cap_tolerance))
-    return fields
-
-
 def _by_members(given: Any, labels: tuple[Label, ...], name: str, what: str) -> dict[Members, Any]:
     """Return what is given for arms and sets of arms, by their members."""
     by_arm = by_label(given, name, what, refusal=SharesError)
@@ -353,7 +314,7 @@ def _by_members(given: Any, labels: tuple[Label, ...], name: str, what: str) -> 
     return found
 
 
-def _read_shares(
+def read_shares(
     shares: Any, labels: tuple[Label, ...], plays: int, named: bool
 ) -> tuple[tuple[Fraction, ...], tuple[tuple[Members, Fraction], ...]]:
     """Return the shares of arms alone and of sets of arms."""
@@ -375,13 +336,13 @@ def _read_rate(share: Any, members: Members, plays: int) -> Fraction:
     name = f"shares[{members!r}]"
     value = read_limit(share, name) if plays > 1 else read_share(share, name)
     if value > min(plays, len(members)):
-        raise SharesError(wanted(name, f"at most {min(plays, len(members))} plays a round", share))
+        raise SharesError(wanted(name, f"at most {min(plays, len(members))} plays per round", share))
     return value
 
 
-def _read_caps(caps: Any, labels: tuple[Label, ...], audited: bool) -> tuple[Fraction | None, ...]:
+def read_caps(caps: Any, labels: tuple[Label, ...], audited: bool) -> tuple[Fraction | None, ...]:
     """Return the cap of each arm, None where it has none."""
-    what = "a cap is the largest part of the rounds that an arm may have"
+    what = "a cap is the largest fraction of the rounds that an arm may have"
     given = (
         dict.fromkeys(((a,) for a in labels), caps)
         if in_all(caps)
@@ -390,7 +351,7 @@ def _read_caps(caps: Any, labels: tuple[Label, ...], audited: bool) -> tuple[Fra
     read: dict[Label, Fraction] = {}
     for members, cap in given.items():
         if len(members) > 1:
-            mend = "promise the other arms a share together instead: it is the same for one play a round"
+            mend = "promise the other arms a joint share instead: with one play per round it is the same"
             raise SharesError(wanted(f"caps[{members!r}]", "a cap of one arm", cap, mend))
         if cap is not None:
             read[members[0]] = read_share(cap, f"caps[{members[0]!r}]", what)
@@ -401,7 +362,7 @@ def _read_caps(caps: Any, labels: tuple[Label, ...], audited: bool) -> tuple[Fra
     return tuple(read.get(arm) for arm in labels)
 
 
-def _read_windows(windows: Any, labels: tuple[Label, ...]) -> tuple[tuple[Members, Window], ...]:
+def read_windows(windows: Any, labels: tuple[Label, ...]) -> tuple[tuple[Members, Window], ...]:
     """Return the windows of arms and of sets of arms."""
     if windows is None:
         return ()

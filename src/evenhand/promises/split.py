@@ -101,7 +101,7 @@ def _parts_of(promise: Any, kind: str, name: str, given: float, workers: int) ->
     total = hardest.slack - needed
     if total < 0:
         what = f"at least {needed}, so that {workers} processes can keep '{hardest._replace(slack=needed)}' together"
-        raise SharesError(wanted(name, what, given, "or take fewer processes"))
+        raise SharesError(wanted(name, what, given, "or use fewer processes"))
     return [total // workers + (number < total % workers) for number in range(workers)]
 
 
@@ -115,7 +115,7 @@ def _made(kind: Any, given: dict[str, Any], windows: Windows, workers: int) -> A
             longer = _least_lengths(kind, given, some, workers, LONGEST if some is windows else LONGER)
             if longer is not None:
                 what = f"at least {_said(longer)} rounds, which {workers} processes can keep"
-                names, mend = ", ".join(map(repr, some)), "or take fewer processes"
+                names, mend = ", ".join(map(repr, some)), "or use fewer processes"
                 raise SharesError(wanted(f"windows: {names}", what, _said(some), mend)) from refusal
         raise SharesError(f"the part of one of {workers} processes cannot be kept: {refusal}") from refusal
 

@@ -60,7 +60,7 @@ def changed(promise: Promise, retired: Sequence[Label], shares: Any) -> Promise:
     now = among(promise, live)
     windows = {key_of(members): window for members, window in now.windows}
     if len(windows) < len(now.windows):
-        what = "an eh.Promise, as arms were retired and two windows are now of the same arms"
+        what = "an eh.Promise, as two windows now cover the same arms after some were retired"
         raise ArgumentError(wanted("shares", what, shares))
     said: dict[str, Any] = {"cap_tolerance": promise.cap_tolerance, "plays": promise.plays, "offers": promise.offers}
     said["caps"] = None if now.caps is None else dict(zip(live, now.caps, strict=True))
@@ -111,11 +111,11 @@ def rows_of(dropped: dict[Any, Any], segment: Label | None = None) -> list[dict[
 
 def _check_alike(before: Promise, live: list[Label], promise: Promise) -> None:
     if set(promise.arms) != set(live):
-        mend = "name every arm, one that is owed nothing with a share of 0; add and retire arms first"
+        mend = "name every arm, with a share of 0 if it is owed nothing; add and retire arms first"
         raise ArgumentError(wanted("shares", f"a promise of the arms on offer, {live}", list(promise.arms), mend))
     if promise.plays != before.plays:
         mend = "make a new policy"
-        raise ArgumentError(wanted("plays", f"{before.plays} a round, as before", promise.plays, mend))
+        raise ArgumentError(wanted("plays", f"{before.plays} per round, as before", promise.plays, mend))
 
 
 def _over(arms: tuple[Label, ...], promise: Promise) -> Promise:

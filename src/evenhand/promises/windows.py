@@ -33,7 +33,7 @@ of the schedule's first slot is served. Serving whoever has the least time left 
 fails after three rounds, because an early service is wasted.
 
 Where there is neither a table nor a chain, the phases of a schedule list safe states; see
-`evenhand.promises.schedules`.
+`evenhand.promises.window_schedules`.
 
 Source: the chains are those of single-integer reduction, M. Y. Chan, F. Y. L. Chin, "General Schedulers for the
 Pinwheel Problem Based on Double-Integer Reduction", IEEE Transactions on Computers 41 (1992); that every density up to

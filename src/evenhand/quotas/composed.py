@@ -6,12 +6,12 @@ from functools import partial
 from typing import Any
 
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.compose import OPEN, bind, flat, kernel
+from evenhand.kernels.compose import OPEN, bind, flat, kernel, packers
 from evenhand.policy.kernel_set import FORCED, Chances, Kernels, deterministic, sampled, unknown_probability
+from evenhand.promises.allowed import BY_DEADLINE, BY_LOT, cause
 from evenhand.promises.lottery import TRIES, draw_slate, finish_one, lot, prepare_one, spread
-from evenhand.promises.selection import BY_DEADLINE, BY_LOT, cause
 from evenhand.promises.windows import best_of
-from evenhand.quotas.quota_kernels import LOT, explain_cause, lazy_kernel, packers
+from evenhand.quotas.quota_kernels import LOT, explain_cause, lazy_kernel
 
 READ = ("pulls", "whole", "rest", "cap_whole", "cap_rest", "left", "offered", "spare")
 """The fields of the rule's state on which what may be played depends."""
@@ -122,7 +122,7 @@ draw_proposal = bind(
 
 
 @kernel
-def draw_ranked(round: int, *arrays: Any) -> int:
+def draw_ranked(round: int, arrays: Any) -> int:
     """Choose by the ranking in `scores`, for a learner that is called from Python; return why these arms are played."""
     params, state = pack_params(*arrays[:split]), pack_state(*arrays[split:])
     if state.chosen.size > 1:

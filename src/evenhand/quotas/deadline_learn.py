@@ -32,20 +32,20 @@ from typing import Any, Self
 from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.compose import bind, entry
+from evenhand.kernels.compose import bind, entry, packers
 from evenhand.kernels.deadlines import NEVER
 from evenhand.learners.adapter import learner_facts
 from evenhand.learners.indices import UCB1
 from evenhand.learners.random import Thompson
 from evenhand.policy.ask_tell import locked
 from evenhand.policy.kernel_set import Kernels, unknown_probability
+from evenhand.promises.allowed import selection_kernels
 from evenhand.promises.feasible import grants_all, settle_offers
 from evenhand.promises.plain_data import ARGUMENTS
 from evenhand.promises.promise import Promise
 from evenhand.promises.reading import key_of
-from evenhand.promises.rule import look_work as composed_work
-from evenhand.promises.rule import rule_parameters, rule_state
-from evenhand.promises.selection import selection_kernels
+from evenhand.promises.rule_arrays import look_work as composed_work
+from evenhand.promises.rule_arrays import rule_parameters, rule_state
 from evenhand.protocol import Label
 from evenhand.quotas.composed import draw_for, draw_ranked
 from evenhand.quotas.deadlines import (
@@ -58,7 +58,7 @@ from evenhand.quotas.deadlines import (
     warn_of_idle_arms,
 )
 from evenhand.quotas.pending_proposal import always, has_room, with_pending_proposal
-from evenhand.quotas.quota_kernels import QuotaRule, RankingRule, packers, rank_proposal, update_learner
+from evenhand.quotas.quota_kernels import QuotaRule, RankingRule, rank_proposal, update_learner
 from evenhand.quotas.quota_policy import QuotaPolicy, Shares, read_owed
 from evenhand.quotas.segments import SegmentCounts, Segments, Stacked, enter_stacked, read_segment
 from evenhand.quotas.versions import Rounded, add, change, retire
@@ -356,7 +356,7 @@ class DeadlineLearn(QuotaPolicy):
     def _enter_segment(self, label: Label) -> None:
         if self._segments is None:
             if self.round:
-                mend = "make a new policy and name a segment in every round"
+                mend = "make a new policy and give a segment in every round"
                 raise ArgumentError(wanted("segment", f"None, as in the {self.round} rounds before", label, mend))
             self._token  # noqa: B018, tickets handed out before and after are the same policy's
             self._rank()
@@ -367,7 +367,7 @@ class DeadlineLearn(QuotaPolicy):
     def _check_offer(self, available: list[int]) -> None:
         offered, always = [self._labels[arm] for arm in available], self.promise.offers
         if always == "all" and len(available) < len(self._labels) - len(self.retired):
-            mend = "this promise is kept while all are; see offers= of Promise for promises over arms that come and go"
+            mend = "the promise holds only while all are on offer; for arms that come and go, pass offers= to Promise"
             raise ArgumentError(wanted("available", "every arm", offered, mend))
         if not isinstance(always, str):
             held, least = [arm for arm in offered if arm in always], min(self.plays, len(offered))
@@ -406,9 +406,6 @@ class DeadlineLearn(QuotaPolicy):
         twin = super()._twin()
         twin._segments = self._segments and self._segments.twin()
         return twin
-
-    def _slate(self) -> tuple[int, ...]:
-        return tuple(arm for arm in self._state.chosen.tolist() if arm >= 0)
 
     def _can_rank(self) -> bool:
         self._rank()

@@ -108,8 +108,8 @@ def warn_of_idle_arms(promise: Promise) -> None:
         if need_of([*promise.clauses, Clause("floor", (arm,), LEAST)], lambda clause: clause.rate) > promise.plays:
             most = promise.slack * need_of(promise.clauses, lambda clause: 1)
             warnings.warn(
-                f"the shares sum to {promise.plays} exactly and arm {arm!r} has share 0: it will be played at most "
-                f"{most} times, ever",
+                f"the shares sum to exactly {promise.plays} and arm {arm!r} has share 0: it will be played at most "
+                f"{most} times in total",
                 stacklevel=3,
             )
             return

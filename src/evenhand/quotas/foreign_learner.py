@@ -18,7 +18,7 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import flat
 from evenhand.learners.adapter import asks_among, learner_facts, wishes_of
-from evenhand.promises.selection import BY_DEADLINE
+from evenhand.promises.allowed import BY_DEADLINE
 from evenhand.quotas.quota_kernels import RankingRule
 
 
@@ -52,13 +52,13 @@ def proposals(policy: Any, shown: Floats, arms: list[int] | None = None) -> list
 
 def choose_down_ranking(policy: Any, shown: Floats, said: list[int], round: int) -> int:
     """Have the rule choose the arms of the round down a ranking of the learner, the best first, which is asked again as
-    far as need be; return why it is these, see `evenhand.promises.selection`."""
+    far as need be; return why it is these, see `evenhand.promises.allowed`."""
     again, arrays = asks_among(policy.learner), flat(policy._state)
     while True:
         before = [array.copy() for array in arrays] if again else []
         policy._state.scores[:] = -math.inf
         policy._state.scores[said] = -np.arange(len(said))
-        cause: int = policy._ask_kernel(round, *policy._arrays)
+        cause: int = policy._ask_kernel(round, policy._arrays)
         open = _unheard(policy, said, cause, round)
         if not open or not again:
             break

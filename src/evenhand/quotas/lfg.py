@@ -149,9 +149,6 @@ class LFG(KernelPolicy):
         finally:
             self._state.offered[:] = 1
 
-    def _slate(self) -> tuple[int, ...]:
-        return tuple(arm for arm in self._state.chosen.tolist() if arm >= 0)
-
     @classmethod
     def examples(cls) -> Iterator[tuple[LFG, Any]]:
         yield cls([0.2, 0.3, 0.25], eta=30.0), BernoulliArms([0.7, 0.5, 0.4])

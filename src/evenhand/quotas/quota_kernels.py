@@ -9,7 +9,7 @@ A rule is three kernels over the quota's own arrays:
 A rule that chooses among rankings, for several arms a round or arms that are not always on offer, is two kernels:
 
     select(params, state, now) -> why the arms in `state.chosen`, which it fills, are not simply the first of those in
-        `state.scores`: 0 (or False) if they are, 1 (or True) if a deadline forces an arm, and see `promises.selection`
+        `state.scores`: 0 (or False) if they are, 1 (or True) if a deadline forces an arm, and see `promises.allowed`
     is_grantable(params, state, now, proposal) -> whether `proposal` is played, where that is quickly seen; the same, of
     one arm
 
@@ -26,9 +26,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.compose import OPEN, LazyKernel, bind, entry, flat, kernel, packer
+from evenhand.kernels.compose import OPEN, LazyKernel, bind, entry, flat, kernel, packers
 from evenhand.policy.kernel_set import FORCED, Chances, Kernels, RewardContext, reason, sampled, unknown_probability
-from evenhand.promises.selection import BY_CAP, BY_DEADLINE, BY_LOT, BY_NO_RANK
+from evenhand.promises.allowed import BY_CAP, BY_DEADLINE, BY_LOT, BY_NO_RANK
 
 PROPOSAL = reason("the learner's proposal", "learner")
 CAPPED = reason("an arm ranked higher has reached its cap", "forced")
@@ -166,13 +166,13 @@ def accept_proposal(params: Any, state: Any, round: int, proposal: int) -> int:
 
 
 @kernel
-def must_play_alone(round: int, *arrays: Any) -> int:
+def must_play_alone(round: int, arrays: Any) -> int:
     """Return the arm that the rule forces, -1 for none."""
     return must_play(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round)
 
 
 @kernel
-def resolve_alone(round: int, proposal: int, *arrays: Any) -> int:
+def resolve_alone(round: int, proposal: int, arrays: Any) -> int:
     """Return the arm that is played where the learner proposes one, and enter it."""
     params, state = pack_params(*arrays[:split]), pack_state(*arrays[split:])
     arm = resolve(params, state, round, proposal)
@@ -181,7 +181,7 @@ def resolve_alone(round: int, proposal: int, *arrays: Any) -> int:
 
 
 @kernel
-def select_alone(round: int, *arrays: Any) -> int:
+def select_alone(round: int, arrays: Any) -> int:
     """Return what a learner that only knows its best arm would play, of the arms that may be played."""
     return select(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round - 1)
 
@@ -216,11 +216,6 @@ PLAIN_CALLS = 100
 
 
 @kernel
-def _must_play(round: int, arrays: Any) -> int:
-    return must_play(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round)
-
-
-@kernel
 def _resolve(round: int, must: int, probabilities: Floats, arrays: Any) -> None:
     resolve_each(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round, must, probabilities)
 
@@ -242,7 +237,7 @@ def _played(
     forced: Any, each: Any, of_learner: Any, params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
 ) -> Floats:
     # As one tuple: for a call with as many arguments as arrays nothing can be compiled ahead.
-    first = lazy_kernel(_must_play, ("must_play", forced), *packers(params, state))
+    first = lazy_kernel(must_play_alone, ("must_play", forced), *packers(params, state))
     must = first(round, (*flat(params), *flat(state)))
     if must >= 0:
         certain = np.zeros(state.pulls.size)
@@ -252,8 +247,3 @@ def _played(
     settle = lazy_kernel(_resolve, ("resolve_each", each), *packers(params, state))
     settle(round, -1, chances, (*flat(params), *flat(state)))
     return chances
-
-
-def packers(params: Any, state: Any) -> tuple[tuple[str, Any], ...]:
-    """Return what puts the arrays of a rule's parameters and state together again."""
-    return ("split", len(flat(params))), ("pack_params", packer(params)), ("pack_state", packer(state))

@@ -13,7 +13,7 @@ import numpy as np
 
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels.arrays import Floats
-from evenhand.kernels.compose import bind, entry, flat, interpreted
+from evenhand.kernels.compose import bind, entry, flat, interpreted, packers
 from evenhand.labels import is_by_label, same_labels
 from evenhand.learners.adapter import Adapter, asks_among, learner_facts, reward_range_of
 from evenhand.parameters import require_fresh
@@ -44,7 +44,6 @@ from evenhand.quotas.quota_kernels import (
     compose,
     explain_cause,
     must_play_alone,
-    packers,
     rank_proposal,
     resolve_alone,
     select_alone,
@@ -76,8 +75,8 @@ def read_owed(learner: Any, shares: Any, said: Mapping[str, Any], arms: int | Se
         return read_promise(shares, **said, arms=arms)
     for name, value in said.items():
         if value != SILENT.get(name):
-            mend = "say it in the promise"
-            raise ArgumentError(wanted(name, "nothing beside a promise, which says it all", value, mend))
+            mend = "put it into the promise"
+            raise ArgumentError(wanted(name, "nothing together with a promise, which states it", value, mend))
     stated = shares if arms is None else named_as(shares, arm_labels(arms))
     if arms is not None and set(arm_labels(arms)) != set(stated.arms):
         raise ArgumentError(wanted("arms", f"the arms of the promise {list(shares.arms)}", arms))
@@ -91,7 +90,7 @@ def promise_over(
     promise = read_owed(learner, shares, {"tolerance": tolerance, "plays": plays}, arms)
     if promise.sets or promise.windows or promise.caps or promise.plays != plays or promise.offers != "any":
         mend = "DeadlineLearn keeps every promise"
-        raise SharesError(wanted("shares", "shares of single arms alone", str(promise), mend))
+        raise SharesError(wanted("shares", "only shares of single arms", str(promise), mend))
     return promise
 
 
@@ -152,7 +151,7 @@ class QuotaPolicy(KernelPolicy):
         while learner is not None and not isinstance(learner, type):
             said = learner_facts(learner)
             if said.promise is not None or said.windows is not None:
-                mend = f"give its own learner to {type(self).__name__}, and all shares to one policy"
+                mend = f"pass its own learner to {type(self).__name__}, and all shares to one policy"
                 what = "a learner without a promise of its own"
                 raise ArgumentError(wanted("learner", what, type(learner).__name__, mend))
             learner = said.learner
@@ -197,7 +196,7 @@ class QuotaPolicy(KernelPolicy):
     @cached_property
     def sees_ticket(self) -> bool:
         """Whether the learner looks at the tickets of the rewards that it is told."""
-        return bool(learner_facts(self.learner).sees_ticket)
+        return bool(getattr(self.learner, "sees_ticket", False))
 
     @property
     def shares(self) -> dict[Label, Fraction]:
@@ -315,7 +314,7 @@ class QuotaPolicy(KernelPolicy):
         """Decide by what a learner from elsewhere proposes."""
         round, why = self.round + 1, FORCED
         ranks = isinstance(self.rule, RankingRule)
-        proposal = -1 if ranks else int(self._ask_kernel(round, *self._arrays))
+        proposal = -1 if ranks else int(self._ask_kernel(round, self._arrays))
         if proposal < 0:
             said = ask_learner(self, shown)
             if ranks or (len(said) > 1 and not asks_among(self.learner) and self._can_rank()):
@@ -323,7 +322,7 @@ class QuotaPolicy(KernelPolicy):
                 self.round = round
                 return int(self._state.chosen[0]), interpreted(explain_cause)(cause, PROPOSAL), math.nan
             proposal, why = said[0], PROPOSAL
-        arm = int(self._tell_kernel(round, proposal, *self._arrays))
+        arm = int(self._tell_kernel(round, proposal, self._arrays))
         self.round = round
         return arm, why if arm == proposal else FORCED, math.nan
 

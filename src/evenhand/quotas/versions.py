@@ -38,7 +38,7 @@ from evenhand.promises.feasible import forest_of, settle_offers, tokens_of
 from evenhand.promises.laminar import look
 from evenhand.promises.promise import Promise
 from evenhand.promises.reading import Members, key_of, read_share
-from evenhand.promises.rule import rule_parameters, rule_state
+from evenhand.promises.rule_arrays import rule_parameters, rule_state
 from evenhand.promises.versions import among, changed, joined, without
 from evenhand.protocol import Label, arm_labels, find_label
 from evenhand.quotas.deadlines import check_tolerance
@@ -183,12 +183,12 @@ def retire(policy: Any, label: Label) -> None:
         raise ArgumentError(wanted("arm", "one that is on offer", label, "it was retired before"))
     if before.plays >= len(before.arms) - len(policy.retired):
         rest = "another arm stays" if before.plays == 1 else f"{before.plays} other arms stay"
-        raise ArgumentError(wanted("arm", f"one beside which {rest} on offer", label, "add another arm first"))
+        raise ArgumentError(wanted("arm", f"one without which {rest} on offer", label, "add another arm first"))
     promise = without(before, arm, policy.retired)
     gone = {*policy.retired, arm}
     for members, due in Counter(token.members for token in tokens_of(before)).items():
         if 0 < len(set(members) - gone) < min(due, before.plays):
-            stay = f"one beside which {min(due, before.plays)} of {members} stay on offer, which their window needs"
+            stay = f"one without which {min(due, before.plays)} of {members} stay on offer, as their window needs"
             raise SharesError(wanted("arm", stay, label, "promise another window first with change()"))
     version = _version(promise, (*policy.retired, arm))
     parts = [part._replace(standing=_of(version, part.standing)) for part in _parts(policy)]
@@ -244,7 +244,7 @@ def _wait(version: _Version, part: _Part, arm: Label, first: Fraction, least: in
         low, wait = wait, 2 * wait + 1
         if wait > LONGEST_WAIT:
             mend = "try again some rounds later"
-            raise ArgumentError(wanted("arm", "one beside which all clauses can be kept now", arm, mend))
+            raise ArgumentError(wanted("arm", "one with which all clauses can be kept now", arm, mend))
     while wait - low > 1:
         middle = (low + wait) // 2
         low, wait = (low, middle) if late_enough(middle) else (middle, wait)

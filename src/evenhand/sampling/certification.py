@@ -31,7 +31,7 @@ from evenhand.sampling.models.losses import BOUNDED
 from evenhand.sampling.pools.labels import read_labels
 from evenhand.sampling.problem import MOST, Draw, Drawing, Groups, read_rows
 from evenhand.sampling.worlds import SyntheticModel1
-from evenhand.saving.saved import fill
+from evenhand.saving.saved import fill_all
 
 Verdict = Literal["certified", "refuted", "undecided", "not_shown"]
 
@@ -86,7 +86,7 @@ class Certification(Drawing):
         if not all(hasattr(model, name) for name in ("predict", "classes_")):
             raise ArgumentError(wanted("model", "a trained classifier with predict and classes_", type(model).__name__))
         if len(model.classes_) < 2:
-            mend = "go on until a second label is told, or name classes="
+            mend = "collect until a second label is told, or pass classes="
             raise ArgumentError(wanted("model", "a classifier that knows two labels", model.classes_.tolist(), mend))
         if loss not in BOUNDED:
             raise ArgumentError(wanted("loss", f"a loss in [0, 1], one of {', '.join(BOUNDED)}", loss))
@@ -120,7 +120,7 @@ class Certification(Drawing):
         undecided = [z for z in left if self._verdict(z) == "undecided"]
         if not left or (not undecided and self.verdict in ("undecided", "not_shown")):
             waiting = f"; tell or forget the draws {self.open_tickets} first" if self._open else ""
-            raise ExhaustedError(f"nothing is left to draw: no undecided group has fresh rows{waiting}")
+            raise ExhaustedError(f"no rows are left to draw: no undecided group has fresh rows{waiting}")
         index = max(undecided or left, key=lambda z: (self._high[z], -self.counts[z]))
         why = f"risk between {self._low[index]:.3f} and {self._high[index]:.3f} so far"
         return self._draw(self._next, index, self.batch, why)
@@ -266,12 +266,10 @@ class Certification(Drawing):
         """Return the certification that `snapshot` was taken of."""
         names = ("groups", "model", "threshold", "delta", "batch", "loss")
         if isinstance(snapshot["model"], Classifier) and snapshot["model"].untold:
-            raise StateFileError("model: was saved without the rows that trained it; certify anew from its sampler")
+            raise StateFileError("model: it was saved without its training rows; certify again from its sampler")
         check = cls(**{name: snapshot[name] for name in names})
-        own = {"sums": check.sums, "counts": check.counts, "low": check._low, "high": check._high}
-        for name, mine in own.items():
-            fill(mine, snapshot[name], name)
-        check._dry[:] = snapshot["dry"]
+        own = {"sums": check.sums, "counts": check.counts, "low": check._low, "high": check._high, "dry": check._dry}
+        fill_all(own, snapshot)
         check._columns = snapshot["columns"]
         check._resume(snapshot["tickets"])
         return check

@@ -119,7 +119,7 @@ def read_rows(X: Any, shape: tuple[int, ...] | None, count: int, *, keep: bool =
         try:
             X = np.asarray(frame_or_value(X, "X"))
             if X.dtype.kind in "cmMV":
-                raise TypeError(f"{X.dtype} is no type of numbers")
+                raise TypeError(f"{X.dtype} is not a numeric type")
             X = X if keep and _is_numeric(X.dtype) else X.astype(np.float64)
         except (OverflowError, TypeError, ValueError) as error:
             what, mend = "an array of numbers, a row for each example", "encode text first, as eh.Encoder does"
@@ -135,7 +135,7 @@ def read_rows(X: Any, shape: tuple[int, ...] | None, count: int, *, keep: bool =
     if shape is not None and X.shape[1:] != shape:
         raise ContextError(wanted("X", f"rows of shape {shape}, as before", X.shape[1:]))
     if 0 in X.shape:
-        raise ContextError(wanted("X", "at least one number a row", X.shape))
+        raise ContextError(wanted("X", "at least one number per row", X.shape))
     fine = np.abs(X) <= min(LARGEST, float(np.finfo(X.dtype).max)) if X.dtype.kind == "f" else np.ones(1, bool)
     if not fine.all():
         place = np.argwhere(~fine)[0]
@@ -188,6 +188,5 @@ class Drawing(AskTell):
     def _ticket_from_log(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[int, int, int]:
         return decided["round"], decided["index"], decided["count"]
 
-    def _ticket_from_saved(self, *kept: Any) -> tuple[Any, ...]:
-        round, index, count = kept
+    def _ticket_from_saved(self, round: int, index: int, count: int) -> tuple[Any, ...]:
         return ((round, self.groups[index], index, count),)

@@ -32,7 +32,7 @@ from evenhand.sampling.models.losses import Loss
 from evenhand.sampling.models.trainer import Trainer, raise_named
 from evenhand.sampling.pools.rows import Rows
 from evenhand.sampling.problem import MOST, Draw, Drawing, Groups, per_group
-from evenhand.saving.saved import fill
+from evenhand.saving.saved import fill_all
 
 Costs = Mapping[Label, float] | Sequence[float] | None
 SAFE = ("", "warm-up: every group in turn", "forced exploration: few samples so far")
@@ -104,7 +104,7 @@ class Sampler(Drawing):
             available = available & (self.spent + count * self._cost <= self.budget * (1 + 1e-12))
         if not available.any():
             reasons = self._notes + ["the budget is spent"] * bool(self._open_mask.any())
-            raise ExhaustedError(f"nothing is left to draw: {'; '.join(reasons)}; call finish()")
+            raise ExhaustedError(f"no rows are left to draw: {'; '.join(reasons)}; call finish()")
         index, why = self._first(available) or self._selected(available)
         self.round += 1
         self._draws[index] += 1
@@ -159,7 +159,7 @@ class Sampler(Drawing):
             self.spent -= (count - len(told.X)) * float(self._cost[index])
             rows = self._rows_of(index)
             group = self.groups[index]
-            self.retire(group, f"the pool of {group!r} is dry after {rows} row{'s' * (rows != 1)}")
+            self.retire(group, f"the pool of {group!r} is empty after {rows} row{'s' * (rows != 1)}")
 
     @locked
     def tell_rows(self, draw: Draw | int, X: Any, y: Any, *, trains: int) -> None:
@@ -426,8 +426,7 @@ class Sampler(Drawing):
         sampler._resume(snapshot["tickets"])
         sampler._part = dict(snapshot.get("part", ()))
         own = {"stream": sampler._stream, "draws": sampler._draws, "asked": sampler._asked, "mask": sampler._open_mask}
-        for name, array in own.items():
-            fill(array, snapshot[name], name)
+        fill_all(own, snapshot)
         return sampler
 
     # ------------------------------------------------------------------ inside

@@ -32,7 +32,7 @@ from evenhand.sampling.models.losses import Loss
 from evenhand.sampling.problem import MOST, Groups, per_group
 from evenhand.sampling.sampler import Costs, Sampler
 from evenhand.sampling.worlds import SyntheticModel1, SyntheticModel2
-from evenhand.saving.saved import fill
+from evenhand.saving.saved import fill_all
 
 
 def mann_kendall(values: Any) -> tuple[int, float, float]:
@@ -201,7 +201,7 @@ class OptimisticSampler(Sampler):
         if bound not in ("heuristic", "theory"):
             raise ArgumentError(wanted("bound", "'heuristic' or 'theory'", bound))
         if bound == "theory" and (vc_dimension is None) == (deviation is None):
-            what, mend = "vc_dimension= or deviation=, one of them", "d + 1 features for a linear class"
+            what, mend = "either vc_dimension= or deviation=", "d + 1 features for a linear class"
             raise ArgumentError(wanted("bound", what, bound, mend))
         self.trend_series, self.bound, self.deviation = trend_series, bound, deviation
         self.vc_dimension = None if vc_dimension is None else real("vc_dimension", vc_dimension, low=1.0)
@@ -249,8 +249,7 @@ class OptimisticSampler(Sampler):
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the sampler that `snapshot` was taken of."""
         sampler = super().restored(snapshot)
-        for name, own in (("history", sampler._history), ("lengths", sampler._lengths)):
-            fill(own, snapshot[name], name)
+        fill_all({"history": sampler._history, "lengths": sampler._lengths}, snapshot)
         return sampler
 
     @classmethod

@@ -188,7 +188,7 @@ class _Writer:
         own = " or ".join(self.libraries)
         raise ArgumentError(
             f"{self.what} cannot be saved: it holds {name}, which is neither data nor an object of {own}; "
-            "wrap it in evenhand.learners.Adapter with dump= and load= of your own"
+            "wrap it in evenhand.learners.Adapter with your own dump= and load="
         )
 
 
@@ -292,7 +292,7 @@ class _Reader:
         if kind == "bytes":
             flat = np.frombuffer(body, self.read(node["dtype"]))
             return flat.reshape(node["shape"], order=node["order"]).copy(order=node["order"])
-        raise StateFileError(f"saved object: {kind!r} is not known")
+        raise StateFileError(f"saved object: the kind {kind!r} is not known")
 
     def _make_object(self, number: int, node: dict[str, Any], how: str) -> None:
         make, arguments = self._find(node[how]), self.read(node["arguments"])
@@ -318,7 +318,7 @@ class _Reader:
             own = _makes(found) and (found.__module__, found.__qualname__) == (module, name)
             if own and (beside != ESTIMATORS or _is_estimator(found)):
                 return found
-        raise StateFileError(f"saved object: {path!r} is no class of {' or '.join((*self.libraries, *beside))}")
+        raise StateFileError(f"saved object: {path!r} is not a class of {' or '.join((*self.libraries, *beside))}")
 
 
 def _makes(found: Any) -> bool:
@@ -346,7 +346,7 @@ def _state_of_stream(stream: Any) -> Any:
 def _stream(kind: str, state: Any) -> Any:
     words = GENERATORS.get(state["bit_generator"])
     if words is None:
-        raise StateFileError(f"saved object: {state['bit_generator']!r} draws nothing")
+        raise StateFileError(f"saved object: {state['bit_generator']!r} is not a random bit generator")
     if kind == "Generator":
         bits = words()
         bits.state = state

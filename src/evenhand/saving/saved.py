@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,12 @@ def fill(own: NDArray[Any], saved: NDArray[Any], name: str) -> None:
         what, got = f"an array {own.dtype} {own.shape}", f"{saved.dtype} {saved.shape}"
         raise StateFileError(wanted(f"saved {name}", what, got, "load it with the code that saved it"))
     own[...] = saved
+
+
+def fill_all(own: Mapping[str, NDArray[Any]], snapshot: Mapping[str, Any]) -> None:
+    """Write the arrays of a snapshot into those of the same names."""
+    for name, array in own.items():
+        fill(array, snapshot[name], name)
 
 
 def packed(rows: Iterable[Sequence[Any]]) -> list[list[NDArray[Any]]]:

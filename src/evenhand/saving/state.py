@@ -62,6 +62,8 @@ def write(target: Path, data: bytes) -> None:
         If it cannot be written.
     """
     place = target.resolve()  # a link goes on leading there
+    # Write another file, sync it, then rename it: a crash leaves the old file or the new one. Without the sync the name
+    # may reach the disk before the data, and a power cut would leave an empty file in the place of the old one.
     temporary = place.with_name(f"{place.name}.{secrets.token_hex(8)}.part")
     try:
         with open(temporary, "xb") as file:
@@ -146,15 +148,16 @@ def from_bytes(data: bytes, source: str = "state") -> Any:
     """Return the policy from the contents of a saved file."""
     try:
         if not data.startswith(b"PK"):  # a store whose last pages hold a saved policy ends like an archive
-            raise zipfile.BadZipFile("it does not begin like one")
+            raise zipfile.BadZipFile("it does not begin like a state file")
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             manifest, arrays, digest = (archive.read(name) for name in (_MANIFEST, _ARRAYS, _DIGEST))
+        # Before anything is decoded: a flipped bit in an array would give a policy that loads, and decides wrongly.
         if digest != _digest(manifest, arrays):
-            what = "what it holds is not what was saved"
-            raise StateFileError(f"{source}: damaged or edited by hand, {what}; load an earlier one")
+            what = "its content is not what was saved"
+            raise StateFileError(f"{source}: damaged or edited by hand: {what}; load an earlier file")
         body = json.loads(manifest)
         if body["format"] != FORMAT:
-            what = f"written in format {body['format']}, and this evenhand reads format {FORMAT} alone"
+            what = f"written in format {body['format']}, but this evenhand reads only format {FORMAT}"
             raise StateFileError(f"{source}: {what}; load it with the evenhand that wrote it")
         return _decode(body["object"], unpack(body["arrays"], arrays))
     except EvenhandError:

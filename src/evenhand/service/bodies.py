@@ -12,7 +12,7 @@ import orjson
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope
 
 from evenhand.service.errors import Refusal
 from evenhand.service.jobs import run_detached
@@ -78,18 +78,6 @@ def _too_large(most: int) -> Refusal:
 def as_json(body: Any, headers: Mapping[str, str] | None = None, *, status: int = 200) -> Response:
     """Return a response in JSON; numbers that are not finite become null."""
     return Response(orjson.dumps(body, option=OPTIONS), status, headers, JSON)
-
-
-async def send_json(send: Send, body: Any, status: int) -> None:
-    """Send a response in JSON that no cache may keep."""
-    content = orjson.dumps(body, option=OPTIONS)
-    headers = [
-        (b"cache-control", b"no-store"),
-        (b"content-length", b"%d" % len(content)),
-        (b"content-type", b"application/json"),
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": content})
 
 
 async def compress(response: Response, request: Request) -> ASGIApp:

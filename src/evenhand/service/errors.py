@@ -75,7 +75,7 @@ def refusal_of(error: BaseException) -> Refusal:
             return Refusal(503, "the store cannot be reached; try again", name="StoreError", headers=later)
         if kind in STATUS:
             return Refusal(STATUS[kind], str(error), name=type(error).__name__)
-    return Refusal(500, "internal error: this is a defect of evenhand; see its log under this request's id")
+    return Refusal(500, "internal error: this is a bug in evenhand; see its log under this request's id")
 
 
 def from_validation(

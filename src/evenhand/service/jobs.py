@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
-from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from evenhand.service.errors import Refusal
 
 T = TypeVar("T")
 
 
-def spawn(job: Callable[[], T], *, name: str = "evenhand job") -> Future[T]:
+def spawn(job: Callable[[], T]) -> Future[T]:
     """Start a job on a daemon thread and return its future."""
     future: Future[T] = Future()
     future.set_running_or_notify_cancel()
@@ -29,7 +26,7 @@ def spawn(job: Callable[[], T], *, name: str = "evenhand job") -> Future[T]:
         else:
             future.set_result(result)
 
-    threading.Thread(target=run, name=name, daemon=True).start()
+    threading.Thread(target=run, name="evenhand job", daemon=True).start()
     return future
 
 
@@ -53,8 +50,7 @@ class Lane:
 
     def __init__(self, what: str, most: int, seconds: float, *, queues: bool = True) -> None:
         self._what, self._most, self.seconds, self._queues = what, most, seconds, queues
-        self._free = most
-        self._queue: deque[tuple[Callable[[], Any], asyncio.Future[Any]]] = deque()
+        self._places = asyncio.Semaphore(most)
 
     async def run(self, job: Callable[[], T]) -> T:
         """Return what a job returns.
@@ -64,46 +60,22 @@ class Lane:
         Refusal
             503 if it takes too long, or if there is no place and none is waited for.
         """
-        if not self._free and not self._queues:
+        if self._places.locked() and not self._queues:
             raise _busy(f"{self._most} {self._what} are running already; try again later")
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[T] = loop.create_future()
-        late = _busy(f"{self._what}: no answer within {self.seconds:g} seconds; other requests are answered meanwhile")
-        timer = loop.call_later(self.seconds, _refuse, answer, late)
-        self._queue.append((job, answer))
-        self._begin(loop)
         try:
-            return await answer
-        finally:
-            timer.cancel()
-
-    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        while self._free and self._queue:
-            job, answer = self._queue.popleft()
-            if not answer.done():
-                self._free -= 1
-                spawn(job).add_done_callback(partial(self._over, loop, answer))
-
-    def _over(self, loop: asyncio.AbstractEventLoop, answer: asyncio.Future[Any], done: Future[Any]) -> None:
-        with suppress(RuntimeError):  # the loop has ended, and nobody waits
-            loop.call_soon_threadsafe(self._ended, loop, answer, done)
-
-    def _ended(self, loop: asyncio.AbstractEventLoop, answer: asyncio.Future[Any], done: Future[Any]) -> None:
-        # Freed when the job ends, not when its request was refused: hung jobs would otherwise pile up beyond `most`.
-        # See test_a_job_that_fails_or_is_left_gives_its_place_back_when_it_ends.
-        self._free += 1
-        error = done.exception()
-        if error is not None:
-            _refuse(answer, error)
-        elif not answer.done():
-            answer.set_result(done.result())
-        self._begin(loop)
+            async with asyncio.timeout(self.seconds) as limit:
+                await self._places.acquire()
+                result = asyncio.wrap_future(spawn(job))
+                # Freed when the job ends, not when its request was refused: hung jobs would otherwise pile up beyond
+                # `most`. See test_a_job_that_fails_or_is_left_gives_its_place_back_when_it_ends.
+                result.add_done_callback(lambda _: self._places.release())
+                return await asyncio.shield(result)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            late = f"{self._what}: no answer within {self.seconds:g} seconds; other requests are answered meanwhile"
+            raise _busy(late) from error
 
 
 def _busy(message: str) -> Refusal:
     return Refusal(503, message, headers={"Retry-After": "5"})
-
-
-def _refuse(answer: asyncio.Future[Any], error: BaseException) -> None:
-    if not answer.done():
-        answer.set_exception(error)

@@ -127,7 +127,7 @@ def _id_of(scope: Scope) -> bytes:
 def _unrouted(scope: Scope, error: HTTPException) -> Refusal:
     """Return the refusal of a path that is no route's, or of a method that its routes do not take."""
     if error.status_code != 405:
-        return Refusal(404, f"nothing is at {scope['path'][:200]}; GET /docs shows all routes")
+        return Refusal(404, f"there is no route {scope['path'][:200]}; GET /docs lists all routes")
     template = scope["endpoint"].template
     methods = [one.method for one in scope["app"].state.endpoints if one.template == template]
     takes = ", ".join([*(["HEAD"] if "GET" in methods else []), *methods])

@@ -38,7 +38,7 @@ class Readiness:
             self._trying, self._began = asyncio.create_task(run_detached(self._tried)), self._clock()
         await asyncio.wait([self._trying], timeout=self._patience)
         if not self._trying.done():
-            raise StoreError(f"{self._store.url}: the store took no write within {self._patience:g} seconds")
+            raise StoreError(f"{self._store.url}: the store accepted no write within {self._patience:g} seconds")
         return self._trying.result()
 
     def _tried(self) -> int:

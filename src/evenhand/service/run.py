@@ -75,7 +75,7 @@ def serve(
     one_of("log_level", log_level, ("debug", "info", "warning", "error"))
     place = _open(store, password_file, create=create)
     if place.in_memory and workers > 1:
-        raise ArgumentError(wanted("workers", "1, since a store in memory has one process", workers, "name a file"))
+        raise ArgumentError(wanted("workers", "1, since a store in memory serves one process", workers, "name a file"))
     listening = _listen(host, port)
     page_key = new_key("read")
     _print_addresses(place, listening, host, page_key if print_keys else None)
@@ -145,7 +145,7 @@ def read_password(path: str) -> str:
     try:
         lines = Path(path).read_text(encoding="utf-8").split("\n")
     except (OSError, ValueError) as error:
-        why = (isinstance(error, OSError) and error.strerror) or "it is no text"
+        why = (isinstance(error, OSError) and error.strerror) or "it is not text"
         raise ArgumentError(wanted("password_file", "a file that can be read", path, why)) from error
     if not lines[0]:
         raise ArgumentError(wanted("password_file", "a file whose first line is the password", path))
@@ -189,7 +189,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.listen(2048)
     except (OSError, OverflowError) as error:
         listening.close()
-        mend = "another program listens there: stop it, or give --port another number"
+        mend = "another program uses this port: stop it, or choose another --port"
         raise ArgumentError(wanted("port", f"a free one on {host}", port, f"{error}; {mend}")) from error
     listening.setblocking(False)
     return listening
@@ -211,7 +211,7 @@ def _print_addresses(store: Store, listening: socket.socket, host: str, page_key
         f"evenhand serves {store.url}: {', '.join(names[:12]) or 'no studies yet; POST /studies creates one'}",
         f"  page    {base}/" + ("" if page_key is None else f"#key={page_key}"),
         f"  manual  {base}/docs",
-        *(["Keys, shown this once:", *made] if made else []),
+        *(["Keys (shown only this once):", *made] if made else []),
         f"More keys: evenhand keys {store.url} add --role decide|report|read. Stop with Ctrl-C.",
     ]
     if host not in LOCAL:

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from evenhand.errors import EvenhandError, UnknownStudyError
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
+from evenhand.service.decision_index import Index
 from evenhand.service.errors import Refusal
-from evenhand.service.index import Index
 from evenhand.service.jobs import Lane
 from evenhand.service.writer import Writer
 from evenhand.studies import Operation, Store, Study
@@ -171,7 +171,7 @@ class Sessions:
                 raise UnknownStudyError
             opened = Session(Study.open(self.store, name))
         except UnknownStudyError as error:
-            raise UnknownStudyError(f"no study is named {name[:100]!r}; GET /studies lists all") from error
+            raise UnknownStudyError(f"no study is named {name[:100]!r}; GET /studies lists all studies") from error
         with self._turn:  # of two that opened it at the same time, the first counts
             return self._sessions.setdefault(name, opened)
 

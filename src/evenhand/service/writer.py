@@ -78,6 +78,8 @@ class Writer:
         Refusal
             503, with the seconds until the next attempt in `Retry-After`.
         """
+        # The last tenth is kept for small requests: otherwise bulk uploads would fill the queue, and every single ask
+        # would be refused until they are done.
         room = self._capacity if count <= FEW else self._capacity * 9 // 10
         if self._waiting + count > max(room, count):
             raise Refusal(503, "too many operations wait; nothing was done: try again", headers={"Retry-After": "1"})
@@ -192,7 +194,7 @@ def _answer(loop: asyncio.AbstractEventLoop, done: list[tuple[Callable[[Any], No
         try:
             answer(outcome)
         except Exception as error:
-            loop.call_exception_handler({"message": "an answer could not be given", "exception": error})
+            loop.call_exception_handler({"message": "an answer could not be sent", "exception": error})
 
 
 def _settle(answer: asyncio.Future[list[Any]], outcome: Any) -> None:

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 MOST_DIFFERENT = 2_000
 """The most people who differ: the program looks at each pair of them again and again, which takes minutes then."""
-ROUND = "round the features before pairs are judged, such as money to thousands, so that more people are alike"
+ROUND = "round the features before the audit, such as money to thousands, so that more people are alike"
 PLAIN = "No two people's chances differ by more than the smallest distance that the answers leave possible."
 SUPPOSES = {
-    "certified": "This supposes that no answer is wrong, and that one weighing of the features lies behind them all.",
-    "measured, not certified": "Some answers may be wrong, so that distances are measured, not certified.",
+    "certified": "This assumes that no answer is wrong, and that all answers weigh the features alike.",
+    "measured, not certified": "Some answers may be wrong, so distances are measured, not certified.",
 }
 """What chances rest on, by what a metric says of its intervals; where it knows none, its caveat says so."""
 

@@ -184,7 +184,7 @@ class DistanceLearner(Configured):
             If there is no such verdict.
         """
         if not is_whole(verdict) or verdict not in [v.id for v in self.verdicts]:
-            raise VerdictError(wanted("verdict", "the id of a verdict that stands in the log", verdict))
+            raise VerdictError(wanted("verdict", "the id of a verdict in the log", verdict))
         self.log.remove(verdict)
         self.replay()
 
@@ -346,7 +346,7 @@ class DistanceLearner(Configured):
     def _allocate(self, dimension: int, copies: int) -> None:
         m = count(dimension, self.structure)
         if copies * m * m > MOST_NUMBERS / 40 or dimension > MOST_NUMBERS // 40:
-            what, mend = "features and pairs whose metrics fit into memory", 'structure="diagonal" or blocks need less'
+            what, mend = "features and pairs whose metrics fit in memory", 'structure="diagonal" or blocks need less'
             raise ArgumentError(wanted("dimension", what, dimension, mend))
         prior_radius, spread = self.prior_radius(m)
         most_doublings = DOUBLINGS if self.radius is None else 0

@@ -159,7 +159,7 @@ class LipschitzUCB(AskTell):
         mend = "pass metric.fresh(), or tell the verdicts to the policy's own `metric`"
         learner: DistanceLearner = require_fresh("metric", given, mend).fresh()
         if not learner.shared and individuals is None:
-            what = "how many there are a round, where each pair has a learner"
+            what = "the number of individuals per round, as each pair has its own learner"
             raise ArgumentError(wanted("individuals", what, individuals))
         self.individuals = individuals
         k = 2 if individuals is None else individuals
@@ -451,8 +451,7 @@ class LipschitzUCB(AskTell):
             undecided[i, j] = 1
         return decided["round"], contexts, np.array(decided["probabilities"], np.float64), chosen, undecided
 
-    def _ticket_from_saved(self, *kept: Any) -> tuple[Any, ...]:
-        round, *arrays = kept
+    def _ticket_from_saved(self, round: int, *arrays: Any) -> tuple[Any, ...]:
         ticket = RoundTicket(*arrays)
         return (round, *ticket.drawn(self.select)), ticket
 

@@ -142,9 +142,9 @@ class MahalanobisOracle:
         """
         contexts, probabilities = in_step(("contexts", contexts), ("probabilities", probabilities))
         x = self._checked(contexts)
-        p = array("probabilities", probabilities, f"{len(x)} numbers, one a context", dimensions=1)
+        p = array("probabilities", probabilities, f"{len(x)} numbers, one per context", dimensions=1)
         if p.size != len(x):
-            raise ArgumentError(wanted("probabilities", f"{len(x)} numbers, one a context", p.size))
+            raise ArgumentError(wanted("probabilities", f"{len(x)} numbers, one per context", p.size))
         if p.min() < -TIGHT or p.max() > 1.0 + TIGHT:
             raise ArgumentError(wanted("probabilities", "numbers in [0, 1]", p.tolist()))
         said = np.zeros((p.size, p.size), np.int64)

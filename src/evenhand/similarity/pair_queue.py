@@ -60,7 +60,7 @@ def read_people(people: Any, features: Floats) -> list[dict[str, str]]:
     people = as_pandas(people, "people").to_dict("records") if is_frame(people) else people
     told = list(people) if isinstance(people, (list, tuple)) else []
     if len(told) != len(features) or not all(isinstance(one, Mapping) and one for one in told):
-        raise ArgumentError(wanted("people", f"{len(features)} dicts of what is shown, one a person", people))
+        raise ArgumentError(wanted("people", f"{len(features)} dicts of what is shown, one per person", people))
     names = [str(name) for name in told[0]]
     for row, one in enumerate(told):
         if [str(name) for name in one] != names:
@@ -140,9 +140,9 @@ class PairQueue(AskTell):
         features, rewards, people = in_step(("features", features), ("rewards", rewards), ("people", people))
         self.features = array("features", features, "numbers (n, d)", dimensions=2, largest=LARGEST_FEATURE)
         n, d = self.features.shape
-        self.rewards = array("rewards", rewards, f"{n} numbers, one a person", dimensions=1, largest=LARGEST_REWARD)
+        self.rewards = array("rewards", rewards, f"{n} numbers, one per person", dimensions=1, largest=LARGEST_REWARD)
         if n < 2 or self.rewards.size != n:
-            raise ArgumentError(wanted("rewards", f"{max(n, 2)} numbers, one a person", self.rewards.size))
+            raise ArgumentError(wanted("rewards", f"{max(n, 2)} numbers, one per person", self.rewards.size))
         shown = features if people is None and is_frame(features) else people
         self.people = read_people(shown, self.features)
         self.individuals = whole("individuals", individuals, low=2, high=n)
@@ -298,9 +298,9 @@ class PairQueue(AskTell):
         if people is not None:
             rows = self.scale(people)
             if far := int((np.square(rows).sum(axis=1) > 1.0 + 1e-9).sum()):
-                notes.append(f"{far} of these people lie beyond those of the audit: their distances are extrapolated.")
+                notes.append(f"{far} of these people lie outside the audit's range: their distances are extrapolated.")
         if rewards is not None:
-            what = f"{len(rows)} numbers, one a person"
+            what = f"{len(rows)} numbers, one per person"
             gains = array("rewards", rewards, what, dimensions=1, largest=LARGEST_REWARD)
             if gains.size != len(rows):
                 raise ArgumentError(wanted("rewards", what, gains.size))
@@ -366,7 +366,7 @@ class PairQueue(AskTell):
         mine = [told for told, _, name in self._answers if name == who]
         number = int(rest[0]) if rest and rest[0].isascii() and rest[0].isdigit() else None if rest else max([*mine, 0])
         if number not in mine:
-            what = "the number of an answer of yours that stands" if mine else "an answer of yours before"
+            what = "the number of one of your answers" if mine else "an earlier answer of yours"
             raise ArgumentError(wanted("label", what, label))
         self.policy.withdraw(number)
         (question,) = [asked for told, asked, _ in self._answers if told == number]
@@ -382,8 +382,9 @@ class PairQueue(AskTell):
         (round, *_), (one, other, gap, answered), who = remembered
         return round, one, other, gap, "\n".join(answered), who
 
-    def _ticket_from_saved(self, *kept: Any) -> tuple[Any, ...]:
-        round, one, other, gap, answered, who = kept
+    def _ticket_from_saved(
+        self, round: int, one: int, other: int, gap: float, answered: str, who: str
+    ) -> tuple[Any, ...]:
         question = Question(one, other, gap, tuple(answered.split("\n") if answered else ()))
         return (round, f"{one}-{other}", gap), question, who
 

@@ -170,7 +170,7 @@ class PosteriorDistance(DistanceLearner):
         """Return why no distance is known, in words, features by these names; None where distances are known."""
         self._renew()
         reasons = [reason for draws in self._draws if draws is not None and (reason := draws.unknown(features))]
-        return f"distances are not known: {reasons[0]}" if reasons else None
+        return f"distances are unknown: {reasons[0]}" if reasons else None
 
     @property
     def guarantee(self) -> str:

@@ -126,7 +126,7 @@ def fair_distribution(
     rewards, distances = _in_order(rewards, distances)
     a = _read("rewards", rewards, "a list of at least one number", 1)
     k = a.size
-    table = f"a {k} x {k} table, one row and column a reward"
+    table = f"a {k} x {k} table, one row and column per reward"
     c = _read("distances", distances, table, 2)
     if c.shape != (k, k):
         raise ArgumentError(wanted("distances", table, f"an array of shape {c.shape}"))

@@ -73,9 +73,9 @@ def read_contexts(
     lengths = np.sqrt((shown * shown).sum(axis=1))
     if not lengths.max() <= 1.0 + 1e-9:
         what = "norms of at most 1"
-        mend = "put everybody on one scale, Scale.of(pool): pass it as scale=, or show scale(contexts)"
+        mend = "rescale the features with Scale.of(pool): pass it as scale=, or show scale(contexts)"
         if scale is not None:
-            what, mend = f"{what} on the policy's scale", "learn it from a pool that holds such people: Scale.of(pool)"
+            what, mend = f"{what} on the policy's scale", "fit it to a pool with such people: Scale.of(pool)"
         worst = int(lengths.argmax())
         raise ContextError(wanted("contexts", what, f"{lengths[worst]:.4g} for individual {worst}", mend))
     return shown
@@ -109,7 +109,7 @@ def read_verdicts(ticket: RoundTicket, violations: Pairs, acceptable: Pairs) -> 
                 why = f"both had the same probability, up to {EQUAL:g} for rounding"
                 raise VerdictError(wanted(name, "pairs that were treated differently", (i, j), why))
             if said[i, j] == -value:
-                raise VerdictError(wanted(name, "each pair on one side", (i, j), "it is called unfair and acceptable"))
+                raise VerdictError(wanted(name, "each pair on one side", (i, j), "it is called both"))
             said[i, j] = value
     return said
 

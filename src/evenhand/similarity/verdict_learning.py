@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from evenhand.similarity import LipschitzUCB
 
 ROBUST_BELIEF_WARNING = (
-    "verdict: no metric agrees with all verdicts, so some are wrong; from now on the policy learns from all verdicts "
-    "how many are, and its intervals are measured, not certified; those that are probably wrong can be withdrawn"
+    "verdict: no metric agrees with all verdicts, so some are wrong; from now on the policy estimates how many "
+    "are wrong, and its intervals are measured, not certified; you can withdraw those that are probably wrong"
 )
 """What is said once, when a policy goes over to a robust belief."""
 
@@ -83,7 +83,7 @@ def named_pairs(policy: LipschitzUCB, number: int, violations: Pairs | bool) -> 
         return ()
     pairs = policy.questions(number)
     told = f"Candidates, most telling first: {pairs}" if pairs else "No pair of this round teaches anything new"
-    which = "that something was unfair teaches too little; which pair was it?"
+    which = "true says too little; which pair was unfair?"
     raise VerdictError(f"violations: {which} {told}; nothing has changed")
 
 

@@ -89,7 +89,7 @@ class LinearContexts(Individuals):
         self.theta = read_theta(theta)
         d = self.theta.size
         if self.truth.A.shape[1] != d:
-            what = f"a matrix A with {d} columns, one a weight in theta"
+            what = f"a matrix A with {d} columns, one per weight in theta"
             raise ArgumentError(wanted("oracle", what, self.truth.A.shape))
         centres = f"finite centres of shape (c, {d})"
         self.clusters = array(
@@ -156,7 +156,7 @@ class TableIndividuals(Individuals):
         self.rows = self.scale(raw)
         self.rewards = numbers(frame, reward, -LARGEST_REWARD, LARGEST_REWARD)
         if self.truth.A.shape[1] != len(self.features):
-            what = f"a matrix A with {len(self.features)} columns, one a feature"
+            what = f"a matrix A with {len(self.features)} columns, one per feature"
             raise ArgumentError(wanted("oracle", what, self.truth.A.shape))
 
     def population(self) -> tuple[int, Floats, Floats, Floats, float]:

@@ -1,3 +1,3 @@
-from .environments import from_gymnasium as from_gymnasium, to_gymnasium as to_gymnasium
+from .gymnasium_worlds import from_gymnasium as from_gymnasium, to_gymnasium as to_gymnasium
 from .simulate import simulate as simulate
 from .world import KernelWorld as KernelWorld, WorldKernels as WorldKernels

@@ -114,12 +114,6 @@ class Pending(NamedTuple):
     contexts: Floats
 
 
-class AtOnce(NamedTuple):
-    """Stands where the rings would be."""
-
-    nothing: Floats
-
-
 update = OPEN
 
 

@@ -73,12 +73,12 @@ def check_fit(name: str, policy: Any, world: Any) -> None:
         return
     contextual = traits.contextual
     if contextual is not None and bool(contextual) != bool(shown):
-        shows = "contexts" if there.dimension is None else f"contexts of {there.dimension} numbers an arm"
+        shows = "contexts" if there.dimension is None else f"contexts of {there.dimension} numbers per arm"
         what = f"a policy that takes {shows}, which {place} shows" if shown else "a policy that needs no contexts"
         refuse(what, f"a {own}, which takes none" if shown else f"a {own}, which needs some; {place} shows none")
     known = traits.dimension
     if contextual and known is not None and there.dimension not in (None, known):
-        refuse(f"contexts of {there.dimension} numbers an arm, as {place} shows", f"a {own} for {known}")
+        refuse(f"contexts of {there.dimension} numbers per arm, as {place} shows", f"a {own} for {known}")
     _check_calls(refuse, policy, place, shown, told)
     _check_rewards(refuse, policy, world)
     _check_groups(refuse, policy, world)

@@ -36,7 +36,6 @@ from evenhand.simulation.counting import (
     stage_of,
 )
 from evenhand.simulation.delay import (
-    AtOnce,
     Delay,
     Pending,
     learn_at_once,
@@ -239,16 +238,14 @@ def _play(run: _Run, books: ClauseCounts, kept: Any, first: int, last: int, row:
     if not run.compiled:
         function = interpreted(function.uncompiled)
     core = (policy._params, policy._state, *world._core)
-    late = AtOnce(np.zeros(0)) if pending is None else pending
+    late = np.zeros(0) if pending is None else pending
     counted = stage, books.rates, books.counts, run.running, run.before, run.trace
     fixed = (*core, world._shown, policy._waiting, late, *counted, checkpoints)
     while first <= last:
         end = min(last, first + ROUNDS_A_CALL - 1)
         row = function(*fixed, first, end, row)
         if row == NO_SUCH_ARM:
-            raise ContractError(
-                f"{type(policy).__name__}: choose returned an arm that is none of the {len(world.arms)}"
-            )
+            raise ContractError(f"{type(policy).__name__}: choose returned an index outside the {len(world.arms)} arms")
         first = end + 1
         policy.round = end
         run.stop(end)
@@ -310,6 +307,6 @@ def _rewards(world: Any, happened: Any, arms: int | None) -> list[float]:
             raise ValueError
         return [float(reward) for reward in rewards]
     except (TypeError, ValueError, OverflowError) as error:
-        several = "one number, the reward" if arms is None else f"a list of {arms} numbers, a reward an arm"
+        several = "one number, the reward" if arms is None else f"a list of {arms} numbers, one reward per arm"
         what = f"respond to return a tuple of {several}"
         raise ContractError(wanted(type(world).__name__, what, happened)) from error

@@ -122,15 +122,15 @@ class Cost(NamedTuple):
         """Return the answer in words.
 
         >>> print(Cost(0.01, 0.004, 0.016, 0.2, 3, 20).sentences("thompson"))
-        The promise costs thompson 5.00 % of its expected reward (95 % interval 2.00 % to 8.00 %), 0.01 a round, over
+        The promise costs thompson 5.00 % of its expected reward (95 % interval 2.00 % to 8.00 %), 0.01 per round, over
         20 replications. Without it the promise would have been broken in 3 of 20 replications.
         """
-        scale, unit = (100 / self.free, " %") if self.free > 0 else (1.0, " a round")
+        scale, unit = (100 / self.free, " %") if self.free > 0 else (1.0, " per round")
         part, low, high = (f"{x * scale:.2f}{unit}" for x in (self.cost, self.low, self.high))
         sure = "" if math.isnan(self.low) else f" (95 % interval {low} to {high})"
         runs = "1 replication" if self.replications == 1 else f"{self.replications} replications"
         costs = f"costs {who}" if self.low > 0 else f"is not shown to cost {who} anything:"
-        a_round = f", {self.cost:.2g} a round" if self.free > 0 else ""
+        a_round = f", {self.cost:.2g} per round" if self.free > 0 else ""
         said = f"The promise {costs} {part} of its expected reward{sure}{a_round}, over {runs}."
         without = f" Without it the promise would have been broken in {self.broken} of {runs}."
         return said if self.broken is None else said + without

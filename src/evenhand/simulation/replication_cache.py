@@ -85,7 +85,7 @@ def signature(
         return str(joblib.hash((__version__, policies, type(world).__qualname__, settings, seed, kept, *late)))
     except Exception as error:
         raise ArgumentError(
-            f"store: a policy or the world cannot be told from others, it does not pickle ({error})"
+            f"store: a policy or the world cannot be identified, as it does not pickle ({error})"
         ) from error
 
 

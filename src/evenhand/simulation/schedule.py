@@ -186,7 +186,7 @@ def _column(frame: Any, key: str, name: str) -> list[Any]:
     found = said_in(as_pandas(frame, name), key)
     if found is None:
         columns = list(frame.columns)
-        raise ArgumentError(wanted(name, f"a log with a column {key}, or given, which says {key}", columns))
+        raise ArgumentError(wanted(name, f"a log with a column {key}, or a column given that holds {key}", columns))
     return found
 
 

@@ -163,8 +163,8 @@ def simulate(
     except (KeyboardInterrupt, Halt):
         partly = assembled()
         done = partly.sizes["replication"]
-        where = "not on disk, no folder was given for it"
-        where = where if keep is None else "on disk, the same call goes on from there"
+        where = "not on disk, as no folder was given"
+        where = where if keep is None else "on disk; the same call continues from there"
         what = f"interrupted after {done} of {replications} replications; what was done is {where}"
         raise SimulationInterrupted(what, partly) from None
     return assembled()
@@ -257,7 +257,8 @@ def _play_missing(
 
 def _named(policies: Any) -> dict[str, Any]:
     if not isinstance(policies, Mapping):
-        policies = _by_class(policies if isinstance(policies, (list, tuple)) else [policies])
+        several = policies if isinstance(policies, (list, tuple)) else [policies]
+        policies = dict(zip(numbered([type(policy).__name__ for policy in several]), several, strict=True))
     if not policies:
         raise ArgumentError(wanted("policies", "a policy, a list of policies, or a dict name -> policy", policies))
     for name, policy in policies.items():
@@ -270,11 +271,6 @@ def _named(policies: Any) -> dict[str, Any]:
         if begins_anew(policy):
             require_fresh(f"policies[{name!r}]", policy, "pass policy.fresh(): every replication starts without memory")
     return dict(policies)
-
-
-def _by_class(policies: Sequence[Any]) -> dict[str, Any]:
-    """Return policies by the names of their classes; several of one class are numbered: UCB1 1, UCB1 2."""
-    return dict(zip(numbered([type(policy).__name__ for policy in policies]), policies, strict=True))
 
 
 def _check_arms(named: dict[str, Any], world: Any) -> None:

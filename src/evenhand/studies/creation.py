@@ -70,7 +70,7 @@ def state_of_new(policy: Any) -> bytes:
     decided = vars(policy).get("round", 0)
     if traits_of(policy).kept is not None and decided:
         got = f"one at round {decided}"
-        mend = "its promise is checked over every round, so the log must hold all: pass policy.fresh()"
+        mend = "its promise is checked in every round, so the log must hold all rounds: pass policy.fresh()"
         raise ArgumentError(wanted("policy", "one that has not decided yet", got, mend))
     return to_bytes(policy)
 
@@ -85,7 +85,7 @@ def name_of_new(name: str | None, store: Storage | str | os.PathLike[str]) -> st
     """
     chosen = _default(store) if name is None else name
     if not isinstance(chosen, str) or NAME.fullmatch(chosen) is None:
-        mend = "give it a name of your own: name=, in the shell --name" if name is None else ""
+        mend = "choose a name: name=, in the shell --name" if name is None else ""
         raise ArgumentError(wanted("name", "up to 100 letters, digits, - and _, a letter or digit first", chosen, mend))
     return chosen
 

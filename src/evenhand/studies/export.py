@@ -119,8 +119,8 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     may_draw = bool(table["random_state"].notna().any()) or not traits_of(policy).compiled
     if may_draw and told["propensity"].isna().any():
         raise ArgumentError(
-            f"bandit feedback: {name} draws by chance, or a learner in it may, and does not say with "
-            "which probabilities; export the log instead"
+            f"bandit feedback: {name} draws at random, or its learner may, and does not state the "
+            "probabilities; export the log instead"
         )
     feedback = pd.DataFrame(
         {

@@ -20,7 +20,7 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.studies.creation import NAME
 from evenhand.studies.limits import check_note
 from evenhand.studies.log.codec import from_text, moment, now, to_text
-from evenhand.studies.log.expiry import read_expiry
+from evenhand.studies.log.durations import read_expiry
 from evenhand.studies.store.schema import KEYS
 from evenhand.studies.store.store import Store
 
@@ -64,7 +64,7 @@ def new_key(role: Role) -> str:
     True
     """
     if role not in ALLOWED:
-        raise ArgumentError(wanted("role", f"one of {', '.join(ROLES)}", role, "both is to decide and to report"))
+        raise ArgumentError(wanted("role", f"one of {', '.join(ROLES)}", role, "both means decide and report"))
     return f"eh_{role}_{secrets.token_hex(4)}_{secrets.token_urlsafe(32)}"
 
 
@@ -139,7 +139,7 @@ def read_end(end: Any) -> int:
         what = "a date such as 2030-12-31, a time with its zone, or a duration such as 90d"
         raise ArgumentError(wanted("expires", what, end)) from error
     if at <= now():
-        raise ArgumentError(wanted("expires", "a time to come", moment(at).isoformat()))
+        raise ArgumentError(wanted("expires", "a time in the future", moment(at).isoformat()))
     return at
 
 

@@ -94,7 +94,7 @@ def _made(spec: Any, kind: registry.Kind, where: str, depth: int, bounded: bool)
     if promised is not None:
         beside = next((name for name in given if name in (*ARGUMENTS, "sets")), None)
         if beside is not None:
-            raise ArgumentError(wanted(beside, "nothing beside a promise, which says it all", given[beside]))
+            raise ArgumentError(wanted(beside, "nothing together with a promise, which states it", given[beside]))
         own = f"{where}.promise" if where else "promise"
         given["shares"] = promise_from(promised, given.get("arms"), own, bounded=bounded)
     sets = given.pop("sets", None) if "shares" in given else None
@@ -199,7 +199,7 @@ def _called(name: str, cls: Any, arguments: dict[str, Any]) -> Any:
     except EvenhandError:
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise ArgumentError(f"{name}: cannot be made of these arguments: {error}") from error
+        raise ArgumentError(f"{name}: cannot be built from these arguments: {error}") from error
 
 
 def with_sets(shares: Any, sets: Any, where: str) -> dict[Any, Any]:

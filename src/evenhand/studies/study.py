@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from sqlalchemy import bindparam, select
@@ -17,7 +18,7 @@ from evenhand.protocol import Label
 from evenhand.studies.creation import name_of_new, open_store, state_of_new, write_study
 from evenhand.studies.log.chain import Birth
 from evenhand.studies.log.codec import moment
-from evenhand.studies.log.expiry import read_expiry
+from evenhand.studies.log.durations import read_expiry
 from evenhand.studies.log.log import Log
 from evenhand.studies.log.operations import Operation, given_or_refusal
 from evenhand.studies.log.reader import Reader
@@ -60,12 +61,13 @@ class Study:
         with store.reading() as connection:
             born = connection.execute(NAMED, {"name": name}).first()
         if born is None:
-            there = ", ".join(store.names()[:12]) or "it has none"
-            raise UnknownStudyError(f"{store.url}: no study is named {name!r}; there: {there}")
+            there = ", ".join(store.names()[:12]) or "none"
+            raise UnknownStudyError(f"{store.url}: no study is named {name!r}; the store has: {there}")
         fields = born._asdict()
         self.store, self._log = store, Log(store, fields.pop("id"))
         self._birth = Birth(**fields)
         self.log = Reader(store, self._log, self._birth)
+        self._read = partial(ticket_number, self._birth)
         self.state = LivePolicy(store, self._log, self._read)
         self._statistics: Statistics | None = None
 
@@ -118,7 +120,7 @@ class Study:
                 names = place.names()
                 if len(names) != 1:
                     there = ", ".join(names[:12]) or "none"
-                    raise UnknownStudyError(f"{place.url}: expected the name of a study; there: {there}")
+                    raise UnknownStudyError(f"{place.url}: expected the name of a study; the store has: {there}")
                 name = names[0]
             return cls(place, name)
 
@@ -162,7 +164,7 @@ class Study:
         given, refusal = given_or_refusal(lambda: arguments.named("ask", observed, named), sticky=sticky)
         several = given.pop(arguments.several, None)
         if several is not None and count is not None:
-            raise ArgumentError(wanted("count", f"None beside {arguments.several}={several}", count))
+            raise ArgumentError(wanted("count", f"None together with {arguments.several}={several}", count))
         if several is None and count is None:
             return self._do(Operation("ask", None, given, key, None, 0, subject, sticky, refusal))
         name, number = ("count", count) if several is None else (arguments.several, several)
@@ -215,7 +217,7 @@ class Study:
         return int(self._do(Operation("add", given={"arm": arm, "share": share})))
 
     def retire(self, arm: Label) -> None:
-        """Take an arm off offer; its open tickets may still be told.
+        """Retire an arm: it is no longer offered, but its open tickets can still be told.
 
         Raises
         ------
@@ -347,11 +349,11 @@ class Study:
         UnreachableError
             If the store could not be read to the end: nothing is known of the log then.
         """
-        from evenhand.studies.statistics.checkpoint import VerificationCheckpoint
+        from evenhand.studies.statistics.checkpoint import read_mark
         from evenhand.studies.verify import Verification, verify
 
         given = since.mark if isinstance(since, Verification) else since
-        mark = None if since is None else VerificationCheckpoint.from_bytes(given, self._birth.digest)
+        mark = None if since is None else read_mark(given, self._birth.digest)
         return verify(self.store, self._log, self._birth, self.state, known=known, mark=mark, progress=progress)
 
     def statistics(self) -> Statistics:
@@ -389,7 +391,7 @@ class Study:
         facts: dict[str, Any] = {"study": self.name, "store": self.store.url, "policy": self._birth.policy}
         seen = self.state.seen
         if seen is None:
-            return Card("Study", facts | {"log": "not read yet by this process"}).html()
+            return Card("Study", facts | {"log": "not yet read by this process"}).html()
         facts["entries of the log"] = seen.sequence
         shown = seen.policy.card() if isinstance(seen.policy, AskTell) else Card("", {})
         return Card("Study", facts | shown.facts, shown.tables, notes_of(seen.policy)).html()
@@ -401,6 +403,3 @@ class Study:
         if isinstance(outcome, EvenhandError):
             raise outcome
         return outcome
-
-    def _read(self, ticket: Any) -> int:
-        return ticket_number(self._birth, ticket)

@@ -14,7 +14,6 @@ from evenhand.display.html import Card, HasCard
 from evenhand.display.progress import tracked
 from evenhand.errors import ErasedError, EvenhandError, ReplayError, StoreError, UnreachableError
 from evenhand.protocol import Label
-from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies.log.chain import Birth, Entry, check_link
 from evenhand.studies.log.codec import Sealed, from_text
 from evenhand.studies.log.log import Log
@@ -23,7 +22,7 @@ from evenhand.studies.log.request_keys import shown_key
 from evenhand.studies.log.snapshots import Snapshot, first_replay, replay_at, same_state, snapshots
 from evenhand.studies.log.state import LivePolicy
 from evenhand.studies.log.subjects import changed_subjects, sealed_under
-from evenhand.studies.statistics.checkpoint import Count, VerificationCheckpoint
+from evenhand.studies.statistics.checkpoint import Count, mark_of
 from evenhand.studies.store.integrity import damages
 from evenhand.studies.store.schema import SNAPSHOTS, STUDIES
 from evenhand.studies.store.store import Store
@@ -103,7 +102,7 @@ def verify(
     state: LivePolicy,
     *,
     known: str | None,
-    mark: VerificationCheckpoint | None,
+    mark: dict[str, Any] | None,
     progress: bool,
 ) -> Verification:
     """Replay a study's log from the start, or from where an earlier verification ended; see `Verification`.
@@ -140,7 +139,7 @@ def verify(
         with store.reading() as connection:
             problems += [*damages(connection), *_duplicate_keys(connection, log.study)]
             if known is not None and not log.has_digest(connection, known):
-                problems.append(f"no entry has the digest {known}: entries were cut off, or written anew")
+                problems.append(f"no entry has the digest {known}: entries were cut off or rewritten")
             try:
                 verifier = _Verifier(connection, log, birth.digest, mark, notes)
                 count = verifier.count
@@ -156,7 +155,7 @@ def verify(
             verifier.note_words()
             problems += [] if problems else verifier.compare(state)
     except UnreachableError as error:
-        mend = "nothing was found out about the log; verify again when the store can be read"
+        mend = "the log was not checked; verify again when the store can be read"
         raise UnreachableError(f"{error}; the verification could not be finished: {mend}") from error
     except StoreError as error:
         problems.append(str(error))
@@ -180,7 +179,7 @@ def verify(
         first_violation=check.first_violation,
         problems=tuple(problems),
         notes=tuple(notes),
-        since=0 if mark is None else mark.sequence,
+        since=0 if mark is None else mark["count"]["sequence"],
         mark=None if problems or verifier is None else verifier.mark(birth.digest),
     )
 
@@ -204,7 +203,7 @@ def _duplicate_keys(connection: Connection, study: int) -> Iterator[str]:
     """Yield the keys that several decisions have, which only a damaged index can allow."""
     keyed = f"SELECT key, count(*) FROM {_unindexed(connection)} WHERE study = :study AND key IS NOT NULL"
     for key, times in connection.execute(text(f"{keyed} GROUP BY key HAVING count(*) > 1"), {"study": study}):
-        yield f"{times} decisions stand under the key {shown_key(key)!r}"
+        yield f"{times} decisions have the key {shown_key(key)!r}"
 
 
 def _missing(connection: Connection, log: Log, last: int, reached: int) -> Iterator[str]:
@@ -229,14 +228,14 @@ class _Verifier:
     """
 
     def __init__(
-        self, connection: Connection, log: Log, birth: str, mark: VerificationCheckpoint | None, notes: list[str]
+        self, connection: Connection, log: Log, birth: str, mark: dict[str, Any] | None, notes: list[str]
     ) -> None:
         fields = (STUDIES.c[name] for name in Birth._fields)
         born = connection.execute(select(*fields).where(STUDIES.c.id == log.study)).one()
         begun = first_replay(connection, log)
         if begun.sequence or not Birth(*born).digest == begun.digest == birth:
             parts = "the study's name, policy, secret and time of creation"
-            raise ReplayError(f"{parts} are not those that the first snapshot was taken with: one of them was changed")
+            raise ReplayError(f"{parts} differ from the first snapshot: one of them was changed")
         self._connection, self._log, self._notes = connection, log, notes
         self.replayed = self._reworded = 0
         self._erased = False
@@ -248,11 +247,12 @@ class _Verifier:
         self._version = begun.version
         self.count = Count(begun.policy, begun.digest)
         if mark is not None:
-            self._policy, self.count = from_bytes(mark.state, "since"), mark.resume(begun.policy)
-            if mark.sequence and log.digest(connection, mark.sequence) != mark.digest:
-                raise ReplayError(f"entry {mark.sequence} is not the one that the earlier verification ended with")
-            if mark.sequence:
-                notes.append(f"entries 1 to {mark.sequence} were not read: an earlier verification found them sound")
+            self._policy = mark["policy"]
+            self.count.restore(mark["count"])
+        if since := self.count.sequence:
+            if log.digest(connection, since) != self.count.digest:
+                raise ReplayError(f"entry {since} is not the one that the earlier verification ended with")
+            notes.append(f"entries 1 to {since} were not read: an earlier verification found them sound")
         self._kept: dict[int, list[Snapshot]] = defaultdict(list)
         for one in snapshots(connection, log.study, self.count.sequence):
             self._kept[one.sequence].append(one)
@@ -282,7 +282,7 @@ class _Verifier:
                 self._policy, self._erased = None, True
                 self._notes.append(
                     f"the contexts of entry {entry.sequence} were erased: from there on the chain of digests and the "
-                    "promise at every round are checked, but not why it was decided so"
+                    "promise are checked, but decisions are not replayed"
                 )
             except ReplayError:
                 if entry.version == self._version:
@@ -307,7 +307,7 @@ class _Verifier:
         same = self._policy is not None and same_state(self._policy, kept.state)
         began = kept.sequence == self._began
         if digest != kept.digest or (own and not same and not (began or self._policy is None)):
-            raise ReplayError(f"the snapshot after entry {kept.sequence} is not the state that replay comes to")
+            raise ReplayError(f"the snapshot after entry {kept.sequence} differs from the state after replay")
         if own and not same:
             self._policy = replay_at(self._log, kept).whole_copy(self._connection)
             why = f"version {self._version} began" if not self._erased else "the state was saved"
@@ -335,7 +335,7 @@ class _Verifier:
     def note_words(self) -> None:
         """Note which reasons have other words in the log."""
         if self._reworded:
-            self._notes.append(f"{self._reworded} reasons were worded otherwise by the version that wrote them")
+            self._notes.append(f"{self._reworded} reasons were worded differently by the version that wrote them")
 
     def compare(self, state: LivePolicy) -> list[str]:
         """Compare the state reached with the one that the study works with, if nothing was added meanwhile."""
@@ -350,14 +350,10 @@ class _Verifier:
             if newer or same_state(self._policy, live.bytes()):
                 return []
         if live.origin != self._version:
-            self._notes.append(f"the state goes back to version {live.origin}, and is not what this one comes to")
+            self._notes.append(f"the state was made by version {live.origin}, and replay differs from it")
             return []
-        return ["the state that the study works with is not the replay's"]
+        return ["the state in use differs from the state after replay"]
 
     def mark(self, birth: str) -> bytes | None:
         """Return the mark of what was reached, None where this version of the code could not get there."""
-        return (
-            None
-            if self._policy is None
-            else VerificationCheckpoint.of(birth, to_bytes(self._policy), self.count).to_bytes()
-        )
+        return None if self._policy is None else mark_of(birth, self._policy, self.count)

@@ -91,7 +91,7 @@ def test_a_refusal_is_said_and_the_question_stays(auditor):
     auditor.begin("ann")
     question = auditor.question()
     auditor.driver.find_element(By.TAG_NAME, "body").send_keys("w")
-    auditor.sees("an answer of yours before")
+    auditor.sees("an earlier answer of yours")
     assert auditor.question() == question
     auditor.press("a")
     auditor.sees("1 answered")

@@ -131,4 +131,4 @@ def test_the_day_ends_where_no_item_is_left(annotator):
     annotator.begin()
     while annotator.item() != "end":
         annotator.press("1")
-    annotator.sees("nothing is left to ask for")
+    annotator.sees("no rows are left to ask for")

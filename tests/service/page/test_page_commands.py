@@ -42,7 +42,7 @@ def test_a_study_says_what_to_type(visitor, store, study, command):
 def test_a_store_without_studies_says_what_to_type(visitor, fake, store):
     fake.studies.clear()
     visitor.visit(f"key={READ}")
-    visitor.sees("No study is in this store yet")
+    visitor.sees("This store has no study yet")
     visitor.sees("STORE is the file or address that is being served")
     (command,) = [code.text for code in visitor.all("main code")]
     typed(command.replace("--name ads", "--name more"), store)

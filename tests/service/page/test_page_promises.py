@@ -31,13 +31,13 @@ CHANGED = {
 def test_the_promise_and_its_past_are_shown(visitor, fake):
     fake.studies["pace"] = Played("pace", SHARES, 500, promise=CHANGED)
     visitor.watch("pace")
-    visitor.sees("2 arms are played in a round", "#promises")
+    visitor.sees("2 arms are played per round", "#promises")
     words = visitor.text("#promises")
     for text in (
         "b has at most 40.0% of the rounds",
         "a and b together are owed 50.0%",
         "c is played at least 2 times in any 25 rounds",
-        "old shop was taken off offer",
+        "old shop was retired",
         "the shares were changed",
         "the start",
     ):

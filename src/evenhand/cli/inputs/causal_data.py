@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evenhand.interventions import CausalModel, Problem
 
 
-UNCERTAIN = "The two factors rest on the fitted tables; how uncertain these are is not in them."
+UNCERTAIN = "The two factors are computed from the fitted tables and ignore how uncertain these are."
 
 
 def model_in(path: str | Path) -> CausalModel:
@@ -96,7 +96,7 @@ def show_answer(
     if fitted:
         body |= {"seed": seed, "unseen": posterior.unseen.to_dict("records")}
         sentences += [
-            f"Never seen in the data, so that the prior alone speaks: {row['node']} given {row['given']}, probability "
+            f"Never seen in the data, so only the prior is used: {row['node']} given {row['given']}, probability "
             f"{row['mass']:.3g} under {', '.join(map(str, row['candidates']))}"
             for row in body["unseen"]
         ]

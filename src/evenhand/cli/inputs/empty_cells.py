@@ -56,7 +56,7 @@ def without_empty_cells(frame: pd.DataFrame, needed: Sequence[str], features: Se
 def _filled(column: pd.Series) -> pd.Series:
     """Return a column whose empty cells hold the median of its numbers, or a category of their own."""
     if column.isna().all():
-        raise TableError(f"column {column.name!r}: every cell is empty; name --features without it")
+        raise TableError(f"column {column.name!r}: every cell is empty; leave it out of --features")
     if column.dtype.kind in "iuf":
         return column.astype(float).fillna(column.median())
     return column.astype(object).where(column.notna(), FILLED)

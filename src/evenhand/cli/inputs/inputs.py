@@ -82,6 +82,10 @@ def windows_of(text: str) -> dict[str, Any]:
     return found
 
 
+COMMA = re.compile(r"[+-]?\d*,\d+\s*%?")
+"""A number with a decimal comma; lists have commas between numbers."""
+
+
 def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
     """Return the shares by the arms' names, or None where one number serves every arm.
 
@@ -101,7 +105,7 @@ def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
         for part in text.split(","):
             name, _, share = part.rpartition("=")
             if not name.strip() or not share.strip():
-                mend = f"{part!r} is none; decimals take a point, 0.1" if part != text else ""
+                mend = f"{part!r} is not one; write decimals with a point, 0.1" if part != text else ""
                 raise SharesError(wanted(option, "ARM=SHARE,ARM=SHARE", text, mend))
             pairs.append((name.strip(), share.strip()))
         return _shares(pairs, option)
@@ -112,6 +116,8 @@ def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
         if "arm" not in frame.columns or "share" not in frame.columns:
             raise TableError(f"{text}: expected the columns 'arm' and 'share', got {[str(c) for c in frame.columns]}")
         return _shares(zip(map(str, column(frame, "arm")), cells(frame, "share").tolist(), strict=True), text)
+    if COMMA.fullmatch(text.strip()):
+        number_of(text, option)
     return None
 
 
@@ -191,7 +197,7 @@ def read_table_options(
     if decimal not in ("", ",", "."):
         raise ArgumentError(wanted("--decimal", "',' or '.'", decimal))
     if decimal and decimal == sep and sep != ",":
-        raise ArgumentError(wanted("--decimal", "another character than --sep", decimal))
+        raise ArgumentError(wanted("--decimal", "a character other than that of --sep", decimal))
     if format and format not in FORMATS:
         raise ArgumentError(wanted_one_of("--format", FORMATS, format))
     if encoding:
@@ -236,8 +242,7 @@ def number_of(text: Any, name: str, what: str = A_NUMBER) -> float:
     try:
         number = float(Fraction(part)) if "/" in part else float(part)
     except (ValueError, ArithmeticError) as error:
-        comma = re.fullmatch(r"[+-]?\d*,\d+\s*%?", typed)  # which lists have between numbers
-        mend = f"write {typed.replace(',', '.')}, with a decimal point" if comma else ""
+        mend = f"write {typed.replace(',', '.')}, with a decimal point" if COMMA.fullmatch(typed) else ""
         raise ArgumentError(wanted(name, what, text, mend)) from error
     return number if part == typed else number / 100
 

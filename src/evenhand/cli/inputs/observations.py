@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.cli.inputs.inputs import labels_in, named_shares, numbers_by_name
+from evenhand.cli.inputs.inputs import COMMA, labels_in, named_shares, numbers_by_name
 from evenhand.cli.inputs.tables import GIVEN, is_table, read_table, text_in
 from evenhand.data.csv_cells import with_point
 from evenhand.data.json_files import each_once
@@ -71,7 +71,7 @@ def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
         except TableError as error:
             if not any(isinstance(cell, str) for cell in features.to_numpy().flat):
                 raise
-            mend = "this study takes numbers alone: turn text into columns of 0 and 1 first, or leave it out"
+            mend = "this study takes only numbers: turn text into columns of 0 and 1 first, or leave it out"
             raise TableError(f"{error}; {mend}") from error
     order = list(range(len(frame)))
     if "arm" in frame.columns:
@@ -81,7 +81,7 @@ def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
             if place < 0:
                 raise UnknownArmError(wanted_one_of(where, arms, label, what="arms of the study,"))
             if at.count(place) > 1:
-                raise UnknownArmError(wanted(where, "each arm once", f"{label!r} more often"))
+                raise UnknownArmError(wanted(where, "each arm once", f"{label!r} more than once"))
         if missing := [arm for number, arm in enumerate(arms) if number not in at]:
             raise UnknownArmError(wanted(where, "a row for every arm", f"none for {missing[0]!r}"))
         order.sort(key=at.__getitem__)
@@ -151,6 +151,7 @@ def reward_of(text: str, several: bool = False) -> Any:
     if not all(type(one) in (int, float) for one in numbers):
         by_arm = " or 1,0, rewards by arm a=1,b=0" if several else ""
         mend = f"for words pass --values, such as --values {text}=1" if text.isalpha() else ""
+        mend = mend or ("decimals take a point, 0.1" if COMMA.fullmatch(text) else "")
         raise RewardError(wanted("REWARD", f"a number, a list [1.0, 0.0]{by_arm}, or null", text, mend))
     if isinstance(value, dict):
         return {arm: float(one) for arm, one in value.items()}

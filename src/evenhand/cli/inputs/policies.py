@@ -34,7 +34,7 @@ def describe(policy: str, learner: str = "", option: str = "--learner") -> dict[
         found = find_policy(learner or inner or "ucb1", option if learner else "--policy", learner=True)
         described["learner"] = {"policy": found.name}
     elif learner or inner:
-        raise ArgumentError(wanted("--policy", f"{rule!r} alone, it takes no learner", learner or policy))
+        raise ArgumentError(wanted("--policy", f"only {rule!r}, which takes no learner", learner or policy))
     return described
 
 
@@ -96,7 +96,7 @@ def fit(described: dict[str, Any], spec: str, world: Any, horizon: int) -> None:
 def check_kept(shares: str, policies: Iterable[Any]) -> None:
     """Refuse shares that none of the policies keeps: they would say nothing."""
     if shares and all(traits_of(policy).promise is None for policy in policies):
-        raise ArgumentError(wanted("--shares", "a --policy that keeps them, such as fair-ucb", "none"))
+        raise ArgumentError(wanted("--shares", "a --policy that keeps shares, such as fair-ucb", "none"))
 
 
 def group_settings(takes: Mapping[str, Any], world: Any, horizon: int) -> dict[str, Any]:
@@ -118,9 +118,9 @@ def lifted(policy: str, sensitive: Any) -> Any:
     two = TWO_GROUPS in policy.split("+")
     if two == (sensitive is None):
         if two:
-            raise ArgumentError(f"--policy {TWO_GROUPS}: needs --sensitive GROUP, the one of two groups that it lifts")
-        mend = "leave --sensitive out: every group is corrected then, and none lifted"
-        raise ArgumentError(wanted("--policy", f"{TWO_GROUPS} beside --sensitive", policy, mend))
+            raise ArgumentError(f"--policy {TWO_GROUPS}: needs --sensitive GROUP, the group that it favours")
+        mend = "leave --sensitive out to correct the bias of every group"
+        raise ArgumentError(wanted("--policy", f"{TWO_GROUPS} together with --sensitive", policy, mend))
     return sensitive
 
 
@@ -154,6 +154,6 @@ def find_policy(name: str, option: str = "--policy", *, learner: bool = False) -
     if not matches:
         ends = {e.name.split("/")[-1]: e.name for e in known}
         near = [ends[end] for end in nearest(name.split("/")[-1], ends, most=3)]
-        names = f"near it: {', '.join(near)}" if near else f"there are: {', '.join(e.name for e in known)}"
+        names = f"near it: {', '.join(near)}" if near else f"the policies are: {', '.join(e.name for e in known)}"
         raise RegistryError(f"{option}: no policy is named {name!r}; {names}")
     return matches[0]

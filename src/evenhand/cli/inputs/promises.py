@@ -112,12 +112,12 @@ def _stated(given: dict[str, Any], arms: Any, path: Path) -> Any:
     stated = {name: value for name, value in given.items() if name not in (*BESIDE, "promise")}
     if "promise" in given:
         for name, value in stated.items():
-            raise ArgumentError(wanted(f"{path}: {name}", "nothing beside a table promise, which says it all", value))
+            raise ArgumentError(wanted(f"{path}: {name}", "nothing outside the table promise", value, "move it there"))
         stated = given["promise"]
     elif not {"shares", "sets", "windows"} & set(stated):
         what = "shares, sets or windows, or a table named promise"
         raise ArgumentError(wanted(str(path), what, ", ".join(given) or "nothing"))
-    elif "sets" in stated:
+    if isinstance(stated, dict) and "sets" in stated:
         owed = with_sets(stated.get("shares", {}), stated.pop("sets"), "sets")
         named = {key: list(map(str, key)) if is_set(key) else [key] for key in owed}  # the names of tables are text
         stated["shares"] = [{"arms": named[key], "value": owed[key]} for key in owed]

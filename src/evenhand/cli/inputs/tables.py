@@ -94,7 +94,7 @@ def read_log(log: Path, arm: str, texts: Container[str], named: Any = None, *, w
     """
     many = glob.has_magic(str(log)) and not log.exists()
     if many and GIVEN.get() != FOUND_OUT:
-        what = "one file beside --sep, --decimal, --encoding, --format, --header and --values"
+        what = "one file with --sep, --decimal, --encoding, --format, --header and --values"
         raise ArgumentError(wanted("LOG", what, str(log), "many files are read as CSV in UTF-8, with commas"))
     if many or (not whole and is_large(log)):
         return str(log), labels_in_files(str(log), arm, named=named)

@@ -39,23 +39,23 @@ def audit_pairs(
 ) -> None:  # fmt: skip
     """Show two people whose chances differ, and ask whether that is unfair; the pair that teaches most comes first.
 
-    "unsure" teaches nothing. Every answer is kept in --state, and the same command goes on there. An answer can be
-    withdrawn, and is then as if it had never been given. One person at a time works on a --state; several audit at once
-    in a study that --store creates. Then `evenhand choose` turns answers into chances.
+    "unsure" teaches nothing. Every answer is saved in --state, and the same command continues there. A withdrawn answer
+    counts as never given. Only one person at a time can use a --state; several people audit at once in a study that
+    --store creates. Afterwards `evenhand choose` turns the answers into chances.
 
     Parameters
     ----------
     table : The individuals, one per row: CSV, Parquet, Arrow or JSON lines.
     features : Columns that describe an individual, separated by commas.
     reward : The column with the reward of each individual.
-    individuals : How many people compete in a round, whose pairs are shown; 4, or as in --state.
-    questions : Stop after so many questions; by default when nothing is left to ask.
+    individuals : How many people compete in a round; 4, or as in --state.
+    questions : Stop after this many questions; by default when no question is left.
     errors : The share of your answers that may be wrong; 0, or as in --state.
-    state : File that keeps every answer at once; pairs.evenhand by default.
+    state : File in which every answer is saved at once; pairs.evenhand by default.
     read : Answers to read: columns one, other (rows of TABLE, from 1) and answer, unfair or acceptable.
     gap : The difference of chances that the answers in --read are about: 0.2.
-    auditor : Your name, where several people audit one --state.
-    store : Create a study in this store, for people who audit in a browser, and ask nothing.
+    auditor : Your name, if several people audit one --state.
+    store : Create a study in this store for audits in a browser; ask nothing here.
     study : The name of that study.
     auditors : How many people answer each question; 1, or as in --state.
     seed : Seed of the rows and the draws; 0, or as in --state.
@@ -68,7 +68,7 @@ def audit_pairs(
     given = {"individuals": individuals, "errors": errors, "auditors": auditors, "seed": seed}
     if read is not None and gap is None:
         mend = "0.2 asks whether it would be unfair if the chances of the two differed by 20 percentage points"
-        raise ArgumentError(wanted("--gap", "a number beside --read", None, mend))
+        raise ArgumentError(wanted("--gap", "a number together with --read", None, mend))
     place = STATE if state is None else state
     if store is None and place.exists():
         queue = _resumed(place, people, rewards, reward, given)
@@ -125,7 +125,7 @@ def _resumed(state: Path, people: pd.DataFrame, rewards: Any, reward: str, given
     for name, values in columns.items():
         if not np.array_equal(values, people.get(name, rewards)):
             mend = "use the same table, or begin another --state"
-            raise TableError(f"column {name!r}: holds other values than when {state} was begun; {mend}")
+            raise TableError(f"column {name!r}: its values differ from those with which {state} was begun; {mend}")
     for number in queue.open_tickets:
         queue.forget(number)
     return queue

@@ -17,7 +17,7 @@ from evenhand.studies import Study
 
 
 def add(store: STORE, arm: str, *, share: str = "0", study: STUDY = None, json: JSON = False) -> None:
-    """Put a new arm on offer, or a retired one again; the promises to all other arms go on.
+    """Add an arm, or bring back a retired one; the promises to all other arms continue.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def add(store: STORE, arm: str, *, share: str = "0", study: STUDY = None, json: 
 
 
 def retire(store: STORE, arm: str, *, study: STUDY = None, json: JSON = False) -> None:
-    """Take an arm off offer; its open tickets may still be told.
+    """Retire an arm: it is no longer offered, but its open tickets can still be told.
 
     Parameters
     ----------
@@ -47,15 +47,15 @@ def retire(store: STORE, arm: str, *, study: STUDY = None, json: JSON = False) -
 def change(
     store: STORE, *, shares: str = "", promise: Path | None = None, study: STUDY = None, json: JSON = False
 ) -> None:
-    """Promise other shares, or all else, from now on: rounds and decisions are counted from this change.
+    """Replace the promise from now on: rounds and decisions are counted from this change.
 
     Parameters
     ----------
     shares : The share of each arm on offer: a=0.2,b=1/3, or a CSV or JSON file.
-    promise : A file as for `evenhand new --promise`: another promise, which says everything.
+    promise : A promise file, as for `evenhand new --promise`, that replaces the current promise.
     """
     if bool(shares) == (promise is not None):
-        raise ArgumentError(wanted("--shares", "either this or --promise FILE", shares or "neither"))
+        raise ArgumentError(wanted("--shares", "either --shares or --promise FILE", shares or "neither"))
     named = named_shares(shares) if shares else {}
     if named is None:
         raise SharesError(wanted("--shares", "ARM=SHARE,ARM=SHARE, or a CSV or JSON file", shares))

@@ -34,14 +34,14 @@ def ask(
     Parameters
     ----------
     contexts : The contexts, one row per arm: [[1.0, 0.2], ...] or [{"age": 30}, ...], a JSON or CSV file, or -.
-    available : The arms on offer in this round, where not all are: a,b, or JSON such as ["a,b", 17].
-    groups : The groups of the arms in this round, where they differ: a=men,b=women, a JSON file, object or list.
+    available : The arms on offer in this round, if not all are: a,b, or JSON such as ["a,b", 17].
+    groups : The groups of the arms, if they differ in this round: a=men,b=women, a JSON file, object or list.
     segment : The segment of this round, such as mobile.
-    annotator : Who labels, so that nobody gets an item twice.
+    annotator : The name of the person who labels, so that nobody gets an item twice.
     count : How many decisions to take in one transaction.
     key : Your own name for this request; the same key returns the same decisions again.
-    sticky : Return the first decision of --key, whatever else is given now.
-    subject : Whom the contexts are about: they are encrypted, and `evenhand erase` can erase them.
+    sticky : Return the first decision of --key even if the other options differ now.
+    subject : The person whom the contexts describe: they are encrypted, and `evenhand erase` can erase them.
     """
     with Study.open(store, study) as running:
 
@@ -64,7 +64,7 @@ def ask(
                 format_row(_shown(running, outcome))
             sys.stdout.flush()
         except OSError as error:
-            mend = "`evenhand show --open` names them, and an ask under the same --key returns the same"
+            mend = "`evenhand show --open` lists them, and asking again with the same --key returns them"
             raise StoreError(f"taken and on record, but not printed ({error.strerror}); {mend}") from error
 
 
@@ -78,15 +78,15 @@ def tell(
     Parameters
     ----------
     ticket : The decision's number or its signed ticket.
-    reward : The reward; 1,0 or a=1,b=0 for several, null for none. Or an item's label.
+    reward : The reward; 1,0 or a=1,b=0 for several, null for none. For an item: its label.
     file : Many rewards at once: CSV or Parquet with the columns ticket, reward; or -.
-    violations : Pairs that an auditor finds treated unfairly: 0-1,2-3; true to be told which to look at.
+    violations : Pairs that an auditor finds treated unfairly: 0-1,2-3; true if some are, but it is unclear which.
     acceptable : Pairs that an auditor finds treated fairly.
     rows : For a draw: its labelled rows, CSV or Parquet.
     label : The column of labels in --rows; all others are features.
     samples : For an allocation: CSV of its trials; logged trials need no ticket.
-    annotator : For an item's label: who labels it.
-    auditor : Who says which pairs are fair, where several people audit.
+    annotator : For an item's label: the person who labels it.
+    auditor : The name of the auditor, if several people audit.
     """
     with Study.open(store, study) as running:
         if file:
@@ -97,7 +97,7 @@ def tell(
         for option, pairs in (("violations", violations), ("acceptable", acceptable)):
             given |= {option: observations.pairs_of(pairs, f"--{option}")} if pairs else {}
         if not (samples or rows or reward):
-            what = "what the decision brought: a reward, null for none, --rows or --samples"
+            what = "the outcome: a reward, null for none, --rows or --samples"
             raise ArgumentError(wanted("REWARD", what, "nothing"))
         if samples:
             given["samples"] = read_texts(samples)

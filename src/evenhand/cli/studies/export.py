@@ -31,12 +31,12 @@ def export(store: STORE, *, out: str, form: str = "log", study: STUDY = None, js
     if out != "-" and not parquet and not out.lower().endswith((".csv", ".csv.gz")):
         raise ArgumentError(wanted("--out", "a file ending in .csv, .csv.gz or .parquet, or -", out))
     if out == "-" and json:
-        raise ArgumentError(wanted("--json", "a file as --out, as standard output takes the decisions", "-"))
+        raise ArgumentError(wanted("--json", "a file as --out, since the decisions go to standard output", "-"))
     with Study.open(store, study) as running:
         table = running.frame() if form == "log" else bandit_frame(running)
     written, left_out = flat(table), table.attrs.get("left_out", {})
     lacking = ", ".join(f"{count} {status}" for status, count in left_out.items())
-    lacking = f"; left out, as they have no reward of one arm: {lacking}" if lacking else ""
+    lacking = f"; left out because they have no reward of a single arm: {lacking}" if lacking else ""
     if out == "-":
         write_csv(written, sys.stdout)
         if lacking:

@@ -35,9 +35,9 @@ def keys(
     if action not in ACTIONS:
         raise ArgumentError(wanted("ACTION", f"one of {', '.join(ACTIONS)}", action))
     if (action == "revoke") != bool(key):
-        raise ArgumentError(wanted("KEY", "the id of a key, to revoke it", key or None))
+        raise ArgumentError(wanted("KEY", "the id of the key to revoke", key or None))
     if (action == "add") != bool(role) or ((note or expires or lifetime or study) and action != "add"):
-        roles = "decide, report or read, or else both, for a key to add"
+        roles = "decide, report, read or both, for the new key"
         raise ArgumentError(wanted("--role", roles, role or None))
     if expires and lifetime:
         raise ArgumentError(wanted("--expires, --for", "one of them", lifetime))

@@ -41,10 +41,10 @@ def label(
     seed: int | None = None,
     json: JSON = False,
 ) -> None:
-    """Write items of a pool for a labelling tool, and read its labels; the worst-off group comes first.
+    """Write items of a pool for a labelling tool, and read its labels; items of the worst-off group come first.
 
-    Begin and go on with the same command: the queue is kept in --state. To label in a browser, serve the queue as a
-    study.
+    The same command starts and continues the work: the queue is saved in --state. To label in a browser, serve the
+    queue as a study.
 
     Parameters
     ----------
@@ -55,15 +55,15 @@ def label(
     labels : All labels: cat,dog.
     show : The columns that people see; by default the id and the features.
     state : File that keeps the queue.
-    annotator : Who gets --tasks, or labelled --read: ann. With ann,bob each gets items of their own.
-    annotator_of : With --read: who the users of the labelling tool are: 1=ann,2=bob.
-    annotators : How many people label each item; 1, or as in --state.
-    choice : Which items train: uncertainty or uniform; uncertainty, or as in --state.
-    items : How many items to write, for each name.
+    annotator : The person who gets --tasks, or who labelled --read: ann. With ann,bob each gets different items.
+    annotator_of : With --read: the names of the labelling tool's users: 1=ann,2=bob.
+    annotators : How many people label each item; by default 1, later as in --state.
+    choice : How training items are chosen: uncertainty (default) or uniform; later as in --state.
+    items : How many items to write for each person.
     tasks : Write the next items to this .csv, .jsonl or .json file.
     read : Read labels from this table, or from a .jsonl or .json file of a labelling tool.
     out : Write all labels so far to this CSV file.
-    seed : The seed; by default drawn, or as in --state.
+    seed : The seed; by default drawn, later as in --state.
     """
     from evenhand.cli.inputs.empty_cells import without_empty_cells
     from evenhand.cli.inputs.inputs import labels_in, names_of
@@ -207,7 +207,7 @@ def _resumed(state: Path, labels: list[Any], settings: dict[str, Any]) -> LabelQ
 
 def _same(name: str, what: str, same: bool, state: Path) -> None:
     if not same:
-        raise TableError(f"{name}: holds other {what} than when {state} was begun; {MEND}")
+        raise TableError(f"{name}: its {what} differ from those with which {state} was begun; {MEND}")
 
 
 def _content(written: pd.DataFrame, shown: list[str]) -> list[str]:

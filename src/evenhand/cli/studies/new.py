@@ -22,16 +22,16 @@ from evenhand.policy import deterministic
 from evenhand.policy.traits import traits_of
 from evenhand.promises.clause import in_words, listed
 from evenhand.studies import Study
-from evenhand.studies.log.expiry import read_expiry
+from evenhand.studies.log.durations import read_expiry
 from evenhand.studies.specification import policy_from
 
 if TYPE_CHECKING:
     from evenhand.interventions import CausalModel
 
-ALONE = "No other arm is on offer: name more with --arms, or with --arms-from LOG --arm COLUMN."
+ALONE = "No other arm is on offer; add arms with --arms, or with --arms-from LOG --arm COLUMN."
 BLIND = (
-    "This log will not show what another policy would have earned, as arms have no chance in some rounds. To keep that "
-    "possible, write lottery = 0.5 beside the promise (--set lottery=0.5 with deadline-learn)."
+    "This log cannot show what another policy would have earned, as some arms have no chance in some rounds. To make "
+    "it possible, write lottery = 0.5 next to the promise (--set lottery=0.5 with deadline-learn)."
 )
 
 
@@ -51,31 +51,31 @@ def new(
     policy : fair-ucb, fair-learn+thompson, ...
     shares : Promised share of each arm: a=0.2,b=1/3, or 0.2 with --arms, or a CSV or JSON file.
     arms : Labels a,b,c, or the number of arms, or JSON such as ["a,b", 17].
-    arms_from : A log whose arms are on offer, those in --arm.
+    arms_from : A log whose arms, in the column --arm, are on offer.
     arm : The column of --arms-from with the arm of each decision.
     tolerance : By how many plays an arm may be behind its share.
     learner : The learner under a quota rule; by default UCB1.
     groups : Group of each arm: a=men,b=women, or a JSON file or object.
-    sensitive : The group that two-group-top-interval lifts.
+    sensitive : The group that two-group-top-interval favours.
     seed : The seed; by default drawn at random.
     name : The study's name; by default the file's name.
     expire_after : How long a ticket may stay open: 90s, 12h, 7d; by default for ever.
     settings : Another argument of the policy, horizon=1000; may be repeated.
     spec : JSON file with the policy, {"policy": "quotas/fair-ucb", ...}; options override it.
-    promises : TOML or JSON file: a table promise; beside it learner, arms, lottery.
+    promises : TOML or JSON file with a table promise and, next to it, learner, arms, lottery.
     """
     labels = _arms(arms, arms_from, arm)
     described = {} if spec is None else _described(spec)
     if promises is not None:
         if policy or described or shares or tolerance is not None:
-            mend = "the file names them: write --learner or --arms beside it"
+            mend = "the file holds them; only --learner and --arms can be added"
             raise ArgumentError(wanted("--promise", "without --policy, --spec, --shares and --tolerance", "both", mend))
         described = described_promises(promises, learner, labels)
     if policy:
         named = describe(policy, learner)
         described = named | described | (named if learner or "+" in policy else {"policy": named["policy"]})
     elif learner and promises is None:
-        raise ArgumentError(wanted("--learner", "a learner beside --policy", learner))
+        raise ArgumentError(wanted("--learner", "--policy as well", learner))
     if not described:
         raise ArgumentError("--policy: name a policy, such as fair-ucb, or pass --spec FILE or --promise FILE")
     given = {"tolerance": tolerance, "seed": seed} | _labels(labels, shares, groups)

@@ -58,10 +58,10 @@ class PairAudit:
         d, kept = len(self._queue.scale.centre), len(self._queue.answers)
         about = ANSWERS_A_NUMBER * d * (d + 1) // 2
         print_text(TASK)
-        print_text(f"It takes about {about} answers. {self._state} has {kept}; each new one is kept there at once.")
+        print_text(f"It takes about {about} answers. {self._state} has {kept}; each new answer is saved there at once.")
         if (different := len(set(map(tuple, self._queue.features)))) > MOST_DIFFERENT:
             print_text(
-                f"{different:,} of these people differ, and chances are for {MOST_DIFFERENT:,} at most: {ROUND}."
+                f"{different:,} of these people differ, but chances are found for at most {MOST_DIFFERENT:,}: {ROUND}."
             )
         save(self._queue, self._state)
         asked, interrupted = 0, False
@@ -70,7 +70,7 @@ class PairAudit:
             try:
                 task = self._queue.ask(annotator=self._auditor)
             except ExhaustedError:
-                print_text("No further answer would teach anything about these people.")
+                print_text("No further answer about these people would teach anything.")
                 break
             asked += 1
             rows = [f"row {int(row) + 1}" for row in task.item.split("-")]
@@ -115,7 +115,7 @@ class PairAudit:
         self._queue.tell(task, label, annotator=self._auditor)
         if metric.doublings > doublings:
             print_text(
-                f"This answer asks for larger distances (radius {metric.radius_reached:g}). If it was a slip: w."
+                f"This answer needs larger distances (radius {metric.radius_reached:g}). If it was a mistake, answer w."
             )
 
     def _caution(self) -> None:
@@ -155,7 +155,7 @@ class PairAudit:
     def _leave(self) -> None:
         self._caution()
         many = len(self._queue.answers)
-        print_text(f"{many} answer{' is' if many == 1 else 's are'} kept in {self._state}.")
+        print_text(f"{many} answer{' is' if many == 1 else 's are'} saved in {self._state}.")
         suspect = [one.id for one in self._queue.policy.suspects() if one.wrong > 0.5]
         if suspect:
             print_text("These answers are probably wrong; withdraw those that are.")

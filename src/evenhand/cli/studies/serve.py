@@ -23,12 +23,12 @@ def serve(
     print_keys: Annotated[bool | None, typer.Option(show_default="yes")] = None,
     create: Annotated[bool | None, typer.Option("--create", show_default="no")] = None,
 ) -> None:  # fmt: skip
-    """Serve a store over HTTP, with a page to watch it, until it is stopped.
+    """Serve a store over HTTP, with a web page that shows its studies, until you stop it.
 
     Parameters
     ----------
     store : A file such as ads.evenhand, or a URL.
-    settings : A TOML file with these options, such as port = 8000; EVENHAND_PORT=8000 comes before it.
+    settings : A TOML file with these options, such as port = 8000; EVENHAND_PORT=8000 overrides it.
     host : The address to listen on; 0.0.0.0 for every interface.
     port : The port; 0 for any free one.
     workers : The number of processes.

@@ -205,7 +205,7 @@ def _sentences(found: dict[str, Any], every: bool) -> list[str]:
     tickets = found["open_tickets"]
     if tickets:
         shown = tickets if every else tickets[:12]
-        more = "" if len(shown) == len(tickets) else f" and {len(tickets) - len(shown)} more, see --open"
+        more = "" if len(shown) == len(tickets) else f" and {len(tickets) - len(shown)} more; --open lists all"
         lines.append(f"Open tickets: {', '.join(map(str, shown))}{more}.")
     return lines
 
@@ -216,9 +216,9 @@ def _beyond_shares(promise: dict[str, Any], decisions: int) -> list[str]:
     if promise["worst_arm"] is None and promise["kept"] is not None:
         lines.append(f"{promise_verdict(promise['when'], promise['kept'], decisions)}.")
     if "segments" in promise:
-        lines.append("All that is promised holds inside each segment.")
+        lines.append("The whole promise holds inside each segment.")
     if "plays" in promise:
-        lines.append(f"{promise['plays']} arms are played in a round.")
+        lines.append(f"{promise['plays']} arms are played per round.")
     if promise.get("retired"):
         lines.append(f"Retired: {', '.join(map(str, promise['retired']))}.")
     for epoch in promise.get("history", ()):

@@ -28,18 +28,18 @@ def snapshot(store: STORE, study: STUDY = None, json: JSON = False) -> None:
     """Save a study's state. Do this before you replace evenhand or the policy's own code."""
     with Study.open(store, study) as running:
         running.state.snapshot()
-        words = f"{running.name}: its state after {running.log.sequence} entries is kept; they are not replayed again"
+        words = f"{running.name}: saved its state after {running.log.sequence} entries; they need not be replayed again"
         answer({"name": running.name, "entries": running.log.sequence}, words, json)
 
 
 def erase(
     store: STORE, *, subject: str | None = None, older_than: str | None = None, study: STUDY = None, json: JSON = False
 ) -> None:
-    """Make the encrypted contexts of a subject, or all old ones, unreadable for ever. The log still verifies.
+    """Make the encrypted contexts of a subject, or all old ones, unreadable for ever. The log can still be verified.
 
     Parameters
     ----------
-    subject : Whom to erase, as named to `evenhand ask --subject`.
+    subject : The subject to erase, as given to `evenhand ask --subject`.
     older_than : Erase all contexts older than this, such as 365d.
     """
     with Study.open(store, study) as running:
@@ -48,5 +48,5 @@ def erase(
         if erased.forgotten:
             words += f"; {erased.forgotten} open ticket{'' if erased.forgotten == 1 else 's'} forgotten"
         if not erased.purged:
-            words += "; another program is reading the store, erase again later to clear its files"
+            words += "; another program is reading the store; erase again later to clear its files"
         answer(erased._asdict(), words, json)

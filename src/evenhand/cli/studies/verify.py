@@ -27,8 +27,8 @@ def verify(
     Parameters
     ----------
     known : A digest that an earlier verify printed; the log must still contain its entry.
-    mark : The file that keeps where this verification ends; the next one with the same file continues there. Keep it
-        where those who can write to the store cannot change it.
+    mark : The file that records where this verification ends; the next one with the same file continues there. Keep
+        it where nobody who can write to the store can change it.
     """
     with Study.open(store, study) as running:
         try:

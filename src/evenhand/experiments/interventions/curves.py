@@ -49,13 +49,28 @@ def error_curves(
     `error` is the share of runs that did not name the exact answer, with a 95 % Wilson interval; `none` the share
     that said that no candidate is fair. Settings used: budgets, runs (of each instance), seed.
     """
-    cells = [(number, budget) for number in range(len(problems)) for budget in settings["budgets"]]
     key = hashlib.sha256(repr((settings, tolerance, list(names))).encode()).hexdigest()[:12]
-    work = (
-        (problems[number], tolerance, budget, settings, names, runner, f"{key}-{number}-{budget}", number)
-        for number, budget in cells
-    )
-    done = run_all(_cell, work, runner.jobs)
+
+    def one(problem: Problem, number: int, budget: int) -> pd.DataFrame:
+        """Run one instance at one budget, or read what an interrupted run left."""
+        kept = None if runner.store is None else runner.store / f"{key}-{number}-{budget}.csv"
+        if kept is not None and kept.is_file():
+            return pd.read_csv(kept)
+        searches = {name: SEARCHES[name](problem, tolerance=tolerance, budget=budget) for name in names}
+        seed = child(settings["seed"], number, budget)
+        runs = simulated_searches(searches, replications=settings["runs"], seed=seed)
+        runs["wrong"], runs["none"] = ~runs["correct"], runs["status"] == "no_fair_candidate"
+        counts = runs.groupby("search", sort=False).agg(
+            runs=("wrong", "size"), wrong=("wrong", "sum"), none=("none", "sum")
+        )
+        frame = counts.reset_index().assign(budget=budget)
+        if kept is not None:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            frame.to_csv(kept, index=False)
+        return frame
+
+    work = ((problem, number, budget) for number, problem in enumerate(problems) for budget in settings["budgets"])
+    done = run_all(one, work, runner.jobs)
     counts = pd.concat(done).groupby(["search", "budget"], sort=False)[["runs", "wrong", "none"]].sum().reset_index()
     counts["error"] = counts["wrong"] / counts["runs"]
     counts["error_low"], counts["error_high"] = wilson(counts["wrong"], counts["runs"])
@@ -83,35 +98,6 @@ def standard_error(curves: pd.DataFrame, one: str, other: str, budget: int | Non
         error, runs = (error_at(curves, search, budget, column) for column in ("error", "runs"))
         variance += error * (1 - error) / runs
     return float(variance**0.5)
-
-
-def _cell(
-    problem: Problem,
-    tolerance: float,
-    budget: int,
-    settings: dict[str, Any],
-    names: Sequence[str],
-    runner: Runner,
-    key: str,
-    number: int,
-) -> pd.DataFrame:
-    """Run one instance at one budget, or read what an interrupted run left."""
-    kept = None if runner.store is None else runner.store / f"{key}.csv"
-    if kept is not None and kept.is_file():
-        return pd.read_csv(kept)
-    searches = {name: SEARCHES[name](problem, tolerance=tolerance, budget=budget) for name in names}
-    runs = simulated_searches(
-        searches, replications=settings["runs"], seed=child(settings["seed"], number, budget), jobs=1
-    )
-    runs["wrong"], runs["none"] = ~runs["correct"], runs["status"] == "no_fair_candidate"
-    counts = runs.groupby("search", sort=False).agg(
-        runs=("wrong", "size"), wrong=("wrong", "sum"), none=("none", "sum")
-    )
-    frame = counts.reset_index().assign(budget=budget)
-    if kept is not None:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        frame.to_csv(kept, index=False)
-    return frame
 
 
 def wilson(wrong: Any, runs: Any) -> tuple[Any, Any]:

@@ -187,6 +187,9 @@ def utkface_task(settings: ImageTrials, seed: int) -> ImageTask:
     return ImageTask(pool, scaled(faces.images[held]), faces.gender[held], group[held], shape)
 
 
+TASKS = {"fashion-mnist": fashion_mnist_task, "cifar10": cifar10_task, "utkface": utkface_task}
+
+
 def shortened(task: ImageTask, settings: ImageTrials) -> ImageTask:
     """Keep `test_rows` of the held-out rows, where there are so many."""
     if settings.test_rows is None or settings.test_rows >= len(task.y):
@@ -217,21 +220,11 @@ def _sizes(data: str, rounds: int, batch: int) -> dict[str, ImageTrials]:
 @experiment(
     "sampling/fashion-mnist", "FashionMNIST: accuracy of the worst-off pair", **_sizes("fashion-mnist", 500, 50)
 )
-def fashion_mnist(settings: ImageTrials, runner: Runner) -> Report:
-    """Run the schemes on five pairs of clothes."""
-    return _run(settings, runner, functools.partial(fashion_mnist_task, settings))
-
-
 @experiment("sampling/cifar10", "CIFAR-10: accuracy of the worst-off pair", **_sizes("cifar10", 500, 10))
-def cifar10(settings: ImageTrials, runner: Runner) -> Report:
-    """Run the schemes on five pairs of animals and vehicles."""
-    return _run(settings, runner, functools.partial(cifar10_task, settings))
-
-
 @experiment("sampling/utkface", "UTKFace: accuracy of gender in the worst-off ethnicity", **_sizes("utkface", 200, 5))
-def utkface(settings: ImageTrials, runner: Runner) -> Report:
-    """Run the schemes on gender by five ethnicities."""
-    return _run(settings, runner, functools.partial(utkface_task, settings))
+def images(settings: ImageTrials, runner: Runner) -> Report:
+    """Run the schemes on pictures."""
+    return _run(settings, runner, functools.partial(TASKS[settings.data], settings))
 
 
 def _model(settings: ImageTrials, task: ImageTask) -> EstimatorModel:

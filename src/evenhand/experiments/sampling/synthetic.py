@@ -194,10 +194,7 @@ def _mixtures(
     report, found = Report(), []
     drawn, across = figure(9.5, 3.9, columns=2, share_y=True)
     for axes, instance in zip(across, INSTANCES, strict=True):
-        frame = run_trials(
-            schemes, partial(in_model_1, instance), rounds=settings.rounds,
-            checkpoints=settings.checkpoints, trials=settings.trials, seed=settings.seed, jobs=runner.jobs,
-        )  # fmt: skip
+        frame = run_trials(schemes, partial(in_model_1, instance), settings, runner.jobs)
         fair = float(SyntheticModel1(instance=instance).fair_mixture()[0])
         report.data[f"history_{instance}"] = frame
         plot_mixture(frame, group="u", fair=fair, ax=axes)
@@ -251,10 +248,7 @@ def fig8(settings: SyntheticTrials, runner: Runner) -> Report:
         "Uniform": lambda seed: UniformSampler(GROUPS, seed=seed),
         "A_opt, forced exploration": lambda seed: OptimisticSampler(GROUPS, exploration=0.1, seed=seed),
     }
-    frame = run_trials(
-        schemes, in_model_2, rounds=settings.rounds, checkpoints=settings.checkpoints, trials=settings.trials,
-        seed=settings.seed, jobs=runner.jobs,
-    )  # fmt: skip
+    frame = run_trials(schemes, in_model_2, settings, runner.jobs)
     report = Report(data={"history": frame})
     drawn, (left, right) = figure(9.5, 3.9, columns=2)
     plot_mixture(frame, group="v", ax=left)

@@ -78,10 +78,7 @@ def adult_experiment(settings: Tables, runner: Runner) -> Report:
         pool.reset(seed)
         return pool, lambda model: group_errors(model, X, y, groups=group)
 
-    frame = run_trials(
-        schemes_for(pool.groups, pool.proportions), place, rounds=settings.rounds, checkpoints=settings.checkpoints,
-        trials=settings.trials, seed=settings.seed, jobs=runner.jobs, final=True,
-    )  # fmt: skip
+    frame = run_trials(schemes_for(pool.groups, pool.proportions), place, settings, runner.jobs, final=True)
     return _report(frame, settings, ADULT, "Figure 3", early=300)
 
 
@@ -103,10 +100,7 @@ def german_experiment(settings: Tables, runner: Runner) -> Report:
         return pool, lambda model: group_errors(model, X, y, groups=group)
 
     proportions = [float((frame["group"] == z).mean()) for z in ("men", "women")]
-    history = run_trials(
-        schemes_for(("men", "women"), proportions), place, rounds=settings.rounds, checkpoints=settings.checkpoints,
-        trials=settings.trials, seed=settings.seed, jobs=runner.jobs, final=True,
-    )  # fmt: skip
+    history = run_trials(schemes_for(("men", "women"), proportions), place, settings, runner.jobs, final=True)
     report = _report(history, settings, GERMAN, "Figure 12", early=100)
     report.remarks.append(
         "350 rounds of two rows are all 700 customers: at the last round every scheme holds the same rows, and only "

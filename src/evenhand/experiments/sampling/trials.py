@@ -73,15 +73,7 @@ Place = Callable[[int], tuple[Any, Test]]
 
 
 def run_trials(
-    schemes: dict[str, Scheme],
-    place: Place,
-    *,
-    rounds: int,
-    checkpoints: int | tuple[int, ...],
-    trials: int,
-    seed: int,
-    jobs: int,
-    final: bool = False,
+    schemes: dict[str, Scheme], place: Place, settings: SyntheticTrials | Tables, jobs: int, *, final: bool = False
 ) -> pd.DataFrame:
     """Return the histories of all schemes and trials with columns `scheme` and `trial`; all schemes meet the same
     worlds.
@@ -91,13 +83,15 @@ def run_trials(
     def one(trial: int) -> pd.DataFrame:
         parts = []
         for number, (name, scheme) in enumerate(schemes.items()):
-            world, test = place(child(seed, trial, 0))
-            sampler = scheme(child(seed, trial, 1 + number))
-            history = collect(sampler, world, rounds=rounds, checkpoints=checkpoints, test=test, final=final)
+            world, test = place(child(settings.seed, trial, 0))
+            sampler = scheme(child(settings.seed, trial, 1 + number))
+            history = collect(
+                sampler, world, rounds=settings.rounds, checkpoints=settings.checkpoints, test=test, final=final
+            )
             parts.append(history.assign(scheme=name, trial=trial))
         return pd.concat(parts)
 
-    found = run_all(one, ((trial,) for trial in range(trials)), jobs)
+    found = run_all(one, ((trial,) for trial in range(settings.trials)), jobs)
     return pd.concat(found, ignore_index=True)
 
 

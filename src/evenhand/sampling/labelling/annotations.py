@@ -52,7 +52,7 @@ class Annotations:
         alike = sum(len({label for _, label in said}) == 1 for said in both)
         notes = [f"{alike:,} of {len(both):,} items that were labelled several times have equal labels."]
         waits = f"{tied:,} items wait for" if tied > 1 else "One item waits for"
-        return [*notes, f"{waits} the label of one more person, as labels tie: ask somebody else."] if tied else notes
+        return [*notes, f"{waits} one more label, as labels tie: ask another annotator."] if tied else notes
 
     def replace(self, position: int, annotator: str | None, label: Label) -> tuple[str | None, Label] | None:
         """Replace the last label of an annotator; return what it was, None if there is none."""

@@ -13,7 +13,7 @@ from evenhand.labels import order_of
 from evenhand.protocol import Label
 from evenhand.sampling.labelling.label_items import LABELLED, OPEN, PURPOSES, REJECTED, WAITING, Items
 from evenhand.sampling.sampler import Sampler
-from evenhand.saving.saved import fill
+from evenhand.saving.saved import fill_all
 
 Choice = Literal["uncertainty", "uniform"]
 CHOICES = ("uncertainty", "uniform")
@@ -134,8 +134,7 @@ class Assignment:
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Take over what `snapshot` returned."""
-        fill(self.items.state, snapshot["state"], "state")
-        fill(self.places, snapshot["row"], "row")
+        fill_all({"state": self.items.state, "row": self.places}, snapshot)
         self.slots = [(draw, purpose) for draw, purpose in snapshot["slots"]]
 
 

@@ -5,7 +5,6 @@ of which item, by whom, and which label, whatever the tool calls them.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -92,7 +91,7 @@ def _of_task(task: dict[str, Any], place: str) -> Iterator[Said]:
             chosen = [value.get("choices") or () for value in values]
             choices = [choice for some in chosen for choice in ([some] if isinstance(some, str) else some)]
             cancelled = _marked(one, CANCELLED, where)
-            label = None if cancelled else _one(list(dict.fromkeys(choices)), where, "one choice an annotation")
+            label = None if cancelled else _one(list(dict.fromkeys(choices)), where, "one choice per annotation")
             yield Said(place, item, label, names_of(one.get("completed_by"), one.get("created_username")), text)
     except (KeyError, TypeError, AttributeError) as error:
         raise TableError(wanted(place, "data with an id, and annotations with choices", task)) from error
@@ -136,13 +135,6 @@ def _one(given: Any, where: str, what: str) -> Any:
     return chosen[0] if chosen and chosen[0] != "" else LEFT_OPEN
 
 
-class LabelFile(NamedTuple):
-    """A file of labels, and how its text is encoded; None is found out."""
-
-    path: str | os.PathLike[str]
-    encoding: str | None = None
-
-
 def write_tasks(path: Path, asked: list[tuple[Label, Label, str, str | None]]) -> int:
     """Write (id, group, text) of the items to a file, and to a table also who is asked, where these have names; return
     how many items they are.
@@ -166,8 +158,9 @@ def write_tasks(path: Path, asked: list[tuple[Label, Label, str, str | None]]) -
     return len(tasks)
 
 
-def read_labels(source: Any, name: str) -> list[Said]:
-    """Return what a `LabelFile` or a data frame, called `name`, says of items, label by label.
+def read_labels(source: Any, encoding: str | None, name: str) -> list[Said]:
+    """Return what a file or a data frame, called `name`, says of items, label by label. An encoding of None
+    is found out.
 
     Raises
     ------
@@ -176,8 +169,8 @@ def read_labels(source: Any, name: str) -> list[Said]:
     """
     if is_frame(source):
         return labels_of(_records(source, name), name)
-    path = Path(source.path)
-    encoding = None if source.encoding is None else read_encoding("encoding", source.encoding)
+    path = Path(source)
+    encoding = None if encoding is None else read_encoding("encoding", encoding)
     if format_of(path) in ("json", "jsonl"):
         rows = ((f"{name}, {where}", row) for where, row in rows_of(text_of(path, encoding), name))
         return labels_of(rows, name)

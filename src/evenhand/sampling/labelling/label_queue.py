@@ -27,7 +27,7 @@ from evenhand.registry import register
 from evenhand.rng import Seed, child, draw_seed
 from evenhand.sampling.labelling.annotations import Annotations
 from evenhand.sampling.labelling.label_assignment import CHOICES, Assignment, Choice
-from evenhand.sampling.labelling.label_files import LabelFile, write_tasks
+from evenhand.sampling.labelling.label_files import write_tasks
 from evenhand.sampling.labelling.label_items import LABELLED, OPEN, Items, Task
 from evenhand.sampling.labelling.label_reading import tell_file
 from evenhand.sampling.labelling.label_tables import progress_table
@@ -300,8 +300,7 @@ class LabelQueue(AskTell):
         table = is_frame(path)
         if not table and not isinstance(path, (str, os.PathLike)):
             raise ArgumentError(wanted("path", "the path of a file, or a data frame", path))
-        source = path if table else LabelFile(path, encoding)
-        return tell_file(self, source, annotator, name or ("labels" if table else Path(path).name))
+        return tell_file(self, path, encoding, annotator, name or ("labels" if table else Path(path).name))
 
     @locked
     def open_items(self, *, annotator: str | None = None) -> list[Label]:
@@ -404,8 +403,7 @@ class LabelQueue(AskTell):
         (round, *_), position, annotator = remembered
         return round, position, annotator or ""
 
-    def _ticket_from_saved(self, *kept: Any) -> tuple[Any, ...]:
-        round, position, who = kept
+    def _ticket_from_saved(self, round: int, position: int, who: str) -> tuple[Any, ...]:
         return (round, self.ids[position], self._group(position)), position, who or None
 
     def _identity(self) -> str:

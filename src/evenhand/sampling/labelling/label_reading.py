@@ -34,7 +34,9 @@ class Row(NamedTuple):
     """Whether somebody else rejects the item in the same file."""
 
 
-def tell_file(queue: Any, path: Any, annotator: str | Mapping[Any, str] | None, name: str) -> dict[str, int]:
+def tell_file(
+    queue: Any, source: Any, encoding: str | None, annotator: str | Mapping[Any, str] | None, name: str
+) -> dict[str, int]:
     """Tell what a file, or a data frame called `name`, says; return how many labels were "told" and "left" open, how
     many items "rejected", and how many of both had been told before, as "repeated", where there are some.
 
@@ -49,10 +51,10 @@ def tell_file(queue: Any, path: Any, annotator: str | Mapping[Any, str] | None, 
     """
     users = copy.deepcopy(queue._users)
     try:
-        said = read_labels(path, name)
+        said = read_labels(source, encoding, name)
         rows, refusals = _rows_of(queue, said, annotator, users)
     except ArgumentError as refusal:
-        raise type(refusal)(f"{refusal}; nothing was told") from refusal
+        raise type(refusal)(f"{refusal}; nothing was recorded") from refusal
     trial, outcomes = _rehearsal(queue), Counter[str]()
     for row in rows:
         try:
@@ -65,7 +67,7 @@ def tell_file(queue: Any, path: Any, annotator: str | Mapping[Any, str] | None, 
         for place, error in refusals:
             where.setdefault(str(error), {})[place] = None
         reasons = [f"{_first([*found], ', ')}: {words}" for words, found in where.items()]
-        mend = "nothing was told: mend them, or leave them out of the file"
+        mend = "nothing was recorded: fix them, or remove them from the file"
         raise type(refusals[0][1])(f"{_first(reasons, '; ')}; {mend}")
     outcomes.update(_tell(queue, row) for row in rows)
     for user, who in {(row.user, row.who) for row in rows}:

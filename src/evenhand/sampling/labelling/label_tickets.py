@@ -69,4 +69,4 @@ def open_ticket(queue: Any, given: Any, annotator: str | None) -> int:
     if state == OPEN:
         who = ", ".join(sorted(str(name) for name in holders(queue, position))) or "nobody"
         raise UnknownTicketError(f"id {given!r}: {who} was asked for it, not {annotator or 'you'}")
-    raise UnknownTicketError(f"id {given!r}: it was not asked for; label the items that ask() returns")
+    raise UnknownTicketError(f"id {given!r}: nobody was asked to label it; label the items that ask() returns")

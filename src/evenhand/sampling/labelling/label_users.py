@@ -87,13 +87,13 @@ class Users:
         Raises
         ------
         ArgumentError
-            If a user stands there twice, or is nobody in the file while somebody in it has no name.
+            If a user appears twice, or is nobody in the file while somebody in it has no name.
         """
         forms: dict[str, Any] = {}
         for form in given:
             (user,) = map(self.user, names_of(form)[:1] or [str(form)])
             if given[forms.setdefault(user, form)] != given[form]:
-                twice = f"it stands there twice, as {forms[user]!r} and as {form!r}"
+                twice = f"it appears twice, as {forms[user]!r} and as {form!r}"
                 raise ArgumentError(wanted("annotator", "one name for each user", user, twice))
         unnamed = [user for user in here if user not in forms]
         absent = [user for user in forms if user not in here]

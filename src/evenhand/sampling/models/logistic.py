@@ -29,7 +29,7 @@ from evenhand.sampling.models.classifier import Classifier
 from evenhand.sampling.pools.labels import read_labels
 from evenhand.sampling.pools.rows import Rows
 from evenhand.sampling.problem import MOST, read_rows
-from evenhand.saving.saved import fill
+from evenhand.saving.saved import fill_all
 
 TOLERANCE = 1e-8
 """How far a coefficient may be from the optimum."""
@@ -236,10 +236,9 @@ class LogisticModel(Classifier):
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the model that `snapshot` was taken of."""
-        model, coefficients = cls(C=snapshot["C"]), snapshot["coefficients"]
-        model._begin(len(coefficients) - 1)
-        fill(model.coefficients, coefficients, "coefficients")
-        fill(model._factor, snapshot["factor"], "factor")
+        model = cls(C=snapshot["C"])
+        model._begin(len(snapshot["coefficients"]) - 1)
+        fill_all({"coefficients": model.coefficients, "factor": model._factor}, snapshot)
         model.classes, model.constant = tuple(snapshot["classes"]), snapshot["constant"]
         model._known = snapshot["known"]
         model.take_names(snapshot)

@@ -77,7 +77,7 @@ def read_labels(y: Any, name: str = "y", known: Sequence[Label] = TRUTH) -> list
     """
     values = np.asarray(y, dtype=object if isinstance(y, (list, tuple)) else None)
     if values.ndim != 1:
-        raise ArgumentError(wanted(name, "a list of labels, one a row", values.shape, ONE_EACH if values.ndim else ""))
+        raise ArgumentError(wanted(name, "labels, one per row", values.shape, ONE_EACH if values.ndim else ""))
     if values.dtype.kind == "i":
         return values.tolist()
     at = places(known)

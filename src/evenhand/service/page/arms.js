@@ -124,7 +124,7 @@ export function bias({ state }) {
     el(
       "p",
       { class: "hint" },
-      "By how much the reward that is seen favours a group over its reference, as learned so far; an interval that does not reach the upright line at zero is a bias.",
+      "How much the observed reward favours a group over its reference, as learned so far. An interval that does not reach the vertical line at zero shows a bias.",
     ),
     table({
       caption: "Bias of each group",

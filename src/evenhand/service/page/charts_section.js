@@ -27,7 +27,7 @@ export function promise(view) {
       { class: "hint" },
       promised
         ? `The dotted level beside each line is the share that was promised${capped ? "; the dashed and dotted one is its cap, which it stays below" : ""}.`
-        : `The part of the decisions that went to each ${noun(state)}.`,
+        : `The share of the decisions that went to each ${noun(state)}.`,
     ),
     chooser(series, ui, noun(state)),
     toolbar(view),

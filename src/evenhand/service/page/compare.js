@@ -23,7 +23,7 @@ export function comparing({ state, names }) {
     el(
       "p",
       { class: "hint" },
-      "Shares, shortfalls and rewards side by side, on the same axes. The address can be sent.",
+      "Shares, shortfalls and rewards side by side, on the same axes. The address of this page can be shared.",
     ),
     others.length <= 12
       ? el(

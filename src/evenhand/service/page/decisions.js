@@ -34,7 +34,7 @@ export function decisionsSection({ state, page, ui }) {
       ? el(
           "p",
           { class: "hint held" },
-          "The list stands still while you read it. ",
+          "The list does not change while you read it. ",
           el("button", { type: "button", "data-action": "newest" }, "Show newer decisions"),
         )
       : null,
@@ -123,7 +123,7 @@ export function decisionDetails(decision, state) {
     el(
       "details",
       {},
-      el("summary", {}, "Everything that is on record"),
+      el("summary", {}, "The whole record"),
       el("pre", { tabindex: "0" }, el("code", {}, JSON.stringify(decision, null, 2))),
     ),
   ];

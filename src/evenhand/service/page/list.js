@@ -83,7 +83,7 @@ export function studyList(studies) {
       ? el(
           "section",
           { class: "sheet empty", "data-key": "empty" },
-          el("p", {}, "No study is in this store yet. Make one from a shell, and it appears here:"),
+          el("p", {}, "This store has no study yet. Create one from a shell, and it appears here:"),
           el("pre", {}, el("code", {}, "evenhand new STORE --name ads --policy quotas/fair-ucb --shares a=0.2,b=0.3")),
           el("p", { class: "hint" }, `${STORE}.`),
         )

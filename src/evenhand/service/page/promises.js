@@ -15,7 +15,7 @@ export function promises({ state }) {
   const lines = [
     ...floors(state.arms),
     told.tolerance >= 1 ? `An arm may be ${counted(Math.floor(told.tolerance), "decision")} behind its share.` : null,
-    told.plays ? `${count(told.plays)} arms are played in a round, none of them twice.` : null,
+    told.plays ? `${count(told.plays)} arms are played per round, none of them twice.` : null,
     ...alike(told.caps ?? [], "cap").map(({ who, several, value }) => [
       who,
       ` ${several ? "have each" : "has"} at most ${percent(value)} of the rounds.`,
@@ -28,7 +28,7 @@ export function promises({ state }) {
       (arms ?? [label]).map((arm, i) => [i ? " or " : "", named(arm)]),
       ` is played at least ${plays === 1 ? "once" : counted(plays, "time")} in any ${counted(rounds, "round")}.`,
     ]),
-    ...(told.retired ?? []).map((label) => [named(label), " was taken off offer."]),
+    ...(told.retired ?? []).map((label) => [named(label), " was retired."]),
   ].filter(Boolean);
   if (!state.promise || (lines.length === 0 && !told.history)) return null;
   return section(

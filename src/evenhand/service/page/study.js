@@ -102,7 +102,7 @@ function beginning(state) {
   return el(
     "section",
     { class: "sheet empty", "data-key": "beginning" },
-    el("p", {}, "Nothing was decided yet. Ask for the first decision, from a shell:"),
+    el("p", {}, "There is no decision yet. Ask for the first one from a shell:"),
     el("pre", {}, el("code", {}, command("ask", state))),
     el("p", { class: "hint" }, `${STORE}; or over HTTP with a key of the role decide:`),
     el(

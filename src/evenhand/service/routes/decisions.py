@@ -66,7 +66,7 @@ class AskBody(Body):
     segment: Name | None = Field(
         default=None, description="The segment of this round, for a promise inside each.", examples=["mobile"]
     )
-    annotator: str | None = Field(default=None, description="Who labels, so that nobody gets an item twice.")
+    annotator: str | None = Field(default=None, description="The person who labels, so that nobody gets an item twice.")
     subject: str | None = Field(
         default=None,
         description="Whom the contexts are about: they are encrypted in the log, and can be erased.",

@@ -88,7 +88,7 @@ class ChangedOut(BaseModel):
 
 
 async def change(request: Request, session: Session, body: ChangeBody) -> dict[str, Any]:
-    """Promise other shares, or all else, from now on: rounds and decisions are counted from this change."""
+    """Replace the promise from now on: rounds and decisions are counted from this change."""
     if (body.shares is None) == (body.promise is None):
         raise ArgumentError(wanted("shares", "either shares or promise", "neither" if body.promise is None else "both"))
     labels = await session.reads.run(partial(_labels, session))

@@ -23,7 +23,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from evenhand.errors import ArgumentError, UnknownStudyError, wanted
-from evenhand.service.bodies import JSON, LARGE, as_json, compress, header, read_body, send_json
+from evenhand.service.bodies import JSON, LARGE, as_json, compress, header, read_body
 from evenhand.service.errors import Refusal, from_validation
 from evenhand.service.routes.fields import StudyPath
 from evenhand.service.sessions import Session
@@ -84,9 +84,6 @@ class Endpoint:
         request = Request(scope, receive)
         await request.app.state.guard.admit(scope, self.role)
         answer = await self._called(request, await self._arguments(request))
-        if self.method != "GET" and not isinstance(answer, Response):
-            await send_json(send, answer, self.status)
-            return
         response = answer if isinstance(answer, Response) else as_json(answer, self._caching, status=self.status)
         await (await compress(response, request) if self.method == "GET" else response)(scope, receive, send)
 

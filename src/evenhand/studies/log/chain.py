@@ -75,4 +75,4 @@ def check_link(before: int, digest: str, entry: Entry) -> None:
     if entry.sequence != before + 1:
         raise ReplayError(f"entry {before + 1} is missing from the log")
     if digest_of(digest, entry) != entry.digest:
-        raise ReplayError(f"entry {entry.sequence} was changed after it was written: its digest does not fit")
+        raise ReplayError(f"entry {entry.sequence} was changed after it was written: its digest does not match")

@@ -138,7 +138,7 @@ class Log:
                 return
             reached = page[-1].sequence
             if type(reached) is not int or reached <= after:  # an index and its table say different things
-                raise StoreError(f"the database is damaged: entry {reached!r} was found behind entry {after}")
+                raise StoreError(f"the database is damaged: entry {reached!r} was found after entry {after}")
             after = reached
 
     def rows(self, connection: Connection, after: int = 0, up_to: int = LARGEST) -> Iterator[Entry]:

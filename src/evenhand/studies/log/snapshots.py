@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, select
 
 from evenhand.errors import EvenhandError, StateFileError
 from evenhand.policy.ask_tell import open_tickets_of
-from evenhand.registry import register
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies.log.log import Log
 from evenhand.studies.log.open_tickets import is_apart, only_these_tickets
@@ -38,33 +37,11 @@ LATEST = FOUND.order_by(SNAPSHOTS.c.sequence.desc(), SNAPSHOTS.c.at.desc()).limi
 FIRST_OF_VERSION = select(func.min(SNAPSHOTS.c.sequence)).where(MINE).group_by(SNAPSHOTS.c.version)
 
 
-@register("studies/state", kind="part")
-class SnapshotContent:
-    """The content of a snapshot: the policy without the tickets that the log holds, and the number before the first."""
-
-    def __init__(self, policy: Any, lower_bound: int) -> None:
-        self.policy, self.lower_bound = policy, lower_bound
-
-    def snapshot(self) -> dict[str, Any]:
-        """Return everything that `restored` needs."""
-        return {"policy": self.policy, "lower_bound": self.lower_bound}
-
-    @classmethod
-    def restored(cls, snapshot: dict[str, Any]) -> Self:
-        """Return the state that `snapshot` was taken of."""
-        return cls(snapshot["policy"], int(snapshot["lower_bound"]))
-
-    @classmethod
-    def read(cls, state: bytes, source: str) -> SnapshotContent:
-        """Return the state from the contents of a snapshot; the first of a study holds the policy alone.
-
-        Raises
-        ------
-        StateFileError
-            If it is damaged.
-        """
-        found = from_bytes(state, source)
-        return found if isinstance(found, SnapshotContent) else SnapshotContent(found, 0)
+def _content_of(state: bytes, source: str) -> tuple[Any, int]:
+    """Return what a snapshot holds: the policy without the tickets that the log holds, and the number before the first
+    of these. The first snapshot of a study holds the policy alone."""
+    found = from_bytes(state, source)
+    return (found["policy"], found["lower_bound"]) if isinstance(found, dict) else (found, 0)
 
 
 def take_snapshot(replay: Replay, connection: Connection, study: int, at: int) -> None:
@@ -91,7 +68,7 @@ def _delete_latest(replay: Replay, connection: Connection, study: int) -> None:
 
 def _state_of(replay: Replay) -> bytes:
     with only_these_tickets(replay.policy, replay.tickets.not_in_log):
-        state = to_bytes(SnapshotContent(replay.policy, replay.tickets.lower_bound))
+        state = to_bytes({"policy": replay.policy, "lower_bound": replay.tickets.lower_bound})
     replay.size = len(state)
     return state
 
@@ -163,19 +140,16 @@ def replay_at(log: Log, snapshot: Any) -> Replay:
     """
     if snapshot is None:
         raise StateFileError("the study has no snapshot left, not even its first: the store was tampered with")
-    state = SnapshotContent.read(snapshot.state, f"snapshot {snapshot.sequence}")
-    return Replay(
-        state.policy, log, int(snapshot.sequence), snapshot.digest, snapshot.version, lower_bound=state.lower_bound
-    )
+    policy, lower_bound = _content_of(snapshot.state, f"snapshot {snapshot.sequence}")
+    return Replay(policy, log, int(snapshot.sequence), snapshot.digest, snapshot.version, lower_bound=lower_bound)
 
 
 def same_state(policy: Any, state: bytes) -> bool:
     """Return whether a stored state is that of a policy that remembers all its open tickets."""
     try:
-        stored = SnapshotContent.read(state, "snapshot")
-        tickets = stored.policy.open_tickets if is_apart(policy) else ()
-        with only_these_tickets(policy, tickets):
-            same = to_bytes(policy) == to_bytes(stored.policy)
-        return same and all(number > stored.lower_bound for number in open_tickets_of(policy))
+        stored, lower_bound = _content_of(state, "snapshot")
+        with only_these_tickets(policy, stored.open_tickets if is_apart(policy) else ()):
+            same = to_bytes(policy) == to_bytes(stored)
+        return same and all(number > lower_bound for number in open_tickets_of(policy))
     except EvenhandError:
         return False

@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 from evenhand.errors import ArgumentError, ErasedError, EvenhandError, wanted
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.studies.log.codec import now
-from evenhand.studies.log.expiry import read_expiry
+from evenhand.studies.log.durations import read_expiry
 from evenhand.studies.log.log import Log
 from evenhand.studies.log.operations import Arguments, Operation
 from evenhand.studies.log.replay import Replay

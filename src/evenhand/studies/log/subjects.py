@@ -135,7 +135,7 @@ def changed_subjects(connection: Connection, study: int, ids: Collection[str]) -
             yield str(error)
             continue
         if row.id != made_for or row.study != study:
-            what = "its study, name, day or secret is not the one that it was made with"
+            what = "its study, name, day or secret differs from the one it was created with"
             yield f"subject key {row.id} was changed: {what}, so that an erasure may miss what it encrypts"
 
 

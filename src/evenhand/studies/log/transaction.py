@@ -23,7 +23,7 @@ from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.protocol import id_of
 from evenhand.studies.log.chain import Entry, digest_of
 from evenhand.studies.log.codec import by_arm, decision_from, first_random_state, now, revive, to_text
-from evenhand.studies.log.expiry import duration
+from evenhand.studies.log.durations import duration
 from evenhand.studies.log.log import LARGEST, Log, record_of
 from evenhand.studies.log.operations import CHANGES, Operation, apply, decision_text, returned_text
 from evenhand.studies.log.replay import Replay
@@ -114,7 +114,7 @@ class Transaction:
                     self._close("expire", ask.ticket, {"after": after / 1e6})
 
     def _close(self, kind: str, number: int | None, said: dict[str, Any]) -> None:
-        """Close a ticket that nobody told or forgot."""
+        """Close a ticket without a reward: it has expired, or its subject is erased."""
         started, drawn_from = time.perf_counter(), self._replay.streams.text()
         apply(self._replay.policy, kind, number, {})
         self._enter(kind, number, to_text(said), started, random_state=drawn_from)
@@ -138,6 +138,7 @@ class Transaction:
         before = next((self._named[text] for text in texts if text in self._named), None) if texts else None
         if yes_or_no("sticky", sticky) and (kind != "ask" or key is None):
             raise ArgumentError(wanted("sticky", "an ask with a key", kind if key else "no key"))
+        # Before the arguments are validated: arms may have changed since, and a sticky ask must not fail for that.
         if sticky and before is not None:
             return before[1]
         if refusal is not None:
@@ -151,12 +152,14 @@ class Transaction:
             given = given | {"reward": self._in_order(number, given["reward"])}
         if before is not None:
             if not same_ask(before[0], given, replay.policy):
-                mend = "take a new key, or ask with sticky for the decision that it has"
-                raise ContradictionError(f"key {key!r} was used before, for another ask; {mend}")
+                mend = "use a new key, or pass sticky to get the decision of this one"
+                raise ContradictionError(f"key {key!r} was used before for a different ask; {mend}")
             return before[1]
         if kind in CHANGES:
             return self._changed(kind, given, actor)
         begun = not isinstance(replay.policy, KernelPolicy) or replay.policy.dimension is not None
+        # Saved before the policy draws: replay starts each decision from this state, and would draw other numbers if it
+        # were saved afterwards.
         drawn_from, text = replay.streams.text(), to_text(given)
         started = time.perf_counter()
         try:
@@ -184,6 +187,7 @@ class Transaction:
     def _changed(self, kind: str, given: dict[str, Any], actor: str | None) -> Any:
         """Change the policy's promise; a copy goes first, so that a refusal leaves no trace."""
         replay, started = self._replay, time.perf_counter()
+        # The copy is thrown away: a change that fails half-way would leave the live policy with half of a promise.
         apply(replay.copy(), kind, None, revive(given))
         drawn_from = replay.streams.text()
         returned = apply(replay.policy, kind, None, revive(given))

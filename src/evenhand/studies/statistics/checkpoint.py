@@ -1,17 +1,13 @@
-"""The end of a verification: its counts and the state that it reached, from which the next one continues."""
+"""The end of a verification: its counts and the policy that it came to, from which the next one continues."""
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
-from typing import Any, NamedTuple, Self
+from typing import Any
 
-import orjson
-
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, StateFileError, wanted
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies.log.chain import Entry
-from evenhand.studies.log.codec import arguments_of, from_text, plain, promise_arguments, revive
+from evenhand.studies.log.codec import arguments_of, from_text, promise_arguments
 from evenhand.studies.log.operations import CHANGES
 from evenhand.studies.statistics.promise_check import PromiseCheck
 
@@ -56,72 +52,39 @@ class Count:
         elif entry.kind in ("forget", "expire"):
             self.forgotten += 1
 
+    def snapshot(self) -> dict[str, Any]:
+        """Return everything that `restore` needs to continue exactly here."""
+        return {name: vars(self)[name] for name in self.NAMES} | {"check": self.check.snapshot()}
 
-class VerificationCheckpoint(NamedTuple):
-    """The end of a verification.
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Continue from a snapshot of a count of the same log."""
+        vars(self).update({name: snapshot[name] for name in self.NAMES})
+        self.check.restore(snapshot["check"])
 
-    Attributes
-    ----------
-    study : the digest before the study's first entry, which no other study has.
-    counts, check : what was counted, the last entry's number and digest included, and how the promise was kept.
-    state : the policy after it, as a saved file.
+
+def mark_of(study: str, policy: Any, count: Count) -> bytes:
+    """Return the mark of a verification that came to this policy and count; `study` is the digest before the study's
+    first entry, which no other study has."""
+    return to_bytes({"study": study, "policy": policy, "count": count.snapshot()})
+
+
+def read_mark(data: Any, study: str) -> dict[str, Any]:
+    """Return what `mark_of` put into a mark of this study.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no mark, was changed, or comes from a verification of another study.
     """
-
-    study: str
-    counts: dict[str, Any]
-    check: dict[str, Any]
-    state: bytes
-
-    @classmethod
-    def of(cls, study: str, state: bytes, count: Count) -> Self:
-        """Return the mark of a verification that came to this state and count."""
-        counts = {name: vars(count)[name] for name in count.NAMES}
-        return cls(study, counts, count.check.snapshot(), state)
-
-    @property
-    def sequence(self) -> int:
-        """The number of the last entry."""
-        return int(self.counts["sequence"])
-
-    @property
-    def digest(self) -> str:
-        """The digest of the last entry."""
-        return str(self.counts["digest"])
-
-    def resume(self, policy: Any) -> Count:
-        """Return the count that continues from here."""
-        count = Count(policy)
-        vars(count).update(self.counts)
-        count.check.restore(self.check)
-        return count
-
-    def to_bytes(self) -> bytes:
-        """Return the mark as text: a line of JSON, and one with its SHA-256."""
-        fields = {**self._asdict(), "check": plain(self.check), "state": base64.b64encode(self.state).decode()}
-        text = orjson.dumps(fields)
-        return b"%b\n%b\n" % (text, hashlib.sha256(text).hexdigest().encode())
-
-    @classmethod
-    def from_bytes(cls, data: Any, study: str) -> Self:
-        """Return the mark that these bytes are.
-
-        Raises
-        ------
-        ArgumentError
-            If they are not a mark, were changed, or come from a verification of another study.
-        """
-        if not isinstance(data, bytes):
-            mend = "pass the earlier Verification or its .mark"
-            raise ArgumentError(wanted("since", f"{WHAT}, as bytes", data, mend))
-        text, _, rest = data.partition(b"\n")
-        if hashlib.sha256(text).hexdigest().encode() != rest.strip():
-            raise ArgumentError(wanted("since", WHAT, "no mark, or a damaged one"))
-        try:
-            fields = orjson.loads(text)
-            state = base64.b64decode(fields["state"])
-            mark = cls(**{**fields, "check": revive(fields["check"]), "state": state})
-        except (orjson.JSONDecodeError, binascii.Error, LookupError, TypeError) as error:
-            raise ArgumentError(wanted("since", WHAT, "no mark of this version")) from error
-        if mark.study != study:
-            raise ArgumentError(wanted("since", "a mark of this study", "another study's"))
-        return mark
+    if not isinstance(data, bytes):
+        mend = "pass the earlier Verification or its .mark"
+        raise ArgumentError(wanted("since", f"{WHAT}, as bytes", data, mend))
+    try:
+        mark = from_bytes(data, "since")
+    except StateFileError as error:
+        raise ArgumentError(wanted("since", WHAT, "no mark, or a damaged one")) from error
+    if not isinstance(mark, dict) or set(mark) != {"study", "policy", "count"}:
+        raise ArgumentError(wanted("since", WHAT, "no mark of this version"))
+    if mark["study"] != study:
+        raise ArgumentError(wanted("since", "a mark of this study", "another study's"))
+    return mark

@@ -22,8 +22,8 @@ import numpy as np
 from evenhand.studies.statistics.statistics import DRIFT, Statistics
 
 GAUGES = {
-    "shortfall": "Pulls by which the arm furthest behind its share is behind now, its tolerance taken off.",
-    "worst_shortfall": "The most that any arm was ever behind its share, in decisions.",
+    "shortfall": "By how many pulls beyond its tolerance the arm furthest behind is now behind its share.",
+    "worst_shortfall": "The largest amount by which any arm was ever behind its share, in decisions.",
     "promise_kept": "1 while the promise held at every round, 0 once it was broken.",
     "recent_reward": "The mean of the last rewards.",
     "share_drift": f"The largest change of a group's or arm's share, in the last {DRIFT:,} decisions against before.",

@@ -214,10 +214,10 @@ class Statistics(PromiseCheck):
             if self.gaps is not None:
                 self.gaps.take(group, min(max((value - self._low) / (self._high - self._low), 0.0), 1.0))
 
-    def shown_gap(self, error: float, group: int | None = None) -> float | None:
+    def shown_gap(self, error: float) -> float | None:
         """Return by how much a group's mean reward is shown to differ from that of the others, in units of rewards; see
         `evenhand.audit.gaps.Gaps.shown`."""
-        shown = None if self.gaps is None else self.gaps.shown(error, group)
+        shown = None if self.gaps is None else self.gaps.shown(error)
         return None if shown is None else shown * (self._high - self._low)
 
     def copy(self) -> Self:

@@ -40,7 +40,7 @@ LOCKED = "55P03"
 ROOM = 2**14
 """Bytes that must fit into a file for it to count as writable."""
 KINDS = "a path such as ads.evenhand, sqlite:///ads.evenhand, sqlite:// (in memory) or postgresql://user@host/database"
-NONE_YET = "no store is there yet; `evenhand new`, `serve --create` and Study.create make one"
+NONE_YET = "there is no store yet; `evenhand new`, `serve --create` and Study.create make one"
 OF_FILES = frozenset(
     (
         sqlite3.SQLITE_BUSY,
@@ -195,13 +195,13 @@ class Store:
             version = _version(connection)
             foreign = version is None and bool(inspect(connection).get_table_names())
         if foreign:
-            raise StoreError(f"{self.url}: a database, but no store of evenhand; name another place")
+            raise StoreError(f"{self.url}: is a database, but not a store of evenhand; choose another")
         if version is None and not create:
             raise StoreError(f"{self.url}: {NONE_YET}")
         if version is None:
             version = self._create()
         if version != VERSION:
-            what = f"its tables are of version {version}, and this evenhand reads version {VERSION} alone"
+            what = f"its tables are of version {version}, but this evenhand reads only version {VERSION}"
             raise StoreError(f"{self.url}: {what}; open it with the evenhand that wrote it; nothing has changed")
 
     def _create(self) -> Any:
@@ -263,22 +263,17 @@ def _check_file(database: str | None, create: bool) -> None:
         if not path.exists() and not create:
             raise StoreError(f"{path}: {NONE_YET}")
         if not path.parent.is_dir():
-            raise StoreError(f"{path}: its folder is not there; make it first")
+            raise StoreError(f"{path}: its folder does not exist; create it first")
         if path.exists() and path.stat().st_size:
             with open(path, "rb") as file:
                 if file.read(16) != b"SQLite format 3\x00":
-                    raise StoreError(f"{path}: no store of evenhand; name another file")
+                    raise StoreError(f"{path}: is not a store of evenhand; choose another file")
         if not path.exists():
-            begin_file(path)
+            with suppress(OSError):  # SQLite says what is wrong, and gives the files beside it the same mode
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise UnreachableError(f"{str(path)[:200]!r}: cannot be reached: {why}") from error
-
-
-def begin_file(path: Path) -> None:
-    """Create an empty file that only its owner may read; SQLite gives the files beside it the same mode."""
-    with suppress(OSError):  # SQLite says what is wrong
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
 
 
 def _version(connection: Connection) -> Any:
@@ -317,5 +312,5 @@ def said_by(error: BaseException) -> str | None:
     raised = error.orig if isinstance(error, DBAPIError) else error
     said = "the store did not do it: " + str(raised).strip().split("\n", 1)[0]
     if "readonly database" in said:
-        said += "; to read it too, its folder must be writable: copy all its files to one that is"
+        said += "; even reading needs a writable folder: copy all its files to one"
     return said

@@ -91,7 +91,7 @@ def report(
     return pd.DataFrame(columns).set_index("candidate")
 
 
-EXACT = "Computed from the model's tables as they stand; how sure these tables are is not in it."
+EXACT = "Computed from the model's tables, which are taken as exact."
 
 
 def of_tests(delta: float) -> str:
@@ -121,7 +121,7 @@ def of_more(more: int | None, what: str) -> str:
     'About 4,200 more trials like these would show the answer, if the estimates so far are right.'
     """
     if more is None:
-        return f"How many more {what} would show the answer cannot be said: too little is known, or it is too close."
+        return f"It is unclear how many more {what} are needed: too little is known, or the answer is too close."
     return f"About {more:,} more {what} like these would show the answer, if the estimates so far are right."
 
 
@@ -130,4 +130,4 @@ def supposed(structure: Structure, unknown: Sequence[str], *, through_v: bool) -
     s, v, y = " and ".join(structure.sensitive), structure.intervene, structure.outcome
     words = f"Supposed: {s} has no causes in the graph, and every trial drew {v} by its candidate's own table"
     words += f", reaching {y} from {s} through {v} alone" if through_v else ""
-    return f"{words}; trials of {', '.join(unknown)} speak of themselves alone." if unknown else f"{words}."
+    return f"{words}; trials of {', '.join(unknown)} inform only about themselves." if unknown else f"{words}."

@@ -36,7 +36,7 @@ class WorldEnvironment(Base):  # type: ignore[misc]
         trial.reset(0)
         shown = trial.observe()
         if len(shown) > 1 or (shown and as_floats(shown[0]) is None):
-            raise ArgumentError(wanted("world", "one that shows an array of numbers, or nothing", shown))
+            raise ArgumentError(wanted("world", "one whose contexts are an array of numbers, or none", shown))
         self.action_space = gymnasium.spaces.Discrete(len(world.arms))
         if shown:
             self.observation_space = gymnasium.spaces.Box(-LARGEST, LARGEST, np.shape(shown[0]), np.float64)

@@ -145,8 +145,14 @@ def test_a_world_from_elsewhere_becomes_an_environment_too():
         (lambda: to_gymnasium(BernoulliArms(ARMS), rounds="x"), "rounds: expected a whole number >= 1"),
         (lambda: to_gymnasium(BernoulliArms(ARMS), rounds=3, seed=-1), "seed: expected an int >= 0"),
         (lambda: to_gymnasium(eh.sampling.SyntheticModel1(instance="I"), rounds=3), "it lacks arms, scores"),
-        (lambda: to_gymnasium(Elsewhere((1, 2)), rounds=3), "world: expected one that shows an array of numbers"),
-        (lambda: to_gymnasium(Elsewhere(("text",)), rounds=3), "world: expected one that shows an array of numbers"),
+        (
+            lambda: to_gymnasium(Elsewhere((1, 2)), rounds=3),
+            "world: expected one whose contexts are an array of numbers",
+        ),
+        (
+            lambda: to_gymnasium(Elsewhere(("text",)), rounds=3),
+            "world: expected one whose contexts are an array of numbers",
+        ),
         (
             lambda: to_gymnasium(BernoulliArms(ARMS), rounds=3).step(0),
             "step: expected .* got 'no replication'; call reset",

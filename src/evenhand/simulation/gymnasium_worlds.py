@@ -54,7 +54,7 @@ def to_gymnasium(world: Any, *, rounds: int, seed: Seed = None) -> Any:
     (0, 1.0, False, 'a', 0.0)
     """
     optional("gymnasium", WHAT)
-    from evenhand.simulation.world_environment import WorldEnvironment
+    from evenhand.simulation.gymnasium_environment import WorldEnvironment
 
     check_world(world)
     if world_traits(world).replicate is not None:

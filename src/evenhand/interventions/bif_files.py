@@ -132,7 +132,7 @@ def read_bif(path: str | os.PathLike[str], encoding: str | None = None) -> Netwo
     Raises
     ------
     TableError
-        If the file cannot be read, is in another encoding or not BIF, a block or an entry stands there twice, or
+        If the file cannot be read, is in another encoding or not BIF, a block or an entry appears twice, or
         numbers are not the probabilities that the variables need; the message names the line.
     """
     source, text = read_text(path, encoding)
@@ -151,7 +151,7 @@ def read_bif(path: str | os.PathLike[str], encoding: str | None = None) -> Netwo
         elif block.kind == "probability":
             names = _names(block, states)
             if names[0] in tables:
-                block.fail(f"probability of {names[0]} stands there twice")
+                block.fail(f"probability of {names[0]} appears twice")
             parents[names[0]] = tuple(names[1:])
             tables[names[0]] = _table(block, names, states)
         else:
@@ -212,7 +212,7 @@ def _table(block: Block, names: list[str], states: States) -> Table:
         elif kind not in ("table", "default"):
             block.fail(f"{of}expected `table`, `default` or a row `(STATES) NUMBERS;`, got {kind!r}", statement)
         if kind in rows:
-            block.fail(f"{of}{' '.join(statement.tokens[:first])} stands there twice", statement)
+            block.fail(f"{of}{' '.join(statement.tokens[:first])} appears twice", statement)
         rows[kind] = _numbers(block, statement, first, size, of)
     if "table" in rows:
         if len(rows) > 1:

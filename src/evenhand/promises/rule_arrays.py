@@ -1,4 +1,4 @@
-"""A promise in the arrays that the kernels of `evenhand.promises.laminar` and `evenhand.promises.selection` work on."""
+"""A promise in the arrays that the kernels of `evenhand.promises.laminar` and `evenhand.promises.allowed` work on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evenhand.promises.feasible import forest_of, spaced_alone, tokens_of
 from evenhand.promises.laminar import FARTHEST, ONCE
 from evenhand.promises.promise import Promise
 from evenhand.promises.reading import Members
-from evenhand.promises.schedules import find_schedule, phases
+from evenhand.promises.window_schedules import find_schedule, phases
 from evenhand.promises.windows import safe_states
 
 NO_STREAM = np.zeros(0, np.uint64)

@@ -35,7 +35,7 @@ class Allocation:
     plan : the counts as an array (1 + S, K): S as it comes in row 0, do(S = s) in row 1 + s.
     token : which search planned it, so that no other takes it for its own; None where it was made of plain data.
     reason : why these trials, in words.
-    reason_code : the kind of the reason, for programs: "explored", or "other" where nothing is left to try.
+    reason_code : the kind of the reason, for programs: "explored", or "other" where no trials are left.
     """
 
     id: int
@@ -222,12 +222,12 @@ def evidence_of(problem: Problem, samples: Any, deployed: bool = False) -> Evide
         candidate = coded(samples, "candidate", problem.candidates)
         kind = forced(model, structure, samples, s)
     elif "candidate" in samples and not (coded(samples, "candidate", problem.candidates) == 0).all():
-        what = f"logged trials of the deployed {problem.candidates[0]!r} alone"
+        what = f"only logged trials of the deployed {problem.candidates[0]!r}"
         raise TableError(wanted("candidate", what, "others"))
     profile = cells.profile[cell]
     if (profile < 0).any():
         at = int(np.flatnonzero(profile < 0)[0])
-        raise TableError(f"row {at + 1}: the model says that these values of {list(problem.nodes)} never meet")
+        raise TableError(f"row {at + 1}: the model gives this combination of {list(problem.nodes)} probability 0")
     evidence = cells.nothing()
     level = cells.level[cell]
     score = cells.scores[level]
