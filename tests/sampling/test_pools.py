@@ -200,7 +200,7 @@ IDS = pd.DataFrame({"g": ["a", "b"] * 2501, "y": [0, 1] * 2501, "x": 0.5, "id": 
         (FRAME, {"group": "hired", "label": "hired"}, "group: expected columns that have no other use, got 'hired'"),
         (FRAME, {"group": ["sex", "sex"], "label": "hired"}, "group: .* 'sex'; it is already in group"),
         (FRAME, {"group": "sex", "label": "hired", "features": ["age", "hired"]}, "features: .* it is the label"),
-        (FRAME, {"group": "sex", "label": "hired", "features": ["age", "age"]}, "features: .* it is already in features"),
+        (FRAME, {"group": "sex", "label": "hired", "features": ["age", "age"]}, "features: .* already in features"),
         (FRAME.assign(hired=[0.37, 1.37] * 30), {"group": "sex", "label": "hired"}, "column 'hired', row 1: .* 0.37"),
         (FRAME.assign(hired=[0.0, np.inf] * 30), {"group": "sex", "label": "hired"}, "column 'hired', row 2: .* inf"),
         (IDS, {"group": "g", "label": "y"}, "column 'id': expected text with few values, got '5002 in 5002 rows'"),
