@@ -40,38 +40,6 @@ from numbers import Integral, Real
 from pathlib import PurePath
 from typing import Any
 
-__all__ = [
-    "ArgumentError",
-    "ClosedTicketError",
-    "ContextError",
-    "ContractError",
-    "ContradictionError",
-    "DatasetError",
-    "ErasedError",
-    "EvenhandError",
-    "ExhaustedError",
-    "ForeignTicketError",
-    "MissingExtraError",
-    "ModelError",
-    "RegistryError",
-    "ReplayError",
-    "RewardError",
-    "ServiceError",
-    "SharesError",
-    "SimulationInterrupted",
-    "StateFileError",
-    "StoreError",
-    "TableError",
-    "TicketError",
-    "UnknownArmError",
-    "UnknownStudyError",
-    "UnknownTicketError",
-    "UnreachableError",
-    "VerdictError",
-    "wanted",
-]
-
-
 SHOWN = 80
 """Characters of a value in a refusal."""
 NAMED = 8
@@ -208,6 +176,14 @@ class SimulationInterrupted(EvenhandError):
         self.partial = partial
 
 
+_ERRORS = [name for name, thing in globals().items() if isinstance(thing, type) and issubclass(thing, EvenhandError)]
+__all__ = ["wanted", *_ERRORS]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 def wanted(name: str, what: str, got: Any, mend: str = "") -> str:
     """Word a refusal: the argument's name, what was expected, what came, how to mend it.
 
@@ -337,10 +313,6 @@ def is_broken(error: BaseException) -> bool:
     """Return whether evenhand is half installed: a module of its own lacks what another imports, whatever the input."""
     own = isinstance(error, ImportError) and str(error.name).partition(".")[0] == "evenhand"
     return own and not isinstance(error, (EvenhandError, ModuleNotFoundError))
-
-
-def __dir__() -> list[str]:
-    return __all__
 
 
 def why_unreadable(error: BaseException) -> str:

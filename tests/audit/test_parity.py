@@ -61,7 +61,7 @@ def test_rows_that_lie_too_far_apart_make_no_pair():
     gap = Gap(within=2)
     rows = [(True, 1.0), (True, 0.5), (True, 0.2), (False, 0.0), (False, 0.1), (True, 0.7), (True, 0.9), (False, 0.0)]
     assert [gap.take(*row) for row in rows] == [*(None,) * 5, pytest.approx(0.7), None, None]
-    assert (gap.pairs, gap.runs) == (1, 4)
+    assert gap.pairs == 1
 
 
 def in_batches(seed, size, kind, spread=0.2, rows=4000):

@@ -24,7 +24,6 @@ from evenhand.service.writer import Writer
 from evenhand.studies import Store
 from evenhand.studies.log.log import Log
 from evenhand.studies.log.replay import Replay
-from evenhand.studies.log.state import LivePolicy
 from evenhand.studies.store.engine import PATIENCE
 from tests.service.simulated_databases import MEMORY, NAP, free, taken
 from tests.service.simulated_threads import Killed, Lock, Process, Scheduler, Threading
@@ -183,7 +182,6 @@ class World:
                 patch.object(Store, "writing", lambda store: self._writing(writing, store)),
                 patch.object(Store, "reading", lambda store: self._reading(reading, store)),
                 patch.object(Store, "close", lambda store: None),  # the process ends, its store stays
-                patch.object(LivePolicy, "_rehearse", lambda *_: None),  # it only compiles
                 patch.object(Replay, "wants_snapshot", property(lambda replay: replay._entries >= 9)),
                 patch("evenhand.studies.creation.new_secret", lambda: "00" * 32),
                 patch("evenhand.service.sessions.warm_up", lambda study: None),  # it only compiles

@@ -39,11 +39,10 @@ class Gap:
     Attributes
     ----------
     pairs : how many there are.
-    runs : how many runs there are.
     """
 
     def __init__(self, within: int = WITHIN) -> None:
-        self.within, self.pairs, self.runs = within, 0, 0
+        self.within, self.pairs = within, 0
         self._rows = 0
         self._inside: bool | None = None
         self._waiting: tuple[int, float] | None = None
@@ -60,7 +59,6 @@ class Gap:
         if inside == self._inside:
             return None
         self._inside = inside
-        self.runs += 1
         if self._waiting is None or self._waiting[0] < self._rows - self.within:
             self._waiting = self._rows, value
             return None
@@ -84,12 +82,12 @@ class Gap:
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restore` needs to continue exactly here."""
         books = [[book.rows, book.shift, book.gains] for book in (*self._books.below, *self._books.above)]
-        counts = {"pairs": self.pairs, "runs": self.runs, "rows": self._rows}
+        counts = {"pairs": self.pairs, "rows": self._rows}
         return counts | {"inside": self._inside, "waiting": self._waiting, "fresh": self._fresh, "books": books}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Continue from a snapshot."""
-        self.pairs, self.runs, self._rows = snapshot["pairs"], snapshot["runs"], snapshot["rows"]
+        self.pairs, self._rows = snapshot["pairs"], snapshot["rows"]
         self._inside, waiting = snapshot["inside"], snapshot["waiting"]
         self._waiting = None if waiting is None else (waiting[0], waiting[1])
         self._fresh = list(snapshot["fresh"])
@@ -106,8 +104,8 @@ class Gap:
 class Gaps:
     """The gap of each of several groups from all others, row after row; of two groups that of the first."""
 
-    def __init__(self, groups: int, within: int = WITHIN) -> None:
-        self.gaps = [Gap(within) for _ in range(groups if groups > 2 else 1)]
+    def __init__(self, groups: int) -> None:
+        self.gaps = [Gap() for _ in range(groups if groups > 2 else 1)]
 
     def take(self, group: int, value: float) -> None:
         """Take in a row: the position of its group, and its value in [0, 1]."""

@@ -211,9 +211,8 @@ def _trained(model: Any, logged: Logged, past_alone: bool) -> RewardEstimates:
     mine = shown[np.arange(rows), logged.codes] if per_arm else shown
     features = np.column_stack([mine, played])
     found, largest = np.zeros((rows, arms)), np.zeros(rows)
-    blocks = np.array_split(np.arange(rows), PAST_BLOCKS if past_alone else FOLDS)
-    if not past_alone:
-        blocks = [np.arange(fold, rows, FOLDS) for fold in range(FOLDS)]
+    folds = [np.arange(fold, rows, FOLDS) for fold in range(FOLDS)]
+    blocks = np.array_split(np.arange(rows), PAST_BLOCKS) if past_alone else folds
     for block in blocks:
         if not block.size or (past_alone and block[0] == 0):
             continue

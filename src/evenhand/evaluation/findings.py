@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.audit.sequences import ODDS, BettingProcess, Book
+from evenhand.audit.sequences import BettingProcess, Book, log_wealth
 from evenhand.display.html import Card, HasCard, Table
 from evenhand.kernels.arrays import Floats
 
@@ -90,16 +90,8 @@ def change_in(whole: BettingProcess, splits: dict[int, BettingProcess], error: f
 
 def _wealth(many: Sequence[Sequence[Book]]) -> Callable[[float], Floats]:
     """Return ln K of bets on more than a mean, as a function of the mean, for each of several sets of books."""
-    gains = np.array([[book.gains for book in books] for books in many])
-    rows = np.array([books[0].rows for books in many])[:, None, None]
-    shift = np.array([[book.shift for book in books] for books in many])[:, :, None] / rows
-    count = math.log(gains.shape[1] * gains.shape[2])
-
-    def wealth(mean: float) -> Floats:
-        logs = gains - rows * np.log1p(ODDS * np.maximum(mean + shift, 0.0))
-        return np.asarray(np.logaddexp.reduce(logs.reshape(len(logs), -1), axis=1) - count, np.float64)
-
-    return wealth
+    each = list(map(log_wealth, many))
+    return lambda mean: np.array([wealth(mean) for wealth in each])
 
 
 @dataclass(frozen=True, repr=False)

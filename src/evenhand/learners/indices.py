@@ -206,17 +206,8 @@ def compare_all(params: UCB1Params, state: UCB1State, round: int, waiting: Ints)
 
 
 @kernel
-def rank_ucb1(params: UCB1Params, state: UCB1State, contexts: Floats, round: int, waiting: Ints, scores: Floats) -> int:
-    scale = params.scale * math.sqrt(math.log(round))
-    return rank_scaled(UCB1Params(scale), state, contexts, round, waiting, scores)
-
-
-@kernel
-def scaled_index(params: UCB1Params, state: UCB1State, round: int, arm: int) -> float:
-    return state.means[arm] + params.scale * state.widths[arm]
-
-
-rank_scaled = bind(rank_by_index, index=scaled_index)
+def ucb1_index(params: UCB1Params, state: UCB1State, round: int, arm: int) -> float:
+    return state.means[arm] + params.scale * math.sqrt(math.log(round)) * state.widths[arm]
 
 
 @kernel
@@ -261,7 +252,7 @@ class UCB1(KernelPolicy):
     8 sum_i ln T / Delta_i + (1 + pi^2/3) sum_i Delta_i for rewards in [0, 1].
     """
 
-    kernels = Kernels(choose_leader, learn_width, rank=rank_ucb1)
+    kernels = Kernels(choose_leader, learn_width, rank=bind(rank_by_index, index=ucb1_index))
 
     def parameters(self) -> UCB1Params:
         return UCB1Params(math.sqrt(2.0))

@@ -77,8 +77,6 @@ class KernelPolicy(AskTell):
     """The names of the contexts' columns in their order, where a learner from elsewhere says them."""
     encoder: Encoder | Transformer | None = None
     """What turns tables and dicts of contexts into numbers; `encode_with` sets it."""
-    own_choices = False
-    """Whether it must learn from its own choices alone."""
     holds = False
     """Whether it is told 0 as the probability of a decision that its learner did not propose, and must not learn
     from."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal, NamedTuple, Self, get_args
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -176,15 +177,8 @@ def sampled(params: Any, state: Any, index: int) -> float:
     return state.probabilities[index]
 
 
-class _Kernels(NamedTuple):
-    choose: Any
-    update: Any
-    probability: Any
-    rank: Any
-    chances: Chances | None
-
-
-class Kernels(_Kernels):
+@dataclass(frozen=True)
+class Kernels:
     """The numeric core of a policy, see the head of this module.
 
     Parameters
@@ -199,16 +193,12 @@ class Kernels(_Kernels):
         longer than the decision; None where nobody knows them.
     """
 
-    __slots__ = ()
+    choose: Any
+    update: Any
+    probability: Any = deterministic
+    rank: Any = None
+    chances: Chances | None = None
 
-    def __new__(
-        cls,
-        choose: Any,
-        update: Any,
-        probability: Any = deterministic,
-        rank: Any = None,
-        chances: Chances | None = None,
-    ) -> Self:
-        if update.function.__code__.co_argcount == 5:
-            update = bind(without_ticket, learn=update)
-        return super().__new__(cls, choose, update, probability, rank, chances)
+    def __post_init__(self) -> None:
+        if self.update.function.__code__.co_argcount == 5:
+            object.__setattr__(self, "update", bind(without_ticket, learn=self.update))

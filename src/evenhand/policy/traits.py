@@ -45,7 +45,6 @@ class Traits:
     audited : whether an auditor's verdicts are told beside the reward.
     compiled : whether all of it runs in kernels, where it has kernels.
     learns : whether it is meant to do better for what it is told.
-    own_choices : whether it must learn from its own choices alone: `DeadlineLearn` holds those that it refuses.
     work : how the work for a decision grows with what is shown: with its "numbers", with the "pairs" of its rows, or
         with its rows by the "squares" of its columns.
     hands_out : the type of its tickets.
@@ -68,7 +67,6 @@ class Traits:
     audited: bool = False
     compiled: bool = True
     learns: bool = True
-    own_choices: bool = False
     work: Work = "numbers"
     hands_out: type[Any] = Decision
 

@@ -86,7 +86,7 @@ def recipe(estimator: Any, where: str = "estimator") -> dict[str, Any]:
         If something in it is no plain data, such as a function; the message names the argument.
     """
     nodes: list[Any] = []
-    return {"root": _Recipes(where, nodes).write(estimator), "nodes": nodes}
+    return {"root": _Recipes((), where, nodes).write(estimator), "nodes": nodes}
 
 
 def rebuilt(data: Any, libraries: tuple[str, ...] = ()) -> Any:
@@ -194,9 +194,6 @@ class _Writer:
 
 class _Recipes(_Writer):
     """Writes estimators as the arguments of their constructors."""
-
-    def __init__(self, where: str, nodes: list[Any]) -> None:
-        super().__init__((), where, nodes)
 
     def _node(self, value: Any) -> dict[str, Any]:
         if isinstance(value, (type, FunctionType)) and (part := vars(value).get("registered_name")) is not None:

@@ -15,7 +15,6 @@ import json
 import os
 import secrets
 import zipfile
-import zlib
 from contextlib import AbstractContextManager, nullcontext
 from fractions import Fraction
 from pathlib import Path
@@ -30,8 +29,6 @@ from evenhand.protocol import Savable
 from evenhand.saving.buffers import can_hold, pack, unpack
 
 FORMAT = 1
-LARGE = 1_000_000
-"""Arrays of more bytes are compressed where a sample shrinks; weights hardly do, and it takes half a minute."""
 _MANIFEST, _ARRAYS, _DIGEST = "evenhand.json", "arrays", "sha256"
 
 
@@ -117,8 +114,7 @@ def to_bytes(policy: Any) -> bytes:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         manifest = json.dumps({"format": FORMAT, "arrays": described, "object": encoded}).encode()
         archive.writestr(_member(_MANIFEST), manifest)
-        how = None if _shrinks(data) else zipfile.ZIP_STORED
-        archive.writestr(_member(_ARRAYS), data, how, compresslevel=1 if len(data) > LARGE else None)
+        archive.writestr(_member(_ARRAYS), data, compresslevel=1)  # more takes long where arrays are large
         archive.writestr(_member(_DIGEST), _digest(manifest, data))
     return buffer.getvalue()
 
@@ -127,14 +123,6 @@ def _digest(manifest: bytes, arrays: bytes) -> bytes:
     digest = hashlib.sha256(manifest)
     digest.update(arrays)
     return digest.hexdigest().encode()
-
-
-def _shrinks(data: bytes) -> bool:
-    """Return whether sixteen samples of the data shrink to two thirds; little data is always compressed."""
-    if len(data) <= LARGE:
-        return True
-    sample = b"".join(data[start : start + 4096] for start in range(0, len(data), len(data) // 16))
-    return 3 * len(zlib.compress(sample, 1)) < 2 * len(sample)
 
 
 def _member(name: str) -> zipfile.ZipInfo:
@@ -217,4 +205,4 @@ def _decode(value: Any, arrays: list[np.ndarray]) -> Any:
         return {tuple(key) if isinstance(key, list) else key: item for key, item in pairs}
     if "$object" in value:
         return registry.get(value["$object"]).cls.restored(_decode(value["snapshot"], arrays))
-    return {key if key.isascii() else _decode(key, arrays): _decode(item, arrays) for key, item in value.items()}
+    return {key: _decode(item, arrays) for key, item in value.items()}

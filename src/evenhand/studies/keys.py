@@ -18,7 +18,6 @@ from sqlalchemy import insert, select, update
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.studies.creation import NAME
-from evenhand.studies.limits import check_note
 from evenhand.studies.log.codec import from_text, moment, now, to_text
 from evenhand.studies.log.durations import read_expiry
 from evenhand.studies.store.schema import KEYS
@@ -27,6 +26,8 @@ from evenhand.studies.store.store import Store
 Role = Literal["decide", "report", "read", "both"]
 ROLES: tuple[Role, ...] = ("decide", "report", "read")
 """To take decisions, to report rewards, to read: what a route needs, and the roles that most keys have."""
+LONGEST_NOTE = 200
+"""Characters of a key's note."""
 ALLOWED: Mapping[Role, tuple[Role, ...]] = {role: (role,) for role in ROLES} | {"both": ("decide", "report")}
 """What a key of each role may do. "both" is for people who label, and for programs that ask and tell alike."""
 
@@ -104,7 +105,8 @@ def add_key(
         If there is no such role, the note is longer than 200 characters or has some that cannot be printed, the end is
         no time to come, or a study's name cannot be one.
     """
-    check_note(note)
+    if not isinstance(note, str) or len(note) > LONGEST_NOTE or not note.isprintable():  # a terminal obeys the others
+        raise ArgumentError(wanted("note", f"a text of up to {LONGEST_NOTE} printable characters", note))
     text, end = new_key(role), None if expires is None else read_end(expires)
     reach = _names(studies)
     row = {"id": _id_of(text), "role": role, "digest": _digest(text), "note": note, "created_at": now()}

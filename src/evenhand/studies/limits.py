@@ -22,8 +22,6 @@ LARGEST_FIT = 4 * 10**6
 """Numbers that a group policy may keep for its estimates: arms times the square of the features."""
 MOST_TOGETHER = 4 * 10**6
 """The total of all decisions of one request: numbers in contexts, pairs of individuals."""
-LONGEST_NOTE = 200
-"""Characters of a note on a key or an alert."""
 MOST_PAIRS = 20_000
 """Pairs of individuals that one report may name."""
 
@@ -96,18 +94,6 @@ def check_shown(name: str, asks: Iterable[dict[str, Any]]) -> None:
         numbers += own
     _most("contexts: numbers in one request", numbers, MOST_TOGETHER)
     _most("contexts: pairs of individuals in one request", pairs, MOST_TOGETHER)
-
-
-def check_note(note: Any) -> None:
-    """Refuse a note that a list of notes cannot show: a terminal obeys control characters.
-
-    Raises
-    ------
-    ArgumentError
-        If it is no text, too long, or has characters that cannot be printed.
-    """
-    if not isinstance(note, str) or len(note) > LONGEST_NOTE or not note.isprintable():
-        raise ArgumentError(wanted("note", f"a text of up to {LONGEST_NOTE} printable characters", note))
 
 
 def check_pairs(told: dict[str, Any]) -> None:

@@ -30,25 +30,6 @@ def sign_ticket(study: str, secret: str, number: int) -> str:
     return f"{study}.{number}.{_mark(study, secret, number)}"
 
 
-def number_of(study: str, secret: str, ticket: object) -> int:
-    """Return the number of a ticket of this study.
-
-    Raises
-    ------
-    ForeignTicketError
-        If it is no signed ticket, another study's, or its signature was not made here.
-    """
-    parts = FORM.fullmatch(ticket) if isinstance(ticket, str) else None
-    if parts is None:
-        raise ForeignTicketError(wanted("ticket", LOOK, ticket))
-    number = int(parts["number"])
-    if parts["study"] != study:
-        raise ForeignTicketError(f"ticket {ticket} belongs to the study {parts['study']!r}, not to {study!r}")
-    if not hmac.compare_digest(parts["mark"], _mark(study, secret, number)):
-        raise ForeignTicketError(f"ticket {ticket} was not signed by the study {study!r}: mistyped, or made up")
-    return number
-
-
 def ticket_number(study: Birth, ticket: Any) -> int:
     """Return the number of a ticket, given as a decision, its number or its signed text.
 
@@ -57,14 +38,22 @@ def ticket_number(study: Birth, ticket: Any) -> int:
     UnknownTicketError
         If it is none of these.
     ForeignTicketError
-        If it is a signed text of another study, or a forged one.
+        If it is a text that is no signed ticket, is another study's, or whose signature was not made here.
     """
-    if isinstance(ticket, str):
-        return number_of(study.name, study.secret, ticket)
-    number = id_of(ticket)
-    if not is_whole(number):
-        raise UnknownTicketError(wanted("ticket", "a decision, its number or its signed text", ticket))
-    return int(number)
+    if not isinstance(ticket, str):
+        number = id_of(ticket)
+        if not is_whole(number):
+            raise UnknownTicketError(wanted("ticket", "a decision, its number or its signed text", ticket))
+        return int(number)
+    parts = FORM.fullmatch(ticket)
+    if parts is None:
+        raise ForeignTicketError(wanted("ticket", LOOK, ticket))
+    number = int(parts["number"])
+    if parts["study"] != study.name:
+        raise ForeignTicketError(f"ticket {ticket} belongs to the study {parts['study']!r}, not to {study.name!r}")
+    if not hmac.compare_digest(parts["mark"], _mark(study.name, study.secret, number)):
+        raise ForeignTicketError(f"ticket {ticket} was not signed by the study {study.name!r}: mistyped, or made up")
+    return number
 
 
 def _mark(study: str, secret: str, number: int) -> str:

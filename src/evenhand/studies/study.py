@@ -24,7 +24,7 @@ from evenhand.studies.log.operations import Operation, given_or_refusal
 from evenhand.studies.log.reader import Reader
 from evenhand.studies.log.state import LivePolicy
 from evenhand.studies.log.subjects import Erasure
-from evenhand.studies.signing import number_of, sign_ticket, ticket_number
+from evenhand.studies.signing import sign_ticket, ticket_number
 from evenhand.studies.store.schema import STUDIES
 from evenhand.studies.store.storage import Storage
 from evenhand.studies.store.store import Store
@@ -296,16 +296,6 @@ class Study:
             If it is a signed text of another study, or a forged one.
         """
         return sign_ticket(self.name, self._birth.secret, self._read(ticket))
-
-    def number(self, ticket: str) -> int:
-        """Return the number of a signed ticket.
-
-        Raises
-        ------
-        ForeignTicketError
-            If it is another study's, or its signature is wrong.
-        """
-        return number_of(self.name, self._birth.secret, ticket)
 
     # ------------------------------------------------------------------ what is known
 

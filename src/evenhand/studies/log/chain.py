@@ -50,18 +50,9 @@ def digest_of(before: str, entry: tuple[Any, ...]) -> str:
     >>> digest_of("", entry) == digest_of("", entry._replace(actor=chr(0)))
     False
     """
-    fields = entry[:-1]
-    sequence, kind, ticket, at, given, decision, version, random_state, key, actor = fields
-    text = (
-        f"{before}\x1f{sequence}\x1f{kind}\x1f{NOTHING if ticket is None else ticket}\x1f{at}\x1f{given}"
-        f"\x1f{NOTHING if decision is None else decision}\x1f{version}"
-        f"\x1f{NOTHING if random_state is None else random_state}"
-        f"\x1f{NOTHING if key is None else key}\x1f{NOTHING if actor is None else actor}"
-    )
-    if text.count(NOTHING) != fields.count(None):  # no entry of ours has such a character: somebody wrote it there
-        shown = (NOTHING if one is None else str(one).replace(NOTHING, 2 * NOTHING) for one in fields)
-        text = "\x1f".join([before, *shown])
-    return hashlib.sha256(text.encode()).hexdigest()
+    # No entry of ours has the character of NOTHING: it is doubled where somebody wrote it there.
+    shown = (NOTHING if one is None else str(one).replace(NOTHING, 2 * NOTHING) for one in entry[:-1])
+    return hashlib.sha256("\x1f".join([before, *shown]).encode()).hexdigest()
 
 
 def check_link(before: int, digest: str, entry: Entry) -> None:

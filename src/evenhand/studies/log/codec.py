@@ -32,8 +32,6 @@ CHECKED = ("available", "groups", "segment")
 SEALED = "$sealed"
 """The name under which the log keeps encrypted arguments."""
 NESTED = {list, dict}
-AS_THEY_ARE = {str, int, bool, type(None)}
-"""Types that the log keeps as they are."""
 
 
 class Event(NamedTuple):
@@ -226,10 +224,6 @@ def shown_arguments(text: str) -> dict[str, Any]:
 
 def as_decided(decision: Any) -> dict[str, Any]:
     """Return a ticket as the log keeps it, with the name of its type and without its token."""
-    fast = type(decision) is Decision and decision.deferred is None and decision.chance is None
-    if fast and AS_THEY_ARE.issuperset(map(type, decision)):  # most are
-        found = {"type": "Decision", **decision._asdict()}
-        return found if decision.slate is None else found | {"indexes": list(decision.slate[1])}
     named = isinstance(decision, tuple)
     fields = decision._asdict() if named else vars(decision)
     kept = {name: plain(item, "decision") for name, item in fields.items() if name != "token"}
@@ -295,49 +289,27 @@ def decision_from(decided: dict[str, Any]) -> Any:
     raise ArgumentError(wanted("decision", "a Decision, a Draw or an Allocation, or a Task", decided["type"]))
 
 
-class Streams:
-    """The random streams of a policy, looked for again only where its state is kept elsewhere than before."""
-
-    def __init__(self, policy: Any) -> None:
-        self._policy = policy
-        self._state: Any = None
-        self._found: list[Any] = []
-
-    def text(self) -> str | None:
-        """Return the streams as JSON, a hexadecimal text a stream; None where the policy draws nothing."""
-        kernels = isinstance(self._policy, KernelPolicy)
-        state = vars(self._policy).get("_state") if kernels else self._policy.snapshot()
-        if state is not self._state or state is None:
-            self._found, fixed = _streams_in(state)
-            self._state = state if fixed else None
-        return to_text([stream.tobytes().hex() for stream in self._found]) if self._found else None
-
-
-def _streams_in(state: Any) -> tuple[list[Any], bool]:
-    """Return the arrays that hold random streams, and whether they stay the same as long as the state does."""
-    streams: list[Any] = []
-    held, fixed = [state], True
+def random_state_of(policy: Any) -> str | None:
+    """Return a policy's random streams as JSON, a hexadecimal text a stream; None where the policy draws nothing."""
+    streams: list[str] = []
+    held: list[Any] = [vars(policy).get("_state") if isinstance(policy, KernelPolicy) else policy.snapshot()]
     while held:
         one = held.pop()
         if isinstance(one, np.ndarray):
             if one.size == 4 and one.dtype == np.uint64:
-                streams.append(one)
-        elif isinstance(one, tuple):
-            held.extend(one)
-        elif isinstance(one, (list, dict)):
+                streams.append(one.tobytes().hex())
+        elif isinstance(one, (tuple, list, dict)):
             held.extend(one.values() if isinstance(one, dict) else one)
-            fixed = False
         elif issubclass(type(one), Savable):  # a hundred times as fast as isinstance, which reads the protocol anew
             held.append(one.snapshot())
-            fixed = False
-    return streams, fixed
+    return to_text(streams) if streams else None
 
 
 def first_random_state(policy: Any) -> str | None:
     """Return the random streams of a policy before its first contexts, which made them."""
     pristine = policy.fresh()
     pristine.begin(policy.dimension)
-    return Streams(pristine).text()
+    return random_state_of(pristine)
 
 
 def now() -> int:

@@ -112,7 +112,7 @@ class Arguments:
             raise ArgumentError(wanted(twice[0], "one value", "two: one by position, one by name"))
         known = {one.name for one in takes}
         given |= {name: value for name, value in named.items() if value is not None or name in known}
-        # an iterator is read once, and several operations and their rehearsal look at these
+        # an iterator is read once, and several operations look at these
         return {name: list(value) if isinstance(value, Iterator) else value for name, value in given.items()}
 
     def validate(self, kind: str, given: dict[str, Any]) -> dict[str, Any]:

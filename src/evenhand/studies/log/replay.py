@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
 from sqlalchemy import Connection
 
-from evenhand.errors import EvenhandError, ReplayError
-from evenhand.protocol import id_of
+from evenhand.errors import ReplayError
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies.log.chain import Entry, check_link
-from evenhand.studies.log.codec import Streams, from_text, revive
+from evenhand.studies.log.codec import from_text
 from evenhand.studies.log.log import LARGEST, Log
 from evenhand.studies.log.open_tickets import OpenTickets, is_apart, only_these_tickets, restore_from_log
-from evenhand.studies.log.operations import Arguments, Operation, apply, replay_entry
+from evenhand.studies.log.operations import Arguments, replay_entry
 from evenhand.studies.log.versions import policy_version
 
 ENTRIES = 1_000
@@ -34,7 +32,6 @@ class Replay:
     ----------
     log : that it follows.
     version : of the policy's code; `writer` is that of the last entry, `origin` that of the snapshot it began with.
-    streams : the policy's random streams.
     tickets : the open tickets, which the log holds.
     expire_after : for how many microseconds a ticket may be open, None for ever.
     sealed : whether contexts are encrypted. Then the state after each transaction is saved, if it is small: if the key
@@ -47,12 +44,11 @@ class Replay:
         self.policy, self.log, self.sequence, self.digest, self.writer = policy, log, sequence, digest, writer
         self.origin = writer
         self.version = policy_version(policy)
-        self.arguments, self.streams = Arguments(policy), Streams(policy)
+        self.arguments = Arguments(policy)
         self.tickets = OpenTickets(policy, log, lower_bound)
         self.expire_after: int | None = None
         self.sealed = False
         self.size = self.latest_saved = 0
-        self._rehearsed: set[str] = set()
         self.reset_work()
 
     def take_in(self, connection: Connection, entries: Sequence[Entry]) -> None:
@@ -109,22 +105,6 @@ class Replay:
     def reset_work(self) -> None:
         """Note that a snapshot was taken."""
         self._entries, self._seconds = 0, 0.0
-
-    def new_kinds(self, operations: Sequence[Operation]) -> dict[str, Operation]:
-        """Return one operation of each kind that was not applied before."""
-        sound = (operation for operation in operations if operation.refusal is None)
-        return {operation.kind: operation for operation in sound if operation.kind not in self._rehearsed}
-
-    def rehearse(self, connection: Connection, operations: dict[str, Operation]) -> None:
-        """Apply operations to a copy, so that compilation does not block other writers."""
-        copy = self.copy()
-        for kind, operation in operations.items():
-            with contextlib.suppress(EvenhandError):
-                number = id_of(operation.ticket)
-                if kind != "ask" and type(number) is int:
-                    OpenTickets(copy, self.log, 0).fetch(connection, [number], self.sequence)
-                apply(copy, kind, operation.ticket, revive(self.arguments.validate(kind, operation.given)))
-        self._rehearsed.update(operations)
 
     def bytes(self) -> bytes:
         """Return the policy's state as a saved file, without the tickets that the log holds."""

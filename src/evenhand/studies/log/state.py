@@ -90,25 +90,22 @@ class LivePolicy:
     def perform(self, operations: Sequence[Operation], *, whole: bool = False) -> list[Any]:
         """Perform operations in one transaction, and return the outcome or the refusal of each; with `whole`, the first
         refusal is raised and undoes all."""
-        with self.turn:
-            # Rehearse before the lock is taken: a policy compiles for seconds, and all other writers would wait for it.
-            self._rehearse(operations)
-            with self.writing() as (connection, replay):
-                before = replay.sequence
-                transaction = self.transaction(connection, replay)
-                outcomes = transaction.done(operations)
-                refusal = next((one for one in outcomes if isinstance(one, EvenhandError)), None)
-                if whole and refusal is not None:
-                    raise refusal
-                self._added = self._added or replay.sequence > before
-                # In one transaction with its entries: a snapshot whose entries a crash has undone would be ahead of the
-                # log, and every later decision would follow from it: test_killed_at_any_moment_nothing_is_lost.
-                if replay.wants_snapshot:
-                    self._snapshot(connection, replay)
-                elif replay.should_save_latest:
-                    save_latest(replay, connection, self._log.study, now())
-                transaction.write()
-                return outcomes
+        with self.turn, self.writing() as (connection, replay):
+            before = replay.sequence
+            transaction = self.transaction(connection, replay)
+            outcomes = transaction.done(operations)
+            refusal = next((one for one in outcomes if isinstance(one, EvenhandError)), None)
+            if whole and refusal is not None:
+                raise refusal
+            self._added = self._added or replay.sequence > before
+            # In one transaction with its entries: a snapshot whose entries a crash has undone would be ahead of the
+            # log, and every later decision would follow from it: test_killed_at_any_moment_nothing_is_lost.
+            if replay.wants_snapshot:
+                self._snapshot(connection, replay)
+            elif replay.should_save_latest:
+                save_latest(replay, connection, self._log.study, now())
+            transaction.write()
+            return outcomes
 
     @contextmanager
     def writing(self) -> Iterator[tuple[Connection, Replay]]:
@@ -175,12 +172,6 @@ class LivePolicy:
     def _now_or_earlier(self) -> Replay:
         with self.turn:
             return self.seen or self.now()
-
-    def _rehearse(self, operations: Sequence[Operation]) -> None:
-        new = self._now_or_earlier().new_kinds(operations)
-        if new:
-            with self._reading() as (connection, replay):
-                replay.rehearse(connection, new)
 
     @contextmanager
     def _reading(self) -> Iterator[tuple[Connection, Replay]]:

@@ -22,7 +22,15 @@ from evenhand.errors import (
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.protocol import id_of
 from evenhand.studies.log.chain import Entry, digest_of
-from evenhand.studies.log.codec import by_arm, decision_from, first_random_state, now, revive, to_text
+from evenhand.studies.log.codec import (
+    by_arm,
+    decision_from,
+    first_random_state,
+    now,
+    random_state_of,
+    revive,
+    to_text,
+)
 from evenhand.studies.log.durations import duration
 from evenhand.studies.log.log import LARGEST, Log, record_of
 from evenhand.studies.log.operations import CHANGES, Operation, apply, decision_text, returned_text
@@ -39,9 +47,7 @@ class Transaction:
     """The operations of one transaction, on a replay that is up to date while other writers wait."""
 
     def __init__(self, connection: Connection, log: Log, replay: Replay, number_of: Callable[[Any], int]) -> None:
-        self._connection, self._log, self._replay, self._read_number = connection, log, replay, number_of
-        self._numbers: dict[str, int] = {}
-        """The numbers of signed tickets that were read."""
+        self._connection, self._log, self._replay, self._number_of = connection, log, replay, number_of
         self._entries: list[Entry] = []
         self._subjects = Subjects(connection, log.study)
         self._named: dict[str, tuple[dict[str, Any], Any]] = {}
@@ -115,17 +121,9 @@ class Transaction:
 
     def _close(self, kind: str, number: int | None, said: dict[str, Any]) -> None:
         """Close a ticket without a reward: it has expired, or its subject is erased."""
-        started, drawn_from = time.perf_counter(), self._replay.streams.text()
+        started, drawn_from = time.perf_counter(), random_state_of(self._replay.policy)
         apply(self._replay.policy, kind, number, {})
         self._enter(kind, number, to_text(said), started, random_state=drawn_from)
-
-    def _number_of(self, ticket: Any) -> int:
-        """Return the number of a ticket; the signature of a text is checked once."""
-        if not isinstance(ticket, str):
-            return self._read_number(ticket)
-        if ticket not in self._numbers:
-            self._numbers[ticket] = self._read_number(ticket)
-        return self._numbers[ticket]
 
     def _done(self, operation: Operation) -> Any:
         kind, ticket, given, key, actor, _, subject, sticky, refusal = operation
@@ -160,7 +158,7 @@ class Transaction:
         begun = not isinstance(replay.policy, KernelPolicy) or replay.policy.dimension is not None
         # Saved before the policy draws: replay starts each decision from this state, and would draw other numbers if it
         # were saved afterwards.
-        drawn_from, text = replay.streams.text(), to_text(given)
+        drawn_from, text = random_state_of(replay.policy), to_text(given)
         started = time.perf_counter()
         try:
             told = revive(given) if "$" in text else given
@@ -189,7 +187,7 @@ class Transaction:
         replay, started = self._replay, time.perf_counter()
         # The copy is thrown away: a change that fails half-way would leave the live policy with half of a promise.
         apply(replay.copy(), kind, None, revive(given))
-        drawn_from = replay.streams.text()
+        drawn_from = random_state_of(replay.policy)
         returned = apply(replay.policy, kind, None, revive(given))
         words = returned_text(returned)
         self._enter(kind, None, to_text(given), started, decision=words, random_state=drawn_from, actor=actor)
