@@ -54,7 +54,7 @@ def test_a_label_that_was_read_is_corrected(patients):
     refused = call("patients.csv", *OPTIONS, "--read", "other.csv", "--annotator", "ann")
     assert "--correct changes a label" in str(refused.exception)
     command, who = ["patients.csv", *OPTIONS, "--correct", f"{item}=high", "--out", "out.csv"], ["--annotator", "ann"]
-    assert "an unnamed annotator has not labelled it" in str(call(*command).exception)
+    assert "an unnamed annotator has not labelled it; it was labelled by ann" in str(call(*command).exception)
     assert "expected labels among high,low, got 'hihg'" in str(call(*command[:-3], f"{item}=hihg", *who).exception)
     assert f"Item {item} now has the label high." in call(*command, *who).output
     assert set(pd.read_csv("out.csv")["label"]) == {"high"}

@@ -80,8 +80,7 @@ def sample(
     options |= {"seed": seed} | _classes(world, loss, multiclass=multiclass, reweighted=reweighted)
     sampler = _sampler(scheme, world, options, trend)
     folder(out)
-    said = sampler.notes
-    for note in said:
+    for note in (said := sampler.notes):
         typer.echo(f"Before it is spent: {note}", err=True)
     world.reset(sampler.seed)
     history = _run(sampler, world, budget, quiet=json)

@@ -65,7 +65,7 @@ def audit_pairs(
     from evenhand.similarity import PairQueue
     from evenhand.similarity.verdicts import read_auditor
 
-    names, frame = names_of(features), read_table(table)
+    names, frame = list(dict.fromkeys(names_of(features))), read_table(table)
     people, rewards = frame[[]].assign(**{name: numbers(frame, name) for name in names}), numbers(frame, reward)
     given = {"individuals": individuals, "errors": errors, "auditors": auditors, "seed": seed}
     if read is not None and gap is None:
