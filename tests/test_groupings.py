@@ -38,7 +38,7 @@ def test_a_grouping_says_something_where_half_of_the_rows_can_be_judged():
     half, less = (Grouping.of_rows(["a", "b", "c"], np.array([6 + n, 4, 2 + n])) for n in (0, -1))
     assert (half.judged.tolist(), half.enough) == ([True, False, False], True)
     assert (less.judged.any(), less.enough) == (False, False)
-    assert half.note("groups", "are small") == ("2 of 3 groups, with 50% of the rows, are small ('b', 'c').",)
+    assert half.note("groups", "are small") == ("2 of 3 groups, with 50% of the rows, are small: 'b', 'c'.",)
     assert MERGE in less.note("groups", "are small")[0]
     assert Grouping.of_rows(["a", "b"], np.array([20, 20])).note("groups", "are small") == ()
 
@@ -71,7 +71,7 @@ def test_a_small_group_beside_large_ones_is_named(people):
     frame = people.assign(band=people["band"].where(people.index % 400 > 0, "rare"), hired=alike)
     found = eh.audit.parity(frame, group="band", value="hired")
     assert (found.enough, found.rejected) == (True, False)
-    few = "1 of 3 groups of 'band', with under 1% of the rows, have too few rows to be compared closely ('rare')."
+    few = "1 of 3 groups of 'band', with under 1% of the rows, have too few rows to be compared closely: 'rare'."
     wider = "All 3 intervals hold together; without the rows of small groups others are narrower."
     assert found.notes == (few, wider)
 

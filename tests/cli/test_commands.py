@@ -243,8 +243,7 @@ def test_an_audit_checks_every_promise_that_is_named_where_an_option_is_repeated
     assert [" ".join(row[:2]) for row in rows] == promised
     broken = ["in 1 of 5 rounds, first at row 4", "in 1 of 5 rounds, from row 5 on", "never", "never"]
     assert [row[-1] for row in rows] == broken
-    nothing_owed = call("audit", log, "--window", "a=3").output
-    assert "no arm was ever behind its share" in " ".join(nothing_owed.split())
+    assert "behind" not in call("audit", log, "--window", "a=3").output.splitlines()[-1]
 
 
 def test_an_audit_reads_the_slates_of_an_export(tmp_path):

@@ -47,6 +47,19 @@ def test_a_command_that_would_do_nothing_says_what_it_needs(patients, more):
     assert not pathlib.Path("labels.evenhand").exists()
 
 
+def test_a_label_that_was_read_is_corrected(patients):
+    labelled(2, ["low", "high"], "--seed", 1, "--annotator", "ann")
+    item = pd.read_csv("labelled.csv")["id"][0]
+    pd.DataFrame({"id": [item], "label": ["high"]}).to_csv("other.csv", index=False)
+    refused = call("patients.csv", *OPTIONS, "--read", "other.csv", "--annotator", "ann")
+    assert "--correct changes a label" in str(refused.exception)
+    command, who = ["patients.csv", *OPTIONS, "--correct", f"{item}=high", "--out", "out.csv"], ["--annotator", "ann"]
+    assert "an unnamed annotator has not labelled it; it was labelled by ann" in str(call(*command).exception)
+    assert "expected labels among high,low, got 'hihg'" in str(call(*command[:-3], f"{item}=hihg", *who).exception)
+    assert f"Item {item} now has the label high." in call(*command, *who).output
+    assert set(pd.read_csv("out.csv")["label"]) == {"high"}
+
+
 def test_all_labels_so_far_are_written_and_counted(patients):
     labelled(2, ["low", "high"], "--seed", 1)
     assert call("patients.csv", *OPTIONS, "--items", 2, "--tasks", "tasks.csv").exit_code == 0
@@ -341,7 +354,8 @@ def test_a_label_that_contradicts_is_refused_with_what_the_shell_has(patients):
         pd.read_csv("t.csv").assign(label=label).to_csv("labels.csv", index=False)
         said = call("patients.csv", *OPTIONS, "--read", "labels.csv")
     assert "ann labelled it 'low' before, not 'high'; pass --annotator-of 1=ann,2=bob, if these" in str(said.exception)
-    assert "correct" not in str(said.exception)
+    assert "--correct changes a label" in str(said.exception)
+    assert "correct()" not in str(said.exception)
 
 
 def test_labels_may_be_a_list_as_json(patients):

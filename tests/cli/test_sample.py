@@ -71,7 +71,7 @@ def test_a_group_of_one_row_ends_with_all_files_and_a_note(tmp_path):
     body = sampled(tmp_path, POOL.assign(g=["one", *["a"] * 59, *["b"] * 60]))
     assert written(tmp_path) == FILES
     assert body["notes"] == [
-        "1 of 3 groups of 'g', with under 1% of the rows, have too few rows to train and to validate ('one').",
+        "1 of 3 groups of 'g', with under 1% of the rows, have too few rows to train and to validate: 'one'.",
         "the pool of 'one' is empty after 1 row",
         "the risk of 'one' is unknown: no row validates it",
     ]
@@ -252,7 +252,7 @@ def test_groups_with_too_few_rows_left_are_named_beside_the_worst_off(tmp_path):
     frame.to_csv(tmp_path / "pool.csv", index=False)
     said = answer("sample", tmp_path / "pool.csv", *usual)
     assert "Worst off of the groups that can be judged: " in said
-    assert "have too few rows left to be judged ('few')." in said
+    assert "have too few rows left to be judged: 'few'." in said
     assert said.endswith(" --fresh FILE, with rows of every group\n")
 
 
@@ -290,7 +290,7 @@ def test_the_highest_risk_lies_between_the_highest_limits_of_all_groups_that_may
     [
         (0.6, 0, "Certified: in every group the risk is at most 0.6, with 0.95 confidence, for rows like these."),
         (0.3, 1, "Refuted: the risk of b is above 0.3 (0."),
-        (0.48, 2, "Not shown: too few rows to tell whether the risk is at most 0.48 for b."),
+        (0.48, 2, "Not shown: too few rows to tell whether the risk is at most 0.48 for b; give more: --fresh FILE."),
     ],
 )
 @pytest.mark.parametrize("fresh", [False, True])

@@ -415,7 +415,7 @@ def test_with_a_slack_candidates_that_are_as_good_need_not_be_told_apart(tmp_pat
     assert set(found[0.1].loc[found[0.1]["status"] == "certified", "candidate"]) <= {"even", "rich"}
     replay(search, EvidenceDraws(WORLD.problem.cells), generator(1))
     table = search.recommend().table
-    assert "outcome at most the slack above the one that is certified" in set(table["reason"])
+    assert "better than the certified candidate by at most the slack, if at all" in set(table["reason"])
     state.save(search, tmp_path / "search")
     assert state.load(tmp_path / "search").recommend()[:2] == search.recommend()[:2]
 

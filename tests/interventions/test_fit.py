@@ -357,7 +357,7 @@ def test_rules_over_two_parents_are_nested_or_keyed_by_tuples():
         ({0: "low", 1: True}, "one of the states"),
         ({0: "low", 1: None}, "one of the states"),
         (lambda given: given["height"], r"the rule failed at {'weight': 0} with KeyError\('height'\)"),
-        (lambda given: "tiny", "one of the states.*got 'tiny'; at {'weight': 0}"),
+        (lambda given: "tiny", "one of the states.*got \"the state 'tiny'\"; at {'weight': 0}"),
         (lambda given: None, "one of the states.*got None"),
         (lambda: "low", "the rule failed"),
         (1, "one of the states"),

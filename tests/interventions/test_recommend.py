@@ -112,7 +112,7 @@ def test_the_same_results_do_not_count_twice(folder):
 @pytest.mark.parametrize(
     ("arguments", "names"),
     [
-        ([*BEGIN], "--candidates, --tolerance: missing; pass them"),
+        ([*BEGIN], "--candidates, --tolerance: missing; add them"),
         (["absent.bif", *STUDY[1:]], "absent.bif: no such file"),
         ([*STUDY, "--search", "magic"], "--search"),
         ([*STUDY, "--ask", "plan.csv"], "--trial"),

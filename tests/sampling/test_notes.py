@@ -65,7 +65,7 @@ def test_a_queue_says_which_items_ran_out():
         queue.tell(item, number // 2 % 2)
     assert queue.notes == [
         "no item of 'v' is left to train with",
-        "1 of 2 groups, with 9% of the rows, have too few items to train and to validate ('v').",
+        "1 of 2 groups, with 9% of the rows, have too few items to train and to validate: 'v'.",
         "no item of 'v' is left to validate with",
     ]
     assert queue.risks.attrs["notes"] == progress_table(queue).attrs["notes"] == queue.notes

@@ -185,11 +185,26 @@ def test_an_earlier_answer_is_withdrawn_by_its_number_and_asked_about_again(peop
     assert answers().number.tolist() == [2]
 
 
+def test_an_answer_that_contradicts_another_auditors_is_said_at_once(people):
+    asked = audit(people, ["u", "q"], "--auditors", 2, "--auditor", "ann")
+    done = audit(people, ["a", "q"], "--auditor", "bob")
+    assert re.findall(r"row (\d+)", asked.output)[:2] == re.findall(r"row (\d+)", done.output)[:2]
+    assert "This answer contradicts the answers before it, so at least one is wrong" in done.output
+
+
+def test_too_few_people_are_counted(people):
+    pd.read_csv(people[0]).head(3).to_csv("few.csv", index=False)
+    few = ["few.csv", *people[1:]]
+    refused = audit(few, ["q"])
+    assert "few.csv: expected at least 4 people, got 3; pass --individuals 3" in str(refused.exception)
+    assert audit(few, ["q"], "--individuals", 3).exit_code == 0
+
+
 def test_answers_that_are_probably_wrong_are_named_at_the_end(people, judged):
     assert audit(people, [], "--read", judged("1,2,unfair"), "--gap", 0.1).exit_code == 0
     read = audit(people, [], "--read", judged(*["1,2,acceptable"] * 6), "--gap", 0.4)
     assert read.exit_code == 0, read.output
-    assert "no metric agrees with all verdicts, so some are wrong" in read.output
+    assert "Answer 2 (1 and 2 acceptable, row 1 of " in read.output
     done = audit(people, ["q"])
     (_, suspect) = done.output.split("These answers are probably wrong; withdraw those that are.")
     assert re.findall(r"│ +(\d+) │ age 30.*│ +0.1 │ (unfair|acceptable) +│", suspect) == [("1", "unfair")]
@@ -241,7 +256,7 @@ def test_answers_that_are_read_are_told_as_json(people, judged):
     done = audit(people, [], "--read", judged("1,2,unfair", "1,2,acceptable"), "--gap", 0.2, "--json")
     body = json.loads(done.stdout)
     assert body["answers"] == 2
-    assert ["no metric agrees with all verdicts" in note for note in body["notes"]] == [True]
+    assert ["contradicts the answers before it" in note for note in body["notes"]] == [True]
 
 
 def test_how_many_people_answer_is_not_changed_on_the_way(people):

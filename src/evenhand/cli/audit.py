@@ -182,7 +182,8 @@ def _print_json(finding: Audit, several: bool) -> None:
 def _say(finding: Audit, log: Path, unit: str, segments: bool, several: bool) -> None:
     title = f"{log}: {finding.rounds:,} decisions"
     if segments:
-        shown = finding.arms[["arm", "pulls", "share", "behind_over_segments"]].rename(columns={"pulls": "plays"})
+        owed = finding.arms[finding.arms["owed"] > 0]
+        shown = owed[["arm", "pulls", "share", "behind_over_segments"]].rename(columns={"pulls": "plays"})
         records(title, shown.to_dict("records"))
     records("Promises" if segments else title, promised_rows(finding, unit, segments), empty=False)
     promised = {arm for named in finding.owed["arm"] for arm in (named if isinstance(named, tuple) else (named,))}
@@ -194,18 +195,18 @@ def _say(finding: Audit, log: Path, unit: str, segments: bool, several: bool) ->
         print_text(
             f"ATTENTION: arm {name} {'has a cap' if capped else 'is promised a share'} and never appears in the log."
         )
-    when = "no arm was ever behind its share"
+    when = "; no arm was ever behind its share" * bool((finding.owed["promise"] == "floor").any())
     if finding.worst_round:
         behind = f"by {finding.worst_shortfall:.4g} after {unit} {finding.worst_round:,}"
-        when = f"furthest behind was arm {cell(finding.worst_arm)}, {behind}"
+        when = f"; furthest behind was arm {cell(finding.worst_arm)}, {behind}"
     if not finding.enough:
-        print_text(f"This log shows nothing: in most segments no decision could have broken the promise; {when}.")
+        print_text(f"This log shows nothing: in most segments no decision could have broken the promise{when}.")
     elif finding.first_violation is None:
-        print_text(f"The promise was kept after every {unit}; {when}.")
+        print_text(f"The promise was kept after every {unit}{when}.")
     else:
         first, arm = finding.first_violation
         words = when_broken(finding.rounds_in_violation, first, finding.rounds, unit)
-        print_text(f"The promise was BROKEN {words}, beginning with arm {cell(arm)}; {when}.")
+        print_text(f"The promise was BROKEN {words}, beginning with arm {cell(arm)}{when}.")
         if several:
             print_text(f"The first breach: {finding.first_breach}.")
 

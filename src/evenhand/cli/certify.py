@@ -102,7 +102,7 @@ def _rows_in(path: Path, pool: TablePool, empty: str) -> tuple[ArrayPool, list[s
         X, y, group = pool.held_out(frame)
     except TableError as refusal:
         where = f"--fresh {path}, " if str(refusal).startswith(("column ", "columns ")) else ""
-        raise TableError(f"{where}{refusal}") from refusal
+        raise TableError(f"{where}{refusal}".replace("table: ", f"--fresh {path}: ", 1)) from refusal
     _check_labels(f"--fresh {path}, column {pool.label_column!r}", y, frame.index, pool)
     rows, known = ArrayPool(X, y, group=group), Counter(_as_values(pool))
     n, seen = len(y), sum(row in known for row in _as_values(rows))
@@ -143,11 +143,11 @@ def _as_values(rows: ArrayPool) -> list[Any]:
 def _in_words(check: Certification) -> str:
     """Return the verdict as a sentence."""
     risks = check.risks
-    few = risks.index[risks["verdict"] == "not_shown"]
+    few = ", ".join(map(str, risks.index[risks["verdict"] == "not_shown"]))
     limit, sure = f"{check.threshold:g}", f"with {1 - check.delta:g} confidence, for rows like these"
     if check.verdict == "certified":
         return f"Certified: in every group the risk is at most {limit}, {sure}."
     if check.verdict == "refuted":
         worst = risks[risks["verdict"] == "refuted"].iloc[0]
         return f"Refuted: the risk of {worst.name} is above {limit} ({worst.low:.3f} to {worst.high:.3f}), {sure}."
-    return f"Not shown: too few rows to tell whether the risk is at most {limit} for {', '.join(map(str, few))}."
+    return f"Not shown: too few rows to tell whether the risk is at most {limit} for {few}; give more: --fresh FILE."

@@ -63,8 +63,8 @@ def choose(
     what = known or f"predicted {own}"
     mean, best, lot = map(number, (found.mean, found.best, found.lot))
     print_text(
-        f"{places} places for {len(frame)} people: draws by these chances have {what} {mean} on average; the best "
-        f"{places} would have {best}, a draw by lot {lot}."
+        f"{places} place{'s' * (places > 1)} for {len(frame)} people: draws by these chances have {what} {mean} on "
+        f"average; the best {places} would have {best}, a draw by lot {lot}."
     )
     allow = "1 answer allows" if len(queue.answers) == 1 else f"{len(queue.answers)} answers allow"
     print_text(f"Chances go from {found.chances.min():.1%} to {found.chances.max():.1%}, as far apart as {allow}.")

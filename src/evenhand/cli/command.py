@@ -75,7 +75,8 @@ BESIDE = {
     },
     "certify": {f"--empty {FORM}": "--fresh"},
     "label": {
-        "--annotator": "--tasks --read", "--annotator-of": "--read", "--items": "--tasks", "--read": "not --tasks"
+        "--annotator": "--tasks --read --correct", "--annotator-of": "--read", "--items": "--tasks",
+        "--read": "not --tasks", "--correct": "not --tasks --read",
     },
     "audit": PROMISED, "report": PROMISED, "evaluate": COMPARED,
     "recommend": {

@@ -147,7 +147,8 @@ def _problem(
 
     missing = [option for option, value in asked.items() if value is None or value in ("", [])]
     if missing:
-        raise ArgumentError(f"{', '.join(missing)}: missing; pass them, or --trial FILE to continue a trial")
+        them = "them" if len(missing) > 1 else "it"
+        raise ArgumentError(f"{', '.join(missing)}: missing; add {them}, or --trial FILE to continue a trial")
     if not edges and is_table(str(asked["MODEL"])):
         what = "the graph over the columns of the data, such as 'sex -> dose -> cured'"
         raise ArgumentError(wanted("--edges", what, "none"))

@@ -80,7 +80,7 @@ def sample(
     options |= {"seed": seed} | _classes(world, loss, multiclass=multiclass, reweighted=reweighted)
     sampler = _sampler(scheme, world, options, trend)
     folder(out)
-    for note in sampler.notes:
+    for note in (said := sampler.notes):
         typer.echo(f"Before it is spent: {note}", err=True)
     world.reset(sampler.seed)
     history = _run(sampler, world, budget, quiet=json)
@@ -98,6 +98,7 @@ def sample(
         body = {"rounds": finished.rounds, "labels": finished.labels, "cost": finished.cost, "seed": sampler.seed}
         as_json(body | {"groups": risks.to_dict("records"), **found, "folder": str(out)}, finished)
         return
+    finished.notes = tuple(note for note in finished.notes if note not in said)
     say_notes(finished)
     print_text(f"Rows, mixture, history, picture, and sampler, final model and pool in one file are in {out}")
     say_compared(found, f"{finished.rounds} rounds, {finished.labels} labels, seed {sampler.seed}", out)

@@ -156,7 +156,8 @@ def _report(
         body |= {"costs": [{"learner": name} | cost._asdict() for name, cost in costs.items()]} if costs else {}
         as_json(body if bias is None else body | {"bias": bias.to_dict("records")}, history)
     else:
-        runs = f"{history.attrs['rounds']} rounds, {history.sizes['replication']} replications"
+        several = history.sizes["replication"]
+        runs = f"{history.attrs['rounds']} rounds, {several} replication{'s' * (several != 1)}"
         if "delay" in history.attrs:
             runs += f", delay {history.attrs['delay']}"
         print_text(f"seed {history.attrs['seed']}, {runs}\n")

@@ -50,7 +50,7 @@ class Grouping(NamedTuple):
     --------
     >>> ages = Grouping.of_rows([20.5, 21.1, 22.7], np.array([1, 2, 9]))
     >>> ages.enough, ages.note("ages", "have too few rows")
-    (True, ('2 of 3 ages, with 25% of the rows, have too few rows (20.5, 21.1).',))
+    (True, ('2 of 3 ages, with 25% of the rows, have too few rows: 20.5, 21.1.',))
     """
 
     names: Sequence[object]
@@ -88,7 +88,7 @@ class Grouping(NamedTuple):
         part = self.sizes[few].sum() / self.sizes.sum()
         rows = "under 1%" if part < 0.01 else f"{part:.0%}"
         named = ", ".join(repr(self.names[at]) for at in few[:NAMED]) + (", ..." if few.size > NAMED else "")
-        said = f"{few.size:,} of {len(self.sizes):,} {what}, with {rows} of the rows, {why} ({named})"
+        said = f"{few.size:,} of {len(self.sizes):,} {what}, with {rows} of the rows, {why}: {named}"
         return (f"{said}." if self.enough or len(self.sizes) <= 2 else f"{said}; {MERGE}.",)
 
 

@@ -36,7 +36,7 @@ from evenhand.kernels.arrays import Bools, Ints
 from evenhand.policy.ask_tell import AskTell, locked
 
 OUTCOME_LOW = "outcome below the best fair one"
-OUTCOME_NEAR = "outcome at most the slack above the one that is certified"
+OUTCOME_NEAR = "better than the certified candidate by at most the slack, if at all"
 GAP_HIGH = "gap above the tolerance"
 """Why candidates are dropped."""
 EACH = "The intervals of the table are normal intervals, each by itself, and take the model's tables as exact."

@@ -12,7 +12,7 @@ from evenhand.arguments import as_float
 from evenhand.data.contexts import LARGEST, read_shown
 from evenhand.data.encoding import Encoder, Transformer, as_encoder
 from evenhand.data.rows import in_step
-from evenhand.errors import ArgumentError, ContextError, RewardError, wanted
+from evenhand.errors import ArgumentError, ContextError, RewardError, wanted, wanted_one_of
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import by_label, listed
 from evenhand.policy.compiled import NO_CONTEXTS
@@ -42,12 +42,15 @@ def positions(policy: Any, available: Any) -> list[int]:
     if isinstance(available, Mapping):
         mend = "keep only those on offer: [arm for arm, here in available.items() if here]"
         raise ArgumentError(wanted("available", "a list of the arms on offer", available, mend))
+    arms = policy.arms or ()
     try:
-        found = _places_of(policy, listed(available))
+        labels = listed(available)
+        found = _places_of(policy, labels)
     except TypeError:
-        found = None
+        labels, found = [available], None
     if found is None:
-        raise ArgumentError(wanted("available", f"labels of the arms {list(policy.arms or ())}", available))
+        unknown = next((label for label in labels if find_label(label, arms) is None), available)
+        raise ArgumentError(wanted_one_of("available", arms, unknown, what="labels of the arms"))
     if not found:
         raise ArgumentError(wanted("available", "at least one arm", available))
     return list(dict.fromkeys(found))

@@ -13,7 +13,7 @@ from evenhand.cli.inputs.inputs import names_of
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import JSON
 from evenhand.cli.output import format_row, print_text
-from evenhand.cli.studies.pair_audit import PairAudit
+from evenhand.cli.studies.pair_audit import CONTRADICTS, PairAudit
 from evenhand.data.tables import column, numbers
 from evenhand.errors import ArgumentError, TableError, VerdictError, wanted
 from evenhand.saving.state import save
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from evenhand.similarity import PairQueue
 
 STATE = Path("pairs.evenhand")
+COMPETE = 4
+"""How many people compete in a round where nobody says how many."""
 REWARD = "reward"
 """Where the notes of a queue's policy hold the name of the column of rewards."""
 MEND = "repeat what the state was begun with, or begin another --state"
@@ -63,7 +65,7 @@ def audit_pairs(
     from evenhand.similarity import PairQueue
     from evenhand.similarity.verdicts import read_auditor
 
-    names, frame = names_of(features), read_table(table)
+    names, frame = list(dict.fromkeys(names_of(features))), read_table(table)
     people, rewards = frame[[]].assign(**{name: numbers(frame, name) for name in names}), numbers(frame, reward)
     given = {"individuals": individuals, "errors": errors, "auditors": auditors, "seed": seed}
     if read is not None and gap is None:
@@ -74,6 +76,9 @@ def audit_pairs(
         queue = _resumed(place, people, rewards, reward, given)
     else:
         settings: dict[str, Any] = {"seed": 0} | {name: value for name, value in given.items() if value is not None}
+        if individuals is None and len(people) < COMPETE:
+            mend = f"pass --individuals {len(people)}" if len(people) > 1 else ""
+            raise TableError(wanted(str(table), f"at least {COMPETE} people", len(people), mend))
         queue = PairQueue(people, rewards, people=frame[names].astype(str), **settings)
         queue.policy.notes[REWARD] = reward
     if store is not None:
@@ -134,9 +139,7 @@ def _resumed(state: Path, people: pd.DataFrame, rewards: Any, reward: str, given
 def _judged(queue: PairQueue, file: Path, gap: float, auditor: str | None) -> tuple[int, list[str]]:
     """Take the answers in a file, all or none, about this difference of chances; return how many there are, and what is
     to be said of them."""
-    from evenhand.similarity.verdict_learning import ROBUST_BELIEF_WARNING
-
-    frame, trusted = read_table(file, text=["answer"]), queue.policy.metric.error_rate == 0.0
+    frame, notes = read_table(file, text=["answer"]), list[str]()
     rows, words = range(1, len(queue.rewards) + 1), {"unfair": True, "acceptable": False}
     allowed = {"one": rows, "other": rows, "answer": words}
     for number, answer in enumerate(zip(*(column(frame, name) for name in allowed), strict=True), 1):
@@ -144,9 +147,13 @@ def _judged(queue: PairQueue, file: Path, gap: float, auditor: str | None) -> tu
             if value not in among:
                 what = "unfair or acceptable" if among is words else f"a row of the people, from 1 to {len(rows)}"
                 raise TableError(wanted(f"{file}: column {name!r}, row {number}", what, value))
-        one, other, word = answer
+        (one, other, word), trusted = answer, queue.policy.metric.error_rate == 0.0
         try:
-            queue.judge(int(one) - 1, int(other) - 1, gap, words[word], auditor=auditor)
+            told = queue.judge(int(one) - 1, int(other) - 1, gap, words[word], auditor=auditor)
         except VerdictError as error:
             raise TableError(f"{file}: row {number}: {error}") from error
-    return len(frame), [ROBUST_BELIEF_WARNING] if trusted and queue.policy.metric.error_rate > 0.0 else []
+        if trusted and queue.policy.metric.error_rate > 0.0:
+            which = f"Answer {told} ({one} and {other} {word}, row {number} of {file})"
+            mend = "To withdraw a wrong one, call audit-pairs without --read and type w with its number; l lists all."
+            notes.append(f"{which} {CONTRADICTS}. {mend}")
+    return len(frame), notes

@@ -36,6 +36,7 @@ def label(
     items: Annotated[int, typer.Option(min=1)] = 20,
     tasks: Path | None = None,
     read: Path | None = None,
+    correct: str | None = None,
     out: Path | None = None,
     empty: EMPTY = "refuse",
     seed: int | None = None,
@@ -55,13 +56,15 @@ def label(
     labels : All labels: cat,dog.
     show : The columns that people see; by default the id and the features.
     state : File that keeps the queue.
-    annotator : The person who gets --tasks, or who labelled --read: ann. With ann,bob each gets different items.
+    annotator : The person who gets --tasks, or who gave the labels of --read or --correct: ann. With ann,bob each gets
+        different items.
     annotator_of : With --read: the names of the labelling tool's users: 1=ann,2=bob.
     annotators : How many people label each item; by default 1, later as in --state.
     choice : How training items are chosen: uncertainty (default) or uniform; later as in --state.
     items : How many items to write for each person.
     tasks : Write the next items to this .csv, .jsonl or .json file.
     read : Read labels from this table, or from a .jsonl or .json file of a labelling tool.
+    correct : Change the label that an annotator gave to an item: p12=dog.
     out : Write all labels so far to this CSV file.
     seed : The seed; by default drawn, later as in --state.
     """
@@ -73,7 +76,7 @@ def label(
     from evenhand.sampling import labelled_table
     from evenhand.saving.state import save
 
-    if tasks is None and read is None and out is None:
+    if tasks is None and read is None and out is None and correct is None:
         what = "one of them: a file to write items to, or a file of labels"
         mend = "docs/labels.md shows both; `evenhand serve` has a page at /label for people in a browser"
         raise ArgumentError(wanted("--tasks, --read", what, None, mend))
@@ -96,11 +99,17 @@ def label(
     if tasks is not None:
         done = _write_tasks(queue, tasks, items, names, state)
         words = f"{done['tasks']} items are in {tasks}; when they are labelled: --read FILE"
+        words = words if done["tasks"] else f"{tasks} is empty: no item that needs a label is left for {annotator}"
     elif read is not None:
         done = _told(queue, read, annotator, users)
         save(queue, state)
         words = f"{done['told']} labels read, {done['rejected']} items rejected, {done['left']} rows without a label"
         words += f", {done['repeated']} told before" if "repeated" in done else ""
+    elif correct is not None:
+        item, _, new = correct.rpartition("=")
+        queue.correct(item, new, annotator=annotator)
+        save(queue, state)
+        words = f"Item {item} now has the label {new}."
     if out is not None:
         write_csv(labelled_table(queue), out)
     _show(queue, done, words, json)

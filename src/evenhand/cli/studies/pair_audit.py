@@ -23,6 +23,7 @@ HELP = (
     "l lists the answers with their numbers."
 )
 WORDS = {"unfair": "u", "acceptable": "a", "unsure": "", "withdraw": "w", "list": "l", "quit": "q"}
+CONTRADICTS = "contradicts the answers before it, so at least one is wrong; distances are now estimated, not certified"
 TOLD = {"u": "unfair", "a": "acceptable", "": None}
 TASK = (
     "You see two people at a time whose chances of being chosen differ. Answer u if that is unfair, because the two "
@@ -111,8 +112,10 @@ class PairAudit:
     def _learn(self, task: PairTask, label: str | None) -> None:
         """Take an answer; say where it asks for much."""
         metric = self._queue.policy.metric
-        doublings = metric.doublings
+        doublings, trusted = metric.doublings, metric.error_rate == 0.0
         self._queue.tell(task, label, annotator=self._auditor)
+        if trusted and self._queue.policy.metric.error_rate > 0.0:
+            print_text(f"This answer {CONTRADICTS}. w withdraws your last answer, l lists the answers.")
         if metric.doublings > doublings:
             print_text(
                 f"This answer needs larger distances (radius {metric.radius_reached:g}). If it was a mistake, answer w."

@@ -138,8 +138,9 @@ def _tables(policy: Any) -> dict[str, Any]:
 
 
 def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path], *, every: bool) -> None:
+    decisions = f"{found['decisions']} decision{'s' * (found['decisions'] != 1)}"
     print_text(
-        f"{found['name']}: {found['policy']}, since {found['created']:%Y-%m-%d %H:%M}; {found['decisions']} decisions, "
+        f"{found['name']}: {found['policy']}, since {found['created']:%Y-%m-%d %H:%M}; {decisions}, "
         f"{found['told']} told, {found['forgotten']} forgotten, {found['open']} open\n"
     )
     for note in found["notes"]:

@@ -202,7 +202,9 @@ class LabelQueue(AskTell):
         who, position, checked = _name(annotator), self._items.position(id), self.sampler.read_label(label)
         before = self._annotations.replace(position, who, checked)
         if before is None:
-            raise UnknownTicketError(f"id {id!r}: {who or 'an unnamed annotator'} has not labelled it")
+            others = ", ".join(filter(None, self._annotations.by(position)))
+            mend = f"; it was labelled by {others}" if others else ""
+            raise UnknownTicketError(f"id {id!r}: {who or 'an unnamed annotator'} has not labelled it{mend}")
         settled = self._annotations.settled(position)
         try:
             if settled is not None:
