@@ -413,7 +413,7 @@ class Sampler(Drawing):
             "numbers": [self.round, self.rounds, self.labels], "spent": self.spent,
             "tickets": self._saved_tickets(),
             "draws": self._draws, "asked": self._asked, "mask": self._open_mask, "notes": self._notes,
-            **({"part": [list(pair) for pair in self._part.items()]} if self._part else {}),
+            "part": [list(pair) for pair in self._part.items()],
         }  # fmt: skip
 
     @classmethod
@@ -424,7 +424,7 @@ class Sampler(Drawing):
         sampler.round, sampler.rounds, sampler.labels = snapshot["numbers"]
         sampler.spent, sampler._notes = float(snapshot["spent"]), list(snapshot["notes"])
         sampler._resume(snapshot["tickets"])
-        sampler._part = dict(snapshot.get("part", ()))
+        sampler._part = dict(snapshot["part"])
         own = {"stream": sampler._stream, "draws": sampler._draws, "asked": sampler._asked, "mask": sampler._open_mask}
         fill_all(own, snapshot)
         return sampler

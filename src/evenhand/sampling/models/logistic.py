@@ -230,7 +230,7 @@ class LogisticModel(Classifier):
         """Return everything that `restored` needs."""
         return {
             "C": self.C, "classes": list(self.classes), "constant": self.constant, "known": self._known,
-            "coefficients": self.coefficients, "factor": self._factor, **self.names,
+            "coefficients": self.coefficients, "factor": self._factor, "columns": self.columns,
         }  # fmt: skip
 
     @classmethod
@@ -240,8 +240,7 @@ class LogisticModel(Classifier):
         model._begin(len(snapshot["coefficients"]) - 1)
         fill_all({"coefficients": model.coefficients, "factor": model._factor}, snapshot)
         model.classes, model.constant = tuple(snapshot["classes"]), snapshot["constant"]
-        model._known = snapshot["known"]
-        model.take_names(snapshot)
+        model._known, model.columns = snapshot["known"], snapshot["columns"]
         return model
 
     def __repr__(self) -> str:
