@@ -205,17 +205,6 @@ class LogisticModel(Classifier):
         self.validate(table)
         return table.astype(np.float64, copy=False)
 
-    def mistakes(self, rows: Rows, wrong: Ints) -> None:
-        """Add to wrong (m,) the number of misclassified rows of each group."""
-        if self.constant is not None:
-            missed = rows.group[: rows.count][rows.y[: rows.count] != self.constant]
-            wrong += np.bincount(missed, minlength=len(wrong))
-        elif len(self.coefficients) > WIDE + 1:
-            missed = rows.group[: rows.count][rows.y[: rows.count] != self.codes(rows.X[: rows.count])]
-            wrong += np.bincount(missed, minlength=len(wrong))
-        else:
-            _mistakes(rows.X, rows.y, rows.group, 0, rows.count, self.coefficients, wrong)
-
     @property
     def coef_(self) -> Floats:
         """The coefficients (1, d), as scikit-learn names and shapes them."""
@@ -248,7 +237,6 @@ class LogisticModel(Classifier):
 
 
 _refit = entry(logistic.refit)
-_mistakes = entry(logistic.mistakes)
 
 
 def _descended(X: Floats, y: Ints, strength: Floats, start: Floats) -> Floats:
