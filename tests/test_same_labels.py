@@ -303,7 +303,6 @@ SAME_ANSWER = {
         [1.0, 0.0],
     ),
     "a group": (lambda one, two: Groups.read({"a": 1, "b": 2}).code(two), 1),
-    "members": (lambda one, two: Groups.read({"a": 1, "b": 2}).members(two), ("b",)),
     "costs": (lambda one, two: OptimisticSampler([1, 2], costs={two: 3, one: 1}).costs, {1: 1.0, 2: 3.0}),
     "means": (
         lambda one, two: DriftingArms({1: 0.5, 2: 0.5}, {two: 0.2, one: 0.1}, period=9).amplitudes.tolist(),

@@ -88,7 +88,7 @@ def test_an_image_experiment_is_taken_up_where_it_stopped(tmp_path, monkeypatch,
 
     small = images.ImageTrials("pictures", rounds=4, trials=1, batch=4, checkpoints=4)
     whole = images._run(small, Runner(jobs=1), picture_task)
-    assert "minutes" in capsys.readouterr().err
+    assert "6 collections" in capsys.readouterr().err
     real, calls = images.collect, []
 
     def stopping(*arguments, **more):

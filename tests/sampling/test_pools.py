@@ -45,8 +45,6 @@ WORLDS = {
     "array": array_pool,
     "array, replaced": with_replacement,
     "table": table_pool,
-    "synthetic 1": lambda: SyntheticModel1(instance="I"),
-    "synthetic 2": SyntheticModel2,
 }
 
 

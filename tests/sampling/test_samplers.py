@@ -257,15 +257,6 @@ def test_three_classes_when_they_are_named():
     assert sampler.model.predict_proba(np.zeros((1, 2))).shape == (1, 3)
 
 
-def test_the_trend_may_look_at_every_round():
-    sampler, world = OptimisticSampler(["u", "v"], trend=0.1, trend_series="every", seed=0), begun()
-    talk(sampler, world, 12)
-    assert (sampler._lengths >= 10).all()
-    own = OptimisticSampler(["u", "v"], trend=0.1, seed=0)
-    talk(own, begun(), 12)
-    assert own._lengths.sum() == 12
-
-
 def test_only_the_last_validation_rows_when_asked():
     sampler, world = OptimisticSampler(["u", "v"], validation_rows=5, seed=0), begun()
     talk(sampler, world, 60)
@@ -438,7 +429,6 @@ def test_bad_tickets_are_refused():
         ({"bound": "practice"}, ArgumentError, "bound: expected 'heuristic'"),
         ({"ties": "best"}, ArgumentError, "ties: expected"),
         ({"loss": "hinge"}, ArgumentError, "loss: expected"),
-        ({"trend_series": "some"}, ArgumentError, "trend_series: expected"),
         ({"classes": [1]}, ArgumentError, "classes: expected at least two"),
         ({"classes": [1, 2, 3]}, ArgumentError, "classes: expected two labels"),
         ({"model": 3}, ArgumentError, "estimator: expected"),

@@ -17,11 +17,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from evenhand.arguments import one_of, real
 from evenhand.errors import ArgumentError, wanted
 from evenhand.groups.bias import INTERCEPT, Balance, estimate, freedom_of, named
 from evenhand.groups.interval_policies import ColdStart, IntervalPolicy, Preset
-from evenhand.groups.intervals import CHAIN_WITHIN, TOP
+from evenhand.groups.intervals import CHAIN_WITHIN, TOP, IntervalParams
 from evenhand.groups.problem import Membership, one_of_two
 from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.policy.ask_tell import locked
@@ -124,6 +126,7 @@ class GroupFairTopInterval(IntervalPolicy):
             mean_reward = real("mean_reward", mean_reward)
         self.sensitive, self.mean_reward = sensitive, mean_reward
         self.within = one_of("within", within, ("top", "chain"))
+        self.group_regressions = len(names) + (sensitive is None)
 
     @property
     def reference(self) -> Label | None:
@@ -138,27 +141,15 @@ class GroupFairTopInterval(IntervalPolicy):
         """What a reader must know of the forms with `sensitive` and `mean_reward`."""
         return (LIFTED,) * (self.sensitive is not None) + (OWN_MEAN,) * (self.mean_reward is not None)
 
-    @property
-    def pick(self) -> int:
-        return CHAIN_WITHIN if self.within == "chain" else TOP
-
-    @property
-    def corrected(self) -> list[bool]:
-        return [self.sensitive in (None, name) for name in self.membership.names]
-
-    @property
-    def target(self) -> int:  # type: ignore[override]
+    def parameters(self) -> IntervalParams:
+        names, target = self.membership.names, -1
         if self.reference is not None:
-            return self.membership.names.index(self.reference)
-        return len(self.membership.names) if self.mean_reward is None else -1
-
-    @property
-    def shift(self) -> float:  # type: ignore[override]
-        return self.mean_reward or 0.0
-
-    @property
-    def group_regressions(self) -> int:  # type: ignore[override]
-        return len(self.membership.names) + (self.sensitive is None)
+            target = names.index(self.reference)
+        elif self.mean_reward is None:
+            target = len(names)
+        corrected = np.array([self.sensitive in (None, name) for name in names])
+        pick, shift = CHAIN_WITHIN if self.within == "chain" else TOP, self.mean_reward or 0.0
+        return super().parameters()._replace(pick=pick, corrected=corrected, target=target, shift=shift)
 
     @locked
     def bias(

@@ -46,6 +46,8 @@ class IntervalPolicy(Grouped):
     """
 
     kernels = INTERVALS
+    group_regressions = 0
+    """How many regressions of groups there are, the pooled one among them."""
 
     def __init__(
         self,
@@ -76,22 +78,6 @@ class IntervalPolicy(Grouped):
         self.intercept = yes_or_no("intercept", intercept)
         super().__init__(self.membership.arms, seed)
 
-    @property
-    def pick(self) -> int:
-        """Who is pulled by their intervals, see `evenhand.groups.intervals`."""
-        return TOP
-
-    @property
-    def corrected(self) -> list[bool]:
-        """Which groups' arms are corrected (n_groups,)."""
-        return [False] * len(self.membership.names)
-
-    target = -1
-    """Towards which regression, see `IntervalParams`."""
-    shift = 0.0
-    group_regressions = 0
-    """How many regressions of groups there are, the pooled one among them."""
-
     def parameters(self) -> IntervalParams:
         dimension, paper = int(self.dimension or 0), self.preset == "paper"
         start = self.cold_start or ("infinite" if paper else "minimum_norm")
@@ -105,12 +91,12 @@ class IntervalPolicy(Grouped):
             square_root=paper,
             needed=dimension + self.intercept if start == "infinite" else 1,
             fewest=paper,
-            pick=self.pick,
+            pick=TOP,
             groups=np.array(self.membership.codes, np.int64),
             sizes=np.append(self.membership.sizes(), float(len(self.membership.arms))),
-            corrected=np.array(self.corrected),
-            target=self.target,
-            shift=self.shift,
+            corrected=np.zeros(len(self.membership.names), np.bool_),
+            target=-1,
+            shift=0.0,
         )
 
     def memory(self) -> IntervalState:
@@ -161,9 +147,8 @@ class IntervalChaining(IntervalPolicy):
     baseline.
     """
 
-    @property
-    def pick(self) -> int:
-        return CHAIN if self.preset == "paper" else TWO_SWEEPS
+    def parameters(self) -> IntervalParams:
+        return super().parameters()._replace(pick=CHAIN if self.preset == "paper" else TWO_SWEEPS)
 
 
 @register("groups/top-interval")

@@ -69,8 +69,8 @@ class Groups:
 
         Combinations of attributes that would read alike get labels that tell them apart.
 
-        >>> Groups.read({"a": "F", "b": "M", "c": "F"}).members("F")
-        ('a', 'c')
+        >>> Groups.read({"a": "F", "b": "M", "c": "F"}).codes
+        (0, 1, 0)
         >>> Groups.read({"a": ("F", "M"), "b": "F & M"}).names
         ('["F", "M"]', 'F & M')
 
@@ -88,11 +88,6 @@ class Groups:
         codes = {label: code for code, label in enumerate(dict.fromkeys(labels))}
         names = arm_labels(list(codes), "groups", least=1)
         return cls(arms, names, tuple(codes[label] for label in labels))
-
-    def members(self, group: Label) -> tuple[Label, ...]:
-        """Return the arms of a group."""
-        place = find_label(group, self._codes)
-        return tuple(arm for arm, code in zip(self.arms, self.codes, strict=True) if code == place)
 
     def code(self, group: Any, name: str = "groups") -> int:
         """Return a group's position.

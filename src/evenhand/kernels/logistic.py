@@ -256,11 +256,3 @@ def refit(
             sweep(X, y, weight, rows, C, coef, gradient)
             before, largest = newton_step(factor, gradient, step)
     return LIMIT
-
-
-@kernel
-def mistakes(X: Floats, y: Ints, group: Ints, first: int, rows: int, coef: Floats, wrong: Ints) -> None:
-    """Add to wrong (m,) the misclassified rows first .. rows - 1 of each group; a margin of zero says class 0."""
-    for i in range(first, rows):
-        if (margin(X[i], coef) > 0.0) != (y[i] > 0.5):
-            wrong[group[i]] += 1

@@ -59,9 +59,7 @@ def confidence_sequence(total: float, n: int, *, delta: float = 0.05) -> tuple[f
     return low, high
 
 
-def risk_table(
-    groups: tuple[Label, ...], training: Ints, sums: Floats, counts: Ints, loss: Loss, delta: float = 0.05
-) -> Any:
+def risk_table(groups: tuple[Label, ...], training: Ints, sums: Floats, counts: Ints, loss: Loss) -> Any:
     """Return a data frame by group: `training`, `validation`, `risk`, `low`, `high`; NaN where nothing counted
     yet.
     """
@@ -71,8 +69,7 @@ def risk_table(
         risks = sums / counts
     bounded = isinstance(loss, str) and loss in BOUNDED
     limits = [
-        confidence_sequence(s, int(n), delta=delta) if bounded else (math.nan, math.nan)
-        for s, n in zip(sums, counts, strict=True)
+        confidence_sequence(s, int(n)) if bounded else (math.nan, math.nan) for s, n in zip(sums, counts, strict=True)
     ]
     columns: dict[str, Any] = {"training": training.copy(), "validation": counts.copy(), "risk": risks}
     columns |= {"low": [low for low, _ in limits], "high": [high for _, high in limits]}

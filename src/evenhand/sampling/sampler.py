@@ -19,9 +19,7 @@ from evenhand.arguments import real, whole
 from evenhand.data.groupings import least_rows
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ExhaustedError, wanted
-from evenhand.kernels import sampling
 from evenhand.kernels.arrays import Bools, Floats, Ints
-from evenhand.kernels.compose import entry
 from evenhand.policy.ask_tell import locked
 from evenhand.protocol import Label, arm_labels
 from evenhand.rng import Seed, child, draw_seed, stream
@@ -35,7 +33,6 @@ from evenhand.sampling.problem import MOST, Draw, Drawing, Groups, per_group
 from evenhand.saving.saved import fill_all
 
 Costs = Mapping[Label, float] | Sequence[float] | None
-SAFE = ("", "warm-up: every group in turn", "forced exploration: few samples so far")
 SAFE_START = 10
 """Rounds a group at the start where there is no forced exploration."""
 
@@ -122,9 +119,13 @@ class Sampler(Drawing):
             raise
 
     def _first(self, available: Bools) -> tuple[int, str] | None:
-        xi = -1.0 if self.forced is None else self.forced
-        index, why = _safe_start(self._draws, self._asked, available, self._first_rounds, xi)
-        return (index, SAFE[why]) if why else None
+        index, total = fewest(self._draws, available), int(self._asked.sum())
+        if self._draws[index] < self._first_rounds:
+            return index, "warm-up: every group in turn"
+        index = fewest(self._asked, available)
+        if self.forced is not None and total >= 0 and self._asked[index] < total**self.forced:
+            return index, "forced exploration: few samples so far"
+        return None
 
     @locked
     def tell(self, draw: Draw | int, X: Any, y: Any) -> None:
@@ -413,7 +414,7 @@ class Sampler(Drawing):
             "numbers": [self.round, self.rounds, self.labels], "spent": self.spent,
             "tickets": self._saved_tickets(),
             "draws": self._draws, "asked": self._asked, "mask": self._open_mask, "notes": self._notes,
-            **({"part": [list(pair) for pair in self._part.items()]} if self._part else {}),
+            "part": [list(pair) for pair in self._part.items()],
         }  # fmt: skip
 
     @classmethod
@@ -424,7 +425,7 @@ class Sampler(Drawing):
         sampler.round, sampler.rounds, sampler.labels = snapshot["numbers"]
         sampler.spent, sampler._notes = float(snapshot["spent"]), list(snapshot["notes"])
         sampler._resume(snapshot["tickets"])
-        sampler._part = dict(snapshot.get("part", ()))
+        sampler._part = dict(snapshot["part"])
         own = {"stream": sampler._stream, "draws": sampler._draws, "asked": sampler._asked, "mask": sampler._open_mask}
         fill_all(own, snapshot)
         return sampler
@@ -470,4 +471,6 @@ class Sampler(Drawing):
         )
 
 
-_safe_start = entry(sampling.safe_start)
+def fewest(counts: Ints, available: Bools) -> int:
+    """Return the available group with the smallest count, the first of several."""
+    return int(np.where(available, counts, np.iinfo(np.int64).max).argmin())

@@ -14,6 +14,7 @@ Sampling for Min-Max Fairness", ICML 2022, without its random part.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Self
 
@@ -30,9 +31,8 @@ from evenhand.registry import register
 from evenhand.rng import Seed
 from evenhand.sampling.models.losses import Loss
 from evenhand.sampling.problem import MOST, Groups, per_group
-from evenhand.sampling.sampler import Costs, Sampler
+from evenhand.sampling.sampler import Costs, Sampler, fewest
 from evenhand.sampling.worlds import SyntheticModel1, SyntheticModel2
-from evenhand.saving.saved import fill_all
 
 
 def mann_kendall(values: Any) -> tuple[int, float, float]:
@@ -59,8 +59,11 @@ def mann_kendall(values: Any) -> tuple[int, float, float]:
     series = as_floats(values)
     if series is None or series.ndim != 1 or np.isnan(series).any():
         raise ArgumentError(wanted("values", "a list of numbers, in the order of time", values))
-    score, variance = entry(sampling.mann_kendall)(series, len(series))
-    return int(score), float(variance), score / math.sqrt(variance) if variance > 0 else 0.0
+    n, count = len(series), np.count_nonzero
+    score = int(sum(count(series[i:] > one) - count(series[i:] < one) for i, one in enumerate(series)))
+    equal = np.unique(series, return_counts=True)[1]
+    variance = float(n * (n - 1) * (2 * n + 5) - (equal * (equal - 1) * (2 * equal + 5)).sum()) / 18.0
+    return score, variance, score / math.sqrt(variance) if variance > 0 else 0.0
 
 
 def vc_deviation(n: float, *, dimension: float, groups: int = 2, delta: float = 0.05) -> float:
@@ -147,7 +150,6 @@ class OptimisticSampler(Sampler):
     model : None for logistic regression with C = 1, a classifier of scikit-learn or skorch, or an `EstimatorModel`.
     exploration : c0 of the heuristic bound.
     trend : c1 of the heuristic bound.
-    trend_series : "own": an accuracy is noted after each draw of the group itself; "every": after every draw.
     bound : "heuristic" or "theory".
     vc_dimension : d of the theory bound's e(N); d + 1 features for a linear classifier.
     deviation : a function e(N) to use instead.
@@ -185,9 +187,9 @@ class OptimisticSampler(Sampler):
 
     def __init__(
         self, groups: Groups, model: Any = None, *, exploration: float = 0.1, trend: float = 0.0,
-        trend_series: Literal["own", "every"] = "own", bound: Literal["heuristic", "theory"] = "heuristic",
-        vc_dimension: float | None = None, deviation: Callable[[float], float] | None = None, C: float = 1.0,
-        delta: float = 0.05, warmup: int | None = None, forced: float | None = 0.5, batch: int = 1,
+        bound: Literal["heuristic", "theory"] = "heuristic", vc_dimension: float | None = None,
+        deviation: Callable[[float], float] | None = None, C: float = 1.0, delta: float = 0.05,
+        warmup: int | None = None, forced: float | None = 0.5, batch: int = 1,
         ties: Literal["random", "first", "least"] = "random", loss: Loss = "zero_one", costs: Costs = None,
         budget: float | None = None, classes: Sequence[Label] | None = None, validation_rows: int | None = None,
         seed: Seed = None,
@@ -196,20 +198,16 @@ class OptimisticSampler(Sampler):
         self.exploration = real("exploration", exploration, low=0.0)
         self.trend = real("trend", trend, low=0.0)
         self.ties = read_ties(ties)
-        if trend_series not in ("own", "every"):
-            raise ArgumentError(wanted("trend_series", "'own' or 'every'", trend_series))
         if bound not in ("heuristic", "theory"):
             raise ArgumentError(wanted("bound", "'heuristic' or 'theory'", bound))
         if bound == "theory" and (vc_dimension is None) == (deviation is None):
             what, mend = "either vc_dimension= or deviation=", "d + 1 features for a linear class"
             raise ArgumentError(wanted("bound", what, bound, mend))
-        self.trend_series, self.bound, self.deviation = trend_series, bound, deviation
+        self.bound, self.deviation = bound, deviation
         self.vc_dimension = None if vc_dimension is None else real("vc_dimension", vc_dimension, low=1.0)
         self.C = real("C", C, low=0.0)
         self.delta = real("delta", delta, low=1e-300, high=1.0)
-        m = len(self.groups)
-        self._bounds = np.zeros(m)
-        self._history, self._lengths = np.zeros((m, WINDOW)), np.zeros(m, np.int64)
+        self._accuracies = [deque[float](maxlen=WINDOW) for _ in self.groups]
 
     @property
     @locked
@@ -217,11 +215,15 @@ class OptimisticSampler(Sampler):
         """The bounds U (m,) that the next choice looks at; infinite where a risk is not known yet."""
         sums, counts = self.validation_losses()
         samples = np.maximum(self._asked, 0)
-        if self.bound == "heuristic":
-            _bounds(sums, counts, samples, self.exploration, self.trend, self._history, self._lengths, self._bounds)
-            return self._bounds.copy()
         with np.errstate(invalid="ignore", divide="ignore"):
-            return theory_bounds(sums / counts, samples, self.deviation or self._vc, self.C)
+            if self.bound == "theory":
+                return theory_bounds(sums / counts, samples, self.deviation or self._vc, self.C)
+            bounds: Floats = sums / counts + self.exploration / np.sqrt(samples)
+        for z, series in enumerate(self._accuracies if self.trend > 0.0 else ()):
+            score, variance, _ = mann_kendall(list(series))
+            if variance > 0.0:
+                bounds[z] += self.trend * score / math.sqrt(variance)
+        return np.where((counts > 0) & (samples > 0), bounds, np.inf)
 
     def _vc(self, n: float) -> float:
         return vc_deviation(n, dimension=self.vc_dimension or 1.0, groups=len(self.groups), delta=self.delta)
@@ -233,23 +235,23 @@ class OptimisticSampler(Sampler):
         return index, f"highest upper bound on the risk: {bounds[index]:.4f}"
 
     def learned(self, index: int) -> None:
-        """Note the accuracy of the group, or of all groups, for the trend."""
+        """Note the accuracy of the group for the trend."""
         if self.trend > 0.0:
             sums, counts = self.validation_losses()
-            for z in [index] if self.trend_series == "own" else range(len(self.groups)):
-                if counts[z]:
-                    _remember(self._history, self._lengths, z, -sums[z] / counts[z])
+            if counts[index]:
+                self._accuracies[index].append(float(-sums[index] / counts[index]))
 
     @locked
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
-        return super().snapshot() | {"history": self._history, "lengths": self._lengths}
+        return super().snapshot() | {"accuracies": [list(series) for series in self._accuracies]}
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the sampler that `snapshot` was taken of."""
         sampler = super().restored(snapshot)
-        fill_all({"history": sampler._history, "lengths": sampler._lengths}, snapshot)
+        for series, kept in zip(sampler._accuracies, snapshot["accuracies"], strict=True):
+            series.extend(kept)
         return sampler
 
     @classmethod
@@ -273,9 +275,7 @@ def read_ties(ties: str) -> Any:
     return ties
 
 
-_bounds = entry(sampling.heuristic_bounds)
 _largest = entry(sampling.largest)
-_remember = entry(sampling.remember)
 _uniform = entry(random.uniform)
 _drawn = entry(sampling.drawn)
 
@@ -412,7 +412,7 @@ class UniformSampler(Sampler):
 
     def select(self, available: Bools) -> tuple[int, str]:
         """Return the available group with the fewest draws."""
-        return int(np.where(available, self._draws, np.iinfo(np.int64).max).argmin()), "every group in turn"
+        return fewest(self._draws, available), "every group in turn"
 
     @classmethod
     def examples(cls) -> Iterator[tuple[Self, Any]]:

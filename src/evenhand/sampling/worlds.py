@@ -189,17 +189,6 @@ class SyntheticModel1(Synthetic):
         """
         return fair_mixture(lambda mixture: self.population_risk(*self.classifier(mixture)), len(self.groups))
 
-    def snapshot(self) -> dict[str, Any]:
-        """Return the groups and the random stream, so that a saved world goes on exactly."""
-        return {"groups": list(self.groups), "means": self.means, "random": self._rng.bit_generator.state}
-
-    @classmethod
-    def restored(cls, snapshot: dict[str, Any]) -> Self:
-        """Return the world that `snapshot` was taken of."""
-        world = cls(dict(zip(snapshot["groups"], snapshot["means"], strict=True)))
-        world._rng.bit_generator.state = snapshot["random"]
-        return world
-
     @classmethod
     def examples(cls) -> Iterator[Self]:
         """Yield worlds to try."""
@@ -263,17 +252,6 @@ class SyntheticModel2(Synthetic):
         sides = [self.centres * [sign, 1.0] @ turned + b for sign in (-1.0, 1.0)]
         wrong = [ndtr(sides[0] / (self.spreads * size)), ndtr(-sides[1] / (self.spreads * size))]
         return np.array([easy, 0.5 * float(self.weights @ wrong[0] + self.weights @ wrong[1])])
-
-    def snapshot(self) -> dict[str, Any]:
-        """Return the random stream, so that a saved world goes on exactly."""
-        return {"random": self._rng.bit_generator.state}
-
-    @classmethod
-    def restored(cls, snapshot: dict[str, Any]) -> Self:
-        """Return the world that `snapshot` was taken of."""
-        world = cls()
-        world._rng.bit_generator.state = snapshot["random"]
-        return world
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

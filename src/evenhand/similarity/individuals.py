@@ -155,11 +155,6 @@ class Individuals:
         """The scores so far."""
         return self._environment.totals
 
-    @property
-    def expected(self) -> Floats:
-        """What each individual of the round is expected to bring (k,)."""
-        return self._environment.rewards.copy()
-
     def observe(self) -> tuple[Floats]:
         """Begin a round and return the contexts (k, d).
 

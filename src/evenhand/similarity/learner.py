@@ -320,16 +320,10 @@ class DistanceLearner(Configured):
     @locked
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
-        body: dict[str, Any] = {
-            "config": self.config(),
-            "dimension": self.dimension,
-            "copies": self.copies,
-            "next": self.log.next,
-        }
-        if self.dimension is not None:
-            body["state"] = list(saved_arrays(self.state).values())
-            body |= self.log.saved()
-        return body
+        body = {"config": self.config(), "dimension": self.dimension, "copies": self.copies}
+        if self.dimension is None:
+            return body
+        return body | {"state": list(saved_arrays(self.state).values()), **self.log.saved()}
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:

@@ -66,16 +66,20 @@ def project(state: Any, copy: Any) -> Any:
 
 
 @kernel
-def interval(state: Any, copy: Any) -> Any:
-    """Return the belief (low, guess, high) about the distance d of the pair that was set."""
+def believed(state: Any, copy: Any) -> Any:
+    """Return what `ends` does where no linear programs certify."""
     mid, half = project(state, copy)
     half *= state.prior_radius
-    length = state.length[0]
-    slack = state.tolerance
-    low = math.sqrt(min(max((mid - half) * length - slack, 0.0), 1.0))
+    length, slack = state.length[0], state.tolerance
     guess = math.sqrt(min(max(mid * length, 0.0), 1.0))
-    high = math.sqrt(min(max((mid + half) * length + slack, 0.0), 1.0))
-    return low, guess, high
+    return (mid - half) * length - slack, guess, (mid + half) * length + slack
+
+
+@kernel
+def interval(state: Any, copy: Any) -> Any:
+    """Return the belief (low, guess, high) about the distance d of the pair that was set."""
+    least, guess, most = believed(state, copy)
+    return math.sqrt(min(max(least, 0.0), 1.0)), guess, math.sqrt(min(max(most, 0.0), 1.0))
 
 
 @kernel
@@ -130,13 +134,10 @@ def certified(state: Any, copy: Any) -> Any:
 def ends(state: Any, copy: Any) -> Any:
     """Return the certified ends (least, most) of the square of the distance, not kept within [0, 1], and between them
     the guess of `certified`."""
-    mid, half = project(state, copy)
-    half *= state.prior_radius
-    least, most = mid - half, mid + half
-    length, slack = state.length[0], state.tolerance
-    guess = math.sqrt(min(max(mid * length, 0.0), 1.0))
+    least, guess, most = believed(state, copy)
     if not state.programs:
-        return least * length - slack, guess, most * length + slack
+        return least, guess, most
+    length, slack = state.length[0], state.tolerance
     least, most = opened(state, copy)
     least, most = least * length - slack, most * length + slack
     low, high = math.sqrt(min(max(least, 0.0), 1.0)), math.sqrt(min(max(most, 0.0), 1.0))

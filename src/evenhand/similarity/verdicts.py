@@ -88,9 +88,8 @@ class VerdictLog:
         self.idle = [verdict for verdict in self.idle if verdict.id != number]
 
     def saved(self) -> dict[str, Any]:
-        """Return what a file keeps; the auditor of a verdict stands at the end where one was named."""
-        idle = {"idle": _rows(self.idle)} if self.idle else {}
-        return {"verdicts": _rows(self.entries)} | idle
+        """Return what a file keeps."""
+        return {"verdicts": list(map(list, self.entries)), "idle": list(map(list, self.idle)), "next": self.next}
 
     def remember_refused(self, report: tuple[Verdict, ...]) -> None:
         """Keep a report that was refused."""
@@ -110,12 +109,8 @@ class VerdictLog:
         log = cls()
         log.next = saved["next"]
         log.entries = [Verdict(*row) for row in saved["verdicts"]]
-        log.idle = [Verdict(*row) for row in saved.get("idle", [])]
+        log.idle = [Verdict(*row) for row in saved["idle"]]
         return log
-
-
-def _rows(verdicts: Sequence[Verdict]) -> list[list[Any]]:
-    return [list(verdict) if verdict.auditor else list(verdict)[:-1] for verdict in verdicts]
 
 
 def refusal(newest: Verdict, against: Sequence[Verdict], radius: float) -> str:

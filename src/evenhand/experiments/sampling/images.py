@@ -1,16 +1,15 @@
 """FashionMNIST, CIFAR-10 and UTKFace with the paper's networks (Figures 4-6, 11, 13, 14): made for a GPU, resumable.
 
-Each scheme and trial is a job of its own, whose history is kept; the same command adds those that are missing. Before
-the jobs start, one step is timed and the expected cost is printed.
+Each scheme and trial is a job of its own, whose history is kept; the same command adds those that are missing.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import json
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,7 +18,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from evenhand.datasets.images import Images as Pictures
 from evenhand.datasets.images import scaled
 from evenhand.errors import ArgumentError, wanted
 from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, experiment
@@ -39,7 +37,6 @@ from evenhand.plots.sampling import plot_shares, plot_worst_risk
 from evenhand.plots.style import figure
 from evenhand.rng import child, generator
 from evenhand.sampling import ArrayPool, EstimatorModel, OptimisticSampler, collect, group_errors, label_pairs
-from evenhand.sampling.pools.rows import Rows
 from evenhand.saving.state import write
 from evenhand.simulation.tasks import run_all
 
@@ -160,18 +157,18 @@ TaskFor = Callable[[int], ImageTask]
 """From a trial's seed to its task."""
 
 
-def fashion_mnist_task(settings: ImageTrials, seed: int) -> ImageTask:
-    """Return five pairs of clothes; the network without the second convolution."""
-    from evenhand.datasets.images import load_fashion_mnist
+def pairs_task(settings: ImageTrials, seed: int) -> ImageTask:
+    """Return five pairs of clothes, by the network without the second convolution, or of animals and vehicles."""
+    from evenhand.datasets.images import load_cifar10, load_fashion_mnist
 
-    return _pairs(load_fashion_mnist(), settings, {"channels": 1, "size": 28, "second": False, "seed": seed})
-
-
-def cifar10_task(settings: ImageTrials, seed: int) -> ImageTask:
-    """Return five pairs of animals and vehicles."""
-    from evenhand.datasets.images import load_cifar10
-
-    return _pairs(load_cifar10(), settings, {"channels": 3, "size": 32, "second": True, "seed": seed})
+    clothes = settings.data == "fashion-mnist"
+    pictures = load_fashion_mnist() if clothes else load_cifar10()
+    numbers = {name: i for i, name in enumerate(pictures.names)}
+    pairs: dict[Any, Any] = {f"{a} / {b}": (numbers[a], numbers[b]) for a, b in PAIRS[settings.data]}
+    pool = label_pairs(scaled(pictures.train), pictures.train_labels, pairs, replace=settings.replace)
+    held = label_pairs(scaled(pictures.test), pictures.test_labels, pairs)
+    shape = {"channels": 1 if clothes else 3, "size": 28 if clothes else 32, "second": not clothes, "seed": seed}
+    return ImageTask(pool, held.X, held.y, np.array(held.groups)[held.group], shape)
 
 
 def utkface_task(settings: ImageTrials, seed: int) -> ImageTask:
@@ -187,23 +184,12 @@ def utkface_task(settings: ImageTrials, seed: int) -> ImageTask:
     return ImageTask(pool, scaled(faces.images[held]), faces.gender[held], group[held], shape)
 
 
-TASKS = {"fashion-mnist": fashion_mnist_task, "cifar10": cifar10_task, "utkface": utkface_task}
-
-
 def shortened(task: ImageTask, settings: ImageTrials) -> ImageTask:
     """Keep `test_rows` of the held-out rows, where there are so many."""
     if settings.test_rows is None or settings.test_rows >= len(task.y):
         return task
     kept = generator(settings.seed, 3).permutation(len(task.y))[: settings.test_rows]
     return task._replace(X=task.X[kept], y=task.y[kept], group=task.group[kept])
-
-
-def _pairs(pictures: Pictures, settings: ImageTrials, shape: dict[str, Any]) -> ImageTask:
-    numbers = {name: i for i, name in enumerate(pictures.names)}
-    pairs: dict[Any, Any] = {f"{a} / {b}": (numbers[a], numbers[b]) for a, b in PAIRS[settings.data]}
-    pool = label_pairs(scaled(pictures.train), pictures.train_labels, pairs, replace=settings.replace)
-    held = label_pairs(scaled(pictures.test), pictures.test_labels, pairs)
-    return ImageTask(pool, held.X, held.y, np.array(held.groups)[held.group], shape)
 
 
 QUICK: dict[str, Any] = {"trials": 1, "rounds": 3, "batch": 10, "test_rows": 200, "checkpoints": 3}
@@ -224,7 +210,8 @@ def _sizes(data: str, rounds: int, batch: int) -> dict[str, ImageTrials]:
 @experiment("sampling/utkface", "UTKFace: accuracy of gender in the worst-off ethnicity", **_sizes("utkface", 200, 5))
 def images(settings: ImageTrials, runner: Runner) -> Report:
     """Run the schemes on pictures."""
-    return _run(settings, runner, functools.partial(TASKS[settings.data], settings))
+    task_for = utkface_task if settings.data == "utkface" else pairs_task
+    return _run(settings, runner, functools.partial(task_for, settings))
 
 
 def _model(settings: ImageTrials, task: ImageTask) -> EstimatorModel:
@@ -250,24 +237,7 @@ def _schemes(settings: ImageTrials, task: ImageTask) -> dict[str, Scheme]:
     return {**schemes_for(groups, task.pool.proportions, **more), **plus}
 
 
-def expected_seconds(settings: ImageTrials, task: ImageTask, schemes: int) -> float:
-    """Return the expected seconds of the whole experiment by one worker: a timed round, and how rounds grow with what
-    is collected.
-    """
-    model = _model(settings, task)
-    model.begin((0, 1))
-    rows, per_round = Rows(1), settings.batch
-    count = min(10 * per_round, len(task.pool.y))
-    rows.append(task.pool.X[:count], (np.arange(count) % 2).tolist(), 0)
-    model.update(rows, 0)
-    started = time.perf_counter()
-    model.update(rows, 0)
-    model.codes(rows.X[:count])
-    each = (time.perf_counter() - started) / count
-    growth = settings.rounds * (settings.rounds + 1) / 2 * per_round
-    collected = min(growth, settings.rounds * len(task.pool.y) / 2)
-    tests = settings.checkpoints * min(len(task.y), settings.test_rows or len(task.y)) / 2
-    return each * schemes * settings.trials * (collected + tests)
+SCHEMES = (*ADAPTIVE, "Uniform", "Uncurated", "A_opt+")
 
 
 def _run(settings: ImageTrials, runner: Runner, task_for: TaskFor) -> Report:
@@ -275,31 +245,20 @@ def _run(settings: ImageTrials, runner: Runner, task_for: TaskFor) -> Report:
     import pandas as pd
 
     _claim_folder(settings, runner.store)
-    first = shortened(task_for(child(settings.seed, 0)), settings)
-    names = list(_schemes(settings, first))
-    jobs = [(trial, number) for trial in range(settings.trials) for number in range(len(names))]
-    remarks = []
+    jobs, remarks = list(itertools.product(range(settings.trials), range(len(SCHEMES)))), []
+    what = f"{len(jobs)} collections"
     if runner.finished_only:
         jobs = [job for job in jobs if (file := _file(runner.store, *job)) and file.exists()]
-        remarks = [f"Finished so far: {len(jobs)} of {settings.trials * len(names)} collections."]
+        remarks = [f"Finished so far: {len(jobs)} of {what}."]
         if not jobs:
             raise ArgumentError(wanted("--finished-only", "a folder with a finished collection", str(runner.store)))
     else:
-        remarks = [_expectation(settings, first, len(names))]
-        print(f"{settings.data}: {remarks[0]} Interrupted, the same command continues.", file=sys.stderr)
+        print(f"{settings.data}: {what}. Interrupted, the same command continues.", file=sys.stderr)
     work = ((settings, runner.store, task_for, *job) for job in jobs)
     parts = run_all(_one, work, 1 if runner.finished_only else runner.jobs)
     report = image_report(pd.concat(parts, ignore_index=True), settings)
     report.remarks += remarks
     return report
-
-
-def _expectation(settings: ImageTrials, task: ImageTask, schemes: int) -> str:
-    with _one_thread():
-        minutes = expected_seconds(settings, task, schemes) / 60
-    what = f"{schemes} schemes x {settings.trials} trials x {settings.rounds} rounds"
-    device = _model(settings, task).estimator.device
-    return f"Expected for {what} on {device}: {minutes:.1f} minutes of one worker."
 
 
 def _file(store: Path | None, trial: int, number: int) -> Path | None:
@@ -315,8 +274,8 @@ def _one(settings: ImageTrials, store: Path | None, task_for: TaskFor, trial: in
         return pd.read_csv(file)
     with _one_thread():
         task = shortened(task_for(child(settings.seed, trial)), settings)
-        name, scheme = list(_schemes(settings, task).items())[number]
-        sampler = scheme(child(settings.seed, trial, number))
+        name = SCHEMES[number]
+        sampler = _schemes(settings, task)[name](child(settings.seed, trial, number))
         task.pool.reset(child(settings.seed, trial, 99))
         found = collect(
             sampler, task.pool, rounds=settings.rounds, checkpoints=settings.checkpoints,

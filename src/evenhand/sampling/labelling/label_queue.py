@@ -393,9 +393,6 @@ class LabelQueue(AskTell):
         given = {"sampler": self.sampler.fresh(), "seed": self.seed if seed is None else seed}
         return type(self)(**{**self.config(), **given})
 
-    def _ticket_fields(self, ticket: Any) -> tuple[Any, ...]:
-        return tuple(ticket[1:4])
-
     def _ticket(self, given: Any) -> tuple[int, Any]:
         if isinstance(given, Task) and given.token is None:
             return super()._ticket(given.id)

@@ -156,15 +156,6 @@ class Classifier(Parameters, ABC):
             raise ModelError(f"{type(self).__name__} cannot predict for these rows: {error}") from error
 
     @property
-    def names(self) -> dict[str, Any]:
-        """The columns as a part of a snapshot, which has none where they are not known."""
-        return {} if self.columns is None else {"columns": self.columns}
-
-    def take_names(self, snapshot: dict[str, Any]) -> None:
-        """Take over the columns of a snapshot."""
-        self.columns = snapshot.get("columns")
-
-    @property
     def classes_(self) -> NDArray[Any]:
         """The labels, sorted."""
         return np.array(self.classes)

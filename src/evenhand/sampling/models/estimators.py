@@ -264,7 +264,7 @@ class EstimatorModel(Classifier):
         return {
             "estimator": recipe(self._untrained, "model"), "refit": self.refit, "classes": list(self.classes),
             "ends": self._ends, "rows": None if self._own is None else self._own.snapshot(), "seed": self.seed,
-            **self.names,
+            "columns": self.columns,
         }  # fmt: skip
 
     @classmethod
@@ -273,8 +273,8 @@ class EstimatorModel(Classifier):
         model = cls(rebuilt(snapshot["estimator"]), refit=snapshot["refit"])
         model.begin(tuple(snapshot["classes"]))
         model._ends, model.seed = list(snapshot["ends"]), snapshot["seed"]
-        model.take_names(snapshot)
-        if snapshot.get("rows") is not None:
+        model.columns = snapshot["columns"]
+        if snapshot["rows"] is not None:
             model._own = Rows.restored(snapshot["rows"])
             model.resumed(model._own)
         return model

@@ -205,17 +205,6 @@ class LogisticModel(Classifier):
         self.validate(table)
         return table.astype(np.float64, copy=False)
 
-    def mistakes(self, rows: Rows, wrong: Ints) -> None:
-        """Add to wrong (m,) the number of misclassified rows of each group."""
-        if self.constant is not None:
-            missed = rows.group[: rows.count][rows.y[: rows.count] != self.constant]
-            wrong += np.bincount(missed, minlength=len(wrong))
-        elif len(self.coefficients) > WIDE + 1:
-            missed = rows.group[: rows.count][rows.y[: rows.count] != self.codes(rows.X[: rows.count])]
-            wrong += np.bincount(missed, minlength=len(wrong))
-        else:
-            _mistakes(rows.X, rows.y, rows.group, 0, rows.count, self.coefficients, wrong)
-
     @property
     def coef_(self) -> Floats:
         """The coefficients (1, d), as scikit-learn names and shapes them."""
@@ -230,7 +219,7 @@ class LogisticModel(Classifier):
         """Return everything that `restored` needs."""
         return {
             "C": self.C, "classes": list(self.classes), "constant": self.constant, "known": self._known,
-            "coefficients": self.coefficients, "factor": self._factor, **self.names,
+            "coefficients": self.coefficients, "factor": self._factor, "columns": self.columns,
         }  # fmt: skip
 
     @classmethod
@@ -240,8 +229,7 @@ class LogisticModel(Classifier):
         model._begin(len(snapshot["coefficients"]) - 1)
         fill_all({"coefficients": model.coefficients, "factor": model._factor}, snapshot)
         model.classes, model.constant = tuple(snapshot["classes"]), snapshot["constant"]
-        model._known = snapshot["known"]
-        model.take_names(snapshot)
+        model._known, model.columns = snapshot["known"], snapshot["columns"]
         return model
 
     def __repr__(self) -> str:
@@ -249,7 +237,6 @@ class LogisticModel(Classifier):
 
 
 _refit = entry(logistic.refit)
-_mistakes = entry(logistic.mistakes)
 
 
 def _descended(X: Floats, y: Ints, strength: Floats, start: Floats) -> Floats:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.protocol import Label
-from evenhand.sampling.models.logistic import LogisticModel
 from evenhand.sampling.pools.rows import Rows
 
 Loss = str | Callable[[Any, Any], Any]
@@ -75,10 +74,6 @@ def summed_losses(
     or all.
     """
     m = len(rows.by_group)
-    if recent is None and loss == "zero_one" and isinstance(model, LogisticModel):
-        wrong = np.zeros(m, np.int64)
-        model.mistakes(rows, wrong)
-        return wrong.astype(np.float64), rows.by_group.copy()
     X, y, group = rows.X[: rows.count], rows.y[: rows.count], rows.group[: rows.count]
     if recent is not None:
         chosen = np.concatenate([np.flatnonzero(group == z)[-recent:] for z in range(m)])

@@ -56,30 +56,16 @@ class Rows:
         self.by_group -= np.bincount(self.group[count : self.count], minlength=len(self.by_group))
         self.count = count
 
-    def taken(self, index: NDArray[Any]) -> Rows:
-        """Return a new table of the rows at these places."""
-        some = Rows(len(self.by_group))
-        some.X, some.y, some.group = (part[index] for part in self._parts())
-        some.count = len(some.y)
-        some.by_group = np.bincount(some.group, minlength=len(self.by_group)).astype(np.int64)
-        return some
-
     def joined(self, other: Rows) -> Rows:
         """Return a new table with the rows of both."""
-        both = Rows(len(self.by_group))
-        both.count = self.count + other.count
-        both.by_group = self.by_group + other.by_group
-        given = [table._parts() for table in (self, other) if table.count]
-        both.X, both.y, both.group = (np.concatenate(parts) for parts in zip(*given, strict=True))
-        return both
-
-    def _parts(self) -> tuple[NDArray[Any], ...]:
-        """Return features, class codes and group indices without the spare room."""
-        return self.X[: self.count], self.y[: self.count], self.group[: self.count]
+        given = [table.snapshot() for table in (self, other) if table.count]
+        both = {name: np.concatenate([table[name] for table in given]) for name in ("X", "y", "group")}
+        return Rows.restored(both | {"groups": len(self.by_group)})
 
     def snapshot(self) -> dict[str, Any]:
         """Return the rows without the spare room."""
-        return dict(zip(("X", "y", "group"), self._parts(), strict=True)) | {"groups": len(self.by_group)}
+        n = self.count
+        return {"X": self.X[:n], "y": self.y[:n], "group": self.group[:n], "groups": len(self.by_group)}
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
