@@ -40,7 +40,7 @@ from evenhand.learners.random import Thompson
 from evenhand.policy.ask_tell import locked
 from evenhand.policy.kernel_set import Kernels, unknown_probability
 from evenhand.promises.allowed import selection_kernels
-from evenhand.promises.feasible import grants_all, settle_offers
+from evenhand.promises.feasible import settle_offers
 from evenhand.promises.plain_data import ARGUMENTS
 from evenhand.promises.promise import Promise
 from evenhand.promises.reading import key_of
@@ -173,11 +173,6 @@ class DeadlineLearn(QuotaPolicy):
     def rule(self) -> QuotaRule | RankingRule:  # type: ignore[override]
         """The kernels that keep the promise."""
         return RankingRule(*selection_kernels(self.promise)) if self._composed else DEADLINE_RULE
-
-    @property
-    def exact(self) -> bool:
-        """Whether a proposal is refused only where no rule that keeps the promise could grant it."""
-        return grants_all(self.promise)
 
     @property
     def caps(self) -> dict[Label, Fraction | None] | None:
