@@ -16,7 +16,7 @@ import numpy as np
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.frames import frame_or_value
-from evenhand.kernels.arrays import Floats
+from evenhand.kernels.arrays import Floats, Ints
 
 _Word = TypeVar("_Word", bound=str)
 
@@ -86,6 +86,19 @@ def whole(name: str, value: Any, *, low: int, high: int | None = None, mend: str
         if number >= low and (high is None or number <= high):
             return number
     raise ArgumentError(wanted(name, f"a whole number >= {low}" + (f" and <= {high}" if high else ""), value, mend))
+
+
+def as_whole_numbers(value: Any) -> Ints | None:
+    """Return a list of whole numbers, which may be empty, as an array, None where it is none.
+
+    >>> as_whole_numbers([2, 1]), as_whole_numbers([0.5]), as_whole_numbers([[1], [2, 3]])
+    (array([2, 1]), None, None)
+    """
+    try:
+        found = np.asarray(value)
+    except ValueError:  # rows of several lengths
+        return None
+    return found.astype(np.int64) if found.ndim == 1 and (found.dtype.kind in "iu" or not found.size) else None
 
 
 def yes_or_no(name: str, value: Any, *, refusal: type[ArgumentError] = ArgumentError) -> bool:

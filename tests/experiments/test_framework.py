@@ -32,7 +32,7 @@ def trial(monkeypatch):
 
 def test_settings_are_data_and_decide(trial):
     assert len(trial.run().data["rounds"]) == 100
-    quick = trial.run(quick=True, runner=Runner(jobs=1))
+    quick = trial.chosen(quick=True).run(Runner(jobs=1))
     assert len(quick.data["rounds"]) == 3
     assert quick.remarks == ["jobs 1"]
     assert [verdict.as_dict()["verdict"] for verdict in trial.run().verdicts] == ["reproduced"]
@@ -40,7 +40,7 @@ def test_settings_are_data_and_decide(trial):
 
 
 def test_a_report_is_written_with_data_pictures_and_verdicts(trial, tmp_path):
-    trial.write(trial.run(quick=True), tmp_path / "out", quick=True)
+    trial.chosen(quick=True).write(trial.chosen(quick=True).run(), tmp_path / "out")
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         "rounds.csv",
         "line.png",
@@ -61,7 +61,7 @@ def test_reduced_settings_and_changes_take_the_place_of_the_full_ones(tmp_path):
     reduced = one.chosen(reduced=True, trials=2, device="cpu")
     assert (reduced.size, reduced.full.trials, reduced.full.device) == ("reduced", 2, "cpu")
     assert reduced.full.rounds == one.reduced.rounds == 200
-    reduced.write(Report(), tmp_path, quick=False)
+    reduced.write(Report(), tmp_path)
     assert "Settings (reduced)" in (tmp_path / "report.md").read_text()
     with pytest.raises(ArgumentError, match="--reduced: expected one size"):
         one.chosen(quick=True, reduced=True)

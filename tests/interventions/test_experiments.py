@@ -79,7 +79,7 @@ def test_small_experiments_report_a_verdict_on_each_claim(name, tmp_path, reques
         request.getfixturevalue("hepar2")
     one = find(f"interventions/{name}")[0]
     report = one.function({**one.quick, "runs": 5, "instances": 1, "budgets": (1000,)}, Runner(jobs=1))
-    one.write(report, tmp_path, quick=True)
+    one.chosen(quick=True).write(report, tmp_path)
     assert len(report.verdicts) == {"fig5": 1, "fig6": 1}.get(name, 2)
     assert all(picture.stat().st_size > 1000 for picture in tmp_path.glob("*.png"))
     text = (tmp_path / "report.md").read_text()

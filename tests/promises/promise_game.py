@@ -175,8 +175,9 @@ def check_promise(policy_class: Any, *, rounds: int = 2_000, cases: int = 40, se
         list of fractions, a dict where sets of arms have shares, and where it has such parameters a `learner`, a
         `tolerance`, `plays`, `caps`, a `cap_tolerance`, a `lottery`, a `horizon`, the `arms` and a `seed`; or
         with a parameter `promise`, which is an `eh.Promise`. Where the policy keeps its promise "at the horizon", that
-        round alone is checked. With an attribute `exact` it says that it refuses a proposal only where no rule that
-        keeps the promise could grant it. Or a policy, whose own promise is tried with its own learner.
+        round alone is checked. Where `grants_all` says so, `DeadlineLearn` refuses a proposal only where no rule that
+        keeps the promise could grant it, unless an attribute `exact` is False. Or a policy, whose own promise
+        is tried with its own learner.
     rounds : length of the long conversations.
     cases : how many long conversations, and a third of how many pairs and triples of parts.
     seed : of what is drawn.

@@ -10,9 +10,11 @@ import numpy as np
 
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Label
+from evenhand.quotas import DeadlineLearn
 from tests.promises.decision_claims import NEEDLESS, Evidence, Finding, arms_in, judge_chances, judge_reason
 from tests.promises.generated_promises import Case, drawn_promise
 from tests.promises.judge import CheckerCounts, Game, bits, offers_of
+from tests.promises.walked import grants_all
 
 __all__ = ["CLAIM", "NOT_PLAYABLE", "PROMISE", "Trial", "Wishes"]
 
@@ -144,7 +146,8 @@ class Trial:
     def _stated(self, decision: Any, books: CheckerCounts, offered: int, played: int) -> Finding | None:
         """Judge what the decision says of itself."""
         allowed, lottery, found = None, self._case.lottery, None
-        exact = bool(getattr(self._policy, "exact", False))
+        rule = isinstance(self._policy, DeadlineLearn) and grants_all(self._policy.promise)
+        exact = bool(getattr(self._policy, "exact", rule))
         if self._judged:
             key = books.counts, self.promise.plays, tuple(self._offers)
             if key not in self._games:

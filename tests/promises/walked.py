@@ -7,9 +7,10 @@ import numpy as np
 
 from evenhand.kernels.compose import interpreted
 from evenhand.promises.allowed import AS_RANKED, open_round, selection_kernels
-from evenhand.promises.feasible import grants_all
+from evenhand.promises.feasible import spaced_alone, tokens_of
 from evenhand.promises.laminar import look
 from evenhand.promises.rule_arrays import rule_parameters, rule_state
+from evenhand.promises.windows import MOST_STATES
 from tests.promises.generated_promises import drawn_promise
 from tests.reference.game import Cap, Floor, Game, Window
 
@@ -37,6 +38,26 @@ def game_of(promise):
         always = [places[a] for a in promise.offers]
         offers = lambda some: sum(i in some for i in always) >= min(promise.plays, len(some))  # noqa: E731
     return Game(clauses, len(promise.arms), promise.plays, offers)
+
+
+def grants_all(promise):
+    """Return whether a proposal is refused only where no rule that keeps the promise could grant it.
+
+    Where a chain of shorter periods stands for windows, the promise is kept and some proposals are refused that could
+    be granted.
+    """
+    if not promise.windows:
+        return True
+    tokens = tokens_of(promise)
+    if spaced_alone(promise) and math.prod(token.window for token in tokens) <= MOST_STATES:
+        return True
+    nested = any(len(members) > 1 for members, _ in promise.windows)
+    if len(tokens) < sum(plays for _, (plays, _) in promise.windows):
+        return False
+    owed = {arm for clause in promise.clauses if clause.kind == "floor" for arm in clause.arms}
+    if any(owed & set(members) for members, _ in promise.windows):  # one play may then serve both
+        return False
+    return not nested and all(token.window == token.period or promise.offers != "all" for token in tokens)
 
 
 class Walk:

@@ -24,7 +24,7 @@ def test_synthetic_experiments(id, tmp_path):
     small = replace(one.quick, trials=2, **({"rounds": 40, "checkpoints": 4} if id != "fig1" else {"shares": 3}))
     report = one.function(small, Runner(jobs=1))
     assert report.verdicts
-    one.write(report, tmp_path, quick=True)
+    one.chosen(quick=True).write(report, tmp_path)
     assert (tmp_path / "report.md").stat().st_size > 200
 
 

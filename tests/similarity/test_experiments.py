@@ -17,7 +17,7 @@ def test_runs_small_and_gives_verdicts_and_pictures(name, tmp_path):
     assert report.verdicts
     assert all(verdict.measured and verdict.claim.tolerance for verdict in report.verdicts)
     assert report.figures
-    entry.write(report, tmp_path, quick=True)
+    entry.chosen(quick=True).write(report, tmp_path)
     written = (tmp_path / "report.md").read_text()
     assert all(f"| {verdict.text} |" in written for verdict in report.verdicts)
 

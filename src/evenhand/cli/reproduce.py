@@ -49,8 +49,8 @@ def reproduce(
         place = folder(out / one.id / (one.size if rounds is None else f"{one.size}-{rounds}-rounds"))
         started = time.perf_counter()
         runner = Runner(jobs=jobs, progress=not json, store=place / "partial", finished_only=finished_only)
-        report = one.run(runner=runner)
-        one.write(report, place, quick=False)
+        report = one.run(runner)
+        one.write(report, place)
         if trials is None and not finished_only:
             shutil.rmtree(place / "partial", ignore_errors=True)
         verdicts = [verdict.as_dict() for verdict in report.verdicts]

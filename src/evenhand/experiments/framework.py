@@ -208,7 +208,7 @@ class Experiment:
     reduced: Any = None
     """Settings for hours on a processor, where the paper's take days."""
     size: str = "full"
-    """What `full` is called: "reduced" once those settings have taken its place."""
+    """What `full` is called: "reduced" or "quick" once those settings have taken its place."""
 
     def chosen(self, *, quick: bool = False, reduced: bool = False, **changes: Any) -> Self:
         """Return the experiment with other settings in the place of the full ones.
@@ -229,11 +229,11 @@ class Experiment:
         size = "quick" if quick else "reduced" if reduced else "full"
         return replace(self, full=replace(settings, **changes) if changes else settings, size=size)
 
-    def run(self, *, quick: bool = False, runner: Runner | None = None) -> Report:
-        """Run with the paper's settings, or the quick ones."""
-        return self.function(self.quick if quick else self.full, runner or Runner())
+    def run(self, runner: Runner | None = None) -> Report:
+        """Run with the full settings, or those that were chosen in their place."""
+        return self.function(self.full, runner or Runner())
 
-    def write(self, report: Report, folder: Path, *, quick: bool) -> None:
+    def write(self, report: Report, folder: Path) -> None:
         """Write the report's data, figures, verdicts (JSON) and text (Markdown) into a folder."""
         import xarray as xr
 
@@ -248,18 +248,17 @@ class Experiment:
         body = {
             "id": self.id,
             "title": self.title,
-            "settings": self.quick if quick else self.full,
+            "settings": self.full,
             "verdicts": [verdict.as_dict() for verdict in report.verdicts],
             "remarks": report.remarks,
         }
         (folder / "report.json").write_text(json.dumps(body, indent=2, default=str) + "\n")
-        (folder / "report.md").write_text(self.text(report, quick=quick))
+        (folder / "report.md").write_text(self.text(report))
 
-    def text(self, report: Report, *, quick: bool) -> str:
+    def text(self, report: Report) -> str:
         """Return the report as Markdown."""
-        settings = self.quick if quick else self.full
-        shown = settings.items() if isinstance(settings, dict) else vars(settings).items()
-        lines = [f"# {self.id}: {self.title}", "", f"Settings ({'quick' if quick else self.size}):", ""]
+        shown = self.full.items() if isinstance(self.full, dict) else vars(self.full).items()
+        lines = [f"# {self.id}: {self.title}", "", f"Settings ({self.size}):", ""]
         lines += [f"- {name}: {value}" for name, value in shown]
         lines += ["", "| claim | where | counts as reproduced if | measured | verdict |", "|---|---|---|---|---|"]
         for verdict in report.verdicts:

@@ -40,52 +40,35 @@ import numpy as np
 from evenhand.interventions.cells import CellCounts
 from evenhand.interventions.estimators import inverse
 from evenhand.interventions.fitting import dirichlet
-from evenhand.kernels.arrays import Bools, Floats, Ints
+from evenhand.kernels.arrays import Bools, Floats
+
+Contrast = tuple[tuple[int, int | None, int], ...]
+"""A sum of expected outcomes; of each the candidate, the value of S or None where S comes as it does, and 1 or -1."""
 
 
-class Delivery(NamedTuple):
-    """Trials that were told together: which of the (2, K, S, places, Y states) were seen, how often each, and whether
-    they were logged before the first plan."""
-
-    at: Ints
-    times: Floats
-    logged: bool
-
-
-class Contrast(NamedTuple):
-    """A sum of expected outcomes; of each the candidate, the value of S or None where S comes as it does, and 1 or
-    -1."""
-
-    terms: tuple[tuple[int, int | None, int], ...]
-
-    def reversed(self) -> Contrast:
-        """Return the contrast with every sign changed."""
-        return Contrast(tuple((k, s, -sign) for k, s, sign in self.terms))
-
-
-def outcome(k: int) -> Contrast:
-    """Return E_k[Y]."""
-    return Contrast(((k, None, 1),))
+def outcome(k: int, sign: int = 1) -> Contrast:
+    """Return E_k[Y], or -E_k[Y]."""
+    return ((k, None, sign),)
 
 
 def lead(k: int, j: int) -> Contrast:
     """Return E_k[Y] - E_j[Y]."""
-    return Contrast(((k, None, 1), (j, None, -1)))
+    return (k, None, 1), (j, None, -1)
 
 
 def gap(k: int, a: int, b: int) -> Contrast:
     """Return E_k[Y | do(S = a)] - E_k[Y | do(S = b)]."""
-    return Contrast(((k, a, 1), (k, b, -1)))
+    return (k, a, 1), (k, b, -1)
 
 
 def least(contrast: Contrast) -> float:
     """Return what a contrast is at least, on the scale where outcomes lie in [0, 1]."""
-    return float(sum(min(sign, 0) for *_, sign in contrast.terms))
+    return float(sum(min(sign, 0) for *_, sign in contrast))
 
 
 def most(contrast: Contrast) -> float:
     """Return what a contrast is at most, on the scale where outcomes lie in [0, 1]."""
-    return float(sum(max(sign, 0) for *_, sign in contrast.terms))
+    return float(sum(max(sign, 0) for *_, sign in contrast))
 
 
 class PlugIn:
@@ -112,10 +95,10 @@ class PlugIn:
 
     def __call__(self, contrast: Contrast) -> float:
         """Return the estimate; not a number where nothing is known."""
-        if not all(self._known(k, s) for k, s, _ in contrast.terms):
+        if not all(self._known(k, s) for k, s, _ in contrast):
             return math.nan
         groups, found = len(self._of_s), 0.0
-        for k, s, sign in contrast.terms:
+        for k, s, sign in contrast:
             weights = self._of_s if s is None else np.eye(groups)[s]
             known = (self._of_x * (self._rules[k] * self._means).sum(-1)).sum(-1)
             found += sign * float(weights @ (self._own[k] if self._unknown[k] else known))
@@ -233,7 +216,7 @@ class BettingLook:
 
     def play(self, contrast: Contrast) -> Play | None:
         """Return the rows as the contrast sees them; None where they say nothing."""
-        (k, s, sign), *rest = contrast.terms
+        (k, s, sign), *rest = contrast
         if rest and s is not None and self._through_v and not self._unknown[k]:
             a, b = (s, rest[0][1]) if sign > 0 else (rest[0][1], s)
             assert a is not None
@@ -253,10 +236,10 @@ class BettingLook:
 
     def _apart(self, contrast: Contrast) -> BetRows | None:
         """Return the rows of means that different rows speak of, each about its centre, in one sum."""
-        centres = [self._centres_natural[k] if s is None else self._centres[k, s] for k, s, _ in contrast.terms]
-        signs = [sign for *_, sign in contrast.terms]
+        centres = [self._centres_natural[k] if s is None else self._centres[k, s] for k, s, _ in contrast]
+        signs = [sign for *_, sign in contrast]
         middle = float(np.dot(signs, centres))
-        parts = [self._mean(k, s) for k, s, _ in contrast.terms]
+        parts = [self._mean(k, s) for k, s, _ in contrast]
         if any(part is None for part in parts):
             return None
         there = [part for part in parts if part is not None]

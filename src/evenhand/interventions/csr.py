@@ -27,7 +27,7 @@ import numpy as np
 
 from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
-from evenhand.interventions.bets import Bets, Contrast, Delivery, gap, lead, least, outcome
+from evenhand.interventions.bets import Bets, Contrast, gap, lead, least, outcome
 from evenhand.interventions.cells import CellCounts, Evidence
 from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.problem import Problem
@@ -118,17 +118,19 @@ class CSR(Search):
         super().begin()
         self._through_v = through_v_alone(self.problem.model, self.problem.structure)
         self._counts = CellCounts(self.problem.cells, self.problem.own)
-        self._bets, self._delivered = Bets(self._counts, self._through_v), list[Delivery]()
+        self._bets, self._delivered = Bets(self._counts, self._through_v), list[list[Any]]()
 
     def deliver(self, evidence: Evidence, *, logged: bool) -> None:
         if self.tested:
             rows = evidence.rows.reshape(-1)
             at = np.flatnonzero(rows)
-            self._take_in(Delivery(at, rows[at], logged))
+            self._take_in(at, rows[at], logged)
 
-    def _take_in(self, delivery: Delivery) -> None:
-        self._delivered.append(delivery)
-        self._bets.learn(self._counts.dense(delivery.at, delivery.times), delivery.logged)
+    def _take_in(self, at: Ints, times: Floats, logged: bool) -> None:
+        """Learn from trials that were told together: which of the (2, K, S, places, Y states) were seen, how often
+        each, and whether they were logged before the first plan."""
+        self._delivered.append([at, times, logged])
+        self._bets.learn(self._counts.dense(at, times), logged)
 
     def judge(self, estimates: Estimates, radius: float) -> None:
         if self.tested:
@@ -240,12 +242,12 @@ class CSR(Search):
             return super().confidence_bounds(confidence)
         k, pairs = len(self.problem.candidates), list(permutations(range(len(self.problem.groups)), 2))
         level = (self.delta or 0.0) / (k * (2 + len(pairs)))
-        outcomes, (middles, gaps) = [outcome(number) for number in range(k)], self._estimated()
+        middles, gaps = self._estimated()
         lowest = self._bets.lower(gaps_of(range(k), len(self.problem.groups)), level).reshape(gaps.shape)
         # A gap's upper end is its reverse's lower one, so that both are of one test and no level is spent twice.
         highest = -lowest[[pairs.index((b, a)) for a, b in pairs]]
-        tops = -self._bets.lower([one.reversed() for one in outcomes], level)
-        ends = (middles, self._bets.lower(outcomes, level), tops), (gaps, lowest, highest)
+        low, negated = (self._bets.lower([outcome(number, sign) for number in range(k)], level) for sign in (1, -1))
+        ends = (middles, low, -negated), (gaps, lowest, highest)
         return tuple((middle, *(np.where(np.isnan(middle), np.nan, end) for end in two)) for middle, *two in ends)  # type: ignore[return-value]
 
     def notes(self) -> tuple[str, ...]:
@@ -270,12 +272,12 @@ class CSR(Search):
         """Return the search that `snapshot` was taken of."""
         search = super().restored(snapshot)
         for parts in snapshot["deliveries"]:
-            search._take_in(Delivery(*parts))
+            search._take_in(*parts)
         return search
 
     @locked
     def snapshot(self) -> dict[str, Any]:
-        return {**super().snapshot(), "deliveries": [list(delivery) for delivery in self._delivered]}
+        return {**super().snapshot(), "deliveries": [*self._delivered]}
 
     @classmethod
     def examples(cls) -> Iterator[tuple[CSR, Any]]:

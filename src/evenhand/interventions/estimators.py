@@ -25,10 +25,9 @@ from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.interventions.cells import Cells, Evidence
-from evenhand.kernels.arrays import Bools, Floats
+from evenhand.kernels.arrays import Bools, Floats, Ints
 
 
 def outcome_divergence(density: Floats, law: Floats, prior: Floats) -> Floats:
@@ -61,8 +60,8 @@ def _log_mean_exp(exponent: Floats, mass: Floats, axes: tuple[int, ...]) -> Floa
     return np.where(np.isinf(top).reshape(total.shape), np.inf, finite.reshape(total.shape) + np.log(total))
 
 
-CLIP = np.dtype([("k", np.int64), ("j", np.int64), ("cell", np.int64), ("weight", np.float64)])
-_Clip = NDArray[np.void]
+_Clip = tuple[Ints, Ints, Ints, Floats]
+"""Where weights are clipped, candidates k, j and cell, and weight times trust there."""
 
 
 class Estimates(NamedTuple):
@@ -102,11 +101,10 @@ class Clipped:
         shown = [(trials[0].sum(1), first[0].reshape(k, -1))]
         shown += [(trials[1, :, b], first[1, :, b]) for _, b in self._pairs]
         values, scales = np.zeros((2, len(shown), k))
-        for i, (clip, (number, sums)) in enumerate(zip(self._at(level), shown, strict=True)):
+        for i, ((of, by, cell, weights), (number, sums)) in enumerate(zip(self._at(level), shown, strict=True)):
             scales[i] = self._trust[i] @ number
             values[i] = (self._top[i] * (self._trust[i] @ (sums * self._bottom[i]))).sum(1)
-            if clip.size:
-                values[i] -= np.bincount(clip["k"], clip["weight"] * sums[clip["j"], clip["cell"]], k)
+            values[i] -= np.bincount(of, weights * sums[by, cell], k)
         values, known = np.divide(values, scales, out=np.zeros_like(values), where=scales > 0), scales > 0
         return Estimates(values[0], values[1:], known[0], known[1:])
 
@@ -176,8 +174,5 @@ def inverse(values: Floats) -> Floats:
 
 def _clipped(weights: Floats, limit: Floats, trust: Floats) -> _Clip:
     """Return where the weights (K, K, cells) pass the limit, and weight times trust there."""
-    k, j, cell = np.nonzero((np.abs(weights) > limit) & (trust > 0))
-    clip = np.zeros(k.size, CLIP)
-    clip["k"], clip["j"], clip["cell"] = k, j, cell
-    clip["weight"] = (weights * trust)[k, j, cell]
-    return clip
+    at = k, j, cell = np.nonzero((np.abs(weights) > limit) & (trust > 0))
+    return k, j, cell, (weights * trust)[at]

@@ -17,7 +17,6 @@ from evenhand.interventions.search import Search
 from evenhand.kernels.arrays import Ints
 from evenhand.parameters import require_fresh
 from evenhand.rng import Seed, draw_seed, generator
-from evenhand.simulation.tasks import run_all
 
 
 class EvidenceDraws:
@@ -53,17 +52,14 @@ def replay(search: Search, draws: EvidenceDraws, random: np.random.Generator) ->
     return search.choice()
 
 
-def simulated_searches(
-    searches: Mapping[str, Search], *, replications: int = 100, seed: Seed = None, jobs: int = 1
-) -> Any:
+def simulated_searches(searches: Mapping[str, Search], *, replications: int = 100, seed: Seed = None) -> Any:
     """Return a data frame with one row a search and replication: what was named, whether it is right, what it took.
 
     Parameters
     ----------
     searches : name -> search; copies of them run.
     replications : how often each runs.
-    seed : the same seed gives the same frame, whatever `jobs`.
-    jobs : worker processes, as joblib counts them.
+    seed : the same seed gives the same frame.
 
     Returns
     -------
@@ -92,24 +88,14 @@ def simulated_searches(
         if not search.problem.exact:
             what = "a problem over a complete model"
             raise ArgumentError(wanted(f"searches[{name!r}]", what, "one with a log"))
-    base = draw_seed(seed)
-    blocks = np.array_split(np.arange(replications), max(1, min(replications, 4 * abs(jobs))))
-    work = [
-        (name, search.fresh(), [int(i) for i in block], base, number)
-        for number, (name, search) in enumerate(searches.items())
-        for block in blocks
-    ]
+    base, rows = draw_seed(seed), []
+    for number, (name, given) in enumerate(searches.items()):
+        search, problem, draws = given.fresh(), given.problem, EvidenceDraws(given.problem.cells)
+        truth = problem.best(np.inf if search.tolerance is None else search.tolerance)
+        for replication in range(replications):
+            chosen, status = replay(search, draws, generator(base, number, replication))
+            candidate = None if chosen is None else problem.candidates[chosen]
+            took = search.phase, search.trials, search.cost
+            rows.append((name, replication, candidate, status, candidate == truth, *took))
     names = ["search", "replication", "candidate", "status", "correct", "phases", "trials", "cost"]
-    return pd.DataFrame([row for rows in run_all(_block, work, jobs) for row in rows], columns=names)
-
-
-def _block(name: str, search: Search, replications: list[int], seed: int, number: int) -> list[tuple[Any, ...]]:
-    problem, draws = search.problem, EvidenceDraws(search.problem.cells)
-    truth = problem.best(np.inf if search.tolerance is None else search.tolerance)
-    rows = []
-    for replication in replications:
-        chosen, status = replay(search, draws, generator(seed, number, replication))
-        candidate = None if chosen is None else problem.candidates[chosen]
-        took = search.phase, search.trials, search.cost
-        rows.append((name, replication, candidate, status, candidate == truth, *took))
-    return rows
+    return pd.DataFrame(rows, columns=names)

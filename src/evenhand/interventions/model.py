@@ -91,8 +91,7 @@ class CausalModel:
         counts: Mapping[str, Any] | None = None,
         smoothing: float | None = None,
     ) -> None:
-        given = {"states": states, "parents": parents, "tables": tables, "counts": {} if counts is None else counts}
-        for name, mapping in given.items():
+        for name, mapping in (("states", states), ("parents", parents), ("tables", tables)):
             if not isinstance(mapping, Mapping):
                 raise ArgumentError(wanted(name, "a dict by node", mapping))
         self.states = {node: _checked_states(node, values) for node, values in states.items()}
@@ -111,7 +110,7 @@ class CausalModel:
         self.order = self._topological()
         self.latent = tuple((self._known(a, "latent"), self._known(b, "latent")) for a, b in read_latent(latent))
         self.smoothing = smoothing
-        self.counts = None if counts is None else {n: self._checked_counts(n, seen) for n, seen in counts.items()}
+        self.counts = None if counts is None else {node: np.asarray(seen) for node, seen in counts.items()}
 
     @classmethod
     def from_tables(
@@ -294,12 +293,6 @@ class CausalModel:
             else (self.parents[node], soft.get(node, self.tables.get(node)))  # type: ignore[misc]
             for node in needed
         }
-
-    def _checked_counts(self, node: Any, seen: Any) -> Floats:
-        array, shape = as_floats(seen), self.shape(self._known(node, "counts"))
-        if array is None or array.shape != shape or not (np.isfinite(array) & (array >= 0)).all():
-            raise ArgumentError(wanted(f"counts[{node!r}]", f"numbers >= 0 of shape {shape}", seen))
-        return array
 
     def _checked_parents(self, node: str, above: Any) -> tuple[str, ...]:
         name = f"parents[{node!r}]"

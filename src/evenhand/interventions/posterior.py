@@ -7,7 +7,6 @@ the others; every other candidate is what it was said to be.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -214,8 +213,7 @@ def drawn_posterior(problem: Problem, draws: int, seed: Seed) -> Posterior:
         outcomes.append(np.einsum("dks,ds->dk", found, prior))
         means.append(found)
     every = problem.scale * np.concatenate(means)
-    groups = problem.groups
-    gaps = {(groups[a], groups[b]): every[:, :, a] - every[:, :, b] for a, b in permutations(range(len(groups)), 2)}
+    gaps = problem.by_pair(lambda a, b: every[:, :, a] - every[:, :, b])
     return Posterior(problem, problem.low + problem.scale * np.concatenate(outcomes), gaps)
 
 

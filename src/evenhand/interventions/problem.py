@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from functools import cached_property
-from itertools import permutations
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
+from itertools import permutations, starmap
 from typing import Any, Self
 
 import numpy as np
@@ -132,6 +132,10 @@ class Problem:
         """The ordered pairs (a, b) of values of S."""
         return tuple(permutations(self.groups, 2))
 
+    def by_pair(self, of: Callable[[int, int], Floats]) -> dict[tuple[Any, Any], Floats]:
+        """Return what there is of the numbers (a, b) of each ordered pair, by the values of S."""
+        return dict(zip(self.pairs, starmap(of, permutations(range(len(self.groups)), 2)), strict=True))
+
     @property
     def scale(self) -> float:
         """The outcome's range, highest number less lowest."""
@@ -153,10 +157,7 @@ class Problem:
     def gaps(self) -> dict[tuple[Any, Any], Floats]:
         """Exact counterfactual gaps zeta_k^{a,b} (K,) by ordered pair, in the outcome's units."""
         means = self.scale * self._exact().means
-        return {
-            (self.groups[a], self.groups[b]): means[:, a] - means[:, b]
-            for a, b in permutations(range(len(self.groups)), 2)
-        }
+        return self.by_pair(lambda a, b: means[:, a] - means[:, b])
 
     def posterior(self, *, draws: int = 4000, seed: Seed = None) -> Posterior:
         """Draw outcomes and gaps from what the data leave open about the tables of a fitted model.
@@ -196,10 +197,7 @@ class Problem:
     @cached_property
     def gap_divergence(self) -> dict[tuple[Any, Any], Floats]:
         """D^{a,b} (K, K) by ordered pair: how badly samples of j under do(S = b) speak about the gap of k."""
-        return {
-            (self.groups[a], self.groups[b]): gap_divergence(self.cells.density, self.cells.law, a, b)
-            for a, b in permutations(range(len(self.groups)), 2)
-        }
+        return self.by_pair(partial(gap_divergence, self.cells.density, self.cells.law))
 
     def allocate(
         self,

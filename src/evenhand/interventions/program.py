@@ -94,8 +94,7 @@ class AllocationProgram:
         off = np.flatnonzero(np.tile(~remaining, len(self._blocks))).astype(np.int32)
         # From the basis of the solve before, HiGHS may reach another optimum: plans would depend on their history.
         solver.clearSolver()
-        if self._basis is not None:
-            solver.setBasis(self._basis)
+        solver.setBasis(self._basis)
         solver.changeRowsBounds(off.size, off, np.full(off.size, ALWAYS), np.full(off.size, np.inf))
         solver.run()
         status = solver.modelStatusToString(solver.getModelStatus())
@@ -124,15 +123,12 @@ class AllocationProgram:
         program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
         program.a_matrix_.start_ = np.searchsorted(rows, np.arange(len(matrix) + 1))
         program.a_matrix_.index_, program.a_matrix_.value_ = columns, matrix[rows, columns]
-        self._solver, self._basis = highspy.Highs(), None
+        self._solver = highspy.Highs()
         for option, value in (("output_flag", False), ("threads", 1), ("presolve", "off"), ("simplex_strategy", 1)):
             self._solver.setOptionValue(option, value)
         self._solver.passModel(program)
         self._solver.run()
         self._basis = self._solver.getBasis()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_solver": None, "_basis": None}
 
 
 def _blocks(outcome: Floats, gap: Gaps, prior: Floats, rows: TrialNeeds) -> list[Floats]:

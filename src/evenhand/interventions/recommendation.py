@@ -61,15 +61,6 @@ class Recommendation(HasCard, Found):
         return Card("Recommendation", facts, [Table.of(self.table, "Candidates")])
 
 
-def gap_columns(a: Any, b: Any) -> tuple[str, str, str]:
-    """Return the columns of a gap, its lower and its upper end.
-
-    >>> gap_columns("f", "m")
-    ('gap[f, m]', 'gap_low[f, m]', 'gap_high[f, m]')
-    """
-    return f"gap[{a}, {b}]", f"gap_low[{a}, {b}]", f"gap_high[{a}, {b}]"
-
-
 def report(
     problem: Problem, outcomes: Ends, gaps: Ends, verdicts: Sequence[str], dropped: Mapping[int, tuple[int, str]]
 ) -> Any:
@@ -82,8 +73,8 @@ def report(
         columns[name] = problem.low + problem.scale * part
     for i, (a, b) in enumerate(permutations(range(len(groups)), 2)):
         if a < b:
-            for name, part in zip(gap_columns(groups[a], groups[b]), gaps, strict=True):
-                columns[name] = problem.scale * part[i]
+            for name, part in zip(("gap", "gap_low", "gap_high"), gaps, strict=True):
+                columns[f"{name}[{groups[a]}, {groups[b]}]"] = problem.scale * part[i]
     columns["verdict"] = verdicts
     why = [dropped.get(k, (None, "")) for k in range(len(problem.candidates))]
     columns["phase"] = pd.array([phase for phase, _ in why], dtype="Int64")

@@ -112,14 +112,12 @@ def bind(template: Any, **names: Any) -> Any:
     return bind_names(template, tuple(sorted(names.items())))
 
 
-@functools.cache
-def _entry(template: Kernel, names: tuple[tuple[str, Any], ...]) -> EntryPoint:
-    return EntryPoint(bind_names(template, names))
+_entry = functools.cache(EntryPoint)
 
 
 def entry(template: Any, **names: Any) -> Any:
     """Like `bind`, for functions called from Python, which run compiled."""
-    return _entry(template, tuple(sorted(names.items())))
+    return _entry(bind(template, **names))
 
 
 def direct(entered: EntryPoint, *examples: Any) -> Any:

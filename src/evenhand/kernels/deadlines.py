@@ -70,13 +70,6 @@ class Pace(NamedTuple):
     remainders: Ints
 
 
-class Position(NamedTuple):
-    """For each arm the time whole + rest/R up to which its pulls so far are enough, each (n_arms,)."""
-
-    whole: Ints
-    rest: Ints
-
-
 def pace(numerators: list[int], denominator: int) -> Pace:
     """Return the shares numerators / denominator, ready for kernels."""
     steps = [min(denominator // n, NEVER) if n else NEVER for n in numerators]
@@ -84,11 +77,11 @@ def pace(numerators: list[int], denominator: int) -> Pace:
     return Pace(np.array(numerators, np.int64), np.array(steps, np.int64), np.array(remainders, np.int64))
 
 
-def position(numerators: list[int], denominator: int, enough: int) -> Position:
-    """Return the positions after `enough` pulls of every arm."""
+def position(numerators: list[int], denominator: int, enough: int) -> tuple[Ints, Ints]:
+    """Return for each arm the time up to which `enough` pulls are enough, as whole and rest, each (n_arms,)."""
     whole = [min(enough * denominator // n, NEVER) if n else NEVER for n in numerators]
     rest = [enough * denominator % n if n else 0 for n in numerators]
-    return Position(np.array(whole, np.int64), np.array(rest, np.int64))
+    return np.array(whole, np.int64), np.array(rest, np.int64)
 
 
 @kernel
@@ -127,22 +120,12 @@ MEMO = 6
 CLEAR, DUE, LEAST, ZERO, DOUBT, EARLIEST = range(MEMO)
 
 
-class Outlook(NamedTuple):
-    """What is known of the rounds to come; the state of a rule has these fields, `whole` and `rest` beside them."""
-
-    memo: Ints
-    """(6,): see the head of this module; CLEAR = 0 if nothing is known; EARLIEST is an arm."""
-    soonest: Ints
-    """The earliest deadline in each block of arms, at the place of the walk."""
-    ahead_whole: Ints
-    """Positions (n_arms,) of the arms at the place of the walk, as `whole` and `rest` are now."""
-    ahead_rest: Ints
-
-
-def outlook(arms: int) -> Outlook:
-    """Return the outlook of so many arms before the first round."""
+def outlook(arms: int) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return what is known of the rounds to come before the first: the fields `memo`, `soonest`, `ahead_whole` and
+    `ahead_rest` of the state of a rule."""
     blocks = math.ceil(arms / max(16, math.isqrt(arms)))
-    return Outlook(np.zeros(MEMO, np.int64), *(np.zeros(size, np.int64) for size in (blocks, arms, arms)))
+    memo, soonest, whole, rest = (np.zeros(size, np.int64) for size in (MEMO, blocks, arms, arms))
+    return memo, soonest, whole, rest
 
 
 @kernel

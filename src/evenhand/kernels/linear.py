@@ -173,14 +173,15 @@ LEAST = 1e-15
 
 
 @kernel
-def factorize(matrix: Floats, factor: Floats) -> None:
-    """Fill the lower triangle of `factor` with L, L L' = matrix."""
+def factorize(matrix: Floats, factor: Floats, floor: float) -> None:
+    """Fill the lower triangle of `factor` with L, L L' = matrix, whose pivots are at least the floor; `factor` may be
+    the matrix itself."""
     for j in range(matrix.shape[0]):
         pivot = matrix[j, j]
         for k in range(j):
             pivot -= factor[j, k] * factor[j, k]
         # Of a nearly singular matrix a pivot may come out negative, and its root would make everything after it nan.
-        pivot = math.sqrt(max(pivot, LEAST * matrix[j, j]))
+        pivot = math.sqrt(max(pivot, LEAST * matrix[j, j], floor))
         factor[j, j] = pivot
         for i in range(j + 1, matrix.shape[0]):
             value = matrix[i, j]

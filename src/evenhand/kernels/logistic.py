@@ -18,6 +18,7 @@ import math
 
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
+from evenhand.kernels.linear import factorize
 
 SHRINK = 16.0
 """By which factor the squared gradient norm must shrink for a kept factor to stay: four times, squared."""
@@ -118,17 +119,7 @@ def rebuild(X: Floats, y: Ints, weight: Floats, rows: int, C: float, coef: Float
                     row[k] += c * x[k]
                 last[j] += c
         last[d] += h
-    for j in range(d + 1):
-        pivot = factor[j, j]
-        for k in range(j):
-            pivot -= factor[j, k] * factor[j, k]
-        pivot = math.sqrt(max(pivot, FLOOR))
-        factor[j, j] = pivot
-        for i in range(j + 1, d + 1):
-            value = factor[i, j]
-            for k in range(j):
-                value -= factor[i, k] * factor[j, k]
-            factor[i, j] = value / pivot
+    factorize(factor, factor, FLOOR)
 
 
 @kernel

@@ -116,7 +116,7 @@ def update(params: LinearParams, state: LinearState, contexts: Floats, index: in
         squared[i] += (1.0 - square) * params.ridge
         state.moment[i] = gamma * state.moment[i] + reward * x[i]
     state.weight[0] = square * state.weight[0] + 1.0
-    factorize(state.gram, state.factor)
+    factorize(state.gram, state.factor, 0.0)
     solve(state.factor, state.moment, state.coefficients)
 
 

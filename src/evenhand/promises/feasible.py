@@ -2,8 +2,6 @@
 
 The theorems stand at the head of `evenhand.promises.laminar`. What cannot be kept, or is not known to be, is refused
 when the promise is made, with as few of its clauses as clash and what would break them.
-
-For which promises the rule grants every proposal that some rule could grant.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from evenhand.errors import SharesError, figure, wanted
 from evenhand.promises.clause import Clause
 from evenhand.promises.reading import MOST_TOKENS, Members, key_of, overlap, scale_down
 from evenhand.promises.window_schedules import find_schedule
-from evenhand.promises.windows import MOST_STATES, chain, safe_states
+from evenhand.promises.windows import chain, safe_states
 from evenhand.protocol import Label, find_label
 
 KEPT = ("floor", "cap", "window")
@@ -371,27 +369,3 @@ def _reasons_against(promise: Any, always: Sequence[Label]) -> Iterator[str]:
             f"{len(tokens)} plays that are owed, and the shortest is {short}: offer its arm beside one of the others "
             f"at a time, and one of them loses a round for good each time; lengthen it, or {mend}"
         )
-
-
-def grants_all(promise: Any) -> bool:
-    """Return whether a proposal is refused only where no rule that keeps the promise could grant it.
-
-    Where a chain of shorter periods stands for windows, the promise is kept and some proposals are refused that could
-    be granted.
-
-    >>> from evenhand.promises.promise import Promise
-    >>> grants_all(Promise({"a": "1/2", "b": "1/4"})), grants_all(Promise({"c": "1/4"}, windows={"a": 3, "b": 4}))
-    (True, False)
-    """
-    if not promise.windows:
-        return True
-    tokens = tokens_of(promise)
-    if spaced_alone(promise) and math.prod(token.window for token in tokens) <= MOST_STATES:
-        return True
-    nested = any(len(members) > 1 for members, _ in promise.windows)
-    if len(tokens) < sum(plays for _, (plays, _) in promise.windows):
-        return False
-    owed = {arm for clause in promise.clauses if clause.kind == "floor" for arm in clause.arms}
-    if any(owed & set(members) for members, _ in promise.windows):  # one play may then serve both
-        return False
-    return not nested and all(token.window == token.period or promise.offers != "all" for token in tokens)

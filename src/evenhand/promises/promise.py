@@ -28,8 +28,8 @@ import numpy as np
 from evenhand.arguments import is_whole, whole
 from evenhand.display.html import Card, HasCard, Table
 from evenhand.errors import ArgumentError, SharesError, wanted
-from evenhand.kernels.arrays import Floats
-from evenhand.kernels.deadlines import NEVER, Pace, Position, pace, position
+from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.deadlines import NEVER, Pace, pace, position
 from evenhand.labels import by_label
 from evenhand.promises.clause import Clause, in_words, listed
 from evenhand.promises.feasible import check_sums, settle_offers
@@ -297,7 +297,7 @@ class Promise(HasCard):
         """Return the shares in the integers that kernels use."""
         return pace(*self.fixed_point)
 
-    def position(self, enough: int) -> Position:
+    def position(self, enough: int) -> tuple[Ints, Ints]:
         """Return, in the integers that kernels use, the times up to which `enough` plays satisfy each share."""
         return position(*self.fixed_point, enough)
 

@@ -31,7 +31,7 @@ from typing import Any, Self
 
 from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
-from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import bind, entry, packers
 from evenhand.kernels.deadlines import NEVER
 from evenhand.learners.adapter import learner_facts
@@ -40,7 +40,7 @@ from evenhand.learners.random import Thompson
 from evenhand.policy.ask_tell import locked
 from evenhand.policy.kernel_set import Kernels, unknown_probability
 from evenhand.promises.allowed import selection_kernels
-from evenhand.promises.feasible import grants_all, settle_offers
+from evenhand.promises.feasible import settle_offers
 from evenhand.promises.plain_data import ARGUMENTS
 from evenhand.promises.promise import Promise
 from evenhand.promises.reading import key_of
@@ -60,7 +60,7 @@ from evenhand.quotas.deadlines import (
 from evenhand.quotas.pending_proposal import always, has_room, with_pending_proposal
 from evenhand.quotas.quota_kernels import QuotaRule, RankingRule, rank_proposal, update_learner
 from evenhand.quotas.quota_policy import QuotaPolicy, Shares, read_owed
-from evenhand.quotas.segments import SegmentCounts, Segments, Stacked, enter_stacked, read_segment
+from evenhand.quotas.segments import SegmentCounts, Segments, enter_stacked, read_segment
 from evenhand.quotas.versions import Rounded, add, change, retire
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
@@ -173,11 +173,6 @@ class DeadlineLearn(QuotaPolicy):
     def rule(self) -> QuotaRule | RankingRule:  # type: ignore[override]
         """The kernels that keep the promise."""
         return RankingRule(*selection_kernels(self.promise)) if self._composed else DEADLINE_RULE
-
-    @property
-    def exact(self) -> bool:
-        """Whether a proposal is refused only where no rule that keeps the promise could grant it."""
-        return grants_all(self.promise)
 
     @property
     def caps(self) -> dict[Label, Fraction | None] | None:
@@ -336,16 +331,6 @@ class DeadlineLearn(QuotaPolicy):
             self._partial = True
             self._state.offered[:] = 0
             self._state.offered[available] = 1
-
-    def stack_segments(self, labels: Sequence[Label]) -> Stacked:
-        """Return the parts of these segments for the compiled loop of a simulation, whose first round was set."""
-        assert self._segments is not None
-        return self._segments.stacked(labels)
-
-    def take_segments(self, labels: Sequence[Label], stacked: Stacked, pulls: Ints, rounds: Ints) -> None:
-        """Go on from where the compiled loop left off."""
-        assert self._segments is not None
-        self._segments.take_stacked(labels, stacked, pulls, rounds)
 
     def _unseen(self) -> Any:
         """Return the rule's state, without a learner, at the start of a segment."""

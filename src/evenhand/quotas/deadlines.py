@@ -38,8 +38,11 @@ class DeadlineState(NamedTuple):
     """whole + rest/R is when the arm's next owed pull falls due; rounded up it is the deadline."""
     rest: Ints
     memo: Ints
+    """(6,): see the head of `evenhand.kernels.deadlines`; CLEAR = 0 if nothing is known; EARLIEST is an arm."""
     soonest: Ints
+    """The earliest deadline in each block of arms, at the place of the walk."""
     ahead_whole: Ints
+    """Positions (n_arms,) of the arms at the place of the walk, as `whole` and `rest` are now."""
     ahead_rest: Ints
     learner: Any
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from evenhand.arguments import array, as_float, one_of, real
+from evenhand.arguments import array, as_float, as_whole_numbers, one_of, real
 from evenhand.data.tables import chances, column, in_natural_order, numbers, places_in
 from evenhand.errors import ArgumentError, wanted
 from evenhand.frames import as_pandas, is_frame
@@ -199,10 +199,6 @@ class LoggedArms(KernelWorld):
         yield cls(pd.DataFrame({"arm": list("aabbb"), "pay": [0.0, 1.0, 0.5, 0.25, 1.0]}), arm="arm", reward="pay")
 
 
-CHUNK = 1 << 16
-"""So many rounds are looked at together."""
-
-
 class MovingState(NamedTuple):
     means: Floats
     """Of this round."""
@@ -256,19 +252,6 @@ class MovingArms(KernelWorld):
     def means_at(self, rounds: Ints) -> Floats:
         """Return the means of all arms in each of these rounds (n_rounds, n_arms)."""
         raise NotImplementedError
-
-    def best_slate(self, rounds: Ints, plays: int) -> Floats:
-        """Return what the best `plays` arms of every round lose against the best arm in each place, summed up to each
-        of these rising rounds."""
-        total, done, found = 0.0, 0, []
-        for round in rounds.tolist():
-            for start in range(done, round, CHUNK):
-                means = self.means_at(np.arange(start + 1, min(start + CHUNK, round) + 1))
-                best = np.partition(means, -plays, axis=1)[:, -plays:]
-                total += float((best.max(axis=1, keepdims=True) - best).sum())
-            done = round
-            found.append(total)
-        return np.array(found)
 
     def memory(self, stream: Words) -> MovingState:
         return MovingState(np.zeros(len(self.arms)), np.zeros(1), np.zeros(1, np.int64), stream)
@@ -329,14 +312,10 @@ class ChangingArms(MovingArms):
 
 def _rising(changes: Any, count: int) -> Ints:
     what = f"{count} rising rounds from 2 on, one for each stretch but the first"
-    try:
-        given = np.asarray(changes)
-    except ValueError:
-        raise ArgumentError(wanted("changes", what, changes)) from None
-    whole = given.shape == (count,) and (not count or given.dtype.kind in "iu")
-    if not whole or (count and (given[0] < 2 or (given[1:] <= given[:-1]).any() or given[-1] > 2**62)):
+    given = as_whole_numbers(changes)
+    if given is None or len(given) != count or (given[1:] <= given[:-1]).any() or ((given < 2) | (given > 2**62)).any():
         raise ArgumentError(wanted("changes", what, changes))
-    return given.astype(np.int64)
+    return given
 
 
 class DriftingParams(NamedTuple):

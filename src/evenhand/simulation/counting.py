@@ -17,7 +17,6 @@ from evenhand.kernels.compose import OPEN, kernel
 from evenhand.promises.books import ClauseCounts
 from evenhand.promises.clause import Clause
 from evenhand.promises.round_kernels import FLOOR, Counts, Rates, pause
-from evenhand.simulation.schedule import RoundSchedule
 
 
 class Trace(NamedTuple):
@@ -44,14 +43,6 @@ def empty_trace(rows: int, arms: int, scores: int) -> Trace:
     return Trace(np.zeros((rows, arms), np.int64), *behind, broken, forced, np.zeros(rows), np.zeros((rows, scores)))
 
 
-class Running(NamedTuple):
-    """Sums that go on from checkpoint to checkpoint, whatever is promised."""
-
-    forced: Ints
-    reward: Floats
-    totals: Floats
-
-
 class Stage(NamedTuple):
     """What the rounds are given."""
 
@@ -61,13 +52,6 @@ class Stage(NamedTuple):
     """(n_rounds,): the place of each round's segment; empty where there are none."""
     kept: Any
     """The parts of the policy's state that belong to segments that are not the present one."""
-
-
-def stage_of(schedule: RoundSchedule, kept: Any) -> Stage:
-    """Return what the rounds of a course are given."""
-    offers = np.zeros((0, 0), np.bool_) if schedule.offers is None else schedule.offers
-    codes = np.zeros(0, np.int64) if schedule.codes is None else schedule.codes
-    return Stage(offers, codes, np.zeros(0, np.int64) if kept is None else kept)
 
 
 bring_in = OPEN
@@ -103,8 +87,9 @@ def set_offer(stage: Stage, state: Any, rates: Rates, counts: Counts, key: int, 
 
 
 @kernel
-def note(trace: Trace, row: int, rates: Rates, counts: Counts, before: Trace, running: Running) -> None:
-    """Write what was counted so far to a row of the trace; `before` (of one row) is what earlier promises showed."""
+def note(trace: Trace, row: int, rates: Rates, counts: Counts, before: Trace) -> None:
+    """Write what was counted so far to a row of the trace; `before` (of one row) is what earlier promises showed, and
+    the sums so far of what goes on from one promise to the next: forced, reward and totals."""
     clauses, arms = rates.kinds.size, trace.pulls.shape[1]
     trace.behind[row], trace.worst[row], trace.violations[row] = -math.inf, before.worst[0], before.violations[0]
     for arm in range(arms):
@@ -123,10 +108,10 @@ def note(trace: Trace, row: int, rates: Rates, counts: Counts, before: Trace, ru
                     behind = rates.shares[q] * clock - counts.plays[at]
                     trace.behind[row] = max(trace.behind[row], behind)
                     trace.worst[row] = max(trace.worst[row], max(counts.worst[at], behind))
-    trace.forced[row] = running.forced[0]
-    trace.reward[row] = running.reward[0]
-    for i in range(running.totals.size):
-        trace.totals[row, i] = running.totals[i]
+    trace.forced[row] = before.forced[0]
+    trace.reward[row] = before.reward[0]
+    for i in range(before.totals.shape[1]):
+        trace.totals[row, i] = before.totals[0, i]
 
 
 def open_books(promise: Any, arms: Any, keys: int, rounds: int) -> ClauseCounts:

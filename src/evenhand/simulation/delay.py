@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.arguments import is_whole, real
+from evenhand.arguments import as_whole_numbers, is_whole, real
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, kernel
@@ -80,13 +80,8 @@ def read_delay(given: Any) -> Delay | None:
         if delay.largest > LONGEST:
             raise ArgumentError(wanted("delay", "a mean of at most 27,000 rounds", given[1]))
         return delay
-    if is_whole(given):
-        given = [given]
-    try:
-        found = np.asarray(given)
-    except ValueError:
-        found = np.zeros(0)
-    if found.ndim != 1 or found.size == 0 or found.dtype.kind not in "iu":
+    found = as_whole_numbers([given] if is_whole(given) else given)
+    if found is None or not found.size:
         raise ArgumentError(wanted("delay", what, given))
     if found.min() < 0 or found.max() > LONGEST:
         raise ArgumentError(wanted("delay", what, int(found.min() if found.min() < 0 else found.max())))

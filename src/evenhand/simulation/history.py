@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from evenhand.kernels.arrays import Ints
 from evenhand.simulation.counting import Trace
 from evenhand.simulation.measures import arm_share, fair_regret, group_names, group_share
-from evenhand.simulation.schedule import RoundSchedule
+from evenhand.simulation.schedule import RoundSchedule, least_loss
 from evenhand.simulation.world import world_traits
 
 if TYPE_CHECKING:
@@ -53,23 +53,16 @@ def variables(
     found["worst_shortfall"] = (("round",), np.where(np.isfinite(trace.worst), trace.worst, np.nan))
     found["violations"] = (("round",), nothing if promise is None else trace.violations)
     traits = world_traits(world)
-    groups, gaps = traits.groups, traits.gaps
+    groups, gaps, offers = traits.groups, traits.gaps, None if schedule is None else schedule.offers
     if isinstance(groups, Mapping):
         found["group_share"] = (("round", "group"), group_share(trace.pulls, groups))
-    if schedule is not None and schedule.offers is not None:
-        found["offered"] = (("round", "arm"), schedule.offered(rounds))
-        least = schedule.least(world, rounds, plays)
-        if "regret" in found and least is not None:
+    if "regret" in found and (plays > 1 or offers is not None):
+        least = least_loss(world, rounds, plays, offers)
+        if least is not None:
             found["regret"] = (("round",), found["regret"][1] - least)
-        return found
-    if plays > 1 and "regret" in found and traits.best_slate is not None:
-        found["regret"] = (("round",), found["regret"][1] - traits.best_slate(rounds, plays))
-    if gaps is not None:
-        if plays > 1 and "regret" in found:
-            best = np.sort(gaps)[:plays].sum() * rounds
-            found["regret"] = (("round",), found["regret"][1] - best)
-        if schedule is not None:
-            return found
+    if schedule is not None and offers is not None:
+        found["offered"] = (("round", "arm"), schedule.offered(rounds))
+    if schedule is None and gaps is not None:
         owed = promise is not None and promise.owes
         fair = fair_regret(trace.pulls, gaps, promise, rounds, plays) if owed else nothing
         found["r_regret"] = (("round",), fair)

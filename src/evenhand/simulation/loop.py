@@ -23,7 +23,6 @@ from evenhand.promises.round_kernels import play as play_clause
 from evenhand.protocol import Decision, Policy, Renewable
 from evenhand.rng import child
 from evenhand.simulation.counting import (
-    Running,
     Stage,
     Trace,
     all_offered,
@@ -33,7 +32,6 @@ from evenhand.simulation.counting import (
     open_books,
     set_offer,
     set_segment,
-    stage_of,
 )
 from evenhand.simulation.delay import (
     Delay,
@@ -82,7 +80,7 @@ def arm_there(state: Any, arm: int, place: int) -> int:
 @kernel
 def play(
     params: Any, state: Any, world: Any, world_state: Any, contexts: Floats, waiting: Ints, pending: Any, stage: Stage,
-    rates: Rates, counts: Counts, running: Running, before: Trace, trace: Trace, checkpoints: Ints,
+    rates: Rates, counts: Counts, before: Trace, trace: Trace, checkpoints: Ints,
     first: int, last: int, row: int,
 ) -> int:  # fmt: skip
     """Play rounds first .. last and note the checkpoints on the way; return the next checkpoint's row.
@@ -93,6 +91,7 @@ def play(
     An arm that is none ends the loop. To know that arms are not negative also saves a fifth of the time: the compiler
     leaves out what Python's indices from the end would need at every array.
     """
+    totals = before.totals[0]
     for round in range(first, last + 1):
         # The world draws here whatever is played later; a draw that hung on the arm would end common random numbers.
         observe(world, world_state, contexts, round)
@@ -109,8 +108,8 @@ def play(
                 ticket = RewardContext(round, probability(params, state, arm))
                 reward = respond(world, world_state, contexts, arm)
                 learn(pending, waiting, params, state, contexts, arm, reward, ticket)
-                score(world, world_state, contexts, arm, reward, running.totals)
-                running.reward[0] += reward
+                score(world, world_state, contexts, arm, reward, totals)
+                before.reward[0] += reward
                 count(rates, counts, key, arm, round)
                 played += 1
         if played == 0:
@@ -118,10 +117,10 @@ def play(
         # Clauses are judged once a round, after all its plays: between two of them a slate would look broken.
         settle(rates, counts, key, paused, round)
         if is_forced(why):
-            running.forced[0] += 1
+            before.forced[0] += 1
         deliver(pending, waiting, params, state, round)
         if round == checkpoints[row]:
-            note(trace, row, rates, counts, before, running)
+            note(trace, row, rates, counts, before)
             row += 1
     return row
 
@@ -132,7 +131,6 @@ class _Run(NamedTuple):
     policy: Any
     world: Any
     pending: Pending | None
-    running: Running
     before: Trace
     trace: Trace
     checkpoints: Ints
@@ -170,7 +168,6 @@ def replicate(
     arms, scores, rows = len(world.arms), len(world.scores), len(checkpoints)
     segments, changes, row = max(1, len(schedule.segments)), schedule.changes, 0
     trace, before = empty_trace(rows, arms, scores), empty_trace(1, arms, scores)
-    running = Running(np.zeros(1, np.int64), np.zeros(1), np.zeros(scores))
     in_kernels = runs_compiled(policy, world, schedule)
     if in_kernels:
         policy.begin(world.dimension)
@@ -178,21 +175,21 @@ def replicate(
             policy._set_round(schedule.on_offer(1), said.get("segment"))
     plays, shown = (policy.plays, world._shown) if in_kernels else (0, np.zeros((0, 0)))
     pending = None if delay is None else delay.pending(world_seed, int(checkpoints[-1]), plays, shown)
-    run = _Run(policy, world, pending, running, before, trace, checkpoints, stop, compiled, schedule, {})
+    run = _Run(policy, world, pending, before, trace, checkpoints, stop, compiled, schedule, {})
     seen, pulls = np.zeros(segments, np.int64), np.zeros((segments, arms), np.int64)
     ends = [*(round - 1 for round, _ in changes), int(checkpoints[-1])]
     books = open_books(promise, world.arms, segments, 0)
     for first, last, new in zip([1, *(round for round, _ in changes)], ends, [None, *changes], strict=True):
         if new is not None:
-            note(before, 0, books.rates, books.counts, before, running)
+            note(before, 0, books.rates, books.counts, before)
             policy.change(new[1])
             books = open_books(policy.promise, world.arms, segments, first - 1)
-        kept = policy.stack_segments(schedule.segments) if in_kernels and schedule.segments else None
+        kept = policy._segments.stacked(schedule.segments) if in_kernels and schedule.segments else None
         row = _play(run, books, kept, first, last, row) if in_kernels else _step(run, books, first, last, row)
         if kept is not None:
             seen += books.counts.tick
             pulls += books.counts.plays.reshape(segments, -1)[:, :arms]
-            policy.take_segments(schedule.segments, kept, pulls, seen)
+            policy._segments.take_stacked(schedule.segments, kept, pulls, seen)
     return trace
 
 
@@ -223,7 +220,12 @@ def reseeding(policy: Any) -> Callable[[int], None] | None:
 
 def _play(run: _Run, books: ClauseCounts, kept: Any, first: int, last: int, row: int) -> int:
     policy, world, pending, checkpoints = run.policy, run.world, run.pending, run.checkpoints
-    stage = stage_of(run.schedule, kept)
+    offers, codes = run.schedule.offers, run.schedule.codes
+    stage = Stage(
+        np.zeros((0, 0), np.bool_) if offers is None else offers,
+        np.zeros(0, np.int64) if codes is None else codes,
+        np.zeros(0, np.int64) if kept is None else kept,
+    )
     kernels = policy.kernels
     named = {"choose": kernels.choose, "probability": kernels.probability, **world.kernels._asdict()}
     named["learn"] = bind(learn_at_once if pending is None else learn_later, update=kernels.update)
@@ -239,7 +241,7 @@ def _play(run: _Run, books: ClauseCounts, kept: Any, first: int, last: int, row:
         function = interpreted(function.uncompiled)
     core = (policy._params, policy._state, *world._core)
     late = np.zeros(0) if pending is None else pending
-    counted = stage, books.rates, books.counts, run.running, run.before, run.trace
+    counted = stage, books.rates, books.counts, run.before, run.trace
     fixed = (*core, world._shown, policy._waiting, late, *counted, checkpoints)
     while first <= last:
         end = min(last, first + ROUNDS_A_CALL - 1)
@@ -253,7 +255,7 @@ def _play(run: _Run, books: ClauseCounts, kept: Any, first: int, last: int, row:
 
 
 def _step(run: _Run, books: ClauseCounts, first: int, last: int, row: int) -> int:
-    policy, world, running, schedule = run.policy, run.world, run.running, run.schedule
+    policy, world, sums, schedule = run.policy, run.world, run.before, run.schedule
     draw, note_row = entry(wait), entry(note)
     asks, slate, why = isinstance(policy, Policy), None, None
     for round in range(first, last + 1):
@@ -277,11 +279,11 @@ def _step(run: _Run, books: ClauseCounts, first: int, last: int, row: int) -> in
             one()
         key = 0 if schedule.codes is None else int(schedule.codes[round - 1])
         books.enter(indexes, schedule.on_offer(round), key)
-        running.forced[0] += why == "forced"
-        running.reward[0] += sum(rewards)
-        running.totals[:] = world.totals
+        sums.forced[0] += why == "forced"
+        sums.reward[0] += sum(rewards)
+        sums.totals[0] = world.totals
         if round == run.checkpoints[row]:
-            note_row(run.trace, row, books.rates, books.counts, run.before, running)
+            note_row(run.trace, row, books.rates, books.counts, sums)
             row += 1
         if round % 1000 == 0:
             run.stop(round)

@@ -63,12 +63,7 @@ def remembered_seed(folder: Path) -> int:
 
 
 def signature(
-    named: dict[str, Any],
-    world: Any,
-    seed: int,
-    kept: Ints,
-    delay: Delay | None = None,
-    given: ScheduleSource | None = None,
+    named: dict[str, Any], world: Any, seed: int, kept: Ints, delay: Delay | None, given: ScheduleSource | None
 ) -> str:
     """Return a text that is the same where results must be: version, policies, world, seed, checkpoints, delay and what
     rounds are given."""
@@ -78,11 +73,9 @@ def signature(
     anew.reset(0)
     policies = {name: _described(policy) for name, policy in named.items()}
     settings = _described(getattr(anew, "__dict__", anew))
+    rounds = None if given is None else (_described(given.offers), _described(given.segments), str(given.changes))
     try:
-        late: tuple[Any, ...] = () if delay is None else (delay,)
-        if given is not None:
-            late = (*late, *(_described(part) for part in (given.offers, given.segments)), str(given.changes))
-        return str(joblib.hash((__version__, policies, type(world).__qualname__, settings, seed, kept, *late)))
+        return str(joblib.hash((__version__, policies, type(world).__qualname__, settings, seed, kept, delay, rounds)))
     except Exception as error:
         raise ArgumentError(
             f"store: a policy or the world cannot be identified, as it does not pickle ({error})"

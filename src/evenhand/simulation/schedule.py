@@ -74,25 +74,29 @@ class RoundSchedule:
         parts = np.split(self.offers[: rounds[-1]], rounds[:-1])
         return np.cumsum([part.sum(axis=0) for part in parts], axis=0)
 
-    def least(self, world: Any, rounds: Ints, plays: int) -> Floats | None:
-        """Return what the best arms on offer lose against the best of all, up to each of these rising rounds; None
-        where the world does not say what arms are worth."""
-        assert self.offers is not None
-        traits, least = world_traits(world), np.zeros(int(rounds[-1]))
-        gaps, means_at = traits.gaps, traits.means_at
-        if gaps is None and means_at is None:
-            return None
-        for start in range(0, len(least), CHUNK):
-            here = self.offers[start : min(start + CHUNK, len(least))]
+
+def least_loss(world: Any, rounds: Ints, plays: int, offers: Bools | None) -> Floats | None:
+    """Return what the best `plays` arms of a round, of those on offer, lose against the best of all, summed up to each
+    of these rising rounds; None where the world does not say what arms are worth."""
+    traits, total, done, found = world_traits(world), 0.0, 0, []
+    gaps, means_at = traits.gaps, traits.means_at
+    if gaps is None and means_at is None:
+        return None
+    if gaps is not None and offers is None:
+        return np.asarray(np.sort(gaps)[:plays].sum() * rounds)
+    for round in rounds.tolist():
+        for start in range(done, round, CHUNK):
+            end = min(start + CHUNK, round)
             if means_at is not None and gaps is None:
-                means = means_at(np.arange(start + 1, start + len(here) + 1))
+                means = means_at(np.arange(start + 1, end + 1))
                 lost = means.max(axis=1, keepdims=True) - means
             else:
-                lost = np.broadcast_to(np.asarray(gaps), here.shape)
-            best = np.sort(np.where(here, lost, np.inf), axis=1)[:, :plays]
-            least[start : start + len(here)] = np.where(np.isfinite(best), best, 0.0).sum(axis=1)
-        total: Floats = np.cumsum(least)[rounds - 1]
-        return total
+                lost = np.broadcast_to(np.asarray(gaps), (end - start, len(world.arms)))
+            best = np.sort(lost if offers is None else np.where(offers[start:end], lost, np.inf), axis=1)[:, :plays]
+            total = np.cumsum(np.append(total, np.where(np.isfinite(best), best, 0.0).sum(axis=1)))[-1]
+        done = round
+        found.append(total)
+    return np.array(found)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from evenhand.arguments import is_whole
+from evenhand.arguments import as_whole_numbers, is_whole
 from evenhand.display.html import notes_of
 from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError, SimulationInterrupted, wanted
@@ -306,13 +306,10 @@ def _checkpoints(checkpoints: int | Sequence[int], spacing: str, rounds: int) ->
         return np.unique(np.clip(np.rint(points), 1, rounds).astype(np.int64))
     if is_whole(checkpoints) and checkpoints > MOST["checkpoints"]:
         raise ArgumentError(wanted("checkpoints", f"at most {MOST['checkpoints']} of them", checkpoints))
-    try:
-        given = np.asarray(checkpoints)
-    except ValueError:
-        given = np.zeros(0)
-    if given.dtype.kind not in "iu" or given.size == 0 or given.min() < 1 or given.max() > rounds:
+    given = as_whole_numbers(checkpoints)
+    if given is None or not given.size or given.min() < 1 or given.max() > rounds:
         raise ArgumentError(wanted("checkpoints", f"a number >= 1, or rounds from 1 to {rounds}", checkpoints))
-    return np.unique(np.append(given, rounds)).astype(np.int64)
+    return np.unique(np.append(given, rounds))
 
 
 def _promises(named: dict[str, Any], change: bool) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class WorldTraits(NamedTuple):
     reward_range : between which numbers all rewards lie; None where that is not known.
     groups : the groups of the arms, arm -> group; None where there are none.
     gaps : the loss in expected reward of each arm against the best (n_arms,); None where it depends on the round.
-    means_at, best_slate : methods of worlds whose arms change: the means in some rounds, the least loss up to each.
+    means_at : the method of worlds whose arms change that returns the means in some rounds (n_rounds, n_arms).
     units, coordinates : of the variables that the world brings to a history.
     check_policy : its method that refuses policies for other worlds.
     replicate : its method that runs a replication, where it plays rounds of its own.
@@ -59,7 +59,6 @@ class WorldTraits(NamedTuple):
     groups: Any = None
     gaps: Floats | None = None
     means_at: Callable[..., Floats] | None = None
-    best_slate: Callable[..., Floats] | None = None
     units: Mapping[str, str] = {}
     coordinates: Mapping[str, Any] = {}
     check_policy: Callable[..., None] | None = None

@@ -18,26 +18,16 @@ from evenhand.plots.style import figure
 from evenhand.rng import child
 from evenhand.simulation.tasks import run_all
 
-SEARCHES: dict[str, Callable[..., Search]] = {
-    "CSR-V1": partial(CSR, reuse=False, pooled=False),
-    "CSR-V2": partial(CSR, pooled=False),
-    "TS-V1": partial(TwoStageCSR, reuse=False),
-    "TS-V2": TwoStageCSR,
-    "SRIS-V2": lambda problem, tolerance, budget: SRIS(problem, budget=budget),
-    "OneShot": OneShot,
-    "CSR pooled": partial(CSR, delta=None),
+SEARCHES: dict[str, tuple[str, Callable[..., Search]]] = {
+    "CSR-V1": ("no re-use", partial(CSR, reuse=False, pooled=False)),
+    "CSR-V2": ("re-use", partial(CSR, pooled=False)),
+    "TS-V1": ("two stages, no re-use", partial(TwoStageCSR, reuse=False)),
+    "TS-V2": ("two stages, re-use", TwoStageCSR),
+    "SRIS-V2": ("no constraint", lambda problem, tolerance, budget: SRIS(problem, budget=budget)),
+    "OneShot": ("no phases", OneShot),
+    "CSR pooled": ("ours", partial(CSR, delta=None)),
 }
-"""Searches by the names of the paper, of a problem, `tolerance`, `budget`."""
-MEANINGS = {
-    "CSR-V1": "CSR-V1 (no re-use)",
-    "CSR-V2": "CSR-V2 (re-use)",
-    "TS-V1": "TS-V1 (two stages, no re-use)",
-    "TS-V2": "TS-V2 (two stages, re-use)",
-    "SRIS-V2": "SRIS-V2 (no constraint)",
-    "OneShot": "OneShot (no phases)",
-    "CSR pooled": "CSR pooled (ours)",
-}
-"""What a picture calls them."""
+"""By the names of the paper what a picture says of them, and searches of a problem, `tolerance`, `budget`."""
 
 
 def error_curves(
@@ -56,7 +46,7 @@ def error_curves(
         kept = None if runner.store is None else runner.store / f"{key}-{number}-{budget}.csv"
         if kept is not None and kept.is_file():
             return pd.read_csv(kept)
-        searches = {name: SEARCHES[name](problem, tolerance=tolerance, budget=budget) for name in names}
+        searches = {name: SEARCHES[name][1](problem, tolerance=tolerance, budget=budget) for name in names}
         seed = child(settings["seed"], number, budget)
         runs = simulated_searches(searches, replications=settings["runs"], seed=seed)
         runs["wrong"], runs["none"] = ~runs["correct"], runs["status"] == "no_fair_candidate"
@@ -81,7 +71,8 @@ def error_curves(
 def drawn(curves: pd.DataFrame, title: str) -> Any:
     """Return the figure of a set of curves."""
     picture, axes = figure(8.0, 3.8)
-    plot_errors(curves.assign(search=curves["search"].replace(MEANINGS)), title=title, ax=axes)
+    meanings = {name: f"{name} ({what})" for name, (what, _) in SEARCHES.items()}
+    plot_errors(curves.assign(search=curves["search"].replace(meanings)), title=title, ax=axes)
     return picture
 
 

@@ -15,7 +15,7 @@ from scipy.stats import binom
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions import CausalModel, Problem
-from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.arrays import Bools, Floats, Ints
 
 VALUES = 20
 FLIP = 0.01
@@ -71,10 +71,11 @@ def instance(conditions: Conditions, seed: int) -> Problem:
     for _ in range(60):
         score = (np.arange(VALUES) >= VALUES // 2).astype(float)
         deployed, drawn = _drawn(conditions, random)
-        pool = _admissible(conditions, three_nodes(np.concatenate([deployed[None], drawn]), score))
-        chosen = _chosen(conditions, pool, random)
+        pool = three_nodes(np.concatenate([deployed[None], drawn]), score)
+        keep = _admissible(conditions, pool)
+        chosen = _chosen(conditions, pool.outcomes[keep], np.abs(pool.gaps[0, 1])[keep], random)
         if chosen is not None:
-            return three_nodes(pool.tables[chosen], score)
+            return three_nodes(pool.tables[keep][chosen], score)
     raise ArgumentError(wanted("conditions", "conditions that random candidates can meet", conditions))
 
 
@@ -109,14 +110,8 @@ def _categorical(high: str, random: np.random.Generator) -> tuple[Floats, Floats
     return tables[0], tables[1:]
 
 
-class _Pool(NamedTuple):
-    tables: Floats
-    outcomes: Floats
-    gaps: Floats
-
-
-def _admissible(conditions: Conditions, problem: Problem) -> _Pool:
-    """Return the candidates within the divergence bounds and away from the tolerance, the deployed one first."""
+def _admissible(conditions: Conditions, problem: Problem) -> Bools:
+    """Return which candidates are within the divergence bounds and away from the tolerance, or the deployed one."""
     gaps = np.abs(problem.gaps[0, 1])
     m = problem.outcome_divergence[:, 0]
     d = np.max([divergence[:, 0] for divergence in problem.gap_divergence.values()], axis=0)
@@ -129,12 +124,12 @@ def _admissible(conditions: Conditions, problem: Problem) -> _Pool:
         & (np.abs(gaps - conditions.tolerance) > conditions.margin)
     )
     keep[0] = True
-    return _Pool(problem.tables[keep], problem.outcomes[keep], gaps[keep])
+    return np.asarray(keep)
 
 
-def _chosen(conditions: Conditions, pool: _Pool, random: np.random.Generator) -> Ints | None:
+def _chosen(conditions: Conditions, outcomes: Floats, gaps: Floats, random: np.random.Generator) -> Ints | None:
     """Return the positions of K candidates that meet the conditions, the deployed one first, or None."""
-    fair = pool.gaps < conditions.tolerance
+    fair = gaps < conditions.tolerance
     others = np.flatnonzero(fair)[1:] if fair[0] else np.flatnonzero(fair)
     unfair = random.permutation(np.setdiff1d(np.flatnonzero(~fair), [0]))
     n_fair = conditions.fair - int(fair[0])
@@ -145,7 +140,7 @@ def _chosen(conditions: Conditions, pool: _Pool, random: np.random.Generator) ->
     if n_fair < 2 or unfair.size < n_unfair or others.size < n_fair:
         return None
     for best in random.permutation(others):
-        below = pool.outcomes[best] - pool.outcomes
+        below = outcomes[best] - outcomes
         second = others[np.abs(below[others] - conditions.outcome_gap) < 0.1 * conditions.outcome_gap]
         rest = others[below[others] > conditions.outcome_gap]
         if second.size and rest.size >= n_fair - 2 and (not fair[0] or below[0] >= conditions.outcome_gap):

@@ -35,18 +35,15 @@ class Fig3:
 
 
 @dataclass(frozen=True)
-class Fig4:
+class Fig4(Fig3):
     """Violation of the promise over time, Fair-UCB against LFG."""
 
-    rounds: int
-    replications: int
     seed: int = 4
     etas: tuple[float, ...] = (1.0, 3.0)
-    """As multiples of sqrt(T)."""
     tolerance: float = 0.0
 
 
-def lfg_etas(settings: Fig3 | Fig4) -> dict[str, float]:
+def lfg_etas(settings: Fig3) -> dict[str, float]:
     """Return LFG's eta by the policy's name."""
     etas = [eta * math.sqrt(settings.rounds) for eta in settings.etas]
     return {f"LFG, eta = {eta:.0f}": eta for eta in etas}
