@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -28,13 +26,11 @@ from evenhand.cli.output import (
 )
 from evenhand.data.csv_files import write_csv
 from evenhand.display.html import notes_of
+from evenhand.promises.clause import Clause
 from evenhand.studies import Study
+from evenhand.studies.log.log import Record
 from evenhand.studies.statistics.state import summarize
-
-if TYPE_CHECKING:
-    from evenhand.promises.clause import Clause
-    from evenhand.studies.log.log import Record
-    from evenhand.studies.statistics.statistics import Statistics
+from evenhand.studies.statistics.statistics import Statistics
 
 LATEST = 5
 STRETCHES = 60
@@ -72,30 +68,6 @@ def show(
         as_json(found)
     else:
         _say(found, statistics.promise.clauses if statistics.promise else (), written, every=open_)
-
-
-def bars(rows: Sequence[dict[str, Any]], blocks: str = "█│", width: int = 48) -> list[str]:
-    """Return a bar of its share for each arm, with a mark where its promise ends.
-
-    >>> rows = [{"label": "a", "share": 0.7, "promised": 0.2}, {"label": "b", "share": 0.3, "cap": 0.5}]
-    >>> for line in bars(rows, "#|", 28):
-    ...     print(line)
-    a  ########|###################  0.7000, promised 0.2000
-    b  ############        |         0.3000, at most 0.5000
-    """
-    names = [text if len(text) <= 20 else text[:19] + "~" for text in (str(row["label"]) for row in rows)]
-    wide = max(map(len, names))
-    most = max(max(row["share"], row.get("promised") or 0.0, row.get("cap") or 0.0) for row in rows)
-    lines = []
-    for name, row in zip(names, rows, strict=True):
-        bar = [blocks[0] if place < round(row["share"] / most * width) else " " for place in range(width)]
-        told = f"{row['share']:.4f}"
-        for name_of_limit, words in (("promised", "promised"), ("cap", "at most")):
-            if limit := row.get(name_of_limit):
-                bar[min(width - 1, round(limit / most * width))] = blocks[1]
-                told += f", {words} {limit:.4f}"
-        lines.append(f"{name:<{wide}}  {''.join(bar)}  {told}".rstrip())
-    return lines
 
 
 def _one(study: Study, ticket: str, json: bool) -> None:
@@ -150,11 +122,6 @@ def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path]
     more = "" if len(rows) == len(every_row) else f" ({len(every_row) - len(rows)} more)"
     named = [{COLUMNS.get(name, name): value for name, value in row.items()} for row in rows]
     records(f"Plays{more}", named, empty=False)
-    if rows and found["decisions"] and sys.stdout.isatty():
-        known = sys.stdout.encoding or "ascii"
-        blocks = "█│" if "█│".encode(known, "ignore").decode(known) == "█│" else "#|"
-        print_text(f"Share of the rounds {blocks[0]} and promised share {blocks[1]}")
-        print_text("\n".join(bars(rows, blocks, max(10, shutil.get_terminal_size().columns - 50))) + "\n")
     for line in _sentences(found, every):
         print_text(line)
     for name, title in (
