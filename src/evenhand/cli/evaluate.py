@@ -18,11 +18,13 @@ from evenhand.cli.output import as_json, draw, folder, print_text, records, say_
 from evenhand.cli.refusals import typed_options
 from evenhand.data.tables import column, numbers
 from evenhand.errors import ArgumentError, TableError, wanted
+from evenhand.evaluation import Comparison, Evaluation, under_shares
+from evenhand.evaluation.promise_cost import shares_in
+from evenhand.evaluation.replayed import learns
+from evenhand.quotas import LoggedArms
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from evenhand.evaluation import Comparison, Evaluation
 
 UNDER_SHARES = ("thompson", "deadline-learn+thompson")
 """The policies that are compared where shares are given and no policy is named: without the promise, and with it."""
@@ -68,7 +70,6 @@ def evaluate(
     picture : File for the picture, such as value.png.
     """
     import evenhand as eh
-    from evenhand.evaluation.replayed import learns
 
     frame = read_table(log, text=[name for name in (arm, position) if name])
     named = _policies(policy or [], shares, promise, tolerance, seed, frame, arm, reward, position)
@@ -103,10 +104,6 @@ def _policies(
     given: list[str], shares: str, promise: Path | None, tolerance: float, seed: int, frame: pd.DataFrame, *columns: str
 ) -> dict[str, Any]:
     """Return the policies by the words that name them; `columns` are those of the arm, the reward and the position."""
-    from evenhand.evaluation import under_shares
-    from evenhand.evaluation.promise_cost import shares_in
-    from evenhand.quotas import LoggedArms
-
     if not given and not shares and promise is None:
         raise ArgumentError(wanted("--policy", "a policy to evaluate, or --shares or --promise", None))
     arm, reward, position = columns

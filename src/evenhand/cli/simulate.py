@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenhand.cli.groups import learned_bias, say_bias, show_bias, table_bias, write_bias
 from evenhand.cli.inputs.inputs import delay_of, names_of, numbers_of, shares_of
 from evenhand.cli.inputs.policies import check_kept, policies_of
 from evenhand.cli.inputs.promises import UNDER, with_and_without
@@ -20,6 +21,7 @@ from evenhand.errors import ArgumentError, MissingExtraError, wanted
 from evenhand.extras import optional
 from evenhand.labels import label_texts
 from evenhand.policy.traits import traits_of
+from evenhand.simulation.measures import cost_of, half_width
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -64,7 +66,6 @@ def simulate(
     out : Folder for history.nc, summary.csv, arms.csv and pictures.
     """
     import evenhand as eh
-    from evenhand.cli.groups import learned_bias, say_bias, table_bias
 
     if data is not None and group:
         played = _grouped(data, arm or group, group, reward, features, sensitive)
@@ -136,9 +137,6 @@ def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> A
 def _report(
     history: xr.Dataset, policies: dict[str, Any], bias: Any, out: Path | None, json: bool, *, of_table: bool
 ) -> None:
-    from evenhand.cli.groups import show_bias, write_bias
-    from evenhand.simulation.measures import cost_of
-
     costs = {name: cost_of(history, name + UNDER, name) for name in policies if name + UNDER in policies}
     every = [traits_of(policy) for policy in policies.values()]
     clauses = [clause for one in every if one.promise is not None for clause in one.promise.clauses]
@@ -197,8 +195,6 @@ def _report(
 
 
 def _summary(history: xr.Dataset, later: set[str]) -> list[dict[str, Any]]:
-    from evenhand.simulation.measures import half_width
-
     last = history.isel(round=-1)
     rounds = float(last["round"])
     rows = []

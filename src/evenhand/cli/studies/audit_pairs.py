@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from evenhand.arguments import real
@@ -16,13 +17,14 @@ from evenhand.cli.output import format_row, print_text
 from evenhand.cli.studies.pair_audit import PairAudit
 from evenhand.data.tables import column, numbers
 from evenhand.errors import ArgumentError, TableError, VerdictError, wanted
-from evenhand.saving.state import save
+from evenhand.saving.state import load, save
+from evenhand.similarity import PairQueue
+from evenhand.similarity.verdict_learning import ROBUST_BELIEF_WARNING
+from evenhand.similarity.verdicts import read_auditor
 from evenhand.studies import Store, Study
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from evenhand.similarity import PairQueue
 
 STATE = Path("pairs.evenhand")
 REWARD = "reward"
@@ -60,9 +62,6 @@ def audit_pairs(
     auditors : How many people answer each question; 1, or as in --state.
     seed : Seed of the rows and the draws; 0, or as in --state.
     """
-    from evenhand.similarity import PairQueue
-    from evenhand.similarity.verdicts import read_auditor
-
     names, frame = names_of(features), read_table(table)
     people, rewards = frame[[]].assign(**{name: numbers(frame, name) for name in names}), numbers(frame, reward)
     given = {"individuals": individuals, "errors": errors, "auditors": auditors, "seed": seed}
@@ -105,11 +104,6 @@ def audit_pairs(
 
 def _resumed(state: Path, people: pd.DataFrame, rewards: Any, reward: str, given: dict[str, Any]) -> PairQueue:
     """Return the queue in a file, which must be about these people and have these settings."""
-    import numpy as np
-
-    from evenhand import load
-    from evenhand.similarity import PairQueue
-
     queue = load(state)
     if not isinstance(queue, PairQueue) or REWARD not in queue.policy.notes:
         raise ArgumentError(wanted("--state", "a file that audit-pairs began", str(state)))
@@ -134,8 +128,6 @@ def _resumed(state: Path, people: pd.DataFrame, rewards: Any, reward: str, given
 def _judged(queue: PairQueue, file: Path, gap: float, auditor: str | None) -> tuple[int, list[str]]:
     """Take the answers in a file, all or none, about this difference of chances; return how many there are, and what is
     to be said of them."""
-    from evenhand.similarity.verdict_learning import ROBUST_BELIEF_WARNING
-
     frame, trusted = read_table(file, text=["answer"]), queue.policy.metric.error_rate == 0.0
     rows, words = range(1, len(queue.rewards) + 1), {"unfair": True, "acceptable": False}
     allowed = {"one": rows, "other": rows, "answer": words}
