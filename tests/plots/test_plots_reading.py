@@ -86,7 +86,7 @@ def test_names_stand_where_lines_end_on_any_scale():
     for scale, end in (("linear", 50.5), ("log", 10.0)):
         axes = figure()[1]
         axes.set(ylim=(1, 100), yscale=scale)
-        name_ends(axes, {"line": "line"}, {"line": end}, {"line": "black"})
+        name_ends(axes, {"line": "line"}, {"line": end}, {"line": {"color": "black"}})
         assert axes.texts[0].xy[1] == pytest.approx(0.5)
         assert axes.texts[0].xyann[0] > 1.0
 
