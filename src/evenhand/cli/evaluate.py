@@ -186,11 +186,8 @@ def _draw(found: Evaluation | Comparison, picture: Path, at_least: float | None)
 
 
 def _body(name: str, found: Evaluation) -> dict[str, Any]:
-    body: dict[str, Any] = {
-        "policy": name, "value": found.value, "low": found.low, "high": found.high, "rounds": found.rounds,
-        "effective_rounds": found.effective_rounds, "reached": found.reached, "estimator": found.estimator,
-        "level": found.level, "anytime": found.anytime, "notes": found.notes,
-    }  # fmt: skip
+    told = ("value", "low", "high", "rounds", "effective_rounds", "reached", "estimator", "level", "anytime", "notes")
+    body: dict[str, Any] = {"policy": name} | {one: getattr(found, one) for one in told}
     body["promise_kept"] = None if found.audit is None else found.audit.kept
     body["change"] = None if found.change is None else asdict(found.change)
     return body | {"curve": found.curve.to_dict("records"), "weights": found.weights.to_dict("records")}

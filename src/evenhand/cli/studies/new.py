@@ -36,10 +36,9 @@ BLIND = (
 def new(
     store: str, *, policy: Annotated[str, typer.Option("--policy", "-p")] = "", shares: str = "", arms: str = "",
     arms_from: Path | None = None, arm: str = "arm", tolerance: float | None = None, groups: str = "",
-    sensitive: str = "", seed: int | None = None, name: str | None = None,
-    expire_after: str | None = None, settings: Annotated[list[str] | None, typer.Option("--set")] = None,
-    spec: Path | None = None, promises: Annotated[Path | None, typer.Option("--promise", "--promises")] = None,
-    json: JSON = False,
+    sensitive: str = "", seed: int | None = None, name: str | None = None, expire_after: str | None = None,
+    settings: Annotated[list[str] | None, typer.Option("--set")] = None, spec: Path | None = None,
+    promise: Path | None = None, json: JSON = False,
 ) -> None:  # fmt: skip
     """Create a study: a policy in a store, where every decision and reward is saved.
 
@@ -59,15 +58,15 @@ def new(
     expire_after : How long a ticket may stay open: 90s, 12h, 7d; by default for ever.
     settings : Another argument of the policy, horizon=1000; may be repeated.
     spec : JSON file with the policy, {"policy": "quotas/fair-ucb", ...}; options override it.
-    promises : TOML or JSON file with a table promise and, next to it, learner, arms, lottery.
+    promise : TOML or JSON file with a table promise and, next to it, learner, arms, lottery.
     """
     labels = _arms(arms, arms_from, arm)
     described = {} if spec is None else _described(spec)
-    if promises is not None:
+    if promise is not None:
         if policy or described or shares or tolerance is not None:
             mend = "the file holds them; only --arms can be added"
             raise ArgumentError(wanted("--promise", "without --policy, --spec, --shares and --tolerance", "both", mend))
-        described = described_promises(promises, arms=labels)
+        described = described_promises(promise, arms=labels)
     if policy:
         named = describe(policy)
         described = named | described | (named if "+" in policy else {"policy": named["policy"]})
