@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.routing import Route
 
 from evenhand.service.auth import Guard
 from evenhand.service.jobs import Lane, Recent, run_detached
@@ -59,7 +60,8 @@ def create_app(
         replace(endpoint, role=None) if open_metrics and endpoint.path == "/metrics" else endpoint
         for endpoint in ENDPOINTS
     ]
-    app = Starlette(routes=[endpoint.route() for endpoint in endpoints], lifespan=lifespan)
+    routes = [Route(one.path, one, methods=[one.method]) for one in endpoints]
+    app = Starlette(routes=routes, lifespan=lifespan)
     app.router.redirect_slashes = False
     app.middleware_stack = Middleware(app.router, metrics, log)
     app.state.sessions, app.state.metrics, app.state.guard = sessions, metrics, Guard(store, page_key)
