@@ -8,7 +8,7 @@ from tests.cli.shell import refused
 
 EVERYWHERE = {"--json", "--study", "--out"}
 COUNTS = {
-    "new": "--policy --shares --arms-from --tolerance --learner --groups --sensitive --seed --name --expire-after "
+    "new": "--policy --shares --arms-from --tolerance --groups --sensitive --seed --name --expire-after "
     "--set --spec --promise",
     "ask": "--contexts --available --groups --segment --annotator --count --key --subject",
     "tell": "--values --violations --acceptable --rows --samples --annotator --auditor",

@@ -30,12 +30,12 @@ def file(tmp_path):
 
 def made(tmp_path, text, *options):
     (tmp_path / "p.toml").write_text(text)
-    return answer("new", tmp_path / "one.evenhand", "--promises", tmp_path / "p.toml", "--seed", "1", *options)
+    return answer("new", tmp_path / "one.evenhand", "--promise", tmp_path / "p.toml", "--seed", "1", *options)
 
 
 def test_a_slate_from_a_file_of_promises(tmp_path, file):
     store = tmp_path / "places.evenhand"
-    answer("new", store, "--promises", file, "--seed", "1")
+    answer("new", store, "--promise", file, "--seed", "1")
     first, second, third = (asked(store, "--available", "a,c,d")[0], *asked(store, "--count", "2"))
     assert set(first["arms"]) <= {"a", "c", "d"}
     assert len(first["indexes"]) == 2
@@ -142,21 +142,21 @@ def test_windows_sets_caps_and_segments_from_a_file(tmp_path):
 )
 def test_promises_that_cannot_be_read_or_kept_are_refused_by_name(tmp_path, text, error, words):
     (tmp_path / "p.toml").write_text(text)
-    refused(error, words, "new", tmp_path / "one.evenhand", "--promises", tmp_path / "p.toml")
+    refused(error, words, "new", tmp_path / "one.evenhand", "--promise", tmp_path / "p.toml")
     assert not (tmp_path / "one.evenhand").exists()
 
 
 def test_a_file_of_promises_stands_alone(tmp_path, file):
-    new = ("new", tmp_path / "one.evenhand", "--promises", file)
+    new = ("new", tmp_path / "one.evenhand", "--promise", file)
     refused(ArgumentError, "--promise", *new, "--policy", "fair-ucb")
     refused(ArgumentError, "--promise", *new, "--shares", "a=0.1")
-    refused(TableError, "no such file", "new", tmp_path / "one.evenhand", "--promises", tmp_path / "none.toml")
+    refused(TableError, "no such file", "new", tmp_path / "one.evenhand", "--promise", tmp_path / "none.toml")
 
 
 def test_each_learner_is_simulated_with_the_promise_of_a_file_and_without(tmp_path):
     (tmp_path / "p.toml").write_text("tolerance = 1\nlearner = 'thompson'\n[shares]\n2 = 0.5\n")
     options = ("--rounds", "300", "--replications", "3", "--seed", "1", "--jobs", "1")
-    start = ("simulate", "quotas/bernoulli-arms", "--promises", tmp_path / "p.toml", *options)
+    start = ("simulate", "quotas/bernoulli-arms", "--promise", tmp_path / "p.toml", *options)
     own = json.loads(answer(*start, "--json"))
     kept = [(policy["policy"], policy["promise_kept"]) for policy in own["policies"]]
     assert kept == [("thompson", False), ("thompson under the promise", True)]
@@ -284,7 +284,7 @@ def test_a_file_of_promises_that_is_none_is_named(tmp_path):
         "none.toml: no such file",
         "new",
         tmp_path / "s",
-        "--promises",
+        "--promise",
         tmp_path / "none.toml",
     )
-    refused(TableError, f"{tmp_path}: cannot be read: is a directory", "new", tmp_path / "s", "--promises", tmp_path)
+    refused(TableError, f"{tmp_path}: cannot be read: is a directory", "new", tmp_path / "s", "--promise", tmp_path)

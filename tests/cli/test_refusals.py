@@ -221,7 +221,6 @@ WRITTEN = {
             ["new", "n.evenhand", "-p", "deadline-learn", "--shares", "a=0.2"],
             "--arms: expected at least two arms, got a",
         ),
-        (["new", "n.evenhand", "--promise", "q.toml", "--learner", "nope"], "--learner: no policy is named"),
     ],
 )
 def test_a_refusal_names_what_was_typed(arguments, words):

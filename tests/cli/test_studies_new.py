@@ -64,7 +64,7 @@ def test_a_log_that_will_not_show_what_others_would_have_earned_is_said_to_be_on
     ("options", "shown"),
     [
         (["-p", "fair-learn+thompson", "--shares", "a=1/3,b=0.2"], "FairLearn(learner=Thompson(arms=None)"),
-        (["-p", "fair-learn", "--learner", "moss", "--shares", "a=1/3,b=0.2"], "FairLearn(learner=MOSS("),
+        (["-p", "fair-learn+moss", "--shares", "a=1/3,b=0.2"], "FairLearn(learner=MOSS("),
         (["-p", "fair-learn", "--shares", "a=1/3,b=0.2"], "FairLearn(learner=UCB1("),
         (["-p", "fair-ucb", "--shares", "0.2", "--arms", "3"], "arms=(0, 1, 2)"),
         (["-p", "fair-ucb", "--shares", "a=0.2", "--arms", "a,b"], "'b': Fraction(0, 1)"),
@@ -114,7 +114,6 @@ def test_a_learner_that_is_named_goes_before_the_files(tmp_path):
     ("options", "error", "words"),
     [
         ([], ArgumentError, "--policy: name a policy, such as fair-ucb, or pass --spec FILE"),
-        (["--learner", "ucb1"], ArgumentError, "--learner: expected --policy as well"),
         (
             ["-p", "ucb1", "--arms", "a", "--arms-from", "x"],
             ArgumentError,
@@ -195,7 +194,7 @@ def test_what_is_to_be_typed_next_is_quoted(tmp_path, monkeypatch):
 
 def test_names_near_what_was_typed_are_shown(tmp_path):
     refused(RegistryError, "near it: quotas/fair-ucb", "new", tmp_path / "x", "--policy", "fairucb")
-    learner = ["--policy", "fair-learn", "--learner", "epsilon-greedy", "--shares", "a=0.2,b=0.3"]
+    learner = ["--policy", "fair-learn+epsilon-greedy", "--shares", "a=0.2,b=0.3"]
     assert "quotas/fair-learn" in answer("new", tmp_path / "greedy.evenhand", *learner)
 
 

@@ -87,6 +87,7 @@ ONE = {
     sampling.plot_risk_curves: lambda made, **on: sampling.plot_risk_curves(CURVES, fair=0.2, title="t", **on),
     sampling.plot_shares: lambda made, **on: sampling.plot_shares(COLLECTED, scheme="one", **on),
     sampling.plot_worst_risk: lambda made, **on: sampling.plot_worst_risk(COLLECTED, **on),
+    similarity.plot_total: lambda made, **on: similarity.plot_total(made["alike"], "regret", **on),
     studies.plot_course: lambda made, **on: studies.plot_course([1, 2], made["counts"], ["a", "b"], **on),
     studies.plot_owed: lambda made, **on: studies.plot_owed([1, 2], made["counts"], ["a", "b"], 1.0, **on),
 }
@@ -96,8 +97,6 @@ SEVERAL = {
     sampling.plot_collection: (2, lambda made, **on: plots.plot_collection(COLLECTED, **on)),
     similarity.plot_violations: (1, lambda made, **on: similarity.plot_violations({(2, 3): made["alike"]}, **on)),
 }
-TOTAL = similarity.plot_total
-"""Draws one panel, and returned a figure before it knew `ax`."""
 
 
 def name(function):
@@ -116,7 +115,7 @@ def test_every_picture_takes_axes_by_keyword_and_is_tested_here():
     for module in pkgutil.iter_modules(plots.__path__, "evenhand.plots."):
         of = importlib.import_module(module.name)
         public |= {getattr(of, one) for one in vars(of) if one.startswith("plot_")}
-    assert public == {*ONE, *SEVERAL, TOTAL}
+    assert public == {*ONE, *SEVERAL}
     for function in public:
         ax = inspect.signature(function).parameters["ax"]
         assert (ax.kind, ax.default) == (inspect.Parameter.KEYWORD_ONLY, None)
@@ -162,12 +161,6 @@ def test_pictures_of_several_panels_take_as_many_axes_and_return_their_figure(fu
         draw(made, ax=panels)
 
 
-def test_a_total_returns_the_axes_that_it_is_given_and_otherwise_its_figure(made):
-    _, ax = plt.subplots()
-    assert TOTAL(made["alike"], "regret", ax=ax) is ax
-    assert isinstance(TOTAL(made["alike"], "regret"), Figure)
-
-
 WRONG = {
     "a figure": lambda: plt.figure(),
     "several axes": lambda: plt.subplots(1, 2)[1],
@@ -199,7 +192,7 @@ def test_what_is_not_there_is_refused_before_a_figure_is_opened(made):
     with pytest.raises(ArgumentError, match=r"variable: expected one of .* got 'loss'"):
         plots.plot_shortfall(made["history"], variable="loss")
     with pytest.raises(ArgumentError, match=r"variable: expected one of .* got 'loss'"):
-        TOTAL(made["alike"], "loss")
+        similarity.plot_total(made["alike"], "loss")
     with pytest.raises(ArgumentError, match=r"against: expected one of .'fair', 'free'., got 'best'"):
         plots.plot_cost(made["history"], against="best")
     assert plt.get_fignums() == []

@@ -19,7 +19,7 @@ from unittest.mock import patch
 import anyio.to_thread
 
 from evenhand.errors import UnreachableError
-from evenhand.service import auth, readiness
+from evenhand.service.jobs import Recent
 from evenhand.service.writer import Writer
 from evenhand.studies import Store
 from evenhand.studies.log.log import Log
@@ -34,8 +34,6 @@ THREADED = ("service.writer", "service.jobs", "service.sessions", "studies.log.s
 """The modules that start threads or lock."""
 CLOCKS = ("studies.log.transaction", "studies.log.state", "studies.creation")
 """The modules that read the clock."""
-CLOCKED = (auth.Guard, readiness.Readiness)
-"""What takes a clock as an argument."""
 FAULTY = 0.006
 """How often a process is killed or its store fails, at each edge of each transaction."""
 UNREADABLE = 0.004
@@ -173,8 +171,7 @@ class World:
                 stack.enter_context(patch(f"evenhand.{module}.threading", Threading(self.scheduler)))
             for module in CLOCKS:
                 stack.enter_context(patch(f"evenhand.{module}.now", self.now))
-            for kind in CLOCKED:
-                stack.enter_context(patch.dict(kind.__init__.__kwdefaults__, clock=time.monotonic))
+            stack.enter_context(patch.dict(Recent.__init__.__kwdefaults__, clock=time.monotonic))
             if self.small:
                 stack.enter_context(patch.dict(Writer.__init__.__kwdefaults__, queue=2, most=2))
             for change in (

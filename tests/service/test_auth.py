@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from unittest.mock import patch
 
 import pytest
 
 from evenhand.service.app import ENDPOINTS
 from evenhand.service.auth import Guard
 from evenhand.service.errors import Refusal
+from evenhand.service.jobs import Recent
 from evenhand.studies import Store
 from evenhand.studies.keys import ROLES, add_key, list_keys, new_key, revoke_key
 from tests.service.conftest import Served
@@ -115,7 +117,8 @@ def admitted(guard, text):
 def test_keys_that_come_and_go_are_noticed_when_the_second_is_over():
     store, now = Store.at(":memory:", create=True), [0.0]
     first = add_key(store, "read")
-    guard = Guard(store, age=1.0, clock=lambda: now[0])
+    with patch.dict(Recent.__init__.__kwdefaults__, clock=lambda: now[0]):
+        guard = Guard(store)
     assert admitted(guard, first) == "read"
     second = add_key(store, "read")
     revoke_key(store, first)

@@ -18,9 +18,8 @@ from sqlalchemy import event
 from evenhand.errors import StoreError
 from evenhand.quotas import FairUCB
 from evenhand.service.errors import Refusal
-from evenhand.service.jobs import Lane, run_detached
-from evenhand.service.readiness import Readiness
-from evenhand.service.routes import routing
+from evenhand.service.jobs import Lane, Recent, run_detached
+from evenhand.service.routes import routing, system
 from evenhand.studies import Store, Study
 from tests.waiting import until, until_async
 
@@ -126,26 +125,29 @@ def test_one_write_a_second_answers_all_who_ask():
     store, now = Slow(0.05), [0.0]
 
     async def asked():
-        readiness = Readiness(store, clock=lambda: now[0])
-        found = await asyncio.gather(*(readiness.studies() for _ in range(20)))
+        readiness = Recent(lambda: system.written(store), clock=lambda: now[0])
+        found = await asyncio.gather(*(readiness.result() for _ in range(20)))
         now[0] = 0.9
-        found.append(await readiness.studies())
+        found.append(await readiness.result())
         first = store.writes
         now[0] = 1.1
-        return [*found, await readiness.studies()], first
+        return [*found, await readiness.result()], first
 
     found, first = asyncio.run(asked())
     assert (set(found), first, store.writes) == ({1}, 1, 2)
 
 
-def test_a_store_that_does_not_answer_is_not_ready_and_is_asked_no_more():
+def test_a_store_that_does_not_answer_is_not_ready_and_is_asked_no_more(monkeypatch):
+    monkeypatch.setattr(system, "PATIENCE", 0.05)
     store = Slow(0.5)
 
     async def asked():
-        readiness = Readiness(store, patience=0.05, age=0.0)
+        readiness = Recent(lambda: system.written(store), age=0.0)
+        state = SimpleNamespace(readiness=readiness, sessions=SimpleNamespace(store=store))
+        request = SimpleNamespace(app=SimpleNamespace(state=state))
         for _ in range(3):
             with pytest.raises(StoreError, match=r"slow: the store accepted no write within 0\.05 seconds"):
-                await readiness.studies()
+                await system.ready(request)
 
     asyncio.run(asked())
     assert store.writes == 1
@@ -155,10 +157,10 @@ def test_a_failure_is_told_to_all_and_then_forgotten():
     store, now = Slow(error=StoreError("full")), [0.0]
 
     async def asked():
-        readiness = Readiness(store, clock=lambda: now[0])
-        found = await asyncio.gather(*(readiness.studies() for _ in range(3)), return_exceptions=True)
+        readiness = Recent(lambda: system.written(store), clock=lambda: now[0])
+        found = await asyncio.gather(*(readiness.result() for _ in range(3)), return_exceptions=True)
         store.error, now[0] = None, 2.0
-        return [*map(str, found), await readiness.studies()]
+        return [*map(str, found), await readiness.result()]
 
     assert asyncio.run(asked()) == ["full"] * 3 + [1]
 

@@ -15,8 +15,7 @@ from sqlalchemy import bindparam, select
 
 from evenhand.errors import EvenhandError, StoreError
 from evenhand.kernels.compose import flat
-from evenhand.service import auth, sessions, writer
-from evenhand.service.auth import Guard
+from evenhand.service import jobs, sessions, writer
 from evenhand.service.routes import studies, views
 from evenhand.service.sessions import Session
 from evenhand.service.writer import Writer
@@ -282,12 +281,13 @@ def a_wake_up_is_lost():
 def all_wait_for_the_one_that_reads_the_keys():
     """A request that is cancelled while it reads the keys takes all with it that wait for the same read."""
 
-    async def refresh(self):
-        if self._reading is None or self._reading.done():
-            self._reading = auth.asyncio.create_task(self._load())
-        await self._reading
+    async def result(self):
+        if self._running is None or (self._running.done() and self._clock() - self._began > self._age):
+            self._running = jobs.asyncio.create_task(jobs.run_detached(self._job))
+            self._began = self._clock()
+        return await self._running
 
-    return [patch.object(Guard, "_refresh", refresh)]
+    return [patch.object(jobs.Recent, "result", result)]
 
 
 def an_outage_ends_the_writer():

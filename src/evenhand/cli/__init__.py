@@ -6,7 +6,6 @@ rows, too many groups), or the input or the machine refused; 70 evenhand itself 
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import traceback
@@ -18,7 +17,7 @@ import typer
 
 from evenhand.cli.command import COMMANDS, Command, Commands, imported_when_called
 from evenhand.cli.options import JSON
-from evenhand.cli.output import visible
+from evenhand.cli.output import discard_output, visible
 from evenhand.cli.refusals import in_shell
 from evenhand.errors import ArgumentError, EvenhandError, SimulationInterrupted
 from evenhand.version import __version__
@@ -95,4 +94,4 @@ def _drop_unwritten() -> None:
         try:
             sys.stdout.flush()
         except OSError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            discard_output()

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from evenhand.audit.audited_promise import check_named
 from evenhand.audit.decision_log import read_plays
-from evenhand.audit.findings import when_broken
+from evenhand.audit.findings import Audit, when_broken
+from evenhand.audit.separate_logs import ApartAudit
 from evenhand.cli.inputs.inputs import changing_shares, named_shares, windows_of
 from evenhand.cli.inputs.promises import promise_in
 from evenhand.cli.inputs.tables import read_log, read_table
@@ -27,11 +27,7 @@ from evenhand.labels import by_label
 from evenhand.promises.clause import AT_MOST
 from evenhand.protocol import distinct, find_label, places
 
-if TYPE_CHECKING:
-    from evenhand.audit.findings import Audit
-    from evenhand.audit.separate_logs import ApartAudit
-
-Audited = functools.partial[tuple[Any, Any]]
+Audited = partial[tuple[Any, Any]]
 """What audits the log that the options of a command name, with these options as its `keywords`."""
 
 
@@ -95,10 +91,10 @@ def taking_audited(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options that name a log and a promise in the place of its first parameter, `audited`."""
     names, own = (inspect.signature(function).parameters for function in (_audited, command))
 
-    @functools.wraps(command)
+    @wraps(command)
     def call(**given: Any) -> None:
         # audited when the command asks: `report` may find a store in the place of a log, which nothing here can read
-        read = functools.partial(_audited, **{name: given[name] for name in names})
+        read = partial(_audited, **{name: given[name] for name in names})
         command(read, **{name: value for name, value in given.items() if name in own})
 
     return with_options_of(call, _audited, command, without="audited")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from evenhand.cli.options import EMPTY, JSON
 from evenhand.cli.output import as_json, print_text, records
+from evenhand.cli.sample import COLLECTION, labelled_rows
+from evenhand.display.html import notes_of
 from evenhand.errors import ArgumentError, TableError, wanted, wanted_one_of
-
-if TYPE_CHECKING:
-    from evenhand.sampling import ArrayPool, Certification, Sampler, TablePool
+from evenhand.protocol import find_label, places
+from evenhand.sampling import ArrayPool, Certification, Sampler, TablePool
+from evenhand.saving.state import load
 
 UNTOLD = "With so few features rows look alike: it is unknown whether the collection has seen these."
 SHOWN = 12
@@ -39,9 +42,6 @@ def certify(
     fresh : Labelled rows in a table; by default the rows that are left in the pool.
     delta : The probability with which the verdict may be wrong.
     """
-    from evenhand.display.html import notes_of
-    from evenhand.sampling import Certification
-
     sampler, model, pool = _collected(folder)
     loss = "zero_one" if sampler.loss == "log" else str(sampler.loss)
     check = Certification(pool.groups, model, threshold=threshold, delta=delta, batch=10, loss=loss)
@@ -70,9 +70,6 @@ def _collected(folder: Path) -> tuple[Sampler, Any, TablePool]:
     ArgumentError
         If the folder holds no collection.
     """
-    from evenhand import load
-    from evenhand.cli.sample import COLLECTION
-
     saved = load(folder / COLLECTION) if (folder / COLLECTION).is_file() else None
     if not isinstance(saved, dict) or set(saved) != {"sampler", "model", "pool"}:
         raise ArgumentError(wanted("folder", "the folder that `evenhand sample` wrote, its --out", str(folder)))
@@ -91,11 +88,6 @@ def _rows_in(path: Path, pool: TablePool, empty: str) -> tuple[ArrayPool, list[s
         If a row has a label or a group that the pool has not, or more rows of the table stand in the pool than chance
         explains.
     """
-    from collections import Counter
-
-    from evenhand.cli.sample import labelled_rows
-    from evenhand.sampling import ArrayPool
-
     features = list(pool.features.encoder.columns)
     frame = labelled_rows(path, pool.group_columns, pool.label_column, features, empty, f"--fresh {path}")
     try:
@@ -123,8 +115,6 @@ def _check_labels(where: str, y: Any, index: Any, pool: TablePool) -> None:
     TableError
         If there is one.
     """
-    from evenhand.protocol import find_label, places
-
     classes = sorted(set(pool.y.tolist()))
     at = places(classes)
     odd = [(row + 1, label) for row, label in zip(index, y.tolist(), strict=True) if find_label(label, at) is None]

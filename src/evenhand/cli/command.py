@@ -132,8 +132,6 @@ class Command(TyperCommand):
         ArgumentError
             If one of them is empty; the option before it is named.
         """
-        if ctx.resilient_parsing and args and args[-1].startswith("-"):
-            args = args[:-1]  # a shell completes the value of this option: the words before it are to be known
         for place, word in enumerate(args):
             option = args[place - 1] if place and args[place - 1].startswith("-") else f"argument {place + 1}"
             if word == "" or re.fullmatch(r"--[\w-]+=", word):

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from evenhand.cli.options import JSON
 from evenhand.cli.output import as_json, folder, picture, print_text, say_notes, table
 from evenhand.data.csv_files import write_csv
-
-if TYPE_CHECKING:
-    from evenhand.experiments.quotas.programme import Programme
+from evenhand.experiments.quotas.programme import GUARANTEE, Programme, draw, run
+from evenhand.simulation.measures import cost_of
 
 
 def demo(*, out: Path = Path("out/demo"), seed: int = 442, json: JSON = False) -> None:
@@ -23,8 +21,6 @@ def demo(*, out: Path = Path("out/demo"), seed: int = 442, json: JSON = False) -
     out : Folder for the decision log and the picture.
     seed : Seed of the demonstration.
     """
-    from evenhand.experiments.quotas.programme import draw, run
-
     folder(out)
     shown = run(seed=seed)
     write_csv(shown.log, out / "decisions.csv")
@@ -45,9 +41,6 @@ def demo(*, out: Path = Path("out/demo"), seed: int = 442, json: JSON = False) -
 
 def _say(shown: Programme) -> None:
     """Print who got what, why, and what the promise cost."""
-    from evenhand.experiments.quotas.programme import GUARANTEE
-    from evenhand.simulation.measures import cost_of
-
     places = len(shown.log)
     print_text(f"Who gets the next of {places} places? 442 patients in six groups; the reward of a")
     print_text("place is the need of the patient who gets it, in [0, 1].")

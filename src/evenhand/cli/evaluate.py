@@ -18,11 +18,13 @@ from evenhand.cli.output import as_json, draw, folder, print_text, records, say_
 from evenhand.cli.refusals import typed_options
 from evenhand.data.tables import column, numbers
 from evenhand.errors import ArgumentError, TableError, wanted
+from evenhand.evaluation import Comparison, Evaluation, under_shares
+from evenhand.evaluation.promise_cost import shares_in
+from evenhand.evaluation.replayed import learns
+from evenhand.quotas import LoggedArms
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from evenhand.evaluation import Comparison, Evaluation
 
 UNDER_SHARES = ("thompson", "deadline-learn+thompson")
 """The policies that are compared where shares are given and no policy is named: without the promise, and with it."""
@@ -68,7 +70,6 @@ def evaluate(
     picture : File for the picture, such as value.png.
     """
     import evenhand as eh
-    from evenhand.evaluation.replayed import learns
 
     frame = read_table(log, text=[name for name in (arm, position) if name])
     named = _policies(policy or [], shares, promise, tolerance, seed, frame, arm, reward, position)
@@ -103,10 +104,6 @@ def _policies(
     given: list[str], shares: str, promise: Path | None, tolerance: float, seed: int, frame: pd.DataFrame, *columns: str
 ) -> dict[str, Any]:
     """Return the policies by the words that name them; `columns` are those of the arm, the reward and the position."""
-    from evenhand.evaluation import under_shares
-    from evenhand.evaluation.promise_cost import shares_in
-    from evenhand.quotas import LoggedArms
-
     if not given and not shares and promise is None:
         raise ArgumentError(wanted("--policy", "a policy to evaluate, or --shares or --promise", None))
     arm, reward, position = columns
@@ -189,11 +186,8 @@ def _draw(found: Evaluation | Comparison, picture: Path, at_least: float | None)
 
 
 def _body(name: str, found: Evaluation) -> dict[str, Any]:
-    body: dict[str, Any] = {
-        "policy": name, "value": found.value, "low": found.low, "high": found.high, "rounds": found.rounds,
-        "effective_rounds": found.effective_rounds, "reached": found.reached, "estimator": found.estimator,
-        "level": found.level, "anytime": found.anytime, "notes": found.notes,
-    }  # fmt: skip
+    told = ("value", "low", "high", "rounds", "effective_rounds", "reached", "estimator", "level", "anytime", "notes")
+    body: dict[str, Any] = {"policy": name} | {one: getattr(found, one) for one in told}
     body["promise_kept"] = None if found.audit is None else found.audit.kept
     body["change"] = None if found.change is None else asdict(found.change)
     return body | {"curve": found.curve.to_dict("records"), "weights": found.weights.to_dict("records")}

@@ -191,10 +191,11 @@ def _write(text: str) -> None:
     try:
         print(text, flush=True)
     except BrokenPipeError:
-        _discard_output()
+        discard_output()
 
 
-def _discard_output() -> None:
+def discard_output() -> None:
+    """Send to nowhere what is still to be printed."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -248,7 +249,7 @@ def _console() -> Console:
 
     class Output(Console):
         def on_broken_pipe(self) -> None:
-            _discard_output()
+            discard_output()
 
     return Output(markup=False, emoji=False, highlight=False)
 

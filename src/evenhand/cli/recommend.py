@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -18,12 +18,10 @@ from evenhand.cli.refusals import typed_options
 from evenhand.data.csv_files import write_csv
 from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError, TableError, wanted, why_unreadable
+from evenhand.interventions import Problem, SimulatedTrial
+from evenhand.interventions.search import Search
 from evenhand.rng import draw_seed
 from evenhand.saving import state
-
-if TYPE_CHECKING:
-    from evenhand.interventions import Problem
-    from evenhand.interventions.search import Search
 
 SEARCHES = ("csr", "two-stage-csr", "sris", "one-shot")
 AT_ANY_TIME = {"trial", "log", "tell", "ask", "out", "json", "sep", "decimal", "encoding", "format", "header"}
@@ -115,8 +113,6 @@ def _begun(trial: Path, again: list[str]) -> Search:
         what = "MODEL and its options" if "MODEL" in again else ", ".join(again)
         mend = f"leave {what} out to go on, or name another file"
         raise ArgumentError(wanted("--trial", "a file that does not exist yet", str(trial), mend))
-    from evenhand.interventions.search import Search
-
     running = state.load(trial)
     if not isinstance(running, Search):
         raise ArgumentError(wanted("--trial", "the file of a trial", type(running).__name__))
@@ -143,8 +139,6 @@ def _problem(
     asked: dict[str, Any], values: str, edges: str, smoothing: float, cuts: Sequence[str], log: Path | None
 ) -> tuple[Problem, Any]:
     """Build the problem that the options describe; return it with the costs in the file of candidates."""
-    from evenhand.interventions import Problem
-
     missing = [option for option, value in asked.items() if value is None or value in ("", [])]
     if missing:
         them = "them" if len(missing) > 1 else "it"
@@ -187,8 +181,6 @@ def _search(problem: Problem, name: str, tolerance: float | None, budget: int | 
 
 def _simulate(running: Search, seed: int | None, *, quiet: bool) -> int:
     """Carry out the trials on the model itself; return the seed used."""
-    from evenhand.interventions import SimulatedTrial
-
     world, seed = SimulatedTrial(running.problem), draw_seed(seed)
     world.reset(seed)
     with ProgressBar("trials", running.budget, shown=not quiet) as bar:

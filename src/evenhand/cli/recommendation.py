@@ -62,9 +62,7 @@ def show(
     if out is not None:
         _write(found, rows, tolerance, sensitive, out)
     if json:
-        answer = {
-            "candidate": found.candidate, "status": found.status, "confidence": found.confidence, "more": found.more
-        }  # fmt: skip
+        answer = {name: getattr(found, name) for name in ("candidate", "status", "confidence", "more")}
         cells = rows.astype(object).where(rows.notna(), None)
         as_json({**answer, **body, "table": cells.to_dict("records")}, found)
         return

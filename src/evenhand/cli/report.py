@@ -16,6 +16,7 @@ from evenhand.audit.findings import when_broken
 from evenhand.cli.audit import Audited, promised_rows, taking_audited
 from evenhand.cli.options import JSON, STUDY, is_store
 from evenhand.cli.output import answer, png, promise_verdict
+from evenhand.cli.refusals import typed_options
 from evenhand.cli.studies.show import COLUMNS, arm_rows, pictures
 from evenhand.cli.studies.verify import in_words as in_sentences
 from evenhand.data.tables import numbers, places_in
@@ -62,9 +63,9 @@ def report(
     if out.suffix.lower() not in (".html", ".htm"):
         raise ArgumentError(wanted("--out", "a file that ends in .html", str(out)))
     store, words = is_store(log), ["evenhand", "audit", log]
-    for one in context.command.params:
-        name, option, value = str(one.name), max(one.opts, key=len), context.params.get(str(one.name))
-        if name not in ("log", "out", "json") and "COMMANDLINE" in str(context.get_parameter_source(name)):
+    for name, option in typed_options(context).items():
+        value = context.params.get(name)
+        if name not in ("log", "out", "json"):
             if store != (name == "study"):
                 beside = "the store of a study, which holds its promise" if store else "a log"
                 raise ArgumentError(wanted(option, f"nothing together with {beside}", value))

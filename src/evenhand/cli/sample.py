@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from evenhand import registry
+from evenhand.cli.inputs.empty_cells import without_empty_cells
+from evenhand.cli.inputs.inputs import named_shares, names_of, numbers_by_name
+from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import EMPTY, JSON
 from evenhand.cli.output import as_json, draw, folder, print_text, say_notes
+from evenhand.cli.worst_off import compared, say_compared
+from evenhand.data.csv_files import write_csv
+from evenhand.data.tables import NUMBER, column, numbers
+from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError, wanted, wanted_one_of
+from evenhand.plots.sampling import plot_collection
+from evenhand.protocol import labels_of_texts
+from evenhand.sampling import Collected, EstimatorModel, Sampler, TablePool, collect
+from evenhand.saving.state import save
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
-
-    from evenhand.sampling import Collected, Sampler, TablePool
 
 COLLECTION = "collection.evenhand"
 """The sampler, the final model and the pool: one file, so that none of them is of another run."""
@@ -62,15 +72,6 @@ def sample(
     seed : The seed; by default drawn and reported.
     out : Folder for the rows, the mixture and the picture.
     """
-    from functools import partial
-
-    from evenhand.cli.inputs.inputs import named_shares, names_of, numbers_by_name
-    from evenhand.cli.worst_off import compared, say_compared
-    from evenhand.data.csv_files import write_csv
-    from evenhand.plots.sampling import plot_collection
-    from evenhand.sampling import TablePool
-    from evenhand.saving.state import save
-
     columns, groups = names_of(features) or None, names_of(group)
     frame = labelled_rows(pool, groups, label, columns, empty)
     world = TablePool(frame, group=groups, label=label, features=columns)
@@ -116,11 +117,6 @@ def labelled_rows(
     ArgumentError, TableError
         If nothing is labelled, or the table cannot be read.
     """
-    from evenhand.cli.inputs.empty_cells import without_empty_cells
-    from evenhand.cli.inputs.tables import read_table
-    from evenhand.data.tables import NUMBER, column, numbers
-    from evenhand.protocol import labels_of_texts
-
     frame = read_table(path, text=[name for name in (*groups, label) if name not in (features or ())])
     more = f"--id COLUMN --group {','.join(groups)} --features COLUMN,COLUMN --labels A,B --tasks next.csv"
     mend = f"if no row has a label yet, begin with: evenhand label {path} {more}"
@@ -140,8 +136,6 @@ def labelled_rows(
 
 
 def _sampler(scheme: str, world: TablePool, options: dict[str, Any], trend: float) -> Sampler:
-    from evenhand import registry
-
     names = ("optimistic", "epsilon-greedy", "greedy", "uniform", "proportional")
     if scheme not in names:
         raise ArgumentError(wanted("--scheme", f"one of {', '.join(names)}", scheme))
@@ -157,9 +151,6 @@ def _sampler(scheme: str, world: TablePool, options: dict[str, Any], trend: floa
 
 
 def _run(sampler: Sampler, world: TablePool, budget: float, *, quiet: bool) -> Any:
-    from evenhand.display.progress import ProgressBar
-    from evenhand.sampling import collect
-
     with ProgressBar("highest validation risk so far ...", budget, shown=not quiet) as bar:
 
         def watch(running: Sampler) -> None:
@@ -191,7 +182,5 @@ def _classes(world: TablePool, loss: str, *, multiclass: bool, reweighted: bool)
     if reweighted:
         raise ArgumentError(wanted("--reweighted", "two labels", len(labels)))
     from sklearn.linear_model import LogisticRegression
-
-    from evenhand.sampling import EstimatorModel
 
     return {"classes": labels, "model": EstimatorModel(LogisticRegression(max_iter=1000))}

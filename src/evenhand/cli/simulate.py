@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import evenhand as eh
+from evenhand import plots, quotas, registry
+from evenhand.cli.groups import learned_bias, say_bias, show_bias, table_bias, write_bias
 from evenhand.cli.inputs.inputs import delay_of, names_of, numbers_of, shares_of
 from evenhand.cli.inputs.policies import check_kept, policies_of
 from evenhand.cli.inputs.promises import UNDER, with_and_without
@@ -20,6 +23,7 @@ from evenhand.errors import ArgumentError, MissingExtraError, wanted
 from evenhand.extras import optional
 from evenhand.labels import label_texts
 from evenhand.policy.traits import traits_of
+from evenhand.simulation.measures import cost_of, half_width
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -35,9 +39,9 @@ def simulate(
     world: str = "", *, data: Path | None = None, arm: str = "", reward: str = "reward", group: str = "",
     sensitive: str = "", features: str = "", means: str = "",
     policy: Annotated[list[str] | None, typer.Option("--policy", "-p")] = None, shares: str = "",
-    tolerance: float = 0.0, promises: Annotated[Path | None, typer.Option("--promise", "--promises")] = None,
-    log: Path | None = None, delay: str = "0", rounds: int = 10_000, replications: int = 20, seed: int | None = None,
-    jobs: int = -1, out: Path | None = None, json: JSON = False,
+    tolerance: float = 0.0, promise: Path | None = None, log: Path | None = None, delay: str = "0",
+    rounds: int = 10_000, replications: int = 20, seed: int | None = None, jobs: int = -1, out: Path | None = None,
+    json: JSON = False,
 ) -> None:  # fmt: skip
     """Simulate policies and show whether they kept their promises and what that cost.
 
@@ -54,7 +58,7 @@ def simulate(
     policy : A policy: fair-ucb, ucb1, fair-learn+thompson, ...; may be repeated.
     shares : Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.
     tolerance : By how many plays an arm may be behind its share.
-    promises : A promise file as for `evenhand new --promise`; each learner runs with and without it.
+    promise : A promise file as for `evenhand new --promise`; each learner runs with and without it.
     log : A log whose offers and segments are replayed, from its columns available and segment, or given.
     delay : Rounds until a reward arrives: 50, one of 0,3,12 drawn each round, or geometric:MEAN.
     rounds : The number of rounds in each replication.
@@ -63,19 +67,16 @@ def simulate(
     jobs : The number of processes; -1 for all cores.
     out : Folder for history.nc, summary.csv, arms.csv and pictures.
     """
-    import evenhand as eh
-    from evenhand.cli.groups import learned_bias, say_bias, table_bias
-
     if data is not None and group:
         played = _grouped(data, arm or group, group, reward, features, sensitive)
     else:
         played = _world(world, data, arm or "arm", reward, means)
     owed = shares_of(shares, played.arms) if shares else None
-    if promises is None:
+    if promise is None:
         policies = policies_of(policy or [], played, owed, tolerance, rounds)
         check_kept(shares, policies.values())
     else:
-        policies = with_and_without(promises, policy or [], played, rounds)
+        policies = with_and_without(promise, policy or [], played, rounds)
     bias: Any = None
     traits = traits_of(played)
     if of_table := traits.bias is not None:
@@ -117,8 +118,6 @@ def _grouped(data: Path, arm: str, group: str, reward: str, features: str, sensi
 
 
 def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> Any:
-    from evenhand import quotas, registry
-
     if data is not None:
         return quotas.LoggedArms(read_table(data, text=[arm]), arm=arm, reward=reward)
     if means and not name:
@@ -136,9 +135,6 @@ def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> A
 def _report(
     history: xr.Dataset, policies: dict[str, Any], bias: Any, out: Path | None, json: bool, *, of_table: bool
 ) -> None:
-    from evenhand.cli.groups import show_bias, write_bias
-    from evenhand.simulation.measures import cost_of
-
     costs = {name: cost_of(history, name + UNDER, name) for name in policies if name + UNDER in policies}
     every = [traits_of(policy) for policy in policies.values()]
     clauses = [clause for one in every if one.promise is not None for clause in one.promise.clauses]
@@ -198,8 +194,6 @@ def _report(
 
 
 def _summary(history: xr.Dataset, later: set[str]) -> list[dict[str, Any]]:
-    from evenhand.simulation.measures import half_width
-
     last = history.isel(round=-1)
     rounds = float(last["round"])
     rows = []
@@ -260,8 +254,6 @@ def _write_netcdf(history: xr.Dataset, path: Path) -> list[Path]:
 
 def _write(history: xr.Dataset, clauses: list[Clause], summary: list[dict[str, Any]], out: Path) -> list[Path]:
     import pandas as pd
-
-    from evenhand import plots
 
     written = _write_netcdf(history, out / "history.nc")
     write_csv(pd.DataFrame(summary), out / "summary.csv")

@@ -35,36 +35,6 @@ def import_httpx() -> Any:
     return optional("httpx", "evenhand.client", extra="client")
 
 
-class Keys:
-    """One key, or several of different roles; their texts are shown nowhere.
-
-    >>> Keys("eh_decide_17_abc eh_report_18_def").of("report")
-    'eh_report_18_def'
-
-    Raises
-    ------
-    ArgumentError
-        If there is no key, or one that no header can hold.
-    """
-
-    def __init__(self, keys: str | Sequence[str]) -> None:
-        texts = re.split(r"[\s,]+", keys.strip()) if isinstance(keys, str) else list(keys)
-        if not texts or not all(isinstance(text, str) and re.fullmatch("[!-~]+", text) for text in texts):
-            raise ArgumentError(
-                "key: expected the text of a key, or of several; pass key= or set EVENHAND_KEY "
-                "(`evenhand keys STORE add --role both` makes one)"
-            )
-        self._texts: list[str] = texts
-
-    def of(self, role: Role) -> str:
-        """Return the key for a request that needs a role: the first that has it, else the first of all."""
-        for known in (role, *ALSO[role]):
-            for text in self._texts:
-                if text.startswith(f"eh_{known}_"):
-                    return text
-        return self._texts[0]
-
-
 class Connection:
     """The address of a service, the keys for it, and when a request is repeated.
 
@@ -86,7 +56,7 @@ class Connection:
     ) -> None:
         self._httpx = import_httpx()
         self.url = _checked_url(os.environ.get("EVENHAND_URL", "") if url is None else url)
-        self._keys = Keys(os.environ.get("EVENHAND_KEY", "") if key is None else key)
+        self._keys = _checked_keys(os.environ.get("EVENHAND_KEY", "") if key is None else key)
         if not isinstance(timeout, (int, float)) or not 0 < timeout < float("inf"):
             raise ArgumentError(wanted("timeout", "a number of seconds > 0", timeout))
         if not isinstance(retries, int) or retries < 0:
@@ -96,7 +66,7 @@ class Connection:
 
     def request(self, call: Call) -> dict[str, Any]:
         """Return the arguments of httpx's `request`."""
-        headers = {"Authorization": f"Bearer {self._keys.of(call.role)}"}
+        headers = {"Authorization": f"Bearer {key_for(call.role, self._keys)}"}
         if call.content is not None:
             headers["Content-Type"] = "application/json"
         if call.key is not None:
@@ -172,6 +142,27 @@ def _seconds(headers: Mapping[str, str]) -> float:
 
 def _times(count: int) -> str:
     return "one attempt" if count == 1 else f"{count} attempts"
+
+
+def key_for(role: Role, keys: Sequence[str]) -> str:
+    """Return the key for a request that needs a role: the first that has it, else the first of all.
+
+    >>> key_for("report", ["eh_decide_17_abc", "eh_report_18_def"])
+    'eh_report_18_def'
+    """
+    having = (key for known in (role, *ALSO[role]) for key in keys if key.startswith(f"eh_{known}_"))
+    return next(having, keys[0])
+
+
+def _checked_keys(keys: str | Sequence[str]) -> list[str]:
+    """Return the texts of one key, or of several of different roles."""
+    texts = re.split(r"[\s,]+", keys.strip()) if isinstance(keys, str) else list(keys)
+    if not texts or not all(isinstance(text, str) and re.fullmatch("[!-~]+", text) for text in texts):
+        raise ArgumentError(
+            "key: expected the text of a key, or of several; pass key= or set EVENHAND_KEY "
+            "(`evenhand keys STORE add --role both` makes one)"
+        )
+    return texts
 
 
 def _checked_url(url: str) -> str:

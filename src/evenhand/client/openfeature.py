@@ -133,12 +133,7 @@ class EvenhandProvider(AbstractProvider):
             raise TypeMismatchError(f"the study {flag} decided for {decision.arm!r}, which is of another type")
         if context.targeting_key:
             self._keep((flag, context.targeting_key), decision.ticket)
-        told = {
-            "ticket": decision.ticket,
-            "reason": decision.reason,
-            "reason_code": decision.reason_code,
-            "propensity": decision.propensity,
-        }
+        told = {name: getattr(decision, name) for name in ("ticket", "reason", "reason_code", "propensity")}
         metadata = {name: word for name, word in told.items() if word is not None}
         return FlagResolutionDetails(value, reason=Reason.SPLIT, variant=str(decision.arm), flag_metadata=metadata)
 

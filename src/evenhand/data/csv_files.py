@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Container, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 
 from evenhand.data.csv_form import CsvForm, detected, named
 from evenhand.data.tables import NUMBER, UNREADABLE
@@ -85,9 +85,6 @@ class _Every:
 EVERY = _Every()
 
 
-COMMON: Final = CsvForm()
-
-
 class CsvFile(NamedTuple):
     """A CSV that can be read.
 
@@ -100,7 +97,7 @@ class CsvFile(NamedTuple):
 
     name: str
     open: Callable[[], IO[str]]
-    form: CsvForm = COMMON
+    form: CsvForm = CsvForm()
 
     @classmethod
     def at(cls, file: Path, form: CsvForm | None = None) -> Self:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.data.tables import cells, holds_times, levels
+from evenhand.data.tables import cells, column, holds_times, levels_of
 from evenhand.errors import TableError, wanted
 
 if TYPE_CHECKING:
@@ -69,7 +69,8 @@ def categories(frame: pd.DataFrame, name: str) -> list[Any] | None:
     numeric = pd.api.types.is_numeric_dtype(values.dtype)
     if declared is None and (numeric or all(isinstance(value, (Number, np.bool_)) for value in values)):
         return None
-    found = levels(frame, name) if declared is None or not declared.ordered else list(map(str, declared.categories))
+    ordered = declared is not None and declared.ordered
+    found = list(map(str, values.cat.categories)) if ordered else levels_of(column(frame, name), values)
     if declared is None and len(found) > max(MOST_CODES, len(values) / 2):
         mend = "if it is an identifier, leave it out of features=; give categories the dtype 'category'"
         got = f"{len(found)} in {len(values)} rows"

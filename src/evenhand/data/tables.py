@@ -121,19 +121,9 @@ def named_alike(labels: NDArray[Any]) -> NDArray[Any]:
     return np.array(known, dtype=labels.dtype)[places_in(labels, known)]
 
 
-def levels(frame: pd.DataFrame, name: str) -> list[Any]:
-    """Return the labels of a column in natural order, with those that a categorical column declares but never holds.
-
-    Raises
-    ------
-    TableError
-        As `column` does.
-    """
-    return levels_of(column(frame, name), frame[name])
-
-
 def levels_of(labels: NDArray[Any], values: pd.Series[Any]) -> list[Any]:
-    """Return in natural order the labels that `column` read from these cells, and those that the cells declare."""
+    """Return in natural order the labels that `column` read from these cells, and those that a categorical column
+    declares but never holds."""
     import pandas as pd
 
     declared = values.cat.categories if isinstance(values.dtype, pd.CategoricalDtype) else ()

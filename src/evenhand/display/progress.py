@@ -44,11 +44,10 @@ class ProgressBar:
 
 def tracked(items: Iterable[_T], what: str, total: float, *, shown: bool = True) -> Iterator[_T]:
     """Yield the items and show a bar meanwhile."""
-    if not shown:
-        yield from items
-        return
-    with _rich() as bar:
-        yield from bar.track(items, total, description=what)
+    with ProgressBar(what, total, shown=shown) as bar:
+        for item in items:
+            yield item
+            bar.advance()
 
 
 def _rich() -> Any:

@@ -21,10 +21,10 @@ SHOWN = 6
 """How many groups have a look of their own."""
 
 
-def _over_trials(axes: Axes, frame: pd.DataFrame, value: str, x: str) -> None:
+def _over_trials(axes: Axes, frame: pd.DataFrame, value: str) -> None:
     names = list(dict.fromkeys(frame["scheme"]))
     for name, look in looks(names).items():
-        grouped = frame[frame["scheme"] == name].groupby(x)[value]
+        grouped = frame[frame["scheme"] == name].groupby("round")[value]
         mean, error = grouped.mean(), grouped.sem().fillna(0.0)
         curve(axes, mean.index, mean, error, look, label=name, markevery=max(1, len(mean) // 8))
 
@@ -36,7 +36,7 @@ def plot_mixture(frame: pd.DataFrame, *, group: Any, fair: float | None = None, 
     """
     axes = axes_of(ax)
     with style():
-        _over_trials(axes, frame[frame["group"] == group], "share", "round")
+        _over_trials(axes, frame[frame["group"] == group], "share")
         if fair is not None:
             axes.axhline(fair, **DASHED, label="fair mixture")
         axes.set_ylim(0, 1)
@@ -49,34 +49,29 @@ def plot_shares(frame: pd.DataFrame, *, scheme: str, ax: Axes | None = None) -> 
     axes = axes_of(ax)
     mine = frame[frame["scheme"] == scheme]
     with style():
-        _over_trials(axes, mine.assign(scheme=mine["group"]), "share", "round")
+        _over_trials(axes, mine.assign(scheme=mine["group"]), "share")
         axes.set_ylim(0, 1)
         return finish(axes, f"Mixture of the training set, {scheme}", "round", "share of the rows")
 
 
 def plot_worst_risk(
-    frame: pd.DataFrame,
-    *,
-    value: str = "test_risk",
-    x: str = "round",
-    against: str | None = None,
-    ax: Axes | None = None,
+    frame: pd.DataFrame, *, value: str = "test_risk", against: str | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw the worst-off group's risk over the rounds (or `x="labels"`).
+    """Draw the worst-off group's risk over the rounds.
 
     With `against`, draw by how much it is above the risk of that scheme in the same trial: differences that are small
     against those between trials are seen.
     """
     axes = axes_of(ax)
-    worst: Any = frame.groupby(["scheme", "trial", x], sort=False, as_index=False)[value].max()
+    worst: Any = frame.groupby(["scheme", "trial", "round"], sort=False, as_index=False)[value].max()
     title, up = "Risk of the worst-off group", "risk"
     if against is not None:
-        table = worst.pivot_table(index=["trial", x], columns="scheme", values=value, sort=False)
+        table = worst.pivot_table(index=["trial", "round"], columns="scheme", values=value, sort=False)
         worst = table.sub(table[against], axis=0).stack().rename(value).reset_index()
         title, up = f"Risk above that of {against}", "difference of risks"
     with style():
-        _over_trials(axes, worst, value, x)
-        return finish(axes, title, x, up)
+        _over_trials(axes, worst, value)
+        return finish(axes, title, "round", up)
 
 
 def plot_risk_curves(frame: pd.DataFrame, *, fair: float, title: str, ax: Axes | None = None) -> Axes:

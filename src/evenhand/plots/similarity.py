@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.plots.axes import name_ends, one_of, panels_of, short
-from evenhand.plots.style import HEIGHT, WIDTH, curve, finish, looks, over_replications, style
+from evenhand.plots.axes import axes_of, name_ends, one_of, panels_of, short
+from evenhand.plots.style import curve, finish, looks, over_replications, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,18 +23,14 @@ WIDE = 100.0
 """From here on a logarithmic axis shows more than a linear one."""
 
 
-def plot_total(history: Any, variable: str, *, log: bool = False, ax: Axes | None = None) -> Any:
+def plot_total(history: Any, variable: str, *, log: bool = False, ax: Axes | None = None) -> Axes:
     """Draw a cumulative variable over time for each policy: mean over replications, band of two standard errors.
 
     Lines are named at their ends, with their last means. With `log`, rounds are on a logarithmic axis, and so is the
     variable where it grows beyond 100.
-
-    Parameters
-    ----------
-    ax : axes to draw in, which are returned; without them the picture has a figure of its own, which is returned.
     """
     one_of("variable", variable, history.data_vars)
-    axes = panels_of(ax, 1, width=WIDTH, height=HEIGHT)[0]
+    axes = axes_of(ax)
     means = history[variable].mean("replication")
     counts = variable != "regret"
     looked = looks([str(name) for name in history.policy.values])
@@ -53,8 +49,7 @@ def plot_total(history: Any, variable: str, *, log: bool = False, ax: Axes | Non
         texts = {name: f"{name}: {short(end)}" for name, end in ends.items()}
         name_ends(axes, texts, ends, looked)
         title, up = NAMES.get(variable, (variable, variable))
-        finish(axes, title, "round", up, legend=False)
-    return axes.get_figure(root=True) if ax is None else axes
+        return finish(axes, title, "round", up, legend=False)
 
 
 def _widen(axes: Axes, means: Any) -> None:

@@ -8,16 +8,16 @@ from dataclasses import replace
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.routing import Route
 
 from evenhand.service.auth import Guard
-from evenhand.service.jobs import Lane, run_detached
+from evenhand.service.jobs import Lane, Recent, run_detached
 from evenhand.service.metrics import Metrics
 from evenhand.service.middleware import Middleware
-from evenhand.service.readiness import Readiness
 from evenhand.service.routes.decisions import DECISION_ENDPOINTS
 from evenhand.service.routes.promises import PROMISE_ENDPOINTS
 from evenhand.service.routes.studies import STUDY_ENDPOINTS
-from evenhand.service.routes.system import SYSTEM_ENDPOINTS
+from evenhand.service.routes.system import SYSTEM_ENDPOINTS, written
 from evenhand.service.routes.views import VIEW_ENDPOINTS
 from evenhand.service.sessions import Sessions
 from evenhand.studies import Store
@@ -60,11 +60,12 @@ def create_app(
         replace(endpoint, role=None) if open_metrics and endpoint.path == "/metrics" else endpoint
         for endpoint in ENDPOINTS
     ]
-    app = Starlette(routes=[endpoint.route() for endpoint in endpoints], lifespan=lifespan)
+    routes = [Route(one.path, one, methods=[one.method]) for one in endpoints]
+    app = Starlette(routes=routes, lifespan=lifespan)
     app.router.redirect_slashes = False
     app.middleware_stack = Middleware(app.router, metrics, log)
     app.state.sessions, app.state.metrics, app.state.guard = sessions, metrics, Guard(store, page_key)
-    app.state.endpoints, app.state.readiness = endpoints, Readiness(store)
+    app.state.endpoints, app.state.readiness = endpoints, Recent(lambda: written(store))
     app.state.reads = Lane("reading the store", 16, READING)
     app.state.changes = Lane("changing the store", 16, CHANGING)
     app.state.audits = Lane("audits", 2, CHANGING, queues=False)

@@ -44,15 +44,13 @@ NAMES: dict[int, str] = {
 }
 """The names of refusals that only exist over HTTP."""
 
-_NOTHING: Mapping[str, str] = {}
-
 
 class Refusal(Exception):
     """An error response: its status, its name, and a message that says what to do."""
 
-    def __init__(self, status: int, message: str, *, name: str = "", headers: Mapping[str, str] = _NOTHING) -> None:
+    def __init__(self, status: int, message: str, *, name: str = "", headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
-        self.status, self.message, self.headers = status, message, headers
+        self.status, self.message, self.headers = status, message, headers or {}
         self.name = name or NAMES[status]
 
     def response(self) -> Response:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from evenhand.service.errors import Refusal
 
@@ -33,6 +34,22 @@ def spawn(job: Callable[[], T]) -> Future[T]:
 async def run_detached(job: Callable[[], T]) -> T:
     """Return what a job returns; it runs on a daemon thread."""
     return await asyncio.wrap_future(spawn(job))
+
+
+class Recent(Generic[T]):
+    """What a job returned or raised at most `age` seconds ago; who asks while it runs waits for the same run."""
+
+    def __init__(self, job: Callable[[], T], *, age: float = 1.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self._job, self._age, self._clock = job, age, clock
+        self._running: asyncio.Task[T] | None = None
+        self._began = 0.0
+
+    async def result(self) -> T:
+        """Return what the job returned, or raise what it raised."""
+        if self._running is None or (self._running.done() and self._clock() - self._began > self._age):
+            self._running, self._began = asyncio.create_task(run_detached(self._job)), self._clock()
+        # Without the shield, a client that hangs up would cancel the run for all who wait for it.
+        return await asyncio.shield(self._running)
 
 
 class Lane:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -43,14 +42,12 @@ class Metrics:
             "tell": Counter("evenhand_tells", "Tickets told.", ["study"], registry=self.registry),
             "forget": Counter("evenhand_forgotten", "Tickets forgotten.", ["study"], registry=self.registry),
         }
-        self._request_child, self._seconds_child = cache(self._requests.labels), cache(self._seconds.labels)
-        self._did_child = cache(lambda kind, study: self._did[kind].labels(study))
         self._studies: set[str] = set()
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one answer."""
-        self._request_child(method, route, str(status)).inc()
-        self._seconds_child(route).observe(seconds)
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
 
     def count_refusal(self, name: str) -> None:
         """Count a refusal; each refused row of a batch counts."""
@@ -59,7 +56,7 @@ class Metrics:
     def count(self, kind: str, study: str, count: int) -> None:
         """Count new decisions, reports or closed tickets of a study."""
         if count:
-            self._did_child(kind, self._label(study)).inc(count)
+            self._did[kind].labels(self._label(study)).inc(count)
 
     def exposition(self, gauges: Sequence[StudyGauges]) -> bytes:
         """Return the text that Prometheus reads, with the present state of each study."""

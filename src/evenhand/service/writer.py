@@ -7,21 +7,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from evenhand.errors import EvenhandError
 from evenhand.service.errors import Refusal
+from evenhand.studies import Study
 
 FEW = 10
 """Operations of a request for which a tenth of the queue is kept free of batches."""
-
-
-class Performer(Protocol):
-    """What a writer needs of a study: many operations in one transaction, with an outcome or an error for each."""
-
-    def perform(self, operations: Sequence[Any]) -> list[Any]:
-        """Perform all operations, commit, and return the outcomes."""
-        ...
 
 
 class _Waiting:
@@ -48,7 +41,7 @@ class Writer:
     """
 
     def __init__(
-        self, study: Performer, *, most: int = 1000, queue: int = 50_000, first: Callable[[], None] | None = None
+        self, study: Study, *, most: int = 1000, queue: int = 50_000, first: Callable[[], None] | None = None
     ) -> None:
         self.study, self._most, self._capacity, self._first = study, most, queue, first
         self._queue: deque[_Waiting] = deque()
@@ -167,7 +160,7 @@ class Writer:
         return ended
 
 
-def _perform(study: Performer, group: list[_Waiting]) -> list[tuple[_Waiting, Any]]:
+def _perform(study: Study, group: list[_Waiting]) -> list[tuple[_Waiting, Any]]:
     """Return the outcomes of each request in the group, or the error because of which none was performed."""
     try:
         outcomes = study.perform([operation for waiting in group for operation in waiting.operations])

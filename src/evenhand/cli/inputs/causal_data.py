@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evenhand.arguments import real
 from evenhand.cli.inputs.inputs import number_of
@@ -13,11 +13,10 @@ from evenhand.cli.inputs.tables import GIVEN, read_table
 from evenhand.cli.recommendation import show
 from evenhand.data.tables import numbers
 from evenhand.errors import ArgumentError, wanted, wanted_one_of
+from evenhand.interventions import CausalModel, Problem
+from evenhand.interventions.edges import parents_of, read_edges
+from evenhand.interventions.sensitivity import Sensitivity
 from evenhand.rng import draw_seed
-
-if TYPE_CHECKING:
-    from evenhand.interventions import CausalModel, Problem
-
 
 UNCERTAIN = "The two factors are computed from the fitted tables and ignore how uncertain these are."
 
@@ -30,8 +29,6 @@ def model_in(path: str | Path) -> CausalModel:
     TableError
         If the file is absent, in another encoding, or not BIF.
     """
-    from evenhand.interventions import CausalModel
-
     return CausalModel.from_bif(path, encoding=GIVEN.get().encoding)
 
 
@@ -43,9 +40,6 @@ def fitted_model(path: Path, edges: str, smoothing: float, cuts: Sequence[str]) 
     ArgumentError, TableError
         If the file, the edges or a cut are not as wanted.
     """
-    from evenhand.interventions import CausalModel
-    from evenhand.interventions.edges import parents_of, read_edges
-
     nodes = list(parents_of(*read_edges(edges)))
     limits = {column.strip(): (ends, cut) for cut in cuts for column, _, ends in [cut.partition("=")]}
     for column, (_, cut) in limits.items():
@@ -75,8 +69,6 @@ def show_answer(
 ) -> None:
     """Print what a complete model or a table of data says: the answer, every candidate, how sensitive it is, and rows
     that were never seen."""
-    from evenhand.interventions.sensitivity import Sensitivity
-
     structure, fitted = problem.structure, problem.model.counts is not None
     if fitted:
         seed, level = draw_seed(seed), 1.0 - (0.05 if delta is None else real("--delta", delta, above=0, below=0.5))

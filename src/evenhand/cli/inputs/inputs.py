@@ -12,7 +12,7 @@ from typing import Any
 from evenhand.cli.inputs.tables import is_table, read_table, text_in
 from evenhand.data.files import FORMATS, TableOptions
 from evenhand.data.json_files import each_once
-from evenhand.data.tables import NUMBER
+from evenhand.data.tables import NUMBER, cells, column
 from evenhand.data.text_files import read_encoding
 from evenhand.errors import ArgumentError, SharesError, TableError, wanted, wanted_one_of, why_unreadable
 from evenhand.labels import by_label
@@ -110,8 +110,6 @@ def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
             pairs.append((name.strip(), share.strip()))
         return _shares(pairs, option)
     if is_table(text):
-        from evenhand.data.tables import cells, column
-
         frame = _with_points(read_table(text, text=["arm", "share"]))
         if "arm" not in frame.columns or "share" not in frame.columns:
             raise TableError(f"{text}: expected the columns 'arm' and 'share', got {[str(c) for c in frame.columns]}")

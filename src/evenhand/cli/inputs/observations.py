@@ -29,12 +29,11 @@ from evenhand.errors import (
 from evenhand.frames import rows_frame
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
-from evenhand.protocol import labels_of_texts
+from evenhand.protocol import Label, labels_of_texts
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evenhand.protocol import Label
     from evenhand.studies import Study
 
 

@@ -17,7 +17,7 @@ TWO_GROUPS = "two-group-top-interval"
 """The form of GroupFairTopInterval that lifts the sensitive one of two groups, which is had by this name alone."""
 
 
-def describe(policy: str, learner: str = "", option: str = "--learner") -> dict[str, Any]:
+def describe(policy: str, learner: str = "", option: str = "--policy") -> dict[str, Any]:
     """Return the description of a policy by a registered name, its last part, or RULE+LEARNER: fair-learn+thompson;
     `option` is what named the learner where it stands apart.
 
@@ -31,7 +31,7 @@ def describe(policy: str, learner: str = "", option: str = "--learner") -> dict[
     rule, _, inner = policy.partition("+")
     described: dict[str, Any] = {"policy": find_policy(rule).name}
     if "learner" in parameters_of(described):
-        found = find_policy(learner or inner or "ucb1", option if learner else "--policy", learner=True)
+        found = find_policy(learner or inner or "ucb1", option, learner=True)
         described["learner"] = {"policy": found.name}
     elif learner or inner:
         raise ArgumentError(wanted("--policy", f"only {rule!r}, which takes no learner", learner or policy))

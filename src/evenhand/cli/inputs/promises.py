@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evenhand.cli.inputs.inputs import read_object
 from evenhand.cli.inputs.policies import FOR_GROUPS, describe, fit
@@ -13,11 +13,10 @@ from evenhand.cli.inputs.tables import text_in
 from evenhand.errors import ArgumentError, TableError, nearest, wanted, wanted_one_of, why_unreadable
 from evenhand.policy.traits import traits_of
 from evenhand.promises.plain_data import ARGUMENTS
+from evenhand.promises.promise import Promise
 from evenhand.promises.reading import is_set
 from evenhand.protocol import Label, find_label, places
-
-if TYPE_CHECKING:
-    from evenhand.promises.promise import Promise
+from evenhand.studies.specification import build, promise_from, with_sets
 
 UNDER = " under the promise"
 """What the name of a learner ends with where it keeps the promise of a file."""
@@ -27,7 +26,7 @@ NAMES = (*BESIDE, "promise", "sets", *ARGUMENTS)
 
 
 def described_promises(
-    path: Path, learner: str = "", arms: Sequence[Label] | int | None = None, option: str = "--learner"
+    path: Path, learner: str = "", arms: Sequence[Label] | int | None = None, option: str = "--policy"
 ) -> dict[str, Any]:
     """Return the description of the policy that keeps the promises in a file: window-learn where it has windows alone,
     else deadline-learn. An arm without a share is promised nothing.
@@ -44,8 +43,6 @@ def described_promises(
     ArgumentError
         If it has a name that is not known, promises nothing, or names an arm that there is not.
     """
-    from evenhand.studies.specification import promise_from
-
     given = _read(path)
     wished = learner or given.pop("learner", "")
     given.pop("learner", None)
@@ -77,8 +74,7 @@ def _check_arms(where: str, named: Sequence[Label], known: Sequence[Label]) -> N
 def with_and_without(path: Path, specs: Sequence[str], world: Any, horizon: int) -> dict[str, Any]:
     """Return each learner twice, by its name with nothing promised and under the promise in a file; the file's own
     learner where none is named, or in a world with groups one for these."""
-    from evenhand.quotas import DeadlineLearn, Promise
-    from evenhand.studies.specification import build
+    from evenhand.quotas import DeadlineLearn
 
     found: dict[str, Any] = {}
     for spec in specs or [""]:
@@ -100,15 +96,11 @@ def promise_in(path: Path, labels: Sequence[Label]) -> Promise:
     TableError, ArgumentError, SharesError
         If it cannot be read, or cannot be kept.
     """
-    from evenhand.studies.specification import promise_from
-
     return promise_from(_stated(_read(path), labels, path), labels, str(path))
 
 
 def _stated(given: dict[str, Any], arms: Any, path: Path) -> Any:
     """Return the promise of a file as plain data, its table named promise or all of it, with a share for every arm."""
-    from evenhand.studies.specification import with_sets
-
     stated = {name: value for name, value in given.items() if name not in (*BESIDE, "promise")}
     if "promise" in given:
         for name, value in stated.items():

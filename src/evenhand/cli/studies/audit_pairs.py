@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from evenhand.arguments import real
@@ -16,13 +17,13 @@ from evenhand.cli.output import format_row, print_text
 from evenhand.cli.studies.pair_audit import CONTRADICTS, PairAudit
 from evenhand.data.tables import column, numbers
 from evenhand.errors import ArgumentError, TableError, VerdictError, wanted
-from evenhand.saving.state import save
+from evenhand.saving.state import load, save
+from evenhand.similarity import PairQueue
+from evenhand.similarity.verdicts import read_auditor
 from evenhand.studies import Store, Study
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from evenhand.similarity import PairQueue
 
 STATE = Path("pairs.evenhand")
 COMPETE = 4
@@ -62,9 +63,6 @@ def audit_pairs(
     auditors : How many people answer each question; 1, or as in --state.
     seed : Seed of the rows and the draws; 0, or as in --state.
     """
-    from evenhand.similarity import PairQueue
-    from evenhand.similarity.verdicts import read_auditor
-
     names, frame = list(dict.fromkeys(names_of(features))), read_table(table)
     people, rewards = frame[[]].assign(**{name: numbers(frame, name) for name in names}), numbers(frame, reward)
     given = {"individuals": individuals, "errors": errors, "auditors": auditors, "seed": seed}
@@ -110,11 +108,6 @@ def audit_pairs(
 
 def _resumed(state: Path, people: pd.DataFrame, rewards: Any, reward: str, given: dict[str, Any]) -> PairQueue:
     """Return the queue in a file, which must be about these people and have these settings."""
-    import numpy as np
-
-    from evenhand import load
-    from evenhand.similarity import PairQueue
-
     queue = load(state)
     if not isinstance(queue, PairQueue) or REWARD not in queue.policy.notes:
         raise ArgumentError(wanted("--state", "a file that audit-pairs began", str(state)))

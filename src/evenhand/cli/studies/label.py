@@ -6,16 +6,25 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
+from evenhand.cli.inputs.empty_cells import without_empty_cells
+from evenhand.cli.inputs.inputs import labels_in, names_of
+from evenhand.cli.inputs.tables import GIVEN, label_file, read_as_written
 from evenhand.cli.options import EMPTY, JSON
 from evenhand.cli.output import as_json, print_text, records, say_notes
+from evenhand.data.csv_files import write_csv
+from evenhand.data.groupings import Grouping, groups_in
+from evenhand.data.tables import column
 from evenhand.errors import ArgumentError, ExhaustedError, TableError, wanted
+from evenhand.protocol import labels_of_texts
+from evenhand.sampling import EstimatorModel, LabelQueue, OptimisticSampler, labelled_table, progress_table
+from evenhand.sampling.pools.table_pool import TableFeatures
+from evenhand.saving.state import load, save
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from evenhand.sampling import LabelQueue
 
 MEND = "repeat what the state was begun with, or begin another --state"
 
@@ -68,14 +77,6 @@ def label(
     out : Write all labels so far to this CSV file.
     seed : The seed; by default drawn, later as in --state.
     """
-    from evenhand.cli.inputs.empty_cells import without_empty_cells
-    from evenhand.cli.inputs.inputs import labels_in, names_of
-    from evenhand.cli.inputs.tables import read_as_written
-    from evenhand.data.csv_files import write_csv
-    from evenhand.protocol import labels_of_texts
-    from evenhand.sampling import labelled_table
-    from evenhand.saving.state import save
-
     if tasks is None and read is None and out is None and correct is None:
         what = "one of them: a file to write items to, or a file of labels"
         mend = "docs/labels.md shows both; `evenhand serve` has a page at /label for people in a browser"
@@ -117,8 +118,6 @@ def label(
 
 def _show(queue: LabelQueue, done: dict[str, int], words: str, json: bool) -> None:
     """Print what was done, the progress, and the risks."""
-    from evenhand.sampling import progress_table
-
     risks, progress = (table.reset_index().to_dict("records") for table in (queue.risks, progress_table(queue)))
     if json:
         as_json({**done, "groups": risks, "progress": progress}, queue)
@@ -132,8 +131,6 @@ def _show(queue: LabelQueue, done: dict[str, int], words: str, json: bool) -> No
 
 def _write_tasks(queue: LabelQueue, tasks: Path, items: int, names: list[str], state: Path) -> dict[str, int]:
     """Ask for items until everybody has so many open; keep the queue before anybody sees them, then write them."""
-    from evenhand.saving.state import save
-
     for who in names or (None,):
         while (missing := items - len(queue.open_items(annotator=who))) > 0:
             try:
@@ -154,8 +151,6 @@ def _told(queue: LabelQueue, path: Path, annotator: str | None, users: dict[str,
     ArgumentError
         As `LabelQueue.read_labels` does, in the words of the command.
     """
-    from evenhand.cli.inputs.tables import GIVEN, label_file
-
     try:
         with label_file(path) as (given, name):
             return queue.read_labels(given, annotator=users or annotator, name=name, encoding=GIVEN.get().encoding)
@@ -170,13 +165,7 @@ def _queue(
     content: list[str], state: Path, choice: Any, annotators: int | None, seed: int | None,
 ) -> LabelQueue:  # fmt: skip
     """Return the queue in a file, which must be of these items and settings, or a new one."""
-    import numpy as np
     from sklearn.linear_model import LogisticRegression
-
-    from evenhand.data.groupings import Grouping, groups_in
-    from evenhand.data.tables import column
-    from evenhand.sampling import EstimatorModel, LabelQueue, OptimisticSampler
-    from evenhand.sampling.pools.table_pool import TableFeatures
 
     ids, groups = [str(one) for one in column(frame, id)], [str(one) for one in groups_in(frame, group)]
     named, sizes = np.unique(groups, return_counts=True)
@@ -199,9 +188,6 @@ def _queue(
 
 def _resumed(state: Path, labels: list[Any], settings: dict[str, Any]) -> LabelQueue:
     """Return the queue in a file, which settings that are given may not contradict."""
-    from evenhand import load
-    from evenhand.sampling import LabelQueue
-
     queue = load(state)
     if not isinstance(queue, LabelQueue):
         raise ArgumentError(wanted("--state", "a queue that `evenhand label` began", str(state)))
@@ -221,8 +207,6 @@ def _same(name: str, what: str, same: bool, state: Path) -> None:
 
 def _content(written: pd.DataFrame, shown: list[str]) -> list[str]:
     """Return what is shown of each item as a text: one column as it is, several by name; cells as they are written."""
-    from evenhand.data.tables import column
-
     cells = [[cell or "empty" for cell in column(written, name)] for name in shown]
     if len(shown) == 1:
         return cells[0]

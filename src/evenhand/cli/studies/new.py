@@ -6,7 +6,7 @@ import inspect
 import json as json_
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -18,15 +18,13 @@ from evenhand.cli.inputs.tables import read_log
 from evenhand.cli.options import JSON
 from evenhand.cli.output import as_json, print_text
 from evenhand.errors import ArgumentError, wanted
+from evenhand.interventions import CausalModel
 from evenhand.policy import deterministic
 from evenhand.policy.traits import traits_of
 from evenhand.promises.clause import in_words, listed
 from evenhand.studies import Study
 from evenhand.studies.log.durations import read_expiry
 from evenhand.studies.specification import policy_from
-
-if TYPE_CHECKING:
-    from evenhand.interventions import CausalModel
 
 ALONE = "No other arm is on offer; add arms with --arms, or with --arms-from LOG --arm COLUMN."
 BLIND = (
@@ -37,11 +35,10 @@ BLIND = (
 
 def new(
     store: str, *, policy: Annotated[str, typer.Option("--policy", "-p")] = "", shares: str = "", arms: str = "",
-    arms_from: Path | None = None, arm: str = "arm", tolerance: float | None = None, learner: str = "",
-    groups: str = "", sensitive: str = "", seed: int | None = None, name: str | None = None,
-    expire_after: str | None = None, settings: Annotated[list[str] | None, typer.Option("--set")] = None,
-    spec: Path | None = None, promises: Annotated[Path | None, typer.Option("--promise", "--promises")] = None,
-    json: JSON = False,
+    arms_from: Path | None = None, arm: str = "arm", tolerance: float | None = None, groups: str = "",
+    sensitive: str = "", seed: int | None = None, name: str | None = None, expire_after: str | None = None,
+    settings: Annotated[list[str] | None, typer.Option("--set")] = None, spec: Path | None = None,
+    promise: Path | None = None, json: JSON = False,
 ) -> None:  # fmt: skip
     """Create a study: a policy in a store, where every decision and reward is saved.
 
@@ -54,7 +51,6 @@ def new(
     arms_from : A log whose arms, in the column --arm, are on offer.
     arm : The column of --arms-from with the arm of each decision.
     tolerance : By how many plays an arm may be behind its share.
-    learner : The learner under a quota rule; by default UCB1.
     groups : Group of each arm: a=men,b=women, or a JSON file or object.
     sensitive : The group that two-group-top-interval favours.
     seed : The seed; by default drawn at random.
@@ -62,24 +58,22 @@ def new(
     expire_after : How long a ticket may stay open: 90s, 12h, 7d; by default for ever.
     settings : Another argument of the policy, horizon=1000; may be repeated.
     spec : JSON file with the policy, {"policy": "quotas/fair-ucb", ...}; options override it.
-    promises : TOML or JSON file with a table promise and, next to it, learner, arms, lottery.
+    promise : TOML or JSON file with a table promise and, next to it, learner, arms, lottery.
     """
     labels = _arms(arms, arms_from, arm)
     described = {} if spec is None else _described(spec)
-    if promises is not None:
+    if promise is not None:
         if policy or described or shares or tolerance is not None:
-            mend = "the file holds them; only --learner and --arms can be added"
+            mend = "the file holds them; only --arms can be added"
             raise ArgumentError(wanted("--promise", "without --policy, --spec, --shares and --tolerance", "both", mend))
-        described = described_promises(promises, learner, labels)
+        described = described_promises(promise, arms=labels)
     if policy:
-        named = describe(policy, learner)
-        described = named | described | (named if learner or "+" in policy else {"policy": named["policy"]})
-    elif learner and promises is None:
-        raise ArgumentError(wanted("--learner", "--policy as well", learner))
+        named = describe(policy)
+        described = named | described | (named if "+" in policy else {"policy": named["policy"]})
     if not described:
         raise ArgumentError("--policy: name a policy, such as fair-ucb, or pass --spec FILE or --promise FILE")
     given = {"tolerance": tolerance, "seed": seed} | _labels(labels, shares, groups)
-    given["sensitive"] = lifted(f"{policy}+{learner}".rstrip("+"), sensitive or None)
+    given["sensitive"] = lifted(policy, sensitive or None)
     for option, value in given.items():
         if value is not None:
             put(described, option, value)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from evenhand import save
 from evenhand.cli.output import print_text, table
 from evenhand.errors import ArgumentError, ExhaustedError
+from evenhand.similarity import PairQueue
 from evenhand.similarity.chances import MOST_DIFFERENT, ROUND
-
-if TYPE_CHECKING:
-    from evenhand.similarity import PairQueue
-    from evenhand.similarity.pair_queue import PairTask
+from evenhand.similarity.pair_queue import PairTask
 
 CHOICES = "[u]nfair, [a]cceptable, unsure [Enter], [w]ithdraw, [l]ist, [q]uit"
 HELP = (

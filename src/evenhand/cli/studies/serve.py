@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from evenhand.errors import ArgumentError, wanted
-
-DEFAULTS: dict[str, Any] = {"host": "127.0.0.1", "port": 8000, "workers": 1, "open_metrics": False}
-"""What counts where neither the command line, nor the environment, nor a file says otherwise."""
 
 
 def serve(
@@ -43,7 +40,7 @@ def serve(
     from evenhand.service.settings import read_settings
 
     given = {name: value for name, value in context.params.items() if name != "settings" and value is not None}
-    chosen = DEFAULTS | read_settings(settings) | given
+    chosen = read_settings(settings) | given
     if "store" not in chosen:
         mend = "give --store, EVENHAND_STORE, or store in the settings file"
         raise ArgumentError(wanted("store", "a file such as ads.evenhand, or a URL", None, mend))

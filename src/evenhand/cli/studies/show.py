@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -28,13 +28,11 @@ from evenhand.cli.output import (
 )
 from evenhand.data.csv_files import write_csv
 from evenhand.display.html import notes_of
+from evenhand.promises.clause import Clause
 from evenhand.studies import Study
+from evenhand.studies.log.log import Record
 from evenhand.studies.statistics.state import summarize
-
-if TYPE_CHECKING:
-    from evenhand.promises.clause import Clause
-    from evenhand.studies.log.log import Record
-    from evenhand.studies.statistics.statistics import Statistics
+from evenhand.studies.statistics.statistics import Statistics
 
 LATEST = 5
 STRETCHES = 60

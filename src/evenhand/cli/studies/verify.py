@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
@@ -14,9 +13,7 @@ from evenhand.cli.output import as_json, print_text, promise_sentence, promise_v
 from evenhand.errors import ArgumentError
 from evenhand.saving.state import write
 from evenhand.studies import Study
-
-if TYPE_CHECKING:
-    from evenhand.studies.verify import Verification
+from evenhand.studies.verify import Verification
 
 
 def verify(

@@ -19,7 +19,6 @@ import orjson
 from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from evenhand.errors import ArgumentError, UnknownStudyError, wanted
@@ -75,10 +74,6 @@ class Endpoint:
         self.default_body = None if body is None or body.default is body.empty else body.default
         self._caching = {"Cache-Control": "no-cache" if self.method == "GET" else "no-store"}
         self._blocking = not inspect.iscoroutinefunction(self.handler)
-
-    def route(self) -> Route:
-        """Return the route for Starlette."""
-        return Route(self.path, self, methods=[self.method])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)

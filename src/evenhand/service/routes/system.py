@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,10 +13,12 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 
+from evenhand.errors import StoreError
 from evenhand.service.metrics import StudyGauges
 from evenhand.service.routes import openapi
 from evenhand.service.routes.routing import Endpoint, unlimited
 from evenhand.service.sessions import Session, Sessions
+from evenhand.studies import Store
 from evenhand.studies.log.codec import now
 from evenhand.studies.statistics import gauges
 from evenhand.version import __version__
@@ -23,6 +26,8 @@ from evenhand.version import __version__
 FOLDER = Path(__file__).parent.parent / "page"
 FILES = StaticFiles(directory=FOLDER)
 NO_CACHE = {"Cache-Control": "no-cache"}
+PATIENCE = 5.0
+"""Seconds within which a store that is ready takes a write."""
 
 
 class LiveOut(BaseModel):
@@ -52,8 +57,25 @@ async def ready(request: Request) -> dict[str, Any]:
     served.
     """
     state = request.app.state
-    studies = await state.readiness.studies()
+    try:
+        async with asyncio.timeout(PATIENCE):
+            studies = await state.readiness.result()
+    except TimeoutError as error:
+        late = f"the store accepted no write within {PATIENCE:g} seconds"
+        raise StoreError(f"{state.sessions.store.url}: {late}") from error
     return {**await live(request), "studies": studies, "unreadable": state.sessions.unreadable()}
+
+
+def written(store: Store) -> int:
+    """Try a write to a store; return the number of its studies.
+
+    Raises
+    ------
+    StoreError
+        If the store cannot be reached, or does not take a write.
+    """
+    store.check_writable()
+    return len(store.names())
 
 
 async def metrics(request: Request) -> Response:

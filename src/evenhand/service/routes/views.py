@@ -161,8 +161,7 @@ class DecisionsOut(BaseModel):
 
 def decisions(request: Request, query: DecisionsQuery, session: Session) -> dict[str, Any]:
     """Return decisions with their reasons and outcomes, page by page, the newest or the oldest first."""
-    chosen, limit = dict(query), query.limit
-    del chosen["limit"]
+    chosen, limit = query.model_dump(exclude={"limit"}), query.limit
     with session.reading() as (_, index):
         tickets = list(islice(index.find(**chosen), limit + 1))
     rows = [_row(session.reader.log.record(ticket)) for ticket in tickets[:limit]]
