@@ -24,7 +24,7 @@
     ├── RegistryError            a name that is not registered, or is registered twice
     ├── MissingExtraError        (also ImportError)  an optional dependency is not installed
     ├── ServiceError             a service that refuses a client, cannot be reached, or sends what cannot be read
-    ├── ExhaustedError           nothing is left to ask for: every pool is dry, or the budget is spent
+    ├── ExhaustedError           nothing is left to ask for: every pool is used up, or the budget is spent
     ├── DatasetError             a data set that is absent and cannot be fetched, or has another checksum
     └── SimulationInterrupted    stopped by the user; `.partial` holds what was done
 
@@ -161,7 +161,7 @@ class ServiceError(EvenhandError):
 
 
 class ExhaustedError(EvenhandError):
-    """Nothing is left to ask for: every pool is dry, or the budget is spent."""
+    """Nothing is left to ask for: every pool is used up, or the budget is spent."""
 
 
 class DatasetError(EvenhandError):

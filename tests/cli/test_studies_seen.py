@@ -7,6 +7,7 @@ import pandas as pd
 from sqlalchemy import create_engine, text
 
 import evenhand as eh
+from evenhand.cli.studies.show import bars
 from evenhand.errors import ArgumentError, StateFileError
 from evenhand.studies import Operation, Study
 from tests.cli.shell import answer, asked, call, cells, refused
@@ -79,6 +80,13 @@ def test_the_learned_bias_is_shown_through_a_quota_as_well(tmp_path):
         warning, tables = said.index("both groups' widths are added"), said.index("Plays")
         assert warning < tables < said.index("Learned bias by feature")
         assert (tmp_path / "out" / name / "bias.png").is_file()
+
+
+def test_bars_are_as_long_as_the_shares():
+    lines = bars([{"label": "a" * 30, "share": 0.5, "promised": 0.25}, {"label": 7, "share": 0.25}], "#|", 20)
+    assert [line.count("#") for line in lines] == [19, 10]
+    assert lines[0].index("|") - lines[0].index("#") == 10
+    assert lines[0].startswith("a" * 19 + "~  ")
 
 
 def test_verify_says_yes_and_no_by_its_exit_code(played):

@@ -175,7 +175,7 @@ def _in_runs(group: Label, used: int, usual: float) -> str:
     return (
         f"Only {used:,} rows could be compared for group {group!r}; in random order about {usual:,.0f} could. Rows of "
         "one group follow each other, as in batches or in a log that is sorted by group. Sort the log by time. If it "
-        "is sorted so, a difference between the groups cannot be told from a change over time."
+        "is sorted so, a difference between the groups cannot be distinguished from a change over time."
     )
 
 

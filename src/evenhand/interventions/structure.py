@@ -247,7 +247,7 @@ def require_identified(model: CausalModel, structure: Structure) -> None:
         child = next((node for node in sorted(joined) if v in model.parents[node]), None)
         if child is not None:
             joins = f"unobserved causes join {v!r} to its child {child!r}"
-            _refuse(f"{joins}, and what {v!r} does cannot be told from them")
+            _refuse(f"{joins}, and what {v!r} does cannot be learned from them")
         if v not in arc or not arc <= own:
             _refuse(f"{names} share an unobserved cause, so that the answer is not the product of the tables")
 

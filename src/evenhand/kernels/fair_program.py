@@ -101,7 +101,7 @@ def climb(rewards: Any, distances: Any, budget: Any, p: Any, tree: Any) -> Any:
                     if tree.root[j] != best and distances[i, j] - p[i] + p[j] < rise:
                         rise, above, below = distances[i, j] - p[i] + p[j], i, j
         # Rounding may leave a constraint violated by an ulp. A negative rise would take back probability, and the climb
-        # could repeat the same steps for ever.
+        # could repeat the same steps until its cap.
         rise = max(rise, 0.0)
         for i in range(k):
             if tree.root[i] == best:

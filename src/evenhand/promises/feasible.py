@@ -345,8 +345,8 @@ def _reasons_against(promise: Any, always: Sequence[Label]) -> Iterator[str]:
         rounds = next(t for t in range(1, LOOK**2) if t > math.ceil(cap * t) + math.floor(promise.cap_tolerance))
         yield (
             f"offers: if arm {arm!r} alone is on offer for {rounds:,} rounds, it has {rounds:,} plays, more than its "
-            f"cap of {cap} allows; name in offers= arms without caps of which every offer holds {promise.plays}, or "
-            f"{mend}"
+            f"cap of {cap} allows; name in offers= arms without caps of which every offer contains {promise.plays}, "
+            f"or {mend}"
         )
     both = [arm for arm in always if arm in caps]
     if both:

@@ -201,7 +201,7 @@ class Certification(Drawing):
             return "certified"
         if self._low[z] > self.threshold:
             return "refuted"
-        # A dry group may still have draws open, and these may decide it: only then is nothing more to come.
+        # A group without fresh rows may still have draws open, and these may decide it.
         waiting = any(index == z for ((_, _, index, _),) in self._open.values())
         return "not_shown" if self._dry[z] and not waiting else "undecided"
 

@@ -93,7 +93,7 @@ class Sampler(Drawing):
         Raises
         ------
         ExhaustedError
-            If every pool is dry, or the budget pays for no group.
+            If every pool is used up, or the budget pays for no group.
         """
         count = 2 * self.batch
         available = self._open_mask
@@ -131,7 +131,7 @@ class Sampler(Drawing):
     def tell(self, draw: Draw | int, X: Any, y: Any) -> None:
         """Bring back labelled rows of a draw, given as the ticket or its id; late and out of order is fine.
 
-        Fewer rows than asked for mean that the group's pool is dry: it leaves the choice.
+        Fewer rows than asked for mean that the group's pool is used up: it leaves the choice.
 
         Parameters
         ----------
@@ -347,7 +347,7 @@ class Sampler(Drawing):
     @property
     @locked
     def notes(self) -> list[str]:
-        """What a careful user should know: a budget that is too small, draws made without labels, dry pools, a model
+        """What a careful user should know: a budget that is too small, draws made without labels, empty pools, a model
         that waits for a second label or cannot be saved, a risk still unknown.
         """
         why = self._unsavable()

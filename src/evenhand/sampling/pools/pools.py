@@ -1,6 +1,6 @@
 """Finite pools of labelled examples: arrays, and images of pairs of classes.
 
-Rows are drawn without replacement until a group's pool is dry; the sampler is told by getting fewer rows than it
+Rows are drawn without replacement until a group's pool is used up; the sampler is told by getting fewer rows than it
 asked for.
 """
 
@@ -40,7 +40,7 @@ class ArrayPool:
     y : labels (n,).
     group : the group (n,) of each row; a row belongs to one group. Labels and groups that carry the row labels of X are
         matched by them.
-    replace : draw with replacement; then pools never run dry, but the same row may train and validate.
+    replace : draw with replacement; then pools are never used up, but the same row may train and validate.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class ArrayPool:
         return ()
 
     def respond(self, ticket: Draw) -> tuple[Any, NDArray[Any]]:
-        """Return (X, y) of up to `count` fresh rows of the draw's group; fewer when the pool is dry.
+        """Return (X, y) of up to `count` fresh rows of the draw's group; fewer when the pool is used up.
 
         Raises
         ------
