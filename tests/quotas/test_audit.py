@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
 from evenhand.quotas import FairUCB, LoggedArms, Promise, audit
-from evenhand.simulation.counting import Running, empty_trace, note, open_books
+from evenhand.simulation.counting import empty_trace, note, open_books
 from tests.fuzzing import many
 from tests.naming import named
 from tests.reference import quotas as slow
@@ -62,11 +62,11 @@ def test_a_simulation_counts_what_an_audit_finds(shares, tolerance, codes):
     k = len(shares)
     codes = [code % k for code in codes]
     promise = Promise(shares, tolerance)
-    books, running = open_books(promise, promise.arms, 1, 0), Running(*np.zeros((3, 1)))
+    books = open_books(promise, promise.arms, 1, 0)
     trace, before = empty_trace(1, k, 1), empty_trace(1, k, 1)
     for t, arm in enumerate(codes, start=1):
         broken = books.enter([arm])
-        note(trace, 0, books.rates, books.counts, before, running)
+        note(trace, 0, books.rates, books.counts, before)
         expected = slow.audit(promise.shares, tolerance, codes[:t])
         behind = slow.shortfalls(promise.shares, expected["pulls"], t)
         worst = [float(one) for one, share in zip(expected["worst"], promise.shares, strict=True) if share]

@@ -223,15 +223,16 @@ def test_horizon_fair_ucb_serves_quotas_in_proportion_and_first(shares, horizon)
 def test_positions_are_exact_far_out(numerators, extra, pulls):
     denominator = sum(numerators) + extra
     shares, at = pace(numerators, denominator), position(numerators, denominator, pulls)
+    whole, rest = at
 
     for more in range(1, 40):
         for arm in range(len(numerators)):
             advance(*shares, *at, arm)
         for arm, numerator in enumerate(numerators):
             exact = F((pulls + more) * denominator, numerator)
-            if at.whole[arm] < NEVER:
-                assert F(int(at.whole[arm])) + F(int(at.rest[arm]), numerator) == exact
-                assert 0 <= at.rest[arm] < numerator
+            if whole[arm] < NEVER:
+                assert F(int(whole[arm])) + F(int(rest[arm]), numerator) == exact
+                assert 0 <= rest[arm] < numerator
             else:
                 assert exact > NEVER // 2
 

@@ -61,7 +61,6 @@ def test_the_command_line_comes_before_both(file, monkeypatch):
     assert seen == {
         "store": "postgresql://evenhand@database/evenhand",
         "password_file": "/run/secrets/password",
-        "host": "127.0.0.1",
         "port": 0,
         "workers": 3,
         "max_body": 500,
