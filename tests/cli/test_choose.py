@@ -52,9 +52,11 @@ def test_people_without_a_reward_are_predicted_and_another_column_may_be_named(a
     PEOPLE.drop(columns="repaid").assign(merit=[5, 4, 3, 2, 1]).to_csv("new.csv", index=False)
     done = run("choose", "new.csv", "--state", "pairs.evenhand", "--places", 1)
     assert "draws by these chances have predicted repaid" in done.output
-    named = run("choose", "new.csv", "--state", "pairs.evenhand", "--places", 1, "--reward", "merit")
+    more = ["--places", 1, "--reward", "merit", "--out", "out.csv", "--seed", 1]
+    named = run("choose", "new.csv", "--state", "pairs.evenhand", *more)
     assert "draws by these chances have merit" in named.output
     assert "a draw by lot 3." in named.output
+    assert "Written: out.csv; the person who is chosen, with merit " in named.output
 
 
 def test_the_answers_of_a_browser_are_taken_from_the_store(audited):

@@ -55,9 +55,14 @@ def test_a_label_that_was_read_is_corrected(patients):
     assert "--correct changes a label" in str(refused.exception)
     command, who = ["patients.csv", *OPTIONS, "--correct", f"{item}=high", "--out", "out.csv"], ["--annotator", "ann"]
     assert "an unnamed annotator has not labelled it; it was labelled by ann" in str(call(*command).exception)
-    assert "expected labels among high,low, got 'hihg'" in str(call(*command[:-3], f"{item}=hihg", *who).exception)
+    wrong = {f"{item}=hihg": "--correct: expected one of the labels high,low, got 'hihg'; did you mean 'high'?"}
+    wrong |= dict.fromkeys((item, "nobody=high"), "--correct: expected ITEM=LABEL with the id of an item of this table")
+    for typed, words in wrong.items():
+        assert words in str(call(*command[:-3], typed, *who).exception)
     assert f"Item {item} now has the label high." in call(*command, *who).output
-    assert set(pd.read_csv("out.csv")["label"]) == {"high"}
+    written = pd.read_csv("out.csv")
+    assert set(written["label"]) == {"high"}
+    assert set(written["annotators"]) == {"ann"}
 
 
 def test_all_labels_so_far_are_written_and_counted(patients):

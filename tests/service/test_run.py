@@ -220,7 +220,6 @@ def test_the_command_passes_on_what_it_is_given(monkeypatch):
     assert result.exit_code == 0, result.output
     assert seen == {
         "store": "ads.evenhand",
-        "host": "127.0.0.1",
         "port": 0,
         "workers": 2,
         "open_metrics": True,

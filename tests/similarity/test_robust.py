@@ -152,7 +152,7 @@ def test_at_the_terminal_a_person_is_cautioned_where_answers_contradict_each_oth
         judged.write_text("one,other,answer\n" + f"1,2,{answer}\n" * 3)
         read = audit(people, [], "--state", state, "--read", judged, "--gap", gap, "--auditor", "ann")
         assert read.exit_code == 0, read.output
-    assert "from now on the policy estimates how many are wrong" in " ".join(read.output.split())
+    assert "distances are now estimated, not certified. To withdraw a wrong one, call" in " ".join(read.output.split())
     done = audit(people, ["l", "a", "w 1", "w", "q"], "--state", state, "--auditor", "bob")
     assert done.exit_code == 0, done.output
     assert "Caution: distances are unknown: up to" in " ".join(done.output.split())

@@ -76,8 +76,11 @@ def choose(
     records(f"Unknown distances that cost most, out of {len(unknown)}", unknown[:SHOWN])
     say_notes(found)
     if out is not None:
-        have = f", who have {what} {number(gains[rows].mean())} on average," if gains is not None else ""
-        print_text(f"Written: {out}; the {places} people who are chosen{have} were drawn with --seed {seed}.")
+        mean = "" if gains is None else number(gains[rows].mean())
+        have = mean and (f", with {what} {mean}," if places == 1 else f", who have {what} {mean} on average,")
+        who = "the person who is chosen" if places == 1 else f"the {places} people who are chosen"
+        was = "was" if places == 1 else "were"
+        print_text(f"Written: {out}; {who}{have} {was} drawn with --seed {seed}.")
 
 
 def _queue(state: str, name: str | None) -> Any:

@@ -458,7 +458,8 @@ class Sampler(Drawing):
             notes.append(f"the budget pays only for {why}; choose a smaller batch")
         if not self.in_turn and len(self._open) >= max(self.rounds, SAFE_START * m):
             why = f"after {self.labels} labels" if self.labels else "without a label, which is nearly a uniform draw"
-            notes.append(f"{count * len(self._open)} rows were chosen at once {why}; ask for fewer at a time")
+            rows = sum(size - self._part.get(number, 0) for number, ((_, _, _, size),) in self._open.items())
+            notes.append(f"{rows} rows were chosen at once {why}; ask for fewer at a time")
         return notes
 
     def _rows_of(self, index: int) -> int:

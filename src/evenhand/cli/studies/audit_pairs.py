@@ -135,7 +135,11 @@ def _judged(queue: PairQueue, file: Path, gap: float, auditor: str | None) -> tu
     frame, notes = read_table(file, text=["answer"]), list[str]()
     rows, words = range(1, len(queue.rewards) + 1), {"unfair": True, "acceptable": False}
     allowed = {"one": rows, "other": rows, "answer": words}
-    for number, answer in enumerate(zip(*(column(frame, name) for name in allowed), strict=True), 1):
+    try:
+        cells = [column(frame, name) for name in allowed]
+    except TableError as error:
+        raise TableError(f"{file}: {error}") from error
+    for number, answer in enumerate(zip(*cells, strict=True), 1):
         for (name, among), value in zip(allowed.items(), answer, strict=True):
             if value not in among:
                 what = "unfair or acceptable" if among is words else f"a row of the people, from 1 to {len(rows)}"

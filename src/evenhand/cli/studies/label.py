@@ -17,7 +17,7 @@ from evenhand.cli.output import as_json, print_text, records, say_notes
 from evenhand.data.csv_files import write_csv
 from evenhand.data.groupings import Grouping, groups_in
 from evenhand.data.tables import column
-from evenhand.errors import ArgumentError, ExhaustedError, TableError, wanted
+from evenhand.errors import ArgumentError, ExhaustedError, TableError, wanted, wanted_one_of
 from evenhand.protocol import labels_of_texts
 from evenhand.sampling import EstimatorModel, LabelQueue, OptimisticSampler, labelled_table, progress_table
 from evenhand.sampling.pools.table_pool import TableFeatures
@@ -107,8 +107,7 @@ def label(
         words = f"{done['told']} labels read, {done['rejected']} items rejected, {done['left']} rows without a label"
         words += f", {done['repeated']} told before" if "repeated" in done else ""
     elif correct is not None:
-        item, _, new = correct.rpartition("=")
-        queue.correct(item, new, annotator=annotator)
+        item, new = _corrected(queue, correct, annotator)
         save(queue, state)
         words = f"Item {item} now has the label {new}."
     if out is not None:
@@ -158,6 +157,18 @@ def _told(queue: LabelQueue, path: Path, annotator: str | None, users: dict[str,
         words = re.sub("^annotator(?=[: ])", "--annotator-of", str(refusal)) if users else str(refusal)
         words = words.replace("items that ask() returns", "items that --tasks writes").replace("'it twice'", "it twice")
         raise type(refusal)(words) from refusal
+
+
+def _corrected(queue: LabelQueue, text: str, annotator: str | None) -> tuple[str, str]:
+    """Correct a label, of a text such as p12=dog; return the item and its new label."""
+    item, _, label = text.rpartition("=")
+    if item not in queue.ids:
+        raise ArgumentError(wanted("--correct", "ITEM=LABEL with the id of an item of this table", text))
+    known = {str(one): one for one in queue.sampler.classes or ()}
+    if label not in known:
+        raise ArgumentError(wanted_one_of("--correct", known, label, what="one of the labels"))
+    queue.correct(item, known[label], annotator=annotator)
+    return item, label
 
 
 def _queue(

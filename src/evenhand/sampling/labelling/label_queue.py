@@ -335,8 +335,9 @@ class LabelQueue(AskTell):
         items, and which have none left to validate."""
         groups = Grouping.of_rows(self.groups, np.bincount(self._items.group))
         few = groups.note("groups", "have too few items to train and to validate")
-        dry = [label for z, label in enumerate(self.groups) if not len(self._items.waiting(z, "validation"))]
-        dry_notes = [f"no item of {label!r} is left to validate with" for label in dry]
+        dry = [repr(label) for z, label in enumerate(self.groups) if not len(self._items.waiting(z, "validation"))]
+        named = ", ".join(dry[:3]) + f" and {len(dry) - 3} more groups" * (len(dry) > 3)
+        dry_notes = [f"no item of {named} is left to validate with"] * bool(dry)
         return [*self._annotations.notes(), *self.sampler.notes, *few, *dry_notes]
 
     # ------------------------------------------------------------------ inside: items

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def labelled_table(queue: Any) -> pd.DataFrame:
-    """Return the labelled items, `id`, `group`, `label` and `purpose`: those that train, then those that validate, each
-    in the order in which the model got them.
+    """Return the labelled items, `id`, `group`, `label`, `purpose` and `annotators`: those that train, then those that
+    validate, each in the order in which the model got them; `annotators` names who labelled the item: "ann,bob".
     """
     import pandas as pd
 
@@ -25,11 +25,15 @@ def labelled_table(queue: Any) -> pd.DataFrame:
         rows = sorted(
             (items.purpose(p), int(places[p, 1]), p) for p in np.flatnonzero(items.state == LABELLED).tolist()
         )
+
+        def by(position: int) -> str:
+            return ",".join(filter(None, queue._annotations.by(position)))
+
         told = [
-            (items.ids[p], queue._group(p), sampler.known_classes[parts[purpose].y[row]], purpose)
+            (items.ids[p], queue._group(p), sampler.known_classes[parts[purpose].y[row]], purpose, by(p))
             for purpose, row, p in rows
         ]
-    return pd.DataFrame(told, columns=["id", "group", "label", "purpose"])
+    return pd.DataFrame(told, columns=["id", "group", "label", "purpose", "annotators"])
 
 
 def progress_table(queue: Any) -> pd.DataFrame:
