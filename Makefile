@@ -113,7 +113,8 @@ simulate: .venv/ready
 	$(BIN)/python -m tests.service.simulated_seeds --seeds $(SEEDS) --first $(FIRST) --store $(STORE)
 
 coverage: .venv/ready
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest tests -m "not slow"
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -n 3 --dist loadfile --limits 5 -m "not nightly"
+	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report
 
 clients: .venv/ready

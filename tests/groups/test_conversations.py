@@ -19,6 +19,7 @@ from evenhand.groups import (
 )
 from evenhand.quotas import DeadlineLearn, FairLearn
 from evenhand.saving.state import from_bytes, to_bytes
+from tests.naming import at_night
 
 pytestmark = pytest.mark.slow
 
@@ -70,7 +71,7 @@ def test_many_open_tickets_do_not_stay_with_one_cold_arm():
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("rule", [FairLearn, DeadlineLearn])
+@pytest.mark.parametrize("rule", [at_night(FairLearn), DeadlineLearn])
 def test_quotas_compose_and_both_promises_hold(rule):
     """Every arm has its share at every round, and the bias is seen through: true regret far below the blind one's."""
     world = BiasedLinearArms(arms=6, sensitive=3, dimension=2, bias=15.0)
