@@ -170,7 +170,7 @@ class Estimator(Protocol):
 
 @runtime_checkable
 class Configurable(Protocol):
-    """An object that names its settings as scikit-learn does: estimators, kernels, and evenhand's own policies and
+    """An object with settings named as in scikit-learn: estimators, kernels, and evenhand's own policies and
     learners."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -274,8 +274,7 @@ class RoundReader(Protocol):
 
 @runtime_checkable
 class World(Protocol):
-    """Anything that answers decisions: `policy.tell(d := policy.ask(*world.observe()), *world.respond(d))` is one
-    round.
+    """Whatever answers decisions: `policy.tell(d := policy.ask(*world.observe()), *world.respond(d))` is one round.
 
     For `eh.simulate` it has these attributes as well:
 
