@@ -170,8 +170,7 @@ class Estimator(Protocol):
 
 @runtime_checkable
 class Configurable(Protocol):
-    """An object with settings named as in scikit-learn: estimators, kernels, and evenhand's own policies and
-    learners."""
+    """An object with settings named as in scikit-learn: estimators, kernels, and evenhand's policies and learners."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the settings by name."""
