@@ -7,8 +7,8 @@
     policy.tell(decision, reward)
 
 Each problem has a package: `quotas`, `groups`, `interventions`, `sampling`, `similarity`. `eh.simulate` plays policies
-in worlds, `eh.check_policy` runs the contract over anybody's policy, `eh.Study` keeps a policy in a file or a database.
-Every name is imported when it is first used.
+in worlds, `eh.check_policy` checks any policy against the contract, and `eh.Study` keeps a policy in a file or a
+database. Every name is imported when it is first used.
 """
 
 import lazy_loader

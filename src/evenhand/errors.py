@@ -105,7 +105,7 @@ class ClosedTicketError(TicketError):
 
 
 class ContradictionError(ClosedTicketError):
-    """The ticket was told before, and something else."""
+    """The ticket was told before, with something else."""
 
 
 class ForeignTicketError(TicketError):

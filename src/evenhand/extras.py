@@ -1,5 +1,5 @@
-"""Packages that only some tasks need: they are imported by the task, and their absence names the line that installs
-them."""
+"""Packages that only some tasks need: they are imported by the task, and the error where one is missing names the line
+that installs it."""
 
 from __future__ import annotations
 

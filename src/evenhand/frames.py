@@ -1,5 +1,4 @@
-"""Data frames of any library, turned into pandas' once, where they come in: polars, pyarrow, DuckDB, and what else
-narwhals reads.
+"""Data frames of any library, converted to pandas once, on entry: polars, pyarrow, DuckDB, and whatever narwhals reads.
 
 The values are the same, and so is every decision that follows from them.
 """

@@ -1,5 +1,5 @@
-"""Labels decide: what users give for each arm is read by its labels, several values become one label, and labels become
-texts, without two becoming one on the way."""
+"""Labels: what users give for each arm is read by label, several values become one label, and labels become texts,
+without two becoming one on the way."""
 
 from __future__ import annotations
 

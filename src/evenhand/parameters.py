@@ -30,7 +30,7 @@ def require_fresh(name: str, thing: Any, mend: str) -> Any:
 
 
 class Parameters:
-    """What its constructor's arguments make it, each kept under its own name."""
+    """An object defined by its constructor's arguments, each kept under its own name."""
 
     _lock: AbstractContextManager[Any] = nullcontext()
     """What keeps other threads out; nothing, but for what several use."""

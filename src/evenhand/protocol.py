@@ -2,7 +2,7 @@
 when two labels are the same.
 
 A *policy* decides: `ask` hands out a numbered `Decision`, `tell` brings back what happened. A *learner* is the bare
-arithmetic that problems compose (`choose`, `update`); every learner of evenhand is a policy as well. A *world* answers
+algorithm that problems build on (`choose`, `update`); every learner of evenhand is a policy as well. A *world* answers
 decisions, in simulations and in checks.
 """
 
@@ -46,7 +46,7 @@ class _Decision(NamedTuple):
 
 
 class Decision(_Decision):
-    """One decision: a ticket to be told, with the reason why.
+    """One decision: the ticket for its reward, with the reason why.
 
     Attributes
     ----------
@@ -57,16 +57,16 @@ class Decision(_Decision):
     probabilities : the distribution (n_arms,) that the arm was drawn from given the past, or None where the choice is
         not drawn from one. Where that takes an integral, as for Thompson sampling, it is computed when it is read: the
         field of the tuple is None, the attribute is not.
-    propensity : the probability with which the arm was chosen, where several are drawn with which exactly these were:
-        1.0 where nothing was drawn, None where it is unknown.
+    propensity : the probability of choosing this arm or, where several are drawn, exactly these arms: 1.0 where nothing
+        was drawn, None where it is unknown.
     slate_propensity : played arm -> the probability with which it was among those that were played.
     reason : why this arm, in words.
     reason_code : the kind of the reason, for programs: "forced" by a promise, "untried", "explored", "greedy", ...; see
-        `evenhand.policy.reason`. It is no field of the tuple, which has six as ever, but stands in `_asdict()`.
-    arms, indexes : all arms of the round and their positions, the best first; one of each but where several arms are
-        played in a round, or where each individual is drawn independently: any number then, both are positions.
-    token : which policy decided it, so that no other takes it for its own; None where the decision was made of plain
-        data. What is compared, unpacked and logged is what was decided, without it.
+        `evenhand.policy.reason`. It is not a field of the tuple, which has six, but is in `_asdict()`.
+    arms, indexes : all arms of the round and their positions, the best first; one of each unless several arms are
+        played in a round. Where each individual is drawn independently, there is any number and both are positions.
+    token : which policy decided it, so that no other takes it for its own; None where the decision was made from plain
+        data. Decisions are compared, unpacked and logged without it.
     """
 
     reason_code: str = "other"
@@ -116,7 +116,7 @@ class Decision(_Decision):
 
     @property
     def slate_propensity(self) -> dict[Label, float] | None:
-        """The probability of each played arm to be among those that are played, None where it is unknown."""
+        """The probability of each played arm of being among those played, None where it is unknown."""
         chances = self.probabilities
         if chances is None:
             alone = self.propensity if self.slate is None or self.certain else None
@@ -161,7 +161,7 @@ class Decision(_Decision):
 
 @runtime_checkable
 class Estimator(Protocol):
-    """What is fitted to rows, as scikit-learn's estimators are."""
+    """An object that is fitted to rows, as scikit-learn's estimators are."""
 
     def fit(self, *rows: Any, **options: Any) -> Any:
         """Learn from rows."""
@@ -170,7 +170,7 @@ class Estimator(Protocol):
 
 @runtime_checkable
 class Configurable(Protocol):
-    """What names its settings as scikit-learn does: estimators, kernels, and evenhand's own policies and learners."""
+    """An object with settings named as in scikit-learn: estimators, kernels, and evenhand's policies and learners."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the settings by name."""
@@ -179,7 +179,7 @@ class Configurable(Protocol):
 
 @runtime_checkable
 class Savable(Protocol):
-    """What a state file can hold: `type(it).restored(it.snapshot())` continues exactly where it stood."""
+    """An object that a state file can hold: `type(it).restored(it.snapshot())` continues exactly where it stood."""
 
     def snapshot(self) -> dict[str, Any]:
         """Return all that it holds as plain data and arrays."""
@@ -188,7 +188,7 @@ class Savable(Protocol):
 
 @runtime_checkable
 class Splitter(Protocol):
-    """What splits rows into parts for cross-validation, as scikit-learn has it."""
+    """An object that splits rows into parts for cross-validation, as scikit-learn's splitters do."""
 
     def get_n_splits(self, *rows: Any) -> int:
         """Return into how many parts the rows are split."""
@@ -197,7 +197,7 @@ class Splitter(Protocol):
 
 @runtime_checkable
 class Renewable(Protocol):
-    """What can be made again, of the same configuration and without memory."""
+    """An object that can be made again, of the same configuration and without memory."""
 
     def fresh(self) -> Any:
         """Return another of the same configuration, without memory."""
@@ -206,7 +206,7 @@ class Renewable(Protocol):
 
 @runtime_checkable
 class Seeded(Protocol):
-    """What starts its randomness anew from a seed."""
+    """An object that starts its randomness anew from a seed."""
 
     def reset(self, seed: int) -> Any:
         """Start anew from a seed."""
@@ -242,7 +242,7 @@ class Learner(Protocol):
 
 @runtime_checkable
 class Policy(Protocol):
-    """A conversation: every ticket that `ask` hands out may be told once, at any later time, in any order."""
+    """Anything that decides: every ticket that `ask` hands out may be told once, at any later time, in any order."""
 
     def ask(self, *observed: Any) -> Any:
         """Hand out a ticket; contextual policies are shown what the round shows."""
@@ -264,7 +264,7 @@ class Forgetting(Policy, Protocol):
 
 @runtime_checkable
 class RoundReader(Protocol):
-    """A policy that says what it reads in a round, so that two asks that show the same are told to be one."""
+    """A policy that says what it reads in a round, so that two asks that show the same are recognized as one."""
 
     def round_shown(self, *observed: Any, **more: Any) -> Any:
         """Return what the policy reads of all that an `ask` shows it."""

@@ -43,11 +43,11 @@ class RegistryEntry:
 
 
 def register(name: str, kind: Kind = "policy") -> Callable[[_T], _T]:
-    """Enter the decorated class under a permanent name such as "quotas/fair-ucb".
+    """Register the decorated class under a permanent name such as "quotas/fair-ucb".
 
-    The class states how to try it: a classmethod `examples()` yields pairs (policy, world) for the checks, and for
-    a world the worlds alone. A "part" is no more than saved and loaded with the policy that holds it (a model, a
-    metric); `entries` leaves parts out unless they are asked for.
+    The class states how to try it: a classmethod `examples()` yields pairs (policy, world) for the checks, and for a
+    world the worlds alone. A "part" is only saved and loaded with the policy that holds it (a model, a metric);
+    `entries` leaves parts out unless they are asked for.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Audits, whoever decided: was a promise kept, and are groups treated alike? Looked at as often as you like."""
+"""Audit any log of decisions, as often as you like: was a promise kept, and are groups treated alike?"""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Audit logs that are too large for memory, batch by batch, with the findings of all rows in memory.
+"""Audit logs that are too large for memory, batch by batch, with the same findings as if all rows were in memory.
 
 Parquet files with one arm a row are audited on all cores, unless arms come and go: each stretch of row groups is
 counted first, so that every one knows the books at its start; then each is checked by itself and the findings are

@@ -1,4 +1,4 @@
-"""What an audit finds, and how it is read off the books of a log."""
+"""The result of an audit, and how it is read from the counts of a log."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Breach:
     limit : the share, the cap, or the window as (plays, rounds).
     round : the round after which it was broken, counted from 1 over the whole log.
     by : by how many plays.
-    segment : inside which segment, None where the promise is about all rounds.
+    segment : inside which segment; None where the promise is about all rounds.
     """
 
     promise: Kind
@@ -65,15 +65,15 @@ def when_broken(times: int, first: int, rounds: int, unit: str = "row") -> str:
 
 @dataclass(frozen=True, repr=False)
 class Audit(HasCard):
-    """The finding of an audit.
+    """The result of an audit.
 
     Attributes
     ----------
     kept : whether every promise held after every round.
     rounds : the number of rounds: of rows, where a row is a round.
     worst_shortfall : the largest r_i t - N_i(t) over all floors and rounds, in pulls.
-    worst_arm, worst_round : whose it was, and after which round it was first reached (0: before the first).
-    rounds_in_violation : after how many rounds a promise that applied to them was broken.
+    worst_arm, worst_round : the arm concerned, and after which round it was first reached (0: before the first).
+    rounds_in_violation : the number of rounds after which a promise that applied was broken.
     first_violation : the first such round and an arm (or a tuple of arms) to which it was broken, or None.
     first_breach : the same with the promise's name, its segment, and by how many plays.
     arms : one row per arm, its floors alone: `arm`, `owed` (its share), `share` (what it got of the rounds in which it
@@ -82,14 +82,14 @@ class Audit(HasCard):
     promises : one row per promise: `promise` (floor, cap or window), `arm` (a tuple for a set), `segment`, `since` (its
         first round), `limit`, `first_broken` (a round, 0 if it held), `broken_by` (the most plays), `worst_round`,
         `rounds_in_violation`, `worst_shortfall` (of a floor).
-    timeline : at up to 1,000 rounds: `round`, `shortfall` (the largest r_i t - N_i(t) now of whom a share is owed),
-        `excess` (the largest N_i(t) - c_i t now of whom a cap holds), `broken` (after how many rounds up to now a
-        promise was broken).
+    timeline : at up to 1,000 rounds: `round`, `shortfall` (the largest r_i t - N_i(t) then, of arms with a share),
+        `excess` (the largest N_i(t) - c_i t then, of arms with a cap), `broken` (the number of rounds so far after
+        which a promise was broken).
     promise : the shares and caps that were checked, the latest where they changed.
     windows : the windows that were checked, arm -> (plays, rounds).
-    enough : False where segments in which no decision could have broken a promise hold more than half of the rounds,
-        as where the column names each row; `kept` says nothing then.
-    notes : what to know before the finding is believed.
+    enough : False where segments in which no decision could have broken a promise hold more than half of the rounds, as
+        where each row has a segment of its own; `kept` then says nothing.
+    notes : what to know before trusting the result.
     """
 
     kept: bool

@@ -1,7 +1,7 @@
-"""Whether groups have the same mean, such as of rewards or of selections: a test that may be looked at any time, beside
-the plain difference and its interval for one look at one table.
+"""Whether groups have the same mean, such as of rewards or of selections: a test that may be looked at at any time,
+beside the plain difference and its interval for one look at one table.
 
-The interval of one look is that of Welch for two means, after a value of 0 and one of 1 were added on either side: its
+The interval of one look is that of Welch for two means, after a value of 0 and one of 1 were added to each side: its
 level then holds for few rows and rare events as well, and values that are all alike do not make it a point.
 
 Source: A. Agresti, B. Caffo, "Simple and effective confidence intervals for proportions and differences of proportions
@@ -39,7 +39,7 @@ differs from a known one by something in a range of width 1."""
 
 @dataclass(frozen=True, repr=False)
 class Parity(HasCard):
-    """What the test found.
+    """The result of a test of parity.
 
     Attributes
     ----------
@@ -47,17 +47,17 @@ class Parity(HasCard):
     round : the row, counted from 1, after which that was shown first; 0 if it was not.
     low, high : the interval of the difference between the first group's mean and that of the others, or with more than
         two groups of the group that differs most, for any number of looks.
-    group : which group that is.
-    difference, once_low, once_high : the plain difference of its mean, and its interval for one look at one table.
+    group : the group that `low` and `high` are about.
+    difference, once_low, once_high : its plain difference in mean, and the interval for one look at one table.
     pairs : how many pairs of rows were compared for it.
     enough : whether the log can say that groups do not differ: False where groups with more than half of the rows have
-        intervals as wide as 2/3, a third either way; and where fewer than a tenth of the rows could be compared that
-        could be if the groups came in random order, as in a log that is sorted by group.
+        intervals as wide as 2/3, a third either way; and where fewer than a tenth as many rows could be compared as if
+        the groups came in random order, as in a log that is sorted by group.
     groups : one row per group: `group`, `rows`, `mean`, `difference` from the mean of all others, its interval for one
         look, `once_low` and `once_high`, `pairs`, and that for any number of looks, `low` and `high`; those of all
         groups hold together.
     level, tolerance : as they were given.
-    notes : what to know before the finding is believed.
+    notes : what to know before trusting the result.
     """
 
     rejected: bool
@@ -103,7 +103,7 @@ def parity(
 
     While they do, the test rejects with a probability of at most 1 - level, however often it is looked at and whenever
     the log ends. Means may change over time or from batch to batch, as long as they change for all groups alike. Of
-    rows of one group that follow each other the first alone is compared; see `evenhand.audit.gaps`.
+    consecutive rows of one group only the first is compared; see `evenhand.audit.gaps`.
 
     Parameters
     ----------

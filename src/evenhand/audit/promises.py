@@ -1,7 +1,7 @@
 """Audit any log of decisions, whoever made them, against every promise that a policy can make.
 
 Round t is the t-th row, or what the log calls a round. Every promise is checked after every round, in exact integers;
-how is said at the head of `evenhand.promises.round_kernels`.
+see the head of `evenhand.promises.round_kernels`.
 """
 
 from __future__ import annotations
@@ -71,25 +71,25 @@ def audit(
         by batch and in little memory, with the same finding; Parquet with one arm a row, always on offer, on all cores;
         JSON, Arrow and packed Parquet file by file. The labels of a CSV are text, exactly as written. `order` and
         `round` need a data frame.
-    frames : in the place of `frame`, a data frame for each log. Shares that change over time are refused, as the logs
-        have no round in common.
-    arm : name of the column that says for whom each decision was; its cells may be lists, also as JSON, where several
-        arms are played in a round.
+    frames : instead of `frame`, a data frame for each log; an `ApartAudit` is then returned. Shares that change over
+        time are refused, as the logs have no round in common.
+    arm : name of the column with the arm of each decision; its cells may be lists, also as JSON, where several arms are
+        played in a round.
     shares : the share owed to each arm: a dict or Series arm -> share, or one number for every arm of the log and every
         level that a categorical column declares. Keys may be tuples of arms, which are owed their share together.
         Shares that change are a data frame with the columns `from`, `arm` and `share`, or a dict from -> (arm ->
-        share): an arm's rounds and plays count from its latest entry. `from` is a value of the column `order`, or
-        without one the number of a round.
+        share): an arm's rounds and plays count from its latest entry. `from` is a value of the column `order` or,
+        without one, the number of a round.
     tolerance : alpha >= 0, by how many pulls an arm may be behind.
     order : a column to sort by first, numbers or times (text as in ISO 8601); rows with the same value keep their
         order.
-    caps : the most that an arm may have, arm -> cap, or one number for all: N_i(t) <= ceil(c_i t) + cap_tolerance.
+    caps : the largest share an arm may have, arm -> cap, or one number for all: N_i(t) <= ceil(c_i t) + cap_tolerance.
     cap_tolerance : by how many pulls an arm may be ahead of its cap.
-    windows : arm -> a, at least once in any a consecutive rounds, or arm -> (c, a), at least c times.
-    promise : an `eh.Promise`, in the place of shares, tolerance, caps, cap_tolerance and windows.
-    segment : a column; every promise is then checked inside each of its values.
+    windows : a dict arm -> a, at least one play in any a consecutive rounds, or arm -> (c, a), at least c plays.
+    promise : an `eh.Promise`, instead of shares, tolerance, caps, cap_tolerance and windows.
+    segment : a column; every promise is then checked within each of its values.
     available : a column with the arms that were on offer, as lists or as text separated by commas; each arm is then
-        owed its share of the rounds in which it was.
+        owed its share of the rounds in which it was on offer.
     round : a column whose equal values mark the rows of one round, where several arms are played in a round.
     jobs : how many workers audit files; -1 for all cores. `joblib.parallel_config` says where they run.
 
@@ -97,7 +97,7 @@ def audit(
     ------
     TableError
         If a column is missing or has an empty cell, the log has no rows, `order` is neither numbers nor times, an arm
-        is played twice in a round, or one that was not on offer, or rows of one round contradict each other.
+        is played twice in a round or while not on offer, or rows of one round contradict each other.
     SharesError, ArgumentError
         If the promises cannot be read, or no rule can keep them together.
     UnknownArmError

@@ -37,7 +37,7 @@ NOTE = (
 
 @dataclass(frozen=True, repr=False)
 class ApartAudit(HasCard):
-    """The finding of an audit of several logs that were written apart.
+    """The result of an audit of several logs that were written apart.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class ApartAudit(HasCard):
     promises : one row per promise: `promise` (floor, cap or window), `arm` (a tuple for a set), `segment`, `limit`,
         `plays`, `broken_by` (the most plays that are missing or too many in any order; 0 if it held in all of them).
     promise : the shares, caps and windows that were checked.
-    notes : what to know before the finding is believed.
+    notes : what to know before trusting the result.
     """
 
     kept: bool

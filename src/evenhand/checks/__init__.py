@@ -1,4 +1,4 @@
-"""The contract, run over everything in the registry and by anybody over their own policy.
+"""The contract, checked on everything in the registry and, by `check_policy`, on any policy.
 
     same seed          two copies with one seed decide alike, whatever they are told
     one kernel         compiled loop = online object = the same kernels as plain Python

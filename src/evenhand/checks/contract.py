@@ -1,4 +1,4 @@
-"""The contract over a policy, a world, or everything that is registered under a name."""
+"""The contract checked on a policy, a world, or everything that is registered under a name."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ class Check:
 
 
 def check_policy(policy: Any, world: Any = None, *, rounds: int = 300) -> list[Check]:
-    """Run the contract over a policy.
+    """Check a policy against the contract.
 
     Parameters
     ----------
     policy : any object with `ask` and `tell`; a copy of it is used.
     world : a world that answers it; where it is None, Bernoulli arms for the policy's `arms`.
-    rounds : length of the conversations.
+    rounds : how many rounds each check plays.
 
     Returns
     -------
     list of Check
-        One entry a check, skipped ones with the reason.
+        One entry per check, skipped ones with the reason.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def _place(error: Exception) -> str:
 
 
 def check_world(world: Any, *, rounds: int = 200) -> list[Check]:
-    """Check that a world answers alike for the same seed, whatever copy is asked, and names what it scores.
+    """Check that a world answers alike for the same seed, whichever copy is asked, and names its scores.
 
     Raises
     ------

@@ -29,9 +29,9 @@ SHOWN = 3
 
 @register("learners/encoder", kind="part")
 class Encoder:
-    """Categories one-hot, a number 0 or 1 for each, and numbers as they are.
+    """Encode categories one-hot, a number 0 or 1 for each, and keep numbers as they are.
 
-    Give it to a policy with `policy.encode_with(encoder)`, and contexts may be data frames and dicts with text.
+    Once it is given to a policy with `policy.encode_with(encoder)`, contexts may be data frames and dicts with text.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Encoder:
 
     @classmethod
     def fit(cls, frame: Any, columns: Sequence[str] | None = None, *, unseen: Unseen = "refuse") -> Self:
-        """Return an encoder of the columns of a table, whose categories are the values that stand there.
+        """Return an encoder of the columns of a table, whose categories are the values that occur in them.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Tables from users: columns checked at the door, the offending row and column named."""
+"""Tables from users: columns are checked on entry, and errors name the offending row and column."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What people see while they wait, and of a result in a notebook."""
+"""What users see: progress while they wait, and results in a notebook."""

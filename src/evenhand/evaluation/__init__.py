@@ -1,4 +1,4 @@
-"""What would a policy have earned? Its value from the log of another, with an interval, before it goes live."""
+"""Estimate from the log of another policy what a policy would have earned, with an interval, before it goes live."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""What a policy would have earned, from a log of another: `evaluate`."""
+"""`evaluate` estimates what a policy would have earned, from the log of another policy."""
 
 from __future__ import annotations
 
@@ -59,28 +59,28 @@ def evaluate(
         every one of `eh.quotas` and `eh.learners`, which is replayed from its start. Or several, a dict name -> policy
         or a list, which are compared with the first.
     arm, reward : names of columns; rewards are numbers in [0, 1].
-    propensity : the column with the chance of the arm in its row, given the past and what was shown; or a dict arm ->
-        column, with the chances of all arms. Without it each arm's share of the log is taken for its chance.
+    propensity : the column with the probability of the arm in its row, given the past and what was shown; or a dict arm
+        -> column, with the probabilities of all arms. Without it each arm's share of the log is used.
     contexts : what was shown: names of columns, or an array (n_rows, d) or (n_rows, n_arms, d).
     estimator : "dr" (doubly robust), "ips", "snips" or "replay". A policy that learns is replayed.
     level : the probability with which the interval holds.
     anytime : whether it holds at every round at once, so that it may be looked at as often as you like; otherwise it is
-        for the last row, normal, and needs many rows.
-    stationary : whether the value is the same in every row. Then the interval may be the intersection of those after
-        fewer rows, and rows in which an arm of the policy had no chance may be left out. Without it the interval is of
-        the mean over the rows so far, whatever course the rewards take.
-    position : a column with the position in which an arm was shown, where chances depend on it.
-    order : a column by which the rows must be in order; they are refused where they are not.
+        a normal interval for the last row alone, which needs many rows.
+    stationary : whether the value is the same in every row. If so, the interval may be the intersection of those after
+        fewer rows, and rows in which an arm of the policy had no chance may be left out. If not, the interval is for
+        the mean over the rows so far, however rewards change over time.
+    position : a column with the position in which an arm was shown, where propensities depend on it.
+    order : a column by which the rows must be sorted; a log that is not sorted by it is refused.
     model : for "dr": a classifier or regressor of scikit-learn, or the expected rewards themselves, a
         dict arm -> reward or an array (n_rows, n_arms). Without it the means of the rows before are taken. With
         `anytime`, or where the log was made by a learner, a model is trained on earlier rows alone, otherwise on other
         folds.
-    rounds : of a replay: to how many rounds the value refers; by default so many as every replay is sure to reach.
-    replays : how many replays the value is the mean of: the first in the order of the log, others shuffled. With one
-        the interval holds at every round at once, with several at each by itself.
-    largest_weight : the largest pi(a) / p(a) that is possible, where it is known before the data, such as from the
-        floor of a lottery. Where the chances never change it is known.
-    seed : of the replay.
+    rounds : for a replay, to how many rounds the value refers; by default as many as every replay is sure to reach.
+    replays : how many replays the value averages: the first in the order of the log, the others shuffled. With one
+        replay the interval holds at every round at once, with several at each round by itself.
+    largest_weight : the largest possible pi(a) / p(a), if it is known before the data, such as from the floor of a
+        lottery. Where the propensities never change it is computed.
+    seed : seed of the replays.
     progress : show a progress bar, on standard error or in the notebook.
 
     Returns
@@ -91,14 +91,14 @@ def evaluate(
     Raises
     ------
     TableError
-        If a column is missing, a cell is empty, a reward or propensity is none, or the log cannot answer the question:
-        it has one row or one arm, its rule left nothing to chance, or its propensities are refuted by its arms.
+        If a column is missing, a cell is empty, a reward or propensity is invalid, or the log cannot answer the
+        question: it has one row or arm, its policy drew nothing at random, or its arms refute its propensities.
     UnknownArmError
         If the policy does not know an arm of the log, or plays one that the log never tried.
     ContextError
         If contexts are missing or of another shape.
     ArgumentError
-        If another argument is not what is wanted.
+        If another argument is invalid.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What an evaluation finds: a value and its interval, and whether a mean changed over the rows of a log.
+"""The result of an evaluation: a value and its interval, and whether a mean changed over the rows of a log.
 
 Under a constant mean v, bets on more than v over the first s rows and on less than v over the others multiply to an
 E(v, s) that is 1 at most in expectation, and so do those the other way round. The mean of E(v, s) over some s and both
@@ -102,24 +102,24 @@ class Evaluation(HasCard):
     ----------
     value : the mean reward a round that the policy would have had; nan where the log does not identify it, because it
         gave an arm of the policy no chance in some rows.
-    low, high : the interval: the mean over the rows so far of the rewards that the policy was to expect lies inside
-        after every row at once, with probability `level`, however these rewards change over time (with
-        `anytime=False`: after the last row alone, for many rows).
+    low, high : the interval: with probability `level` it contains the policy's expected reward, averaged over the rows
+        so far, after every row at once, however expected rewards change over time (with `anytime=False`: after the last
+        row alone, for many rows).
     rounds : the rows that were used; of a policy that learns, the rounds to which `value` refers.
-    effective_rounds : (sum w)^2 / sum w^2: so many rows of the policy's own would say as much.
-    curve : the value and the interval after some rounds: `round`, `value`, `low`, `high`.
-    audit : of the first replay in which the policy broke its promise, of the first of all if it kept it in each; None
-        for distributions, and for policies that promise nothing at every round.
-    estimator, level, anytime : how it was done.
-    reached : how many rounds the replay went on for, of which `value` takes the first `rounds`.
+    effective_rounds : (sum w)^2 / sum w^2: as many rows of the policy's own would be as informative.
+    curve : a table of the value and the interval after some rounds: `round`, `value`, `low`, `high`.
+    audit : the audit of the first replay in which the policy broke its promise, or of the first replay if it kept it in
+        all; None for distributions, and for policies without a promise at every round.
+    estimator, level, anytime : as they were given.
+    reached : how many rounds the replay lasted, of which `value` uses the first `rounds`.
     weights : one row per arm: `arm`, `pulls`, `share`, `probability` (of the policy, its mean), `calibration`, the mean
         of 1{a} / p over the rows in which the arm had a chance, which is near 1 where the propensities are right, and
-        how many standard errors it is away.
-    notes : what to know before the value is believed, in sentences.
+        how many standard errors that mean is away from 1.
+    notes : what to know before trusting the value, in sentences.
     refuted : whether the lower bound was above the upper one, which refutes the propensities; `low` and `high` are then
-        these bounds by size.
-    change : where the mean reward is shown to change over the rows, when it did and what it is since; else None. Only
-        distributions are tested, with `anytime=True`.
+        these bounds in increasing order.
+    change : if the mean reward is shown to change over the rows, when it did and what it has been since; else None.
+        Only distributions are tested, with `anytime=True`.
     overlap : the share of the rows in which each arm had a chance; None where the log does not say.
     """
 
@@ -141,8 +141,8 @@ class Evaluation(HasCard):
     overlap: pd.Series[float] | None = None
 
     def at_least(self, value: float) -> bool:
-        """Return whether the mean reward is shown to be `value` or more: over all rows, and if it changed also over the
-        rows since."""
+        """Return whether the mean reward is shown to be at least `value`: over all rows and, if it changed, also over
+        the rows since."""
         return not self.refuted and self.low >= value and (self.change is None or self.change.low >= value)
 
     def __str__(self) -> str:
@@ -161,11 +161,11 @@ class Evaluation(HasCard):
 
 @dataclass(frozen=True, repr=False)
 class Comparison(HasCard):
-    """Several policies on one log.
+    """The evaluations of several policies on one log.
 
     Attributes
     ----------
-    evaluations : of each policy, by its name.
+    evaluations : the evaluation of each policy, by its name.
     differences : a row for each policy but the first: `policy`, `against` (the first), `difference`, `low`, `high`.
     """
 

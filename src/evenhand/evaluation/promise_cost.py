@@ -1,10 +1,10 @@
-"""What keeping a promise costs, by the rewards of a log: against giving every play to the arms that earn most.
+"""What keeping a promise costs, by the rewards of a log, compared with giving every play to the arms that earn most.
 
 The best mixture of arms with the promise, and the one without it, are found in one half of each arm's rewards, and
 compared by the other half, so that the luck of the arm that looks best is not counted as cost; then the halves change
-places. The halves are drawn: every other reward would be all the good ones where rewards come in turn.
+places. The halves are drawn at random: every other reward would be all the good ones where rewards alternate.
 
-Beside it the distribution of a log, and distributions under guaranteed shares.
+Also here: the distribution of a log, and distributions under guaranteed shares.
 """
 
 from __future__ import annotations

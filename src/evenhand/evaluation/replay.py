@@ -2,11 +2,11 @@
 
 Where the log's chances never change and no contexts are named, every arm has a queue of its logged rewards, and the
 policy's k-th pull of it gets the k-th; the replay ends at the first empty queue. Otherwise a row is taken if the policy
-decides as the log did, and by a coin of min p / p, so that every arm of a taken row has the policy's own chance; the
-policy has never seen the rows that are not taken. Either way a round has the law of the policy's own. Rewards that a
-learner collected are replayed in their order: how many an arm has depends on what they were, so that a shuffled queue
-begins with later ones too often. The value refers to a number of rounds that is fixed before rewards are seen: runs
-that are chosen by their length are biased.
+decides as the log did, and then with probability min p / p, so that every arm of a taken row has the policy's own
+chance; the policy has never seen the rows that are not taken. Either way a round is distributed as one of the policy's
+own. Rewards that a learner collected are replayed in their order: how many an arm has depends on what they were, so
+that a shuffled queue begins with later ones too often. The value refers to a number of rounds that is fixed before
+rewards are seen: runs that are chosen by their length are biased.
 
 Source: T. Mandel, Y.-E. Liu, E. Brunskill, Z. Popovic, "Offline evaluation of online reinforcement learning
 algorithms", AAAI 2016.

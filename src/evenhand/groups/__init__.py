@@ -1,6 +1,6 @@
-"""Which arm now, when the reward we see is biased against a group?
+"""Choose arms when the observed reward is biased against a group.
 
-Promise: regret against the unbiased reward; the bias is learned and reported.
+Promise: regret is measured against the unbiased reward; the bias is learned and reported.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""GroupFairTopInterval: the top interval after what the regressions say about the groups has been taken off.
+"""GroupFairTopInterval: the top interval, after the learned bias of each group has been subtracted.
 
 Two groups, one of them sensitive: its arms are compared by beta_i'x - psi_sens'x + psi_ref'x, with all three widths
 added, against the reference arms' beta_i'x + w_i. Any number of groups: every arm is corrected towards the pooled
@@ -47,34 +47,34 @@ OWN_MEAN = (
 
 @register("groups/group-fair-top-interval")
 class GroupFairTopInterval(IntervalPolicy):
-    """Pull the arm whose interval ends highest once its group's learned bias is taken off; learn the bias on the way.
+    """Pull the arm whose interval ends highest once its group's bias is subtracted; that bias is learned on the way.
 
     With b_P = |Phi^{-1}(delta |P| / (2 n T))| sigma sqrt(x (X_P'X_P)^+ x') for a regression over all pulls of a group
-    P, a corrected arm has the index beta_i'x + w_i - psi_P'x + b_P + psi_target'x + b_target. Promised is a true
-    regret of O(T^(2/3)) where groups are equal on average (Theorem 1); nothing is promised about shares, for those
-    wrap it in `FairLearn`.
+    P, a corrected arm has the index beta_i'x + w_i - psi_P'x + b_P + psi_target'x + b_target. The promise is a true
+    regret of O(T^(2/3)) where groups are equal on average (Theorem 1); nothing is promised about shares: for those wrap
+    it in `FairLearn`.
 
     Parameters
     ----------
     groups : the group of each arm: a list, or a dict arm -> group; several attributes form one, ("F", "under 25").
-    sensitive : of exactly two groups the one that is corrected, towards the other. None: every group, towards the
-        pooled regression.
+    sensitive : with exactly two groups, the one that is corrected towards the other. None: every group is corrected
+        towards the pooled regression.
     mean_reward : rho, the mean reward over everyone: the paper's form for m groups instead of the pooled one.
-    within : "top", or "chain": among arms of the chosen arm's group whose corrected intervals overlap in a chain each
-        is equally likely.
+    within : "top", or "chain": the arms of the chosen arm's group whose corrected intervals overlap in a chain are
+        equally likely.
     delta : 1 - delta is the level at which all intervals hold, in (0, 1).
     noise_scale : sigma, the standard deviation of the reward's noise.
     horizon : T of the groups' widths; None for t instead. Past the horizon `ask` refuses, simulations go on with t.
     preset, exploration, cold_start : as for `TopInterval`.
     intercept : whether the bias, or the worth of an arm, has a constant part; see `TopInterval`. A bias that is the
-        same whatever an arm shows, such as 5 points off for everyone of a group, can be learned and taken off only with
-        an intercept, and only then do the intervals of `bias` hold.
+        same whatever an arm shows, such as 5 points off for everyone of a group, can be learned and subtracted only
+        with an intercept, and only then do the intervals of `bias` hold.
     seed : seed of the exploration.
 
     Raises
     ------
     ArgumentError
-        If a setting cannot be, `sensitive` is given for more or fewer than two groups, or together with `mean_reward`.
+        If a setting is invalid, `sensitive` is given for more or fewer than two groups, or together with `mean_reward`.
     UnknownArmError
         If the sensitive group has no arm.
 
@@ -138,7 +138,7 @@ class GroupFairTopInterval(IntervalPolicy):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know of the forms with `sensitive` and `mean_reward`."""
+        """What a reader must know about the forms with `sensitive` and `mean_reward`."""
         return (LIFTED,) * (self.sensitive is not None) + (OWN_MEAN,) * (self.mean_reward is not None)
 
     def parameters(self) -> IntervalParams:
@@ -170,18 +170,18 @@ class GroupFairTopInterval(IntervalPolicy):
         pulled. Either equals the bias only where groups are equal on average. A feature that the pulls so far do not
         determine has the interval (-inf, inf). With `intercept=True` the last row of each group is its constant bias.
 
-        The intervals take every round for new data. In rounds that are resampled from a table they are too narrow for
+        The intervals treat every round as new data. In rounds that are resampled from a table they are too narrow for
         anything beyond it; `TableArms.bias` gives those of the table.
 
         Parameters
         ----------
-        reference : the group to compare with; None for the policy's own. Where it has none, that is of two groups the
-            one with more arms, or the second, and of more groups everyone pooled.
+        reference : the group to compare with; None for the policy's own. Where it has none: with two groups the one
+            with more arms, or the second if they are equal; with more groups everyone pooled.
         balance : "pulls" or "arms", see above.
         level : the level at which each interval holds.
         noise : the noise's standard deviation where it is known, or "given" for the policy's `noise_scale`. None:
-            estimated from the residuals of the arms' own regressions, with Student's quantiles; intervals are
-            (-inf, inf) until some arm has more samples than coefficients. "estimated" refuses to answer before that.
+            estimated from the residuals of the arms' own regressions, with Student's quantiles; intervals are (-inf,
+            inf) until some arm has more samples than coefficients. "estimated" raises an error before that.
         features : names of the d features; None for those of the contexts or of the encoder, or 0 .. d-1.
 
         Returns
@@ -192,7 +192,7 @@ class GroupFairTopInterval(IntervalPolicy):
         Raises
         ------
         ArgumentError
-            If an argument cannot be, or nothing has been told yet.
+            If an argument is invalid, or no reward has been told yet.
         """
         chosen, groups = self.reference if reference is None else reference, self.membership.names
         if chosen is None and len(groups) == 2:

@@ -5,7 +5,7 @@ level is delta / (2 n t); a regression counts from d samples on, before that its
 the program published with the paper: a width is z v; every level has the horizon T; a regression counts from its first
 sample on, by the least squares solution of smallest norm; ties go to the first arm.
 
-IntervalChaining: nobody is passed over whose interval overlaps, through others, with the best one.
+IntervalChaining: no arm is passed over whose interval overlaps, directly or through others, with the best one.
 
 Source: M. Joseph, M. Kearns, J. Morgenstern, A. Roth, "Fairness in Learning: Classic and Contextual Bandits", NeurIPS
 2016; as compared with in C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson, "Group Fairness in Bandits with Biased
@@ -135,7 +135,7 @@ class IntervalChaining(IntervalPolicy):
     Raises
     ------
     ArgumentError
-        If a setting cannot be, or there are fewer than two arms.
+        If a setting is invalid, or there are fewer than two arms.
 
     Examples
     --------
@@ -153,11 +153,11 @@ class IntervalChaining(IntervalPolicy):
 
 @register("groups/top-interval")
 class TopInterval(IntervalPolicy):
-    """Pull the arm with the largest beta_i'x + w_i, each arm's beta_i by its own least squares.
+    """Pull the arm with the largest beta_i'x + w_i, each arm's beta_i estimated by its own least squares.
 
-    w_i = |Phi^{-1}(delta / (2 n t))| sigma sqrt(x (X_i'X_i)^+ x'). Where a design is singular, the solution of
-    smallest norm and the pseudo-inverse stand in. Groups do not enter the decision; a bias in the rewards is learned
-    as if it were worth.
+    w_i = |Phi^{-1}(delta / (2 n t))| sigma sqrt(x (X_i'X_i)^+ x'). Where a design is singular, the solution of smallest
+    norm and the pseudo-inverse are used. Groups do not enter the decision; a bias in the rewards is learned as if it
+    were part of an arm's worth.
 
     Parameters
     ----------
@@ -167,8 +167,8 @@ class TopInterval(IntervalPolicy):
     horizon : T; only the authors' program needs it.
     preset : "paper" or "authors": two readings, see `evenhand.groups.interval_policies`.
     exploration : p; with probability t^(-p) a random arm is pulled. `math.inf` for never after round 1.
-    cold_start : "infinite": an arm with fewer than d samples goes first; "minimum_norm": its first sample counts
-        already. None for the preset's.
+    cold_start : "infinite": an arm with fewer than d samples goes first; "minimum_norm": it counts from its first
+        sample on. None for the preset's.
     intercept : whether rewards have a constant part: every regression gets a coefficient that multiplies 1. Contexts
         stay as they are.
     seed : seed of the exploration.
@@ -176,7 +176,7 @@ class TopInterval(IntervalPolicy):
     Raises
     ------
     ArgumentError
-        If a setting cannot be, or there are fewer than two arms.
+        If a setting is invalid, or there are fewer than two arms.
 
     Examples
     --------

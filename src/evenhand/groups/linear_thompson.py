@@ -150,18 +150,18 @@ class LinearThompson(Grouped):
     spread : v > 0 in place of the paper's v_t; smaller explores less.
     shared : whether all arms share one coefficient vector.
     intercept : as for `TopInterval`; it is penalized like every other coefficient.
-    draws : M, to draw from how often each arm is the best of M samples, mixed with even chances: every decision then
-        knows its exact probabilities, for any number of arms that share coefficients too, at M times the cost. None
+    draws : M: an arm is drawn by how often each is the best in M samples, mixed with a uniform draw: every decision
+        then has exact probabilities, also for any number of arms that share coefficients, at M times the cost. None
         plays the best of one sample; its probabilities are known where each arm has its own coefficients, and for two
         arms.
-    exploration : g in (0, 1], the part of the decisions that are even, with `draws`. It is never 0: an arm that none of
-        the samples prefers would have the probability 0, and a log could say nothing about it.
+    exploration : g in (0, 1], the part of the decisions that are uniformly random, with `draws`. It is never 0: an arm
+        that none of the samples prefers would have the probability 0, and a log could say nothing about it.
     seed : seed of the samples.
 
     Raises
     ------
     ArgumentError
-        If a setting cannot be, or there are fewer than two arms.
+        If a setting is invalid, or there are fewer than two arms.
 
     Examples
     --------

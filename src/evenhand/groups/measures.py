@@ -1,10 +1,10 @@
-"""What was lost and who was chosen, in one pass over a stream or at once over a log: one definition for both.
+"""Regrets and group shares, in one pass over a stream or at once over a log: one definition for both.
 
 In a round with expected biased rewards m_i and true rewards f_i, arm a pulled and reward y received,
 
     biased regret  max m - m_a,    true regret  max f - f_a,    perceived regret  max m - y.
 
-The true regret is the one that counts; where nobody knows f, as with real data, the perceived one is all there is.
+The true regret is the one that counts; where nobody knows f, as with real data, only the perceived one is available.
 
 Source: C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson, "Group Fairness in Bandits with Biased Feedback", AAMAS 2022,
 perceived regret as in the program published with it.
@@ -56,7 +56,7 @@ def round_regrets(biased: Any, true: Any, index: Any, reward: Any) -> Floats:
 
 
 class Ledger:
-    """Books over a stream of decisions: pulls, shares of groups, the three regrets.
+    """Running totals over a stream of decisions: pulls, shares of groups and the three regrets.
 
     Parameters
     ----------
@@ -76,14 +76,14 @@ class Ledger:
         self._regrets = np.zeros(3)
 
     def add(self, arm: Label, reward: float, *, biased: Any = None, true: Any = None) -> None:
-        """Enter one round; without `biased` or `true` (n_arms,) the regrets that need them are not known any more.
+        """Enter one round; without `biased` or `true` (n_arms,) the regrets that need them are unknown from then on.
 
         Raises
         ------
         UnknownArmError
             If there is no such arm.
         ArgumentError
-            If expected rewards are by label, as in a dict or Series, and not of the arms.
+            If expected rewards are given by label, as in a dict or Series, and the labels are not the arms'.
         """
         index = find_label(arm, self.membership.arms)
         if index is None:

@@ -1,6 +1,6 @@
 """NaiveFair: first draw a group, then let a policy decide inside it.
 
-Shares come out fair by force. What the rewards say about a group plays no part, so the true regret does not vanish.
+Shares are fair by construction. What the rewards say about a group is ignored, so the true regret does not vanish.
 
 Source: C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson, "Group Fairness in Bandits with Biased Feedback", AAMAS 2022,
 Algorithm 2. The program published with the paper explores over all arms and otherwise draws a group by its share of
@@ -89,7 +89,7 @@ class NaiveFair(Grouped):
     group_odds : "equal": each group is equally likely; "size": by its share of the arms.
     inner : the policy inside the group, one of this package; None for `TopInterval(groups, delta, noise_scale=...,
         intercept=...)`.
-    delta, noise_scale, intercept : settings of that one.
+    delta, noise_scale, intercept : settings of that `TopInterval`.
     seed : seed of the groups drawn, and of the inner policy's own choices.
 
     Raises

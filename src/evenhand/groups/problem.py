@@ -1,9 +1,9 @@
-"""Which arm now, when the reward we see is biased against a group?
+"""Choose arms when the observed reward is biased against a group.
 
 Arm i of group g shows the context x and pays beta_i'x + psi_g'x + noise; psi_g is society's bias against the group,
-zero for a reference group. Wanted is a small regret against the true reward beta_i'x, without being told psi. Groups
-are assumed equal on average in truth: their arms' beta_i have the same mean. Where that fails, what is learned is the
-bias plus the difference of the means.
+zero for a reference group. The aim is a small regret against the true reward beta_i'x, without being told psi. Groups
+are assumed to be truly equal on average: their arms' beta_i have the same mean. Where that fails, what is learned is
+the bias plus the difference of the means.
 
 Source: C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson, "Group Fairness in Bandits with Biased Feedback", AAMAS 2022,
 the model of the paper.
@@ -67,7 +67,7 @@ class Groups:
     def read(cls, groups: Any) -> Groups:
         """Read the membership as the user gave it.
 
-        Combinations of attributes that would read alike get labels that tell them apart.
+        Combinations of attributes whose labels would look the same get labels that tell them apart.
 
         >>> Groups.read({"a": "F", "b": "M", "c": "F"}).codes
         (0, 1, 0)
@@ -105,15 +105,15 @@ class Groups:
         raise UnknownArmError(wanted_one_of(name, self.names, group, what="one of the groups"))
 
     def of_round(self, groups: Any) -> Floats:
-        """Return the codes (n_arms,) of a membership that holds for one round; arms that a dict leaves out stay where
-        they are.
+        """Return the codes (n_arms,) of a membership that holds for one round; arms that a dict leaves out keep their
+        group.
 
         Raises
         ------
         UnknownArmError
             If an arm or a group is not known.
         ArgumentError
-            If a list has not one group for each arm.
+            If a list does not have one group for each arm.
         """
         codes = np.array(self.codes, dtype=np.float64)
         groups = _membership(groups)
@@ -181,7 +181,7 @@ class Grouped(KernelPolicy):
 
         Parameters
         ----------
-        contexts : what each arm shows, numbers (n_arms, d).
+        contexts : the context of each arm, numbers (n_arms, d).
         groups : the arms' groups in this round, where they differ from the policy's: a list, or a dict of the arms
             that differ.
         available, segment : None; every arm is on offer, and there are no segments.
@@ -193,7 +193,7 @@ class Grouped(KernelPolicy):
         UnknownArmError
             If an arm or a group is not known.
         ArgumentError
-            If the policy's horizon is over; simulations go on, with t in place of the horizon.
+            If the policy's horizon is over; simulations go on, with t instead of the horizon.
         """
         return super().ask(
             contexts if groups is None else ShownArms(contexts, groups), available=available, segment=segment
@@ -208,7 +208,7 @@ class Grouped(KernelPolicy):
         return list(codes), super().round_shown(contexts, available=available, segment=segment)
 
     def begin(self, dimension: int) -> None:
-        """Make ready for contexts (n_arms, dimension).
+        """Prepare for contexts (n_arms, dimension).
 
         Raises
         ------

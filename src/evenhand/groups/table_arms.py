@@ -213,10 +213,10 @@ def score(params: TableParams, state: TableState, contexts: Floats, index: int, 
 
 @register("groups/table-arms", "world")
 class TableArms(KernelWorld):
-    """Arms whose contexts and rewards are real: an arm is a cell of the table, and shows one of its rows, drawn with
-    replacement.
+    """Arms whose contexts and rewards are real: an arm is a combination of values in the table, and shows one of its
+    rows, drawn with replacement.
 
-    What people are truly worth no table says, so the only regret is the perceived one: the largest reward among the
+    No table says what people are truly worth, so the only regret is the perceived one: the largest reward among the
     rows shown less the reward received.
 
     Parameters
@@ -234,14 +234,14 @@ class TableArms(KernelWorld):
     ----------
     features : the names of the contexts' columns (d,).
     encoder : what turns these columns of other tables into contexts, for a policy's `encode_with`.
-    enough : whether the groups with rows enough to say anything hold half of the rows.
-    notes : which groups have too few, where they hold more; a column of measurements makes too many groups.
+    enough : whether the groups with enough rows to say anything hold half of the rows.
+    notes : which groups have too few rows, if any; a column of measurements makes too many groups.
 
     Raises
     ------
     TableError
-        If a column is missing, a cell empty, a reward or feature not a finite number or category, or an arm belongs to
-        two groups.
+        If a column is missing, a cell is empty, a reward or feature is not a finite number or category, or an arm
+        belongs to two groups.
     UnknownArmError
         If no row is of the sensitive group.
 
@@ -319,7 +319,7 @@ class TableArms(KernelWorld):
         What is estimated is the difference between the group's regression of the reward on the features and that of all
         other rows: the bias PLUS the difference of what the groups are truly worth. It is the bias only where groups
         are equal on average. Features are centred, so that the intercept is the difference for somebody with the
-        average of every feature; half of the error that `level` allows is the intercepts'. The intervals are for
+        average of every feature; half of the error that `level` allows goes to the intercepts. The intervals are for
         whoever the rows were drawn from. Rounds that are resampled from the table know no more than its rows do, so
         that the intervals of a policy's own `bias()` would be too narrow here. Rows are taken to be independent: one
         row for each person.
@@ -334,14 +334,14 @@ class TableArms(KernelWorld):
         -------
         pandas.DataFrame
             Columns group, reference, feature, bias, low, high, and deviation, the feature's standard deviation; a row
-            for each feature, and the feature "intercept", of the sensitive group, or where none is named of the one
-            with fewer rows; of every group where there are more than two. What the rows do not determine has the
-            interval (-inf, inf).
+            for each feature, and the feature "intercept", for the sensitive group or, where none is named, the one with
+            fewer rows; for every group where there are more than two. What the rows do not determine has the interval
+            (-inf, inf).
 
         Raises
         ------
         ArgumentError
-            If the level is out of range, a feature is named "intercept", or there is one group alone.
+            If the level is out of range, a feature is named "intercept", or there is only one group.
 
         Examples
         --------

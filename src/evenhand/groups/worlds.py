@@ -1,4 +1,4 @@
-"""Linear arms whose rewards are biased against some groups: the synthetic setting of the paper, with all its knobs.
+"""Linear arms whose rewards are biased against some groups: the paper's synthetic setting, with all its parameters.
 
 Source: C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson, "Group Fairness in Bandits with Biased Feedback", AAMAS 2022,
 section 5.2.
@@ -108,10 +108,10 @@ class BiasedLinearArms(KernelWorld):
     Parameters
     ----------
     arms : the number of arms n.
-    sensitive : how many arms, the first ones, are sensitive; where `groups` is given, the group or groups that are.
+    sensitive : how many arms, from the first on, are sensitive; where `groups` is given, the group or groups that are.
     dimension : d.
-    bias : mu, how large the bias is at least; or a dict group -> mu, groups that it leaves out having none.
-    spread : c, how much arms differ.
+    bias : mu, the smallest size of the bias; or a dict group -> mu, and groups that it leaves out have none.
+    spread : c, the width of the range of the coefficients.
     base : the smallest coefficient.
     bias_spread : how much the bias differs between features and replications.
     noise : standard deviation of the noise.
@@ -120,7 +120,7 @@ class BiasedLinearArms(KernelWorld):
     Raises
     ------
     ArgumentError
-        If a number cannot be, or a sensitive group has no arm.
+        If a number is invalid, or a sensitive group has no arm.
 
     Examples
     --------
@@ -179,13 +179,13 @@ class BiasedLinearArms(KernelWorld):
 
     @property
     def coefficients(self) -> Floats:
-        """The true beta_i (n_arms, d) of the present replication."""
+        """The true beta_i (n_arms, d) of the current replication."""
         found: Floats = self._core[1].coefficients
         return found
 
     @property
     def biases(self) -> dict[Label, Floats]:
-        """The true psi_g (d,) of each group in the present replication."""
+        """The true psi_g (d,) of each group in the current replication."""
         return dict(zip(self.membership.names, self._core[1].biases, strict=True))
 
     def parameters(self) -> BiasedLinearParams:

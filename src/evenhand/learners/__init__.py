@@ -1,4 +1,4 @@
-"""Plain bandit algorithms that problems build on, each from its own paper and a policy on its own."""
+"""Plain bandit algorithms, each from its own paper, that the problems build on and that are policies by themselves."""
 
 import lazy_loader
 

@@ -1,5 +1,4 @@
-"""A learner from elsewhere: any object that can pick an arm and be told its reward, made to speak `choose` and
-`update`."""
+"""A learner from elsewhere: any object that can pick an arm and be told its reward, given `choose` and `update`."""
 
 from __future__ import annotations
 
@@ -38,8 +37,8 @@ class Adapter(Parameters):
         share the learner's own randomness, and `simulate` warns.
     dump, load : how the learner is saved. `dump(learner)` returns all of its memory, its randomness included, as
         numbers, text, bytes, arrays, lists and dicts; `load(dumped)` returns a learner that goes on from there. A state
-        file names the functions, so all five stand at the top of a module. Without both the learner cannot be saved.
-    contextual : whether the learner takes contexts; None takes none under a quota, and by itself what the world shows.
+        file names the functions, so all five must be at the top of a module. Without both the learner cannot be saved.
+    contextual : whether the learner takes contexts. None: not under a quota, and otherwise as the world shows them.
     features : the names of the contexts' columns, in the order in which the learner takes them: data frames and dicts
         are then read by these names. None takes the order of the first data frame.
     reward_range : the lowest and the highest reward that the learner takes; None leaves it to the policy around it,
@@ -47,18 +46,18 @@ class Adapter(Parameters):
     arms : how many arms the learner knows, or their labels; None where it does not say. A quota refuses one that knows
         another number, other labels, or the same in another order.
     among : whether `choose` takes, last, the list of the indices to choose among. It is then asked about the arms on
-        offer, and asked again among the others where its choice may not be played. Without it, a promise decides in
-        such rounds, and says so in a warning.
-    own_choices : whether it must learn from its own choices alone, as one that weighs rewards by their probabilities:
-        `DeadlineLearn` then holds a proposal that it refuses.
+        offer, and asked again among the others where its choice may not be played. Without it, the promise decides in
+        such rounds, and a warning says so.
+    own_choices : whether it must learn from its own choices alone, as a learner that weighs rewards by their
+        probabilities must: `DeadlineLearn` then holds a proposal that it refuses.
 
     Raises
     ------
     ArgumentError
-        If a function cannot be called, `dump` is given without `load`, a feature is named twice, the range is none, or
-        an index is not a whole number, nor a list of such.
+        If a function cannot be called, `dump` is given without `load`, a feature is named twice, the range is invalid,
+        or an index is neither a whole number nor a list of them.
     ModelError
-        If a function fails; its cause is what was raised.
+        If a function fails; `__cause__` is what was raised.
 
     Examples
     --------

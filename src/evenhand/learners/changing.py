@@ -84,13 +84,13 @@ def fade(params: DiscountedParams, state: DiscountedState, contexts: Floats, ind
 class DiscountedUCB(KernelPolicy):
     """Play the arm with the largest discounted mean + 2 sqrt(xi ln(n) / N_i); every arm once first.
 
-    The discount goes by rewards, not by the clock: a reward that comes late counts as new when it is told, and while
-    nothing is told nothing is forgotten. Where several arms are played in a round, each of their rewards discounts.
+    The discount counts rewards, not rounds: a reward that comes late counts as new when it is told, and while nothing
+    is told nothing is forgotten. Where several arms are played in a round, each of their rewards discounts.
 
     Parameters
     ----------
-    discount : gamma in (0, 1]; None for 0.999, or for what the horizon asks for. About 1 / (1 - gamma) rewards count.
-    xi : how much is explored, above 0. The theorem wants more than 1/2.
+    discount : gamma in (0, 1]; None for 0.999, or as the horizon implies. About the last 1 / (1 - gamma) rewards count.
+    xi : how much is explored, above 0. The theorem requires more than 1/2.
     horizon : T, the number of rounds to come: gamma is 1 - sqrt(changes / T) / 4.
     changes : how many times the means change within the horizon.
     arms : number of arms or their labels; may be left out where FairLearn or simulate names them.
@@ -100,7 +100,7 @@ class DiscountedUCB(KernelPolicy):
     ------
     ArgumentError
         If the discount is not in (0, 1] or is given beside a horizon, xi is not above 0, horizon or changes are not
-        whole numbers with 1 <= changes <= horizon, there are fewer than two arms, or a label twice.
+        whole numbers with 1 <= changes <= horizon, there are fewer than two arms, or a label occurs twice.
 
     Examples
     --------
@@ -189,14 +189,14 @@ def slide(params: WindowParams, state: WindowState, contexts: Floats, index: int
 class SlidingWindowUCB(KernelPolicy):
     """Play the arm with the largest mean_i + sqrt(xi ln(n) / N_i) over the last `window` rewards.
 
-    The window goes by rewards, not by the clock: a reward that comes late enters it when it is told. Where several arms
-    are played in a round, each of their rewards takes a place.
+    The window counts rewards, not rounds: a reward that comes late enters it when it is told. Where several arms are
+    played in a round, each of their rewards takes a place.
 
     Parameters
     ----------
-    window : tau, how many of the last rewards count, up to ten million; None for 1000, or for what the horizon asks
-        for. It should be well above the number of arms, or all rounds go to arms without a reward in the window.
-    xi : how much is explored, above 0. The theorem wants more than 1/2.
+    window : tau, how many of the last rewards count, up to ten million; None for 1000, or as the horizon implies. It
+        should be well above the number of arms, or else all rounds go to arms without a reward in the window.
+    xi : how much is explored, above 0. The theorem requires more than 1/2.
     horizon : T, the number of rounds to come: the window is 2 sqrt(T ln(T) / changes), rounded up.
     changes : how many times the means change within the horizon.
     arms : number of arms or their labels; may be left out where FairLearn or simulate names them.
@@ -207,7 +207,7 @@ class SlidingWindowUCB(KernelPolicy):
     ArgumentError
         If the window is not a whole number from 1 to ten million or is given beside a horizon, xi is not above 0,
         horizon or changes are not whole numbers with 1 <= changes <= horizon, there are fewer than two arms, or a label
-        twice.
+        occurs twice.
 
     Examples
     --------

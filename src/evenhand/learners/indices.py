@@ -13,9 +13,9 @@ KL-UCB: the largest mean that the rewards seen so far do not rule out, measured 
 A. Garivier, O. Cappé, "The KL-UCB Algorithm for Bounded Stochastic Bandits and Beyond", COLT 2011, Algorithm 1 with c =
 0, the value that the authors recommend in practice.
 
-MOSS: an index that explores an arm only as long as it has had less than its even part of the rounds. Source: J.-Y.
+MOSS: an index that explores an arm only as long as it has had less than its equal share of the rounds. Source: J.-Y.
 Audibert, S. Bubeck, "Minimax Policies for Adversarial and Stochastic Bandits", COLT 2009, section 2. Without a horizon
-the current round stands in its place: R. Degenne, V. Perchet, "Anytime Optimal Algorithms in Stochastic Multi-Armed
+the current round is used instead: R. Degenne, V. Perchet, "Anytime Optimal Algorithms in Stochastic Multi-Armed
 Bandits", ICML 2016, Algorithm 1 with alpha = 1.35.
 """
 
@@ -237,7 +237,7 @@ class UCB1(KernelPolicy):
     Raises
     ------
     ArgumentError
-        If there are fewer than two arms or a label twice.
+        If there are fewer than two arms or a label occurs twice.
 
     Examples
     --------
@@ -313,7 +313,7 @@ class KLUCB(KernelPolicy):
     Raises
     ------
     ArgumentError
-        If there are fewer than two arms or a label twice.
+        If there are fewer than two arms or a label occurs twice.
 
     Examples
     --------
@@ -359,14 +359,14 @@ class MOSS(KernelPolicy):
     Parameters
     ----------
     horizon : T, the number of rounds to come; None for the anytime form, with t for T and 1.175 times the logarithm.
-        Past the horizon the index goes on with the same T.
+        Past the horizon the index keeps the same T.
     arms : number of arms or their labels; may be left out where FairLearn or simulate names them.
     seed : unused by this rule, kept so that learners are interchangeable.
 
     Raises
     ------
     ArgumentError
-        If the horizon is not a positive whole number, there are fewer than two arms, or a label twice.
+        If the horizon is not a positive whole number, there are fewer than two arms, or a label occurs twice.
 
     Examples
     --------

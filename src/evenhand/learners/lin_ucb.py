@@ -125,7 +125,7 @@ class LinUCB(KernelPolicy):
     """Play the arm whose linear prediction plus confidence width is largest; contextual.
 
     The arms share one coefficient vector; with a discount it may drift. Arms with equal contexts cannot be told apart,
-    and the first of them is played: give each a row that says which arm it is about. The discount goes by rewards, as
+    and the first of them is played: give each arm a context that says which arm it is. The discount counts rewards, as
     for `DiscountedUCB`; a reward that comes late is learned with the contexts of its own decision.
 
     Parameters
@@ -144,7 +144,7 @@ class LinUCB(KernelPolicy):
     Raises
     ------
     ArgumentError
-        If a setting cannot be, a discount is given beside a horizon, there are fewer than two arms, or a label twice.
+        If a setting is invalid, a discount is given with a horizon, there are fewer than two arms, or a label repeats.
 
     Examples
     --------

@@ -3,11 +3,11 @@
 Thompson sampling plays an arm with the probability that it is the best, under a Beta prior for each arm. Source: S.
 Agrawal, N. Goyal, "Analysis of Thompson Sampling for the Multi-armed Bandit Problem", COLT 2012, Algorithms 1 and 2.
 
-Epsilon-greedy plays mostly the best mean so far, sometimes any arm. Source: C. Watkins, "Learning from Delayed
-Rewards", PhD thesis, Cambridge 1989; as a bandit rule with constant epsilon in R. Sutton, A. Barto, "Reinforcement
-Learning", MIT Press 1998, section 2.2.
+Epsilon-greedy mostly plays the arm with the best mean so far, and sometimes any arm. Source: C. Watkins, "Learning from
+Delayed Rewards", PhD thesis, Cambridge 1989; as a bandit rule with constant epsilon in R. Sutton, A. Barto,
+"Reinforcement Learning", MIT Press 1998, section 2.2.
 
-Exp3 is for rewards that nobody need have drawn from a distribution. In each round arm i is drawn with probability
+Exp3 does not assume that rewards are drawn from a distribution. In each round arm i is drawn with probability
 
     p_i = (1 - gamma) w_i / sum_j w_j + gamma / k,
 
@@ -111,7 +111,7 @@ class Thompson(KernelPolicy):
     Raises
     ------
     ArgumentError
-        If there are fewer than two arms or a label twice.
+        If there are fewer than two arms or a label occurs twice.
 
     Examples
     --------
@@ -205,7 +205,7 @@ class EpsilonGreedy(KernelPolicy):
     Raises
     ------
     ArgumentError
-        If epsilon is not in [0, 1], there are fewer than two arms, or a label twice.
+        If epsilon is not in [0, 1], there are fewer than two arms, or a label occurs twice.
 
     Examples
     --------
@@ -293,12 +293,12 @@ def reweigh(
 
 @register("learners/exp3")
 class Exp3(KernelPolicy):
-    """Draw arms by exponential weights: low regret whatever the rewards are, chosen by an adversary included.
+    """Draw arms by exponential weights: the regret is low whatever the rewards, even if an adversary chooses them.
 
     Parameters
     ----------
-    exploration : gamma in (0, 1], the part of the decisions that are uniformly random; None for 0.1, or for what the
-        horizon asks for.
+    exploration : gamma in (0, 1], the part of the decisions that are uniformly random; None for 0.1, or as the horizon
+        implies.
     horizon : T, the number of rounds: gamma is min(1, sqrt(k ln k / ((e - 1) T))), as in Corollary 3.2.
     arms : number of arms or their labels; may be left out where FairLearn or simulate names them.
     seed : seed of the draws.
@@ -307,7 +307,7 @@ class Exp3(KernelPolicy):
     ------
     ArgumentError
         If gamma is not in (0, 1], both gamma and the horizon are given, there are fewer than two arms, or a label
-        twice.
+        occurs twice.
 
     Examples
     --------
@@ -318,9 +318,9 @@ class Exp3(KernelPolicy):
     >>> bool(learner.ask().probabilities[0] > 0.9)
     True
 
-    `DeadlineLearn` holds a proposal of it that is refused and tells it of granted ones alone. Where nobody knows the
-    probability of a decision, the learner's own latest
-    probability of the arm stands in, and the bound below is not proved.
+    `DeadlineLearn` holds a refused proposal of this learner, and tells it the rewards of granted ones alone. Where
+    nobody knows the probability of a decision, the learner's own latest probability of the arm is used, and the bound
+    below is not proved.
 
     Source: Auer, Cesa-Bianchi, Freund, Schapire (2002), Corollary 3.2: against the best single arm, the expected regret
     for rewards in [0, 1] is at most 2.63 sqrt(T k ln k) with the exploration of the horizon.

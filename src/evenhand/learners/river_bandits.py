@@ -67,7 +67,7 @@ def from_river(
     MissingExtraError
         If river is not installed.
     ArgumentError
-        If it is no bandit of river, has learned under other labels or features, or draws nothing to be seeded.
+        If it is not a bandit of river, has learned under other labels or features, or has no randomness to seed.
 
     Examples
     --------

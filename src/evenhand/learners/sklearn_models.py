@@ -1,4 +1,4 @@
-"""Classifiers and regressors of scikit-learn as learners: a model of the reward for each arm, greedy but for chance."""
+"""Classifiers and regressors of scikit-learn as learners: a reward model for each arm, greedy but for exploration."""
 
 from __future__ import annotations
 
@@ -60,16 +60,16 @@ def from_sklearn(
     """Return a contextual learner that predicts the reward of each arm by a model of scikit-learn and plays the best.
 
     Each arm has a model of its own, trained on the contexts in which the arm was played. Until an arm has `warmup`
-    rewards its mean reward stands for the prediction; an arm without any is played first. A model with `partial_fit` is
+    rewards its mean reward is used as the prediction; an arm without any is played first. A model with `partial_fit` is
     fed reward by reward; any other is fitted anew whenever its rows have grown by a tenth, and keeps them all.
 
     Parameters
     ----------
     estimator : an untrained regressor, or a classifier with `predict_proba`, which predicts the chance that the reward
-        is 1: a reward between 0 and 1 counts as 1 with that probability. A pipeline will do. It is cloned, so that no
-        part of it may be trained, unless in a `FrozenEstimator`. If one at its head was trained on a data frame,
+        is 1: a reward between 0 and 1 counts as 1 with that probability. A pipeline will do. It is cloned, so no part
+        of it may be trained yet, except in a `FrozenEstimator`. If a frozen first step was trained on a data frame,
         contexts are read by the names of its columns.
-    epsilon : the probability of an arm drawn evenly.
+    epsilon : the probability of playing a uniformly random arm.
     warmup : how many rewards an arm needs before its model is asked.
     reward_range : the lowest and the highest reward of a regressor; None for [0, 1] under a quota.
     seed : seed of all choices, and of a model's `random_state` that is None.

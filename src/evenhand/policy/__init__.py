@@ -1,4 +1,4 @@
-"""Policies: how they are asked and told, what they say of themselves, and how they are compiled and saved."""
+"""Policies: how they are asked and told, what they state about themselves, and how they are compiled and saved."""
 
 import lazy_loader
 

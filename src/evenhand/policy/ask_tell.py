@@ -1,4 +1,4 @@
-"""What every conversation shares: a lock, numbered tickets, and the refusal of tickets that are not its own.
+"""What all ask/tell objects share: a lock, numbered tickets, and the refusal of tickets that are not their own.
 
 Policies, samplers and searches are used by the threads of a web service, so each has one lock, and every method that
 reads or writes more than one thing holds it. A ticket carries a token that tells conversations apart; one that was
@@ -109,7 +109,7 @@ class AskTell(Configured):
     @property
     @locked
     def open_tickets(self) -> list[int]:
-        """The ids that were handed out and neither told nor forgotten."""
+        """The ids of the tickets that were handed out and neither told nor forgotten."""
         return list(self._open)
 
     @property

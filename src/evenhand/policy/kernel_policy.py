@@ -1,4 +1,4 @@
-"""The ask/tell object over kernels: tickets, validation, and the marriage of a policy's numbers with the user's labels.
+"""The ask/tell object over kernels: tickets, validation, and the mapping of a policy's numbers to the user's labels.
 
 The author of a policy writes two kernels and a class of a few lines:
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class KernelPolicy(AskTell):
-    """A policy over kernels, that is a learner as well: `ask` and `tell` with tickets, `choose` and `update` without.
+    """A policy over kernels that is also a learner: `ask` and `tell` with tickets, `choose` and `update` without.
 
     A subclass names its `kernels`, passes `arms` and `seed` on, keeps every constructor argument under its own name,
     and writes `parameters()` and `memory()`, which return the NamedTuples of the kernels for `len(self.arms)` arms and,
@@ -123,17 +123,17 @@ class KernelPolicy(AskTell):
 
         Parameters
         ----------
-        contexts : for a contextual policy, a row of numbers an arm, as an array or a data frame; or one row that all
-            arms share, as numbers (d,) or (1, d), a dict or a data frame of one row. With an encoder, see
+        contexts : for a contextual policy, one row of numbers per arm, as an array (n_arms, d) or a data frame; or one
+            row that all arms share, as numbers (d,) or (1, d), a dict or a data frame of one row. With an encoder, see
             `encode_with`, tables and dicts may hold text.
         available : the labels of the arms that are on offer in this round, where not all are; order and repeats make no
             difference.
-        segment : to which segment the round belongs, such as a country, for a promise inside each.
+        segment : the segment to which the round belongs, such as a country, for a promise inside each segment.
 
         Raises
         ------
         ArgumentError
-            If no arm is available, one is unknown, or the policy takes every arm to be on offer or knows no segments.
+            If no arm is available, one is unknown, or the policy needs every arm on offer or has no segments.
         ContextError
             If `contexts` are missing, not wanted, of another shape, or not finite, or a data frame whose rows are not
             the arms or whose columns are not those of earlier rounds.
@@ -240,7 +240,7 @@ class KernelPolicy(AskTell):
         return probability
 
     def tell(self, decision: Decision | int, reward: Any) -> None:
-        """Record the reward of a ticket, given as the decision or its id; late and out of order is fine.
+        """Record the reward of a ticket, given as the decision or its id; it may come late and out of order.
 
         Where several arms were played, `reward` is a list in the order of `decision.arms`, or a dict arm -> reward.
 
@@ -293,14 +293,14 @@ class KernelPolicy(AskTell):
     ) -> None:
         """Learn from a log of decisions that others took: a warm start, without tickets.
 
-        Only what is known about rewards changes. The rows are no rounds and no decisions of this policy: a promise
+        Only what is known about rewards changes. The rows are neither rounds nor decisions of this policy: a promise
         counts none of them. All rows are learned, in their order, or none where one is refused.
 
         Parameters
         ----------
         log : one row per decision.
         arm, reward : names of its columns.
-        contexts : for a contextual policy the columns with the contexts of the arm that was decided for.
+        contexts : for a contextual policy, the d columns with the context of the arm that was played.
         probability : the column with the probability of each decision, which `Exp3` weighs rewards by; None for evenly
             random decisions.
 
@@ -308,7 +308,7 @@ class KernelPolicy(AskTell):
         ------
         TableError
             If a column is missing, an arm is unknown, a reward is not a number in the policy's range, or a probability
-            or context is no such number; row and column are named.
+            or context is invalid; the message names row and column.
         ContextError
             If `contexts` are missing or not wanted.
 
@@ -337,7 +337,7 @@ class KernelPolicy(AskTell):
     def encode_with(self, encoder: Any) -> Self:
         """Have data frames and dicts of contexts turned into numbers, and return the policy itself.
 
-        The encoder is saved with the policy. Arrays and lists are taken for numbers that are encoded already.
+        The encoder is saved with the policy. Arrays and lists are taken as numbers that are encoded already.
 
         Parameters
         ----------
@@ -388,8 +388,7 @@ class KernelPolicy(AskTell):
 
     @locked
     def choose(self, contexts: Any = None) -> int:
-        """Take the next decision without a ticket and return the arm's index, that of the best where several are
-        played."""
+        """Take the next decision without a ticket and return the arm's index, the best one's if several are played."""
         return self._choose(self._read_contexts(contexts))[0]
 
     @locked
@@ -438,12 +437,12 @@ class KernelPolicy(AskTell):
         return made
 
     def grown(self, arms: Sequence[Label]) -> Self:
-        """Return a copy with more arms behind those that it has, which keeps what it has learned.
+        """Return a copy with more arms after those that it has, which keeps what it has learned.
 
         Raises
         ------
         ArgumentError
-            If it cannot be made for these arms alone, as it knows more of each.
+            If the policy cannot be made from its settings and the arms alone.
         """
         config = {name: copy.deepcopy(value) for name, value in self.config().items()} | {"arms": tuple(arms)}
         try:
@@ -459,14 +458,14 @@ class KernelPolicy(AskTell):
 
     @locked
     def begin(self, dimension: int) -> None:
-        """Make ready for contexts (n_arms, dimension); the first contexts that are shown do so by themselves."""
+        """Prepare for contexts (n_arms, dimension); the first contexts that are shown do so automatically."""
         if not self._begun:
             self.dimension = dimension
             self._begin()
 
     @locked
     def compile(self) -> None:
-        """Compile the kernels now; by themselves they run as plain Python until it pays to compile them."""
+        """Compile the kernels now; otherwise they run as plain Python until it pays to compile them."""
         for half in (self._ask_kernel, self._tell_kernel):
             if isinstance(half, LazyKernel):
                 half.compile()

@@ -1,4 +1,4 @@
-"""Why a policy decided as it did: numbers that kernels report, the words for people, and the code for programs.
+"""Why a policy decided as it did: the number that kernels report, the words for people, and the code for programs.
 
 The probabilities of a drawn decision: kept as what they follow from, and computed when they are read.
 
@@ -41,7 +41,7 @@ def reason(text: str, code: ReasonCode = "other") -> int:
     Raises
     ------
     ArgumentError
-        If there is no such code, or the words have the number of others.
+        If there is no such code, or the words have the same number as others.
     """
     if code not in CODES:
         raise ArgumentError(wanted("code", f"one of {', '.join(CODES)}", code))
@@ -187,7 +187,7 @@ class Kernels:
     probability : `probability(params, state, index)`, with which the last `choose` picked an arm: `deterministic`,
         `unknown_probability`, or `sampled` where the state keeps the distribution in a field `probabilities`.
     rank : `rank(params, state, contexts, round, waiting, scores) -> reason`, which fills scores (n_arms,) so that the
-        arm that `choose` would take comes first; None for a policy that only knows the best. Where arms are not on
+        arm that `choose` would take comes first; None for a policy that knows only the best arm. Where arms are not on
         offer, or several are played in a round, it is asked in place of `choose`.
     chances : how the probabilities of all arms are computed where `probability` is `unknown_probability`, as they take
         longer than the decision; None where nobody knows them.

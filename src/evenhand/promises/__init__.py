@@ -1,1 +1,1 @@
-"""Promises of shares and the tests, in integers, of what may be played so that every one of them can still be kept."""
+"""Promises of shares, and exact tests of which arms may be played so that every promise can still be kept."""

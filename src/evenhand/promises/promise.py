@@ -1,7 +1,7 @@
-"""What is promised: one value for floors, caps and windows of arms and of sets of arms, over one or several plays a
-round, where arms may come and go.
+"""A promise as one object: floors, caps and windows of arms and of sets of arms, over one or several plays a round,
+where arms may come and go.
 
-A clause counts on a clock of its own, the rounds A in which one of its arms was on offer, N its plays in them:
+Each clause has a clock of its own: A counts the rounds in which one of its arms was on offer, N its plays in them:
 
     a floor   N >= floor(r A) - a            a = floor(alpha)
     a cap     N <= ceil(c A) + floor(beta)
@@ -10,7 +10,7 @@ A clause counts on a clock of its own, the rounds A in which one of its arms was
 and each must hold after every round.
 
 Source: floors as in V. Patil, G. Ghalme, V. Nair, Y. Narahari, "Achieving Fairness in the Stochastic Multi-armed Bandit
-Problem", Journal of Machine Learning Research 22 (2021), Definition 2. Which promises can be kept stands at the heads
+Problem", Journal of Machine Learning Research 22 (2021), Definition 2. Which promises can be kept is shown at the heads
 of `evenhand.promises.laminar` and `evenhand.promises.feasible`.
 """
 
@@ -64,10 +64,10 @@ class Promise(HasCard):
     tolerance : alpha >= 0, by how many plays a floor may be behind.
     caps : the largest part of the rounds that an arm may have: a dict arm -> cap, a list, or one number for all arms.
     cap_tolerance : beta >= 0, by how many plays an arm may be ahead of its cap.
-    windows : arm (or tuple of arms) -> w, at least once in any w consecutive rounds, or -> (n, w), at least n times.
+    windows : arm (or tuple of arms) -> w, at least one play in any w consecutive rounds, or -> (n, w), at least n.
     plays : m, how many arms are played in a round, none twice.
     offers : what may be on offer in a round: "any" arms, "all" of them always, or a list of arms, of which every offer
-        holds as many as are played. None is "any" where the promise can be kept so, else "all".
+        contains at least m. None means "any" where the promise can then be kept, else "all".
 
     Attributes
     ----------
@@ -127,13 +127,13 @@ class Promise(HasCard):
         return made
 
     def varied(self, **fields: Any) -> Self:
-        """Return the promise with other exact fields, such as the shares of a later version."""
+        """Return a copy with other exact fields, such as the shares of a later version."""
         own = {name: value for name, value in vars(self).items() if name in self.__dataclass_fields__}
         return self._of(**own | fields)
 
     @cached_property
     def floors(self) -> tuple[Clause, ...]:
-        """The floors of single arms (n_arms,), of those that are owed nothing too."""
+        """The floors of single arms (n_arms,), including arms that are owed nothing."""
         return tuple(Clause("floor", (arm,), r, self.slack) for arm, r in zip(self.arms, self.shares, strict=True))
 
     @cached_property
@@ -181,7 +181,7 @@ class Promise(HasCard):
         return Card("Promise", facts, [Table(("clause", "arms", "rate", "slack"), len(rows), rows.__getitem__)])
 
     def snapshot(self) -> dict[str, Any]:
-        """Return plain data, with the state of what is saved."""
+        """Return plain data that `restored` reads."""
         return {"promise": self.to_dict()}
 
     @classmethod
@@ -203,13 +203,13 @@ class Promise(HasCard):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the promise of plain data: the arguments by name, where tables of arms that are not text are lists of
-        rows such as {"arms": [1, 2], "value": "1/2"}.
+        """Return the promise that plain data describe: the arguments by name, in which dicts whose arms are not text
+        are lists of rows such as {"arms": [1, 2], "value": "1/2"}.
 
         Raises
         ------
         SharesError, ArgumentError
-            If a name is unknown, or as the constructor does.
+            If a name is unknown, or where the constructor raises them.
         """
         if not isinstance(data, Mapping):
             raise SharesError(wanted("promise", "a table of shares, caps, windows and so on", data))
@@ -230,21 +230,21 @@ class Promise(HasCard):
         return hash(self._value())
 
     def split(self, workers: int) -> list[Self]:
-        """Return a promise for each of so many processes that decide at the same time and never talk.
+        """Return one promise for each of several processes that decide at the same time without communicating.
 
         Whatever the order in which their logs are merged, and wherever one of them ends, the whole promise holds at
-        every round, inside every segment. A part is an ordinary promise with a whole tolerance and windows of one play,
-        and none could be larger by one. `add`, `retire` and `change` under a split are a new split.
+        every round, inside every segment. Each part is an ordinary promise with a whole-number tolerance and windows of
+        one play, and none of these could be larger by one. To `add`, `retire` or `change` under a split, split anew.
 
         Parameters
         ----------
-        workers : how many processes, the same that will decide.
+        workers : how many processes will decide.
 
         Raises
         ------
         SharesError
-            If the tolerance is too small to be split, or a window too short; the message names the clause and the least
-            that would do.
+            If the tolerance is too small to be split, or a window too short; the message names the clause and the
+            smallest value that would do.
 
         Examples
         --------
@@ -258,7 +258,7 @@ class Promise(HasCard):
     # ------------------------------------------------------------------ what is owed
 
     def owed(self, round: int) -> list[int]:
-        """Return how many pulls each arm must have had at the end of round t: max(0, floor(r_i t) - floor(alpha))."""
+        """Return the pulls (n_arms,) owed to the arms by the end of round t: max(0, floor(r_i t) - floor(alpha))."""
         return [max(0, share.numerator * round // share.denominator - self.slack) for share in self.shares]
 
     def kept(self, pulls: Any, round: int) -> bool:
@@ -272,7 +272,7 @@ class Promise(HasCard):
         Raises
         ------
         ArgumentError
-            If there is not one number of pulls for each arm, or the round is no whole number >= 0.
+            If there is not one number of pulls for each arm, or the round is not a whole number >= 0.
         """
         counts = by_label(pulls, "pulls", "a number for each arm: a list, or a dict arm -> pulls", self.arms)
         if isinstance(counts, dict):

@@ -1,4 +1,4 @@
-"""One promise for several processes that decide at the same time and never talk: a promise for each, in whole numbers.
+"""One promise for several processes that decide at the same time without communicating: one for each, in whole numbers.
 
 A promise is kept if each of its clauses is, at every round of any merge order of the processes' logs, each log's own
 order kept. Every clause has a balance B that adds over logs. For a share r = p/q, in

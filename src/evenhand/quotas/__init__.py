@@ -1,4 +1,4 @@
-"""Which arm now, when every arm is owed a share of the rounds?
+"""Choose arms when each of them is owed a share of the rounds.
 
 Promise: at every round t, N_i(t) >= floor(r_i t) - alpha.
 """

@@ -14,12 +14,12 @@ head of `evenhand.kernels.deadlines`. It looks ahead about a million deadlines a
 proposal unless r_j plus what the shares leave of one is below about one millionth of the number of arms, and such a
 proposal may be granted some rounds late.
 
-With shares that sum to one exactly an arm of share 0 can be pulled floor(alpha) times for each arm that is owed
-something, ever; with alpha < 1 never.
+With shares that sum to exactly one, an arm of share 0 can be pulled at most floor(alpha) times in all for each arm that
+is owed something; with alpha < 1 never.
 
-Ours; the deadlines are those of earliest-deadline-first scheduling (C. L. Liu, J. W. Layland, Journal of the ACM 20,
-1973), the promise that of V. Patil, G. Ghalme, V. Nair, Y. Narahari, Journal of Machine Learning Research 22 (2021),
-Definition 2.
+The rule is ours; the deadlines are those of earliest-deadline-first scheduling (C. L. Liu, J. W. Layland, Journal of
+the ACM 20, 1973), the promise that of V. Patil, G. Ghalme, V. Nair, Y. Narahari, Journal of Machine Learning Research
+22 (2021), Definition 2.
 """
 
 from __future__ import annotations
@@ -72,37 +72,37 @@ class DeadlineLearn(QuotaPolicy):
     """Play any learner under any guaranteed shares with sum at most one, or at most m with m arms a round, forcing a
     pull only when a deadline would be missed.
 
-    The promise is the paper's: N_i(t) >= floor(r_i t) - alpha for every arm at every round. A proposal of the learner
-    is granted iff every promise can still be kept after it, so no rule that keeps the promise could grant one that is
-    refused; the proof, and how far it looks ahead, stand at the head of this module. Against `FairLearn` it takes
-    shares such as 0.7/0.1/0.1 and leaves the learner more rounds, hence less regret.
+    The promise is that of Patil et al. (2021): N_i(t) >= floor(r_i t) - alpha for every arm at every round. A proposal
+    of the learner is granted iff every promise can still be kept after it, so no rule that keeps the promise could
+    grant one that is refused; the proof, and how far it looks ahead, stand at the head of this module. Unlike
+    `FairLearn` it accepts shares such as 0.7/0.1/0.1, and it leaves the learner more rounds, hence less regret.
 
     Parameters
     ----------
     learner : one of `evenhand.learners`, a contextual policy, or any object with `choose()` and `update(index,
-        reward)`; forced pulls feed it too. With `own_choices` granted proposals alone feed it, and a refused one is
-        held.
+        reward)`; it learns from forced pulls too. One with `own_choices` learns from granted proposals alone, and a
+        refused one is held.
     shares : the share r_i of the rounds owed to each arm: a list, a dict arm -> share, or one number with `arms`. Keys
-        may also be tuples of arms, which are owed their share together.
-        Or a `Promise`, which says everything that is promised; the keywords that follow are parts of one.
+        may also be tuples of arms, which are owed their share together. Or a `Promise`, which states everything that is
+        promised; the keywords that follow state parts of one.
     tolerance : alpha >= 0, by how many pulls an arm may be behind.
     plays : m, how many arms are played in a round, none twice; the shares may sum to m.
     caps : c_i for some arms, a dict arm -> cap, or one number for all: N_i(t) <= ceil(c_i t) + floor(cap_tolerance).
     cap_tolerance : by how many pulls an arm may be ahead of its cap.
     lottery : f in [0, 1] to draw every decision with known probabilities, each arm with at least f r_i wherever it may
         be played at all; None to force plays instead. See `evenhand.promises.lottery`.
-    windows : arm -> a, at least once in any a rounds, or arm -> (c, a), at least c times.
+    windows : a dict arm -> a, at least one pull in any a rounds, or arm -> (c, a), at least c pulls.
     arms : labels, where `shares` has none.
     seed : seed of the learner's random choices.
 
     Raises
     ------
     SharesError
-        If a share is not in [0, 1], there is not one an arm, or the promise cannot be kept, or no rule is known that
-        keeps it; the message names the clauses that clash.
+        If a share is not in [0, 1], there is not one share per arm, the promise cannot be kept, or no rule is known
+        that keeps it; the message names the clauses that clash.
     ArgumentError
-        If the tolerance is negative or beyond any conversation, there are more plays than arms, or the learner has
-        decided before, cannot choose and update, or cannot rank the arms where several are played.
+        If the tolerance is negative or too large to count, there are more plays than arms, or the learner has decided
+        before, cannot choose and update, or cannot rank the arms where several are played.
 
     Warns
     -----
@@ -181,7 +181,7 @@ class DeadlineLearn(QuotaPolicy):
         return None if caps is None else dict(zip(self.promise.arms, caps, strict=True))
 
     def config(self) -> dict[str, Any]:
-        """Return the constructor's arguments; the promise as a whole where they have no words for it."""
+        """Return the constructor's arguments; the promise as a whole where they cannot express it."""
         config = super().config()
         if self._has_words(config):
             return config
@@ -218,8 +218,8 @@ class DeadlineLearn(QuotaPolicy):
         return draw_for(learner, update, self.plays, ranking)
 
     def distribution(self, why: int) -> Floats | None:
-        """Return the distribution of the decision just taken; of several plays the chance of each arm to be played.
-        Where the learner is from elsewhere, they are those given its proposal."""
+        """Return the distribution (n_arms,) of the decision just taken; for several plays, each arm's probability of
+        being played. With a learner from elsewhere, the probabilities are conditional on its proposal."""
         if self.lottery is None or (self.compiled and self.kernels.probability is unknown_probability):
             return super().distribution(why)
         return self._state.chances.copy()
@@ -262,9 +262,9 @@ class DeadlineLearn(QuotaPolicy):
     def add(self, arm: Label, share: Any = 0) -> int:
         """Put a new arm on offer, or a retired one again, and return after how many rounds its promise begins.
 
-        All other clauses go on. Its own counts from there on, w rounds late where the others' plays fill the next
-        rounds: w is at most ceil(k / share) with one play a round and floors alone. Where rounds have segments, it is
-        so many rounds of each segment that there is, and none in later ones.
+        All other clauses continue. The arm's own clause counts from then on, or w rounds later where plays owed to
+        others fill the next rounds: w is at most ceil(k / share) with one play a round and floors alone. Where rounds
+        have segments, it is w rounds of each segment seen so far, and none in later segments.
 
         Raises
         ------
@@ -277,7 +277,7 @@ class DeadlineLearn(QuotaPolicy):
 
     @locked
     def retire(self, arm: Label) -> None:
-        """Take an arm off offer for good; all other clauses go on. Its open tickets may still be told.
+        """Take an arm off offer for good; all other clauses continue, and its open tickets may still be told.
 
         Raises
         ------
@@ -286,7 +286,7 @@ class DeadlineLearn(QuotaPolicy):
         ArgumentError
             If it was retired before, or too few arms would be left.
         SharesError
-            If what is promised of the others cannot be kept without it, such as caps that sum to less than one.
+            If the promise to the other arms cannot be kept without it, as with caps that sum to less than one.
         """
         retire(self, arm)
 
@@ -294,17 +294,17 @@ class DeadlineLearn(QuotaPolicy):
     def change(self, shares: Any) -> dict[Any, Any]:
         """Promise other shares, or another `eh.Promise`, from now on: every clause counts from this change.
 
-        What a floor was behind by is carried over to that of the same arms where that can be kept, the largest first;
-        returned is what could not be, less than alpha + 1 plays a floor: arm -> plays, a set of arms as a tuple; where
-        rounds have segments, segment -> such a dict. Caps and windows begin anew. New shares leave the rest of the
-        promise as it is; another promise says everything, of the same arms and plays a round.
+        A floor's shortfall is carried over to the new floor of the same arms where that can be kept, the largest first.
+        What could not be carried over, less than alpha + 1 plays per floor, is returned: a dict arm -> plays, a set of
+        arms as a tuple; with segments a dict segment -> such a dict. Caps and windows begin anew. New shares leave the
+        rest of the promise as it is; a new promise replaces all of it, for the same arms and plays a round.
 
         Raises
         ------
         SharesError
-            If this cannot be promised of the arms that are on offer.
+            If this cannot be promised for the arms on offer.
         ArgumentError
-            If it is a promise of other arms, or of more or fewer plays a round.
+            If the promise is for other arms, or for more or fewer plays a round.
         """
         return change(self, shares)
 
@@ -316,8 +316,8 @@ class DeadlineLearn(QuotaPolicy):
 
     @locked
     def behind_over_segments(self) -> dict[Label, tuple[float, float]]:
-        """Return by how many pulls each arm is behind its share of all rounds in which it was on offer, and by how many
-        at most it may be now, as follows from the promise inside each segment."""
+        """Return by how many pulls each arm is behind its share of all rounds in which it was on offer, and the most by
+        which it may be now, given the promise inside each segment."""
         return {} if self._segments is None else self._segments.behind(self._params, self._state, self.round)
 
     def _set_round(self, available: list[int] | None, segment: Any) -> None:
@@ -364,7 +364,7 @@ class DeadlineLearn(QuotaPolicy):
             raise ArgumentError(wanted("available", "arms that were not retired", gone[0]))
 
     def reset_offer(self) -> None:
-        """Have every arm on offer that was not retired."""
+        """Put every arm on offer that was not retired."""
         self._state.offered[:] = 1
         gone = [self._labels.index(arm) for arm in self.retired]
         self._state.offered[gone] = 0

@@ -97,7 +97,7 @@ def check_tolerance(promise: Promise) -> None:
     Raises
     ------
     ArgumentError
-        If the tolerance is beyond any conversation.
+        If the tolerance is too large to count.
     """
     if (promise.slack + 1) * len(promise.arms) >= NEVER:
         raise ArgumentError(wanted("tolerance", f"less than 2^61 / {len(promise.arms)} plays", promise.tolerance))

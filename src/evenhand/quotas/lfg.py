@@ -1,9 +1,9 @@
-"""LFG: learning with fairness guarantee, virtual queues that press an arm's claim against its reward.
+"""LFG: learning with fairness guarantee, by virtual queues that weigh an arm's claim against its reward.
 
 Each arm has a queue Q_i <- max(0, Q_i + r_i - 1{i pulled}); the m arms on offer with the largest Q_i + eta u_i are
 pulled, with u_i = min(1, mean_i + sqrt(3 ln t / (2 N_i))), and u_i = 1 while N_i = 0. Queues grow whether an arm is on
-offer or not, as shares are of all rounds. They are met in the long run only, and only if they can be: the shortfall
-climbs to a plateau that grows with eta, the weight of reward.
+offer or not, because shares are of all rounds. They are met in the long run only, and only if they can be: the
+shortfall climbs to a plateau that grows with eta, the weight of reward.
 
 Source: F. Li, J. Liu, B. Ji, "Combinatorial Sleeping Bandits with Fairness Constraints", IEEE INFOCOM 2019, Algorithm
 1, with equal weights.
@@ -76,8 +76,8 @@ def choose(params: LFGParams, state: LFGState, contexts: Floats, round: int, wai
 
 @register("quotas/lfg")
 class LFG(KernelPolicy):
-    """Play the arms with the largest queue plus eta times reward bound: shares in the long run, no promise at any given
-    round.
+    """Play the arms with the largest sum of queue and eta times reward bound: shares are met in the long run, with no
+    promise at any given round.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class LFG(KernelPolicy):
     Raises
     ------
     SharesError
-        If a share is not in [0, 1], there is not one an arm, or they sum to more than the plays of a round.
+        If a share is not in [0, 1], there is not one share per arm, or they sum to more than the plays of a round.
     ArgumentError
         If eta is not a positive number, or there are more plays than arms.
 

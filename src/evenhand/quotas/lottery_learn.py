@@ -21,17 +21,17 @@ class LotteryLearn(DeadlineLearn):
     """Play any learner under any guaranteed shares with sum at most one by lottery, so that every arm keeps a
     probability of at least floor times its share: `DeadlineLearn(learner, shares, tolerance, lottery=floor)`.
 
-    The promise holds surely. Every decision knows its exact probabilities given the past, so a log of them can be
+    The promise always holds. Every decision carries its exact probabilities given the past, so a log of them can be
     evaluated and analysed like an experiment. An arm has a probability below floor r_i only in a round in which no rule
     that keeps the promise could play it. The guide to the lottery says how seldom that is and what the lottery costs.
 
     Parameters
     ----------
     learner : one of `evenhand.learners`, a contextual policy, or any object with `choose()` and `update(index,
-        reward)`. Where it is an object from elsewhere, the probabilities are those given its proposal.
+        reward)`. With an object from elsewhere, the probabilities are conditional on its proposal.
     shares : the share r_i of the rounds owed to each arm, as for `DeadlineLearn`.
-    tolerance : alpha >= 0, by how many pulls an arm may be behind. Where the shares sum to one, 4 or more makes force
-        rare.
+    tolerance : alpha >= 0, by how many pulls an arm may be behind. Where the shares sum to one, 4 or more makes forced
+        plays rare.
     floor : f in [0, 1]; every arm has at least the probability f r_i. A larger one leaves the lottery less room to
         catch up, and costs more.
     plays, caps, arms, seed : as for `DeadlineLearn`.
@@ -39,9 +39,9 @@ class LotteryLearn(DeadlineLearn):
     Raises
     ------
     SharesError
-        If a share is not in [0, 1], there is not one an arm, or they sum to more than one.
+        If a share is not in [0, 1], there is not one share per arm, or they sum to more than one.
     ArgumentError
-        If the tolerance is negative or beyond any conversation, the floor is not in [0, 1], or the learner has decided
+        If the tolerance is negative or too large to count, the floor is not in [0, 1], or the learner has decided
         before or cannot choose and update.
 
     Examples

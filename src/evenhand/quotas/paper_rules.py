@@ -1,7 +1,7 @@
-"""Fair-Learn, Fair-UCB and T-Fair-UCB: the three rules of the paper.
+"""Fair-Learn, Fair-UCB and T-Fair-UCB: the three rules of Patil et al. (2021).
 
-Fair-Learn: whoever is behind by more than the tolerance goes first, otherwise the learner decides. Before round t let
-A = { i : r_i (t-1) - N_i(t-1) > floor(alpha) }. If A is not empty its arm with the largest r_i (t-1) - N_i(t-1) is
+Fair-Learn: an arm that is behind by more than the tolerance goes first, otherwise the learner decides. Before round t
+let A = { i : r_i (t-1) - N_i(t-1) > floor(alpha) }. If A is not empty its arm with the largest r_i (t-1) - N_i(t-1) is
 pulled (ties: lowest index), else the learner's. With r_i <= 1/k every arm then has r_i t - N_i(t) <= floor(alpha) +
 (k-1)/k < floor(alpha) + 1 at every t, hence floor(r_i t) - N_i(t) <= floor(alpha) <= alpha, whatever the learner and
 the rewards.
@@ -10,7 +10,7 @@ The published rule compares with alpha itself and breaks its promise for alpha t
 is a whole number, so with k = 2, r = (1/2, 1/2), alpha = 0.5 it lets a learner reach 1 > 0.5. With floor(alpha) the
 promise holds for every real alpha >= 0.
 
-T-Fair-UCB knows when the end is, serves every quota first, then plays UCB1; the promise holds at the horizon alone. The
+T-Fair-UCB knows the horizon, serves every quota first, then plays UCB1; the promise holds only at the horizon. The
 order inside the first phase is free. Here the quotas q_i = max(0, floor(r_i T) - floor(alpha)) are served by earliest
 virtual deadline, the n-th pull of arm i at n (q_1 + ... + q_k) / q_i: a proportional round robin, so that no arm waits
 for the quotas of the others.
@@ -110,7 +110,7 @@ class FairLearn(QuotaPolicy):
     Parameters
     ----------
     learner : one of `evenhand.learners`, a contextual policy, or any object with `choose()` and `update(index,
-        reward)`; forced pulls feed it too.
+        reward)`; it learns from forced pulls too.
     shares : the share r_i of the rounds owed to each arm, at most 1/n_arms: a list, a dict arm -> share, or one number
         with `arms`.
     tolerance : alpha >= 0, by how many pulls an arm may be behind.
@@ -120,7 +120,7 @@ class FairLearn(QuotaPolicy):
     Raises
     ------
     SharesError
-        If a share is not in [0, 1/n_arms], there is not one an arm, or they sum to more than one.
+        If a share is not in [0, 1/n_arms], there is not one share per arm, or they sum to more than one.
     ArgumentError
         If the tolerance is negative, or the learner has decided before or cannot choose and update.
 
@@ -169,7 +169,7 @@ class FairLearn(QuotaPolicy):
 
 @register("quotas/fair-ucb")
 class FairUCB(FairLearn):
-    """Play UCB1 under guaranteed shares, the paper's Fair-UCB: `FairLearn(UCB1(), shares, tolerance)` in one word.
+    """Play UCB1 under guaranteed shares, the paper's Fair-UCB: short for `FairLearn(UCB1(), shares, tolerance)`.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def unserved(params: FairParams, state: FairState, round: int) -> int:
 class HorizonFairUCB(QuotaPolicy):
     """Serve every arm's quota of the known horizon first, in proportion, then play UCB1.
 
-    The promise N_i(T) >= floor(r_i T) - alpha holds at the horizon T and not before. Past the horizon UCB1 plays on,
+    The promise N_i(T) >= floor(r_i T) - alpha holds at the horizon T and not before. Past the horizon UCB1 plays on and
     nothing is promised.
 
     Parameters
@@ -240,7 +240,7 @@ class HorizonFairUCB(QuotaPolicy):
     Raises
     ------
     SharesError
-        If a share is not in [0, 1], there is not one an arm, or they sum to more than one.
+        If a share is not in [0, 1], there is not one share per arm, or they sum to more than one.
     ArgumentError
         If the tolerance is negative or the horizon is not a positive whole number.
 

@@ -1,4 +1,4 @@
-"""A promise and its audit: they belong to the trunk, and are found beside the rules that keep the promise."""
+"""A promise and its audit, exported here beside the rules that keep the promise."""
 
 from evenhand.audit.findings import Audit
 from evenhand.audit.promises import audit

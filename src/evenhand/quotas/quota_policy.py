@@ -211,14 +211,14 @@ class QuotaPolicy(KernelPolicy):
     @property
     @locked
     def pulls(self) -> dict[Label, int]:
-        """How often each arm was decided for so far."""
+        """How often each arm has been played so far."""
         return dict(zip(self.promise.arms, self._state.pulls.tolist(), strict=True))
 
     def _decided(self) -> list[int]:
         return list(self.pulls.values())
 
     def change(self, shares: Any) -> dict[Label, float]:
-        """Refuse another promise, which `DeadlineLearn` alone knows how to begin.
+        """Refuse another promise, which only `DeadlineLearn` can begin.
 
         Raises
         ------
@@ -228,11 +228,11 @@ class QuotaPolicy(KernelPolicy):
         raise self._fixed("change")
 
     def add(self, arm: Label, share: Any = 0) -> int:
-        """Refuse a new arm, as `change` does another promise."""
+        """Refuse a new arm, as `change` refuses another promise."""
         raise self._fixed("add")
 
     def retire(self, arm: Label) -> None:
-        """Refuse to take an arm off offer, as `change` does another promise."""
+        """Refuse to take an arm off offer, as `change` refuses another promise."""
         raise self._fixed("retire")
 
     def _fixed(self, what: str) -> ArgumentError:
@@ -277,8 +277,8 @@ class QuotaPolicy(KernelPolicy):
             self.learner._name_columns(columns)
 
     def distribution(self, why: int) -> Floats | None:
-        """Return the distribution of the decision just taken, None where none is known; where proposals are held, what
-        was refused before decides, which no chance describes."""
+        """Return the distribution (n_arms,) of the decision just taken, None where none is known; where proposals are
+        held, earlier refusals decide, which no probability describes."""
         return None if self.holds else super().distribution(why)
 
     def _propensity(self, probability: float) -> float | None:

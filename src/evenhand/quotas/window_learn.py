@@ -1,6 +1,6 @@
-"""WindowLearn: every arm at least so often in any so many consecutive rounds, whatever came before.
+"""WindowLearn: every arm is played at least c times in any a consecutive rounds, whatever came before.
 
-Shares over all rounds so far let an arm that was ahead wait for long. A window does not: "at least twice in any 25
+Shares over all rounds so far let an arm that was ahead wait a long time. A window does not: "at least twice in any 25
 consecutive rounds" holds from every round on.
 """
 
@@ -24,19 +24,19 @@ from evenhand.rng import Seed
 
 @register("quotas/window-learn")
 class WindowLearn(DeadlineLearn):
-    """Play any learner so that every arm comes at least c times in any a consecutive rounds: `DeadlineLearn` under a
-    promise of windows alone, where every arm is always on offer.
+    """Play any learner so that every arm is played at least c times in any a consecutive rounds: `DeadlineLearn` under
+    a promise of windows alone, where every arm is always on offer.
 
-    The learner's proposal is granted where every window can still be kept after it: exactly where any rule could grant
-    it if the windows have at most 65,536 combinations of times left, and otherwise by a chain of periods or, where none
-    is sparse enough, by a schedule that a search finds. Windows of density sum c/a up to 5/6 can always be scheduled,
-    but a long search gives up; from there to 1 some cannot be scheduled, such as (2, 3, n) for every n.
+    The learner's proposal is granted where every window can still be kept after it. The test is exact if the windows
+    have at most 65,536 combinations of times left; otherwise it uses a chain of periods or, where none is sparse
+    enough, a schedule found by search. Windows of density sum c/a up to 5/6 can always be scheduled, but a long search
+    gives up; of those between 5/6 and 1 some cannot be, such as (2, 3, n) for every n.
 
     Parameters
     ----------
     learner : one of `evenhand.learners`, a contextual policy, or any object with `choose()` and `update(index,
-        reward)`; forced pulls feed it too.
-    windows : a dict arm -> a, at least once in any a rounds, or arm -> (c, a), at least c times; arms that are not
+        reward)`; it learns from forced pulls too.
+    windows : a dict arm -> a, at least one pull in any a rounds, or arm -> (c, a), at least c pulls; arms that are not
         named are owed nothing. Or a `Promise`.
     arms : labels of all arms, where some have no window.
     plays, caps, seed : as for `DeadlineLearn`.

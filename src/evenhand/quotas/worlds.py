@@ -127,16 +127,16 @@ def resample(params: LoggedParams, state: StreamState, contexts: Floats, index: 
 class LoggedArms(KernelWorld):
     """Arms whose rewards are real: each pull draws one of the rewards that a log holds for that arm, with replacement.
 
-    The mean of an arm is the mean of its logged rewards; nothing is assumed of who logged them, except that within an
-    arm they stand for what it would pay. They do not where the log chose arms by contexts that matter, or by earlier
+    The mean of an arm is the mean of its logged rewards; the log may come from any policy, as long as an arm's logged
+    rewards represent what it would pay. They do not where arms were chosen by contexts that matter, or by earlier
     rewards, as a learner does; `propensity` corrects that.
 
     Parameters
     ----------
     frame : the log, one row per logged reward.
     arm, reward : names of its columns; rewards must lie in [0, 1], or be True and False, which count as 1 and 0.
-    propensity : the column with the chance that the log gave the arm of each row; a reward is then drawn with a
-        probability in proportion to 1 / propensity, and means are weighted so.
+    propensity : the column with the probability that the log's policy gave the arm of each row; a reward is then drawn
+        with a probability proportional to 1 / propensity, and means are weighted likewise.
 
     Attributes
     ----------
@@ -146,8 +146,8 @@ class LoggedArms(KernelWorld):
     Raises
     ------
     TableError
-        If a column is missing, an arm is empty, a reward is not a number in [0, 1], or a propensity not above 0 and at
-        most 1; row and column are named.
+        If a column is missing, an arm is empty, a reward is not a number in [0, 1], or a propensity is not above 0 and
+        at most 1; the message names row and column.
 
     Examples
     --------
@@ -263,8 +263,8 @@ class ChangingArms(MovingArms):
 
     Parameters
     ----------
-    means : of each arm its probabilities, one for each stretch of rounds: a table with one row per stretch and one
-        column per arm, whose names are the arms' if it is a data frame, or a dict arm -> list.
+    means : each arm's probabilities, one for each stretch of rounds: a table with one row per stretch and one column
+        per arm, whose names are the arms' if it is a data frame, or a dict arm -> list.
     changes : the first round of each stretch but the first, in order, from 2 on.
 
     Raises
@@ -348,16 +348,16 @@ class DriftingArms(MovingArms):
 
     Parameters
     ----------
-    means : around which each arm moves: a list, or a dict arm -> mean.
-    amplitude : how far from it each arm goes: one number, or a list or dict as for the means.
-    period : after how many rounds everything repeats, above 0. A straight trend over T rounds is half a period of 2 T.
+    means : mean_i, around which each arm's probability moves: a list, or a dict arm -> mean.
+    amplitude : how far from its mean each arm's probability goes: one number, or a list or dict as for the means.
+    period : after how many rounds the wave repeats, above 0. A straight trend over T rounds is half a period of 2 T.
     shape : "sine", or "linear" for straight lines.
-    phases : where in the wave each arm begins, in periods: a list or dict; spread evenly where it is None.
+    phases : where in the wave each arm begins, in periods: a list or dict; None spreads them evenly.
 
     Raises
     ------
     ArgumentError
-        If mean - amplitude or mean + amplitude of an arm is not in [0, 1], there is not one number an arm, the period
+        If mean - amplitude or mean + amplitude of an arm is not in [0, 1], there is not one number per arm, the period
         is not above 0, or there are fewer than two arms.
 
     Examples

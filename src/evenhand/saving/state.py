@@ -35,8 +35,8 @@ _MANIFEST, _ARRAYS, _DIGEST = "evenhand.json", "arrays", "sha256"
 def save(policy: Any, path: str | os.PathLike[str]) -> None:
     """Save a policy to one file; `load` gives back one that continues exactly as this one would.
 
-    The file appears under its name only when it is complete, and replaces whatever was there: it has one writer. Where
-    several processes decide, keep the policy in a study.
+    The file appears under its name only when it is complete, and replaces whatever was there: only one process may
+    write it. Where several decide, keep the policy in a study.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ArgumentError
-        If `path` is no path.
+        If `path` is not a path.
     StateFileError
         If the file cannot be read, is truncated, was not written by evenhand, or has another format.
     """

@@ -1,4 +1,4 @@
-"""Policies in worlds: the compiled loop, replications, backends, history."""
+"""Simulation of policies in worlds: the compiled loop, replications, backends and histories."""
 
 import lazy_loader
 

@@ -25,7 +25,7 @@ WHAT = "a Gymnasium environment"
 
 def to_gymnasium(world: Any, *, rounds: int, seed: Seed = None) -> Any:
     """Return a world of arms as a `gymnasium.Env`: an action is an arm's position, an observation the contexts of a
-    round, (n_arms, d), or 0 where rounds show nothing.
+    round, (n_arms, d), or 0 where rounds have no contexts.
 
     An episode is a replication of `rounds` rounds. `reset(seed=1)` begins the first replication of
     `eh.simulate(..., seed=1)`, each `reset()` the next one: the same arms get the same rewards. The information that
@@ -35,14 +35,14 @@ def to_gymnasium(world: Any, *, rounds: int, seed: Seed = None) -> Any:
     ----------
     world : as for `eh.simulate`; the environment takes a copy.
     rounds : how many rounds an episode has.
-    seed : of the first `reset()` without a seed; None for a random one.
+    seed : seed of the first `reset()` that is given none; None for a random one.
 
     Raises
     ------
     MissingExtraError
         If gymnasium is not installed.
     ArgumentError
-        If the world is no world of arms, `rounds` is not a whole number >= 1, or the seed is none.
+        If the world is no world of arms, `rounds` is not a whole number >= 1, or the seed is invalid.
 
     Examples
     --------
@@ -74,15 +74,15 @@ def from_gymnasium(
 
     Each replication works on a copy of the environment and begins with `reset(seed=)`; an episode that is over, such as
     one of a single step, is followed by the next. Observations are contexts: an array (n_arms, d) as it is, an array
-    (d,) as the row of every arm. The world runs in Python and knows no regret: a history has `reward`, `pulls` and what
-    is promised. Policies see common random numbers as far as the environment draws the same whatever the action.
+    (d,) as the row of every arm. The world runs in Python and has no regret: a history has `reward`, `pulls` and the
+    promise's measures. Policies see common random numbers as far as the environment draws the same whatever the action.
 
     Parameters
     ----------
     environment : an environment, the name of a registered one, or a function without arguments that makes one.
     arms : labels of the actions, in their order; by default their numbers.
     contexts : whether observations are shown to policies. None: where they are an array of numbers.
-    reward_range : the least and the largest reward, where they are known; policies for another range are then refused.
+    reward_range : the least and the largest reward, if they are known; policies for another range are then refused.
 
     Raises
     ------

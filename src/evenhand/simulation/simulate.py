@@ -1,4 +1,4 @@
-"""`simulate`: policies in a world, many times, compiled, on all cores or on a cluster."""
+"""`simulate` plays policies in a world, in many replications, compiled, on all cores or on a cluster."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def simulate(
     rounds : the number of rounds T.
     replications : independent repetitions.
     seed : int, Generator or None; the number that was used is the attribute `seed` of the result, as text from 2^63 on,
-        where files know no such integers.
-    checkpoints : how many rounds to keep, or which.
+        which files cannot hold as an integer.
+    checkpoints : at how many rounds to record the history, or the list of these rounds.
     spacing : whether a number of checkpoints is spread evenly or logarithmically.
     delay : after how many rounds a reward is told: a number; a list of logged delays, of which each round draws one;
         ("geometric", mean); None for at once. With delay d the reward of round t is told before round t + d + 1.
@@ -81,11 +81,11 @@ def simulate(
         the labels on offer, a list for each round; a log with a column `available` or `given`, as `study.frame()` has
         them; or a function (round, rng) -> labels or a mask. None for all arms in every round. `regret` is then
         against the best arm on offer, `offered` counts the rounds of each arm, and there is no `r_regret`.
-    segments : to which segment each round belongs, for a promise inside each: labels (rounds,), a log with a column
-        `segment` or `given`, or a function (round, rng) -> label.
+    segments : the segment to which each round belongs, for a promise inside each segment: labels (rounds,), a log with
+        a column `segment` or `given`, or a function (round, rng) -> label.
     changes : another promise from a round on: a dict round -> `eh.Promise` or shares, which `policy.change` takes
         before that round.
-    jobs : processes or threads that compute; -1 for all cores.
+    jobs : the number of processes or threads; -1 for all cores.
     backend : joblib's: "threading" (default where all is compiled), "loky" (default otherwise), "sequential", "dask",
         "ray".
     progress : show a progress bar, on standard error or in the notebook.
@@ -97,18 +97,18 @@ def simulate(
     xarray.Dataset
         Dimensions `policy`, `replication`, `round` and, where it applies, `arm`. For worlds of arms: `pulls`, `reward`,
         `regret`, `r_regret`, `shortfall`, `worst_shortfall`, `violations`, `forced`. A policy that promises nothing is
-        measured against the promise of the others, if they share one. `violations` counts every kind of
-        promise: a floor of an arm or a set, a cap or a window that is broken at the end of a round counts once. The
-        attribute `notes` holds what a reader must know of the world or a policy, where there is anything.
+        measured against the promise of the others, if they share one. `violations` counts every kind of promise: a
+        floor of an arm or a set, a cap or a window that is broken at the end of a round counts once. The attribute
+        `notes` holds what a reader must know about the world or a policy, where there is anything.
 
     Raises
     ------
     ArgumentError
         If a number is not positive, the checkpoints are not rounds, a policy has begun already, or it does not fit the
-        world: other arms or groups, contexts on one side alone, rewards out of its range, another kind of ticket; or
-        if offers, segments or changes are not those of so many rounds, or a policy does not take them.
+        world: other arms or groups, contexts on one side only, rewards out of its range, another kind of ticket; or if
+        offers, segments or changes do not match the number of rounds, or a policy does not support them.
     SimulationInterrupted
-        On Ctrl-C; its `partial` holds the replications that were done.
+        On Ctrl-C; its `partial` holds the finished replications.
 
     Warns
     -----

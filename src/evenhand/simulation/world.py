@@ -1,4 +1,4 @@
-"""A world over kernels: what a policy is shown and what its decisions bring, online and in the compiled loop alike."""
+"""A world made of kernels: the contexts that policies see and the rewards they get, online and in the compiled loop."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ def world_traits(world: Any) -> WorldTraits:
 
 
 class KernelWorld:
-    """A world over kernels; a subclass names its `kernels` and `scores` and writes `parameters()` and `memory(stream)`.
+    """A world of kernels; a subclass names its `kernels` and `scores` and writes `parameters()` and `memory(stream)`.
 
     Attributes
     ----------
     arms : the labels of the arms (n_arms,).
-    dimension : d, the numbers shown an arm and round; 0 for none.
-    scores : names of what `score` adds up, history variables of a simulation.
-    reward_range : between which numbers all rewards lie, or None where that is not known.
+    dimension : d, how many numbers the context of each arm has in a round; 0 for none.
+    scores : names of what `score` adds up, which become variables of a history.
+    reward_range : the least and the largest possible reward, or None where they are not known.
     gaps : the loss in expected reward of each arm against the best (n_arms,), or None where it depends on the round.
     """
 
@@ -111,13 +111,13 @@ class KernelWorld:
         self._core = (self.parameters(), self.memory(stream(seed)))
 
     def observe(self) -> tuple[Any, ...]:
-        """Begin a round and return what `ask` is shown."""
+        """Begin a round and return the arguments of `ask`: the contexts (n_arms, d), or nothing."""
         self.round += 1
         entry(self.kernels.observe)(*self._core, self._shown, self.round)
         return (self._shown.copy(),) if self.dimension else ()
 
     def respond(self, ticket: Decision) -> tuple[Any, ...]:
-        """Return the reward of a decision of this round, for `tell`: a list where several arms were played."""
+        """Return the reward of this round's decision, for `tell`: a list (n_plays,) where several arms were played."""
         rewards = [self._reward(index) for index in ticket.indexes]
         return (rewards[0] if ticket.slate is None else rewards,)
 
