@@ -1,5 +1,5 @@
-"""Items and labels in files: tables, JSON lines as Doccano has them, Label Studio's JSON; and what one record says:
-of which item, by whom, and which label, whatever the tool calls them.
+"""Items and labels in files: tables, Doccano's JSON lines, Label Studio's JSON; and what one record says:
+about which item, by whom, and which label, whatever the tool calls them.
 """
 
 from __future__ import annotations

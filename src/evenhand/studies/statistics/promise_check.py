@@ -1,7 +1,7 @@
-"""Whether a policy's promise held at every round of a log, counted by the books of an audit.
+"""Whether a policy's promise held at every round of a log, counted as an audit counts.
 
-Rounds are entered in batches. A change of the promise opens new books, which stand where the old ones stood for every
-clause that goes on.
+Rounds are entered in batches. A change of the promise starts new counts, which continue the old ones for every clause
+that stays in force.
 """
 
 from __future__ import annotations
