@@ -2,8 +2,8 @@
 
 If they do, each is wrong with the same probability, whatever was asked. A region of questions in which answers are
 wrong more often, or in one direction, is evidence against this: for a metric g the mixture KT (R. Krichevsky and V.
-Trofimov, "The performance of universal encoding", 1981) bets on rates of error that differ between a region and the rest, and between
-the answers that g expects,
+Trofimov, "The performance of universal encoding", 1981) bets on error rates that differ between a region and the rest,
+and between the answers that g expects,
 
     e(g) = mean over regions of exp(sum over cells ln KT(wrong, all) - greatest ln-likelihood of one rate).
 
