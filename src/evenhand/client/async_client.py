@@ -102,7 +102,7 @@ class AsyncClient:
 
 
 class AsyncRemoteStudy:
-    """A study of a service. The methods have the names of `evenhand.Study`."""
+    """A study of a service; its methods have the names of those of `evenhand.Study`."""
 
     def __init__(self, client: AsyncClient, name: str) -> None:
         self._client, self.name = client, name

@@ -101,7 +101,7 @@ class Client:
 
 
 class RemoteStudy:
-    """A study of a service. The methods have the names of `evenhand.Study`."""
+    """A study of a service; its methods have the names of those of `evenhand.Study`."""
 
     def __init__(self, client: Client, name: str) -> None:
         self._client, self.name = client, name

@@ -53,7 +53,7 @@ class Sensitivity:
     answer, tolerance, between : as given, `between` by the nodes' names.
     strength : the least strength at which the named candidate may be unfair, or another fair and as good under the same
         cause; where none is fair, at which one may be. Infinite where a factor of a million is not enough.
-    exact : whether some cause of this strength does change the answer; False for a cause of S and Y, and where V has
+    exact : whether some cause of this strength can change the answer; False for a cause of S and Y, and where V has
         more than six values: then the answer holds at least up to this strength.
 
     Raises

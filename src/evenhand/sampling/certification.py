@@ -127,7 +127,7 @@ class Certification(Drawing):
 
     @locked
     def tell(self, draw: Draw | int, X: Any, y: Any) -> None:
-        """Bring back fresh labelled rows X (n, d) and y (n,) of a draw; rows that a sampler has seen would void it.
+        """Bring back fresh labelled rows X (n, d), y (n,) of a draw; rows seen by a sampler would void the promise.
 
         Raises
         ------

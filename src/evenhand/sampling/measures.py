@@ -79,7 +79,7 @@ def risk_table(groups: tuple[Label, ...], training: Ints, sums: Floats, counts: 
 def fairness_report(
     model: Any, X: Any, y: Any, *, groups: Sequence[Any], metrics: Mapping[str, Callable[..., Any]] | None = None
 ) -> Any:
-    """Return fairlearn's `MetricFrame` of a model on held-out rows: `by_group`, `overall`, `difference()`. Its `notes`
+    """Return fairlearn's `MetricFrame` of a model on held-out rows: `by_group`, `overall`, `difference()`; its `notes`
     say which groups have too few rows.
 
     Parameters

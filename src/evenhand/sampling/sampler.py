@@ -184,8 +184,8 @@ class Sampler(Drawing):
 
     @locked
     def drop_rows(self, draw: Draw | int, *, training: int = 0, validation: int = 0) -> None:
-        """Note that some rows of a draw will never come: their numbers for training and for validation. Their cost
-        returns to the budget, and the group can be drawn again.
+        """Note that so many rows of a draw, for training and for validation, will never come; their cost returns to the
+        budget, and the group can be drawn again.
 
         Raises
         ------

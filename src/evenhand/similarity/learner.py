@@ -108,7 +108,7 @@ class DistanceLearner(Configured):
 
     @locked
     def bounds(self, x: ArrayLike, y: ArrayLike, *, pair: int = 0) -> tuple[float, float, float]:
-        """Return (low, guess, high) of the distance between two individuals, all in [0, 1].
+        """Return (low, guess, high) of the distance between two individuals x and y (d,), all in [0, 1].
 
         The ends are certified by the verdicts, if the radius is large enough and no verdict is wrong.
 
@@ -122,7 +122,7 @@ class DistanceLearner(Configured):
 
     @locked
     def value_of_asking(self, x: ArrayLike, y: ArrayLike, gap: float, *, pair: int = 0) -> float:
-        """Return how much of the interval of d any verdict on a gap removes at least; negative if none is informative.
+        """Return how much of the interval of d any verdict on a gap is sure to remove; negative if none is informative.
 
         A verdict is informative where it is not certain beforehand and the distance is not yet known to the precision.
         The upper end may exceed 1 here: on a gap of 1 "acceptable" teaches d >= 1, and "unfair" about other pairs.
@@ -146,8 +146,8 @@ class DistanceLearner(Configured):
     def verdict(
         self, x: ArrayLike, y: ArrayLike, gap: float, unfair: bool, *, pair: int = 0, auditor: str | None = None
     ) -> int:
-        """Take the verdict that treating x and y differently by `gap` was unfair (d < gap) or not (d >= gap); return
-        its id. The log keeps the name of the auditor who gave it.
+        """Take the verdict that treating x and y (d,) differently by `gap` was unfair (d < gap) or not (d >= gap), and
+        return its id; the log keeps the name of the auditor who gave it.
 
         Raises
         ------

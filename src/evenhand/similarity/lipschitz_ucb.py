@@ -327,7 +327,7 @@ class LipschitzUCB(AskTell):
 
     @locked
     def distances(self, contexts: ArrayLike) -> Floats:
-        """Return what the policy believes about the distances between individuals: (low, guess, high), each (k, k)."""
+        """Return the believed distances (low, guess, high), each (k, k), between individuals with contexts (k, d)."""
         shown, _ = self._read(contexts)
         table = np.zeros((3, len(shown), len(shown)))
         for i, j, number in self.pairs(len(shown)):

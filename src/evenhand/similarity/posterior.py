@@ -154,8 +154,8 @@ class PosteriorDistance(DistanceLearner):
 
     @locked
     def bounds(self, x: ArrayLike, y: ArrayLike, *, pair: int = 0) -> tuple[float, float, float]:
-        """Return (low, guess, high) of the distance between two individuals, all in [0, 1]; 0 and 1 where it is not
-        known, see `caveat`.
+        """Return (low, guess, high) of the distance between two individuals x and y (d,), all in [0, 1]; the ends are
+        0 and 1 where it is not known, see `caveat`.
 
         Raises
         ------
@@ -194,8 +194,8 @@ class PosteriorDistance(DistanceLearner):
 
     @locked
     def suspects(self) -> list[Suspect]:
-        """Return each verdict with the probability that it is wrong, the likeliest first: the share of the metrics that
-        were drawn under which it is, before any draw the prior's."""
+        """Return each verdict with the probability that it is wrong, the largest first: the share of the drawn metrics
+        under which it is wrong, or, before any draw, its probability under the prior."""
         verdicts = self.verdicts
         self._renew()
         chances = np.full(len(verdicts), self.error_rate)

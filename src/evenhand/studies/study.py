@@ -177,7 +177,7 @@ class Study:
         return taken
 
     def tell(self, ticket: Any = None, *happened: Any, **named: Any) -> Literal["told", "already told"]:
-        """Record a decision's reward. It is saved before this returns, and counts once even if it is told again.
+        """Record a decision's reward, which is saved before this returns and counts once even if it is told again.
 
         Parameters
         ----------

@@ -159,8 +159,8 @@ def write_tasks(path: Path, asked: list[tuple[Label, Label, str, str | None]]) -
 
 
 def read_labels(source: Any, encoding: str | None, name: str) -> list[Said]:
-    """Return what a file or a data frame, called `name`, says of items, label by label. An encoding of None
-    is found out.
+    """Return what a file or a data frame, called `name`, says about items, label by label; an encoding of None
+    is detected.
 
     Raises
     ------

@@ -216,8 +216,8 @@ class PromiseCheck:
 
     @property
     def worst(self) -> tuple[float, Any, int] | None:
-        """The largest shortfall r_i t - N_i(t) at the end of any round, with its arm, or set of arms, and round; None
-        without promised shares. The rounds t are those of the arm's own clock."""
+        """The largest shortfall r_i t - N_i(t) at the end of any round t of the arm's own clock, with its arm, or set
+        of arms, and round; None without promised shares."""
         self.flush()
         if self.promise is None or not (self.promise.owes or self._worst[1]) or not self._rounds:
             return None
