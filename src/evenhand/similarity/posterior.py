@@ -195,7 +195,7 @@ class PosteriorDistance(DistanceLearner):
     @locked
     def suspects(self) -> list[Suspect]:
         """Return each verdict with the probability that it is wrong, the largest first: the share of the drawn metrics
-        under which it is wrong, or, before any draw, its probability under the prior."""
+        under which it is wrong, or, before any draw, the prior's rate of errors."""
         verdicts = self.verdicts
         self._renew()
         chances = np.full(len(verdicts), self.error_rate)
