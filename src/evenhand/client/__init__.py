@@ -1,4 +1,4 @@
-"""Studies of a service from Python: `Client` and `AsyncClient` ask and tell over HTTP.
+"""A service's studies, used from Python: `Client` and `AsyncClient` ask and tell over HTTP.
 
     with Client("http://localhost:8000", key="eh_both_...") as client:
         study = client.study("ads")
@@ -7,7 +7,7 @@
 
 Requests that fail on the way are repeated; an ask has an idempotency key, so that a repeated one returns the same
 decision. Importing this package loads no policies and no numerical libraries: it needs httpx alone
-(`pip install 'evenhand[client]'`). `evenhand.client.openfeature` is a provider of flags.
+(`pip install 'evenhand[client]'`). `evenhand.client.openfeature` is a provider of OpenFeature flags.
 """
 
 import lazy_loader

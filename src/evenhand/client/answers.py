@@ -1,4 +1,4 @@
-"""What a service answers: decisions, and errors as exceptions of evenhand."""
+"""The responses of a service: decisions, and errors as exceptions of evenhand."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class ServiceDecision:
     round : the round, 1, 2, ...; None for policies without rounds.
     arm : the arm to play, or None for policies that decide something else.
     index : the arm's position, from 0.
-    arms : all arms of the round, the best first; one of them unless several are played.
-    probabilities : what the arm was drawn from, or None.
-    reason, reason_code : why, in words and for programs.
+    arms : all arms played in the round, the best first; only one unless the policy plays several.
+    probabilities : the probabilities (n_arms,) with which the arm was drawn, or None.
+    reason, reason_code : why it was decided, in words and as a code for programs.
     fields : everything that the service sent, such as the `group` and `count` of a draw, or the `item` to label.
     """
 

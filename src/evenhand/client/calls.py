@@ -1,4 +1,4 @@
-"""Requests, and their bodies in JSON of what a program gives: arrays, data frames of any library, fractions."""
+"""Requests, and their JSON bodies, made from what a program passes: arrays, data frames of any library, fractions."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Client:
 
     Threads or tasks may share it. It repeats requests that fail on the way, and those that the service answers with 429
     or 503, after a pause that grows and is partly random; a repeated ask returns the same decision, and a repeated tell
-    counts once. Where the service says how long to wait, the client waits so long.
+    counts once. Where the service says how long to wait, the client waits that long.
 
     Parameters
     ----------
@@ -37,13 +37,13 @@ class Client:
     key : the text of a key, or several of different roles; from EVENHAND_KEY (separated by spaces) if None.
     timeout : the seconds that each attempt may take.
     retries : how many times a request is repeated at most.
-    seed : of the random parts of the pauses.
-    transport : a transport of httpx in place of the network, as for a proxy or a test.
+    seed : the seed of the random parts of the pauses.
+    transport : an httpx transport to use instead of the network, such as for a proxy or a test.
 
     Raises
     ------
     ArgumentError
-        If an argument is not what was wanted.
+        If an argument is invalid.
     MissingExtraError
         If httpx is not installed.
     """
@@ -64,7 +64,7 @@ class Client:
         return self._send(Call("GET", "/studies", "read", lambda content: loads(content)["studies"]))
 
     def create(self, name: str, policy: Mapping[str, Any], *, expire_after: float | str | None = None) -> RemoteStudy:
-        """Create a study: `policy` names one beside its arguments, as {"policy": "quotas/fair-ucb", "shares": ...}."""
+        """Create a study; `policy` is a name with its arguments, as {"policy": "quotas/fair-ucb", "shares": ...}."""
         body = {"name": calls.read_name(name), "policy": policy, "expire_after": expire_after}
         call = calls.post("/studies", "decide", body, lambda state: state["name"], repeatable=False, timeout=CREATION)
         return self.study(self._send(call))
@@ -101,7 +101,7 @@ class Client:
 
 
 class RemoteStudy:
-    """A study of a service. The methods have the names of `evenhand.Study`."""
+    """A study of a service; its methods have the names of those of `evenhand.Study`."""
 
     def __init__(self, client: Client, name: str) -> None:
         self._client, self.name = client, name
@@ -111,9 +111,9 @@ class RemoteStudy:
         segment: Label | None = None, annotator: str | None = None, key: str | None = None, sticky: bool = False,
         subject: str | None = None,
     ) -> ServiceDecision:  # fmt: skip
-        """Return a decision. Asking again with the same `key` returns the same one; another ask under it is refused.
+        """Return a decision; asking again with the same `key` returns the same one, with other arguments is refused.
 
-        With `sticky` the key alone decides: asking again returns its first decision, whatever else is given then.
+        With `sticky` the key alone counts: asking again returns its first decision, whatever else is given then.
         `subject` says whom the contexts are about: the service encrypts them, and can erase them.
         """
         if calls.read_sticky(sticky) and key is None:
@@ -125,9 +125,9 @@ class RemoteStudy:
     def ask_many(
         self, rounds: int | Sequence[Mapping[str, Any]], *, key: str | None = None
     ) -> list[ServiceDecision | EvenhandError]:
-        """Return so many decisions, or one for each mapping of `ask`'s arguments.
+        """Return a number of decisions, or one for each mapping of `ask`'s arguments.
 
-        A round that is refused is an error in the list; the others are decided.
+        A round that is refused appears in the list as an error; the others are decided.
         """
         return self._post("ask", "decide", calls.rounds_of(rounds), _decisions, calls.checked_key(key))
 
@@ -135,7 +135,7 @@ class RemoteStudy:
         self, ticket: ServiceDecision | str, reward: Any = None, *, violations: Any = None, acceptable: Any = None,
         auditor: str | None = None, X: Any = None, y: Any = None, samples: Mapping[str, Any] | None = None,
     ) -> Told:  # fmt: skip
-        """Tell what happened after a decision. The same report again is "already told", another one is refused."""
+        """Tell what happened after a decision; the same report again is "already told", another one is refused."""
         y = calls.listed(y)  # by position, as the rows of X, which is an array
         audited = {"violations": violations, "acceptable": acceptable, "auditor": auditor}
         told = calls.given({"reward": reward, **audited, "X": X, "y": y, "samples": samples})
@@ -151,7 +151,7 @@ class RemoteStudy:
     ) -> list[Told | EvenhandError]:
         """Tell many rewards: pairs of a ticket and a reward, or mappings of `tell`'s arguments.
 
-        A report that is refused is an error in the list; the others are told.
+        A report that is refused appears in the list as an error; the others are told.
         """
         return self._post("tell", "report", {"batch": list(map(calls.report_of, reports))}, _statuses)
 
@@ -160,7 +160,7 @@ class RemoteStudy:
         return self._post("forget", "report", {"ticket": calls.ticket_of(ticket)}, _status)
 
     def add(self, arm: Label, share: float | str = 0) -> int:
-        """Put an arm on offer; return after how many rounds its promise begins."""
+        """Put an arm on offer; return the number of rounds after which its promise begins."""
         body = {"arm": arm, "share": share}
         return self._post("add", "decide", body, lambda sent: sent["begins_after"], repeatable=False)
 
@@ -171,7 +171,7 @@ class RemoteStudy:
     def change(
         self, shares: Mapping[str, Any] | Sequence[Any] | None = None, *, promise: Mapping[str, Any] | None = None
     ) -> dict[Any, Any]:
-        """Promise other shares, or everything else; return what is not carried over.
+        """Replace the promised shares, or the whole promise; return the shortfalls that are not carried over.
 
         Parameters
         ----------
@@ -181,8 +181,8 @@ class RemoteStudy:
         Returns
         -------
         dict
-            By how many plays each arm, or each set of arms as a tuple, was behind that is not carried over; of a study
-            with segments, that by segment.
+            The shortfall in plays, of each arm and of each set of arms (a tuple), that is not carried over; by segment
+            for a study with segments.
         """
         body = calls.given({"shares": shares, "promise": promise})
         return self._post("change", "decide", body, _dropped, repeatable=False)
@@ -192,14 +192,14 @@ class RemoteStudy:
         return self._get("")
 
     def shares(self) -> dict[Any, float]:
-        """Return the share of the decisions that each arm has had."""
+        """Return each arm's share of the decisions so far."""
         return self._get("", _shares)
 
     def decisions(
         self, *, before: int | None = None, limit: int = 50, arm: str | None = None, reason: str | None = None,
         open: bool | None = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """Return `decisions`, newest first, and in `next` the `before` of the next page."""
+        """Return a page of `decisions`, newest first; `next` is the `before` of the next page."""
         return self._get("/decisions", before=before, limit=limit, arm=arm, reason=reason, open=open)
 
     def record(self, id: int) -> dict[str, Any]:
@@ -209,11 +209,11 @@ class RemoteStudy:
         return self._get(f"/decisions/{id}")
 
     def series(self, points: int = 400) -> dict[str, Any]:
-        """Return shares, shortfalls and rewards over time, at about so many rounds."""
+        """Return shares, shortfalls and rewards over time, at about `points` rounds."""
         return self._get("/series", points=points)
 
     def history(self, *, form: Literal["log", "bandit"] = "log", timeout: float = 600.0) -> list[dict[str, Any]]:
-        """Return a row for each decision; `form="bandit"` has propensities for off-policy estimators."""
+        """Return a dict for each decision; `form="bandit"` has propensities for off-policy estimators."""
         return self._get("/history", timeout=timeout, format="json", form=form)
 
     def download(

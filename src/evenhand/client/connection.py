@@ -1,6 +1,6 @@
-"""What both clients know of a service: its address, the keys, and when a request is repeated.
+"""What both clients know about a service: its address, the keys, and when a request is repeated.
 
-Nothing here sends or waits: `Client` and `AsyncClient` do, and ask after each attempt how to go on.
+Nothing here sends or waits: `Client` and `AsyncClient` do, and ask here after each attempt how to continue.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A provider of OpenFeature flags: a flag is a decision of the study of its name, a tracking event its reward.
+"""A provider of OpenFeature flags: a flag is a decision of the study of the same name, a tracking event its reward.
 
     openfeature.api.set_provider(EvenhandProvider(Client("http://localhost:8000"), events={"purchase": "banner"}))
     flags = openfeature.api.get_client()
@@ -56,11 +56,11 @@ def _shown(flag: str, attributes: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 class EvenhandProvider(AbstractProvider):
-    """Resolves the flag `ads` by a decision of the study `ads`.
+    """Resolves each flag, such as `ads`, by a decision of the study of the same name.
 
-    The value of a text is the arm; of a boolean, an arm called true, on, false or off; of a number, an arm that is one;
-    of an object, everything that the service says of the decision. The variant is the arm, and the metadata hold the
-    `ticket`, the `reason` and, where the arm was drawn, its `propensity`. What fails gives the default with its code.
+    A text flag has the arm as its value; a boolean one, an arm called true, on, false or off; a numeric one, an arm
+    that is a number; an object, the service's whole response. The variant is the arm, and the metadata hold the
+    `ticket`, the `reason` and, where the arm was drawn, its `propensity`. A failure gives the default and its code.
 
     Parameters
     ----------
@@ -68,8 +68,8 @@ class EvenhandProvider(AbstractProvider):
     sticky : whether a targeting key always gets its first decision of a flag, whatever the evaluation context says
         later: it becomes the idempotency key.
     events : the flag that each tracking event rewards; an event that is not named rewards the flag of its own name.
-    observe : makes the arguments of `ask` of the flag and the attributes of the evaluation context; by default they are
-        the attributes called contexts, groups, available and segment.
+    observe : a function that makes the arguments of `ask` from the flag and the attributes of the evaluation context;
+        by default they are the attributes called contexts, groups, available and segment.
     remember : how many tickets are remembered for tracking events; the oldest are forgotten first.
     """
 
@@ -102,7 +102,7 @@ class EvenhandProvider(AbstractProvider):
         """Tell the value of an event (1 by default) as the reward of the last decision for its targeting key, or of the
         `ticket` in its attributes.
 
-        It is sent in the background. An event that comes twice, too late or for no decision changes nothing.
+        It is sent in the background. An event that comes twice, too late or without a decision changes nothing.
         """
         details = tracking_event_details or TrackingEventDetails()
         flag = self._events.get(tracking_event_name, tracking_event_name)

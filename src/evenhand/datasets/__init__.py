@@ -1,4 +1,4 @@
-"""Real data: each loader names source, licence and known harms, and checks the files."""
+"""Real data: each loader names the source, licence and known harms, and checks the files."""
 
 import lazy_loader
 

@@ -1,7 +1,7 @@
 """Files of data sets: fetched once from the publisher, checked against a SHA-256, kept in a cache folder.
 
-`EVENHAND_DATA` names the cache folder. A file that lies there is used as it is once its checksum fits, so a folder
-that somebody filled serves a machine without a network.
+`EVENHAND_DATA` names the cache folder. A file that lies there is used as it is if its checksum fits, so that a folder
+filled elsewhere works on a machine without a network.
 """
 
 from __future__ import annotations

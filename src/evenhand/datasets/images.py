@@ -1,4 +1,4 @@
-"""Pictures. Each loader names source, licence and known harms."""
+"""Pictures; each loader names the source, licence and known harms."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Images(NamedTuple):
 
 
 def scaled(images: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Return pictures as single-precision numbers in [-1, 1]: mean 1/2 and standard deviation 1/2 of a channel
-    taken out.
+    """Return pictures (n, ...) as single-precision numbers in [-1, 1], each channel scaled by a mean of 1/2 and a
+    standard deviation of 1/2.
 
     >>> scaled(np.array([0, 255], np.uint8)).tolist()
     [-1.0, 1.0]
@@ -47,7 +47,7 @@ CLOTHES = (
 
 
 def load_fashion_mnist() -> Images:
-    """Return Fashion-MNIST: 60,000 and 10,000 pictures (n, 1, 28, 28), bytes.
+    """Return Fashion-MNIST: pictures (n, 1, 28, 28), bytes; 60,000 for training and 10,000 for testing.
 
     Fashion-MNIST: 28 x 28 grey pictures of ten kinds of clothing.
 
@@ -129,8 +129,8 @@ UTKFACE_HOW = (
 
 
 class Faces(NamedTuple):
-    """Pictures (n, 3, 50, 50) as bytes, gender (n,) 0 male and 1 female, ethnicity (n,) by its place in
-    `ETHNICITIES`, age (n,).
+    """Pictures (n, 3, 50, 50) as bytes, gender (n,) 0 male and 1 female, ethnicity (n,) as its position in
+    `ETHNICITIES`, and age (n,) in years.
     """
 
     images: NDArray[np.uint8]

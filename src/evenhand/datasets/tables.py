@@ -1,4 +1,4 @@
-"""Tables about people, and a causal model of patients. Each loader names source, licence and known harms."""
+"""Tables about people, and a causal model of patients; each loader names the source, licence and known harms."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Adult(NamedTuple):
     ----------
     train : 32,561 rows: the 14 features, `income` (1 above 50K), `group` ("white men", "non-white men", "white
         women", "non-white women").
-    test : 16,281 rows alike.
+    test : 16,281 rows with the same columns.
     """
 
     train: pd.DataFrame
@@ -39,7 +39,7 @@ class Adult(NamedTuple):
 
 
 def load_adult() -> Adult:
-    """Return Adult with its official split; "?" stays a category.
+    """Return Adult with its official split; "?" is kept as a category.
 
     UCI Adult (Census Income): does a person of the 1994 US census earn more than 50,000 dollars a year?
 
@@ -90,8 +90,8 @@ def load_compas() -> pd.DataFrame:
     COMPAS risk scores of Broward County, in the extract published with "Group Fairness in Bandits with Biased
     Feedback".
 
-    18,316 rows of ProPublica's Cox-parsed violent-recidivism table, several a person, 9,483 of them exact repeats;
-    missing values stand there as 0, some of them as -1; every race other than African-American was renamed "Other".
+    18,316 rows of ProPublica's Cox-parsed violent-recidivism table, several per person, 9,483 of them exact repeats;
+    missing values appear there as 0, some as -1; every race other than African-American was renamed "Other".
 
     Source: J. Larson, S. Mattu, L. Kirchner, J. Angwin, "How We Analyzed the COMPAS Recidivism Algorithm", ProPublica
     2016; extract by C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson (2022). Licence: none given; public records. Known
@@ -110,7 +110,7 @@ def load_compas() -> pd.DataFrame:
 
 
 def load_diabetes() -> pd.DataFrame:
-    """Return the 442 patients, a row each.
+    """Return the 442 patients, one row for each.
 
     The diabetes data that ships with scikit-learn: 442 patients, no download.
 
@@ -144,7 +144,7 @@ INCOME_HOW = "download it from Kaggle, grosvenpaul/family-income-and-expenditure
 
 
 def load_family_income(bands: int = 5) -> pd.DataFrame:
-    """Return the households, a row each, as published, and `age_band`: the head's age in bands of equal width.
+    """Return the households as published, one row for each, with `age_band`, the head's age in bands of equal width.
 
     Family Income and Expenditure Survey of the Philippines, 2015: 41,544 households.
 
@@ -153,7 +153,7 @@ def load_family_income(bands: int = 5) -> pd.DataFrame:
     makes few women heads, mostly widows; income is a household's, so differences between the sexes of heads are also
     differences between households.
 
-    A missing occupation, class of worker or toilet is a kind of its own ("NA", "None"), as the survey writes it.
+    A missing occupation, class of worker or toilet is a category of its own ("NA", "None"), as in the survey.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""Every paper's figures from one command: settings as data, claims with tolerances, verdicts."""
+"""Every paper's figures from one command: settings as data, claims with tolerances, and verdicts on them."""

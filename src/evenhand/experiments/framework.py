@@ -1,12 +1,12 @@
 """Experiments as data: permanent ids, settings, the paper's claims with tolerances, a verdict on each, figures.
 
-An experiment is a function from settings to a `Report`, entered under an id such as "quotas/fig3". It has two settings,
-the paper's own and a quick one, and where the paper's take days on a processor, reduced ones. Whether a claim is
-reproduced is decided by a tolerance that is written down beside it before it runs.
+An experiment is a function from settings to a `Report`, registered under an id such as "quotas/fig3". It has two sets
+of settings, the paper's own and quick ones, and where the paper's take days on a processor, also reduced ones. Whether
+a claim is reproduced is decided by a tolerance that is written down beside it before it runs.
 
 A claim that holds or fails at any size, such as an exact identity, names no needs. Every other one names the least
 settings at which its tolerance decides. In smaller settings its verdict is inconclusive, unless the numbers leave no
-doubt: then the mean lies at least `CLEAR` standard errors from where the verdict would turn.
+doubt: then the mean lies at least `CLEAR` standard errors from where the verdict would change.
 """
 
 from __future__ import annotations

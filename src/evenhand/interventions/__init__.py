@@ -1,4 +1,4 @@
-"""Which candidate has the best outcome among those that are counterfactually fair?"""
+"""Which candidate intervention has the best outcome among those that are counterfactually fair?"""
 
 import lazy_loader
 

@@ -20,17 +20,17 @@ from evenhand.registry import register
 
 @register("interventions/one-shot")
 class OneShot(Search):
-    """Spend the budget on one allocation, then name the highest outcome among estimated gaps below the tolerance.
+    """Spend the budget on one allocation, then name the best candidate whose estimated gaps are below the tolerance.
 
     Parameters
     ----------
     problem, tolerance, budget, costs, mean_cost : as for `CSR`.
-    pooled : mixture weights and pooled fairness rows instead of the paper's estimators.
+    pooled : use mixture weights and pooled fairness rows instead of the paper's estimators.
 
     Raises
     ------
     ArgumentError
-        If the tolerance, the budget or a cost is not as wanted.
+        If the tolerance, the budget or a cost is invalid.
 
     Examples
     --------
@@ -64,10 +64,10 @@ class OneShot(Search):
 
 @register("interventions/two-stage-csr")
 class TwoStageCSR(Search):
-    """Spend T/2 trials under do(S) on dropping unfair candidates, and T/2 with S as it comes on dropping low ones.
+    """Spend T/2 trials under do(S) to drop unfair candidates, and T/2 with S as it comes to drop low outcomes.
 
     It ends with "no_fair_candidate" where the first stage drops all. What is left was not shown to be unfair; its
-    status is "certified" only where the last phase that showed any candidate to be fair showed this one to be.
+    status is "certified" only where the last phase that showed any candidate to be fair showed that this one is.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class TwoStageCSR(Search):
     Raises
     ------
     ArgumentError
-        If the tolerance or a cost is not as expected, or the budget has phases without a trial.
+        If the tolerance or a cost is invalid, or the budget has phases without a trial.
 
     Examples
     --------
@@ -114,17 +114,17 @@ class TwoStageCSR(Search):
 
 @register("interventions/sris")
 class SRIS(Search):
-    """Find the candidate of best outcome; nothing is promised about gaps, and its status is "uncertified".
+    """Find the candidate with the best outcome; nothing is promised about gaps, and its status is "uncertified".
 
     Parameters
     ----------
     problem, budget, costs, mean_cost, reuse : as for `CSR`.
-    pooled : mixture weights instead of clipped ones.
+    pooled : use mixture weights instead of clipped ones.
 
     Raises
     ------
     ArgumentError
-        If a cost is not as expected, or the budget has phases without a trial.
+        If a cost is invalid, or the budget has phases without a trial.
 
     Examples
     --------

@@ -1,17 +1,17 @@
-"""Bets on what candidates do: no law of S, of a parent of V, or of the outcome enters as if it were known.
+"""Bets on candidates' outcomes and gaps: no law of S, of a parent of V, or of the outcome is taken as known.
 
-S is a root that is seen, so E_k[Y | do(S = s)] = E_k[Y | S = s], and in how probable a row is under candidates k and j
-all cancels but their own tables, which are known because they were run. A delivery has n_js rows of candidate j with
+S is an observed root, so E_k[Y | do(S = s)] = E_k[Y | S = s], and in the ratio of a row's probabilities under k and j
+all cancels but the candidates' own tables, known because they were run. A delivery has n_js rows of candidate j with
 S = s, n_s = sum_j n_js. With x the parents of V without S and Q_s(v|x) = sum_j n_js P_j(v|x,s) / n_s, the row
-(s, x, v, y) shows of the gap between a and b, over the n = n_a + n_b rows of either,
+(s, x, v, y) gives for the gap between a and b, over the n = n_a + n_b rows of either,
 
     X = +- (n / n_s) [P_k/Q_s (y - c0) + b_k - kappa_s] + kappa_a - kappa_b,    + for s = a.
 
 The guesses c0(x, v) of the outcome, b_k = sum_v P_k c0, and kappa_s of the mean of b_k come from EARLIER deliveries:
-good ones sharpen the bets, wrong ones do no harm. Of a lead natural rows alone speak: X is the difference of two
-[P/Q (y - c0) + b] with Q = sum_j n_j P_j / n. Where S reaches Y through V alone, every row speaks of every gap: X = h/Q
-(y - c0) + sum_v h c0, h = P_k(v|x,a) - P_k(v|x,b). Of a candidate of unknown law, the table of a fitted model, its own
-rows alone speak, by y - kappa in place of the bracket, and they speak of no other.
+good ones sharpen the bets, wrong ones do no harm. For a lead only natural rows count: X is the difference of two
+[P/Q (y - c0) + b] with Q = sum_j n_j P_j / n. Where S reaches Y through V alone, every row counts for every gap: X =
+h/Q (y - c0) + sum_v h c0, h = P_k(v|x,a) - P_k(v|x,b). For a candidate of unknown law, the table of a fitted model,
+only its own rows count, with y - kappa in place of the bracket, and they count for no other.
 
 Sixteen gamblers stake shares g against "theta <= m": a row multiplies the stake by 1 + g (X - m) / (m - min X). Given
 the counts, rows of (j, s) are independent with mean theta_js, sum_js n_js theta_js = n theta, and everything else was
@@ -25,7 +25,7 @@ Estimates are those by the tables of all rows:
     E_k[Y | do(S = s)] = sum_x P(x|s) sum_v P_k(v|x,s) E[Y | s,x,v],    E_k[Y] = sum_s P(s) E_k[Y | do(S = s)],
 
 with every law but the candidates' own from counts, smoothed as the tables of fitted models are (see `fitting`). Where S
-reaches Y through V alone, neither E[Y | s,x,v] nor P(x|s) hangs on s. A candidate of unknown law has the mean of its
+reaches Y through V alone, neither E[Y | s,x,v] nor P(x|s) depends on s. A candidate of unknown law has the mean of its
 own rows.
 """
 

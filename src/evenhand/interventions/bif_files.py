@@ -2,7 +2,7 @@
 
 Source: F. Cozman and others, "Interchange Format for Bayesian Networks" (1998), the 0.15 grammar as the bnlearn
 repository writes it: discrete variables, `table` entries, entries by parents' states, `default` entries; properties
-are skipped, commas and bars separate nothing that blanks do not.
+are skipped, and commas and bars are read like blanks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Cells: what has to be observed of a trial, and how candidates and sensitive values change its probability.
+"""Cells: what has to be observed in a trial, and how candidates and sensitive values change its probability.
 
 A cell is a state of V, its parents, C, its parents and Y, the sensitive attributes left out; C are the children of
 the sensitive attributes through which they reach Y. Under candidate k and do(S = s) its probability is
@@ -10,7 +10,7 @@ every k and s carry the same weights, so they are merged into *profiles*: the nu
 Y^2 in each profile are all that the paper's rules need. Tests need how often each *place*, a state of pa(V) and V, was
 seen with each state of Y: there only the candidates' own tables enter.
 
-`CellCounts` keeps that for tests: how often each place was seen so far, and guesses that rest on it.
+`CellCounts` keeps this for tests: how often each place was seen so far, and guesses based on these counts.
 """
 
 from __future__ import annotations

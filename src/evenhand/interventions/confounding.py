@@ -6,17 +6,17 @@ v, whose mean is m,
 
     E[Y_v | x, z] lies in e m + (1 - e) [q-, q+],
 
-where for q+ the top 1/(L + 1) of Y's mass weighs L and the rest 1/L, and for q- the bottom. These means do not hang
-on S but through x and z, so that outcomes, gaps and leads are sums of them with ONE weight each, over all values of
-S; which means there may be together is said below. What runs now is observed as it is, cause and all, and
-does not move. For a cause of S and Y the same intervals hold with e = P(S = s), candidate by candidate, the law of Y
+where for q+ the top 1/(L + 1) of Y's mass weighs L and the rest 1/L, and for q- the bottom. These means depend on S
+only through x and z, so that outcomes, gaps and leads are sums of them with ONE weight each, over all values of
+S; which means are jointly possible is said below. The deployed candidate is observed with the effect of the cause,
+and does not move. For a cause of S and Y the same intervals hold with e = P(S = s), for each candidate, the law of Y
 being that of a candidate under S = s; then outcomes, in which S comes as it does, do not move, and gaps do. What one
 cause can do to several candidates at once may be less: those ranges are on the safe side.
 
 Source: Z. Tan, "A Distributional Approach for Causal Inference Using Propensity Scores" (2006), the model; J. Dorn, K.
 Guo, "Sharp Sensitivity Analysis for Inverse Propensity Weighting via Quantile Balancing" (2023), the ends.
 
-What the means E[Y_v | x, z] may be together, latent laws as linear programs, is ours.
+The joint range of the means E[Y_v | x, z], with latent laws as linear programs, is ours.
 
 Given x, the parents of V, the cause u has one law, whatever z, Y's other parents. pi(u) = P(v | x, u) is one of the
 laws whose odds are within the strength L of those of e = P(v | x): e/(e + L (1 - e)) <= pi_v <= L e/(L e + 1 - e). To
@@ -27,8 +27,8 @@ exactly those of weights w_j and masses g_jzvl >= 0 with
     E[Y_v | x, z] = sum_jl l g_jzvl.
 
 With two values of V the weights are fixed, and every mean may be anywhere in e m + (1 - e) [q-, q+] at once; with more
-these intervals are wider than what there may be together. Above six values there are too many vertices, and the
-intervals stand in for them.
+these intervals are wider than the joint range. Above six values there are too many vertices, and the
+intervals are used instead.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""CSR: constrained search by importance sampling, with outcome and fairness pursued in the same phases.
+"""CSR: constrained search by importance sampling, which learns about outcome and fairness in the same phases.
 
 By default candidates are judged by tests, after every delivery of trials, at the level alpha = delta / (K - 1 + P), P
 ordered pairs of values of S: k is fair once zeta_k < E is shown for every pair, unfair once zeta_k > E is shown for
@@ -49,7 +49,7 @@ def gaps_of(candidates: Ints | range, groups: int) -> list[Contrast]:
 
 @register("interventions/csr")
 class CSR(Search):
-    """Find the best fair candidate, dropping unfair and low ones phase by phase.
+    """Find the best fair candidate by dropping unfair candidates and those with low outcomes, phase by phase.
 
     Parameters
     ----------
@@ -57,25 +57,25 @@ class CSR(Search):
     tolerance : E, in the outcome's units: a candidate is fair where every |gap| < E.
     budget : T, the number of trials. A search that tests looks after every delivery of max(5 K S, N/4) trials, S values
         of S and N trials so far; the paper's forms spend T in ceil(log2(10 sqrt T)) phases.
-    costs : cost of a trial of each candidate, (K,) or label -> cost; by default 0 for the deployed candidate and 1
-        for the others.
+    costs : cost of a trial of each candidate, (K,) or a dict label -> cost; by default 0 for the deployed candidate and
+        1 for the others.
     mean_cost : how much a trial may cost on average; by default 1 / sqrt(T), the paper's choice: trials of the deployed
-        candidate speak of all others. Where they do not, as the table of one is the estimate of a fitted model, and
-        where `costs` are given, what a trial costs if every candidate is tried equally often.
-    reuse : for the paper's form: use all samples so far (V2) or those of the phase alone (V1).
-    pooled : plan and estimate by mixture weights, with one fairness row a pair, natural trials counting for gaps.
-        False is the paper's form: candidates are dropped by its radii, and `recommend` speaks in its words.
+        candidate are informative about all others. Where they are not, as one's table is the estimate of a fitted
+        model, and where `costs` are given: the mean cost if every candidate is tried equally often.
+    reuse : for the paper's form: use all samples so far (V2) or only those of the phase (V1).
+    pooled : plan and estimate by mixture weights, with one fairness row per pair, where natural trials count for gaps.
+        False is the paper's form: candidates are dropped by its radii, and `recommend` uses its statuses.
     delta : of 100 such trials at most 100 delta ever give a wrong answer, "certified" or "none_is_fair"; it is not the
-        probability that a given answer is wrong. Answers rest on bets, which keep to it at any number of trials,
-        however these were allocated and whatever the model's tables: none of them enters, see `bets`. None: nothing is
-        tested, the pooled form too drops by the paper's radii and speaks in its words.
-    slack : by how much, in the outcome's units, the certified candidate may be below the best fair one. Above 0
-        candidates that are nearly as good as each other need not be told apart.
+        probability that a given answer is wrong. Answers rest on bets, for which this holds at any number of trials,
+        however these were allocated and whatever the model's tables, which bets do not use, see `bets`. None: nothing
+        is tested, and the pooled form, too, drops by the paper's radii and uses its statuses.
+    slack : by how much, in the outcome's units, the certified candidate may be below the best fair one. If it is above
+        0, candidates that are nearly equally good need not be told apart.
 
     Raises
     ------
     ArgumentError
-        If the tolerance, a cost, `delta` or `slack` is not as expected, or a phase would have no trial.
+        If the tolerance, a cost, `delta` or `slack` is invalid, or a phase would have no trial.
 
     Examples
     --------
@@ -87,8 +87,8 @@ class CSR(Search):
     >>> search.recommend()[:2], search.recommend().confidence, search.problem.best(0.1)
     (('even', 'certified'), 0.95, 'even')
 
-    Source: Gao and Feng (2021), algorithm CSR. The bounds of its theorems are vacuous at budgets of practice; its own
-    form therefore certifies at no stated confidence.
+    Source: Gao and Feng (2021), algorithm CSR. The bounds of its theorems are vacuous at practical budgets; its own
+    form therefore certifies without a stated confidence.
     """
 
     certifies = True
@@ -206,8 +206,8 @@ class CSR(Search):
     def more(self) -> int | None:
         """Return about how many more trials would show the answer, None where that cannot be said.
 
-        That is if the estimates are right and what is shown narrows with the root of the trials: the answer is that one
-        candidate is fair and each other unfair or worse, or that all are unfair.
+        This supposes that the estimates are right and that bounds narrow with the root of the number of trials. The
+        answer is that one candidate is fair and each other unfair or worse, or that all are unfair.
         """
         named, groups, limit = self.choice()[0], len(self.problem.groups), self.limit
         others = np.flatnonzero(self.remaining & (np.arange(len(self.remaining)) != named))

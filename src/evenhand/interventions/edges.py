@@ -27,7 +27,7 @@ def read_edges(edges: Any) -> tuple[Arcs, Arcs]:
     """Return arrows and latent arcs from "sex -> dose -> cured, dose <-> cured", or arrows from pairs (parent, child).
 
     The parts of a text are separated by commas, semicolons or lines; arrows may be longer, and point to the left. A
-    name may stand in quotation marks, and must where it holds signs of a graph.
+    name may be quoted, and must be where it contains the symbols of a graph.
 
     >>> read_edges("sex -> dose -> cured, dose <-> age")
     ((('sex', 'dose'), ('dose', 'cured')), (('dose', 'age'),))

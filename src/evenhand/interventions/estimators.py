@@ -2,10 +2,10 @@
 
 Both work on the scale where outcomes lie in [0, 1] and return sums over samples of outcome times weight. An estimate
 without a usable sample is marked undefined: nothing is concluded from it. Standard errors come from the mixture form:
-its weights are bounded, and its normal intervals cover at their level, where those of the clipped form fall short
-while weights are heavy-tailed.
+its weights are bounded, and its normal intervals have their nominal coverage, where those of the clipped form fall
+short while weights are heavy-tailed.
 
-Two divergences say how well samples of candidate j speak about candidate k:
+Two divergences say how badly samples of candidate j inform about candidate k:
 
     M_kj        = ln E_k exp(P_k(V | pa V) / P_j(V | pa V)),
     D_kj^{a,b}  = ln (E_{k,a} exp|w| + E_{k,b} exp|w|),   w = (P_k P_a - P_k P_b) / (P_j P_b),

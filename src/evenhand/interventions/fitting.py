@@ -1,4 +1,4 @@
-"""Tables from data: how often each state was seen in each row of a table, and what that says with a Dirichlet prior.
+"""Tables from data: how often each state was seen in each row of a table, and the posterior under a Dirichlet prior.
 
 A row of a table, the law of a node given states of its parents, has the prior Dirichlet(smoothing/r, ..., smoothing/r)
 over the node's r states (W. Perks, 1947): all of it counts as much as `smoothing` observations.

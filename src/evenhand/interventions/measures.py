@@ -1,6 +1,6 @@
 """How often searches name the right candidate, measured over simulated trials.
 
-Trials are drawn as sufficient statistics: one multinomial a candidate and kind of trial, however many there are.
+Trials are drawn as sufficient statistics: one multinomial per candidate and kind of trial, however many there are.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def replay(search: Search, draws: EvidenceDraws, random: np.random.Generator) ->
 
 
 def simulated_searches(searches: Mapping[str, Search], *, replications: int = 100, seed: Seed = None) -> Any:
-    """Return a data frame with one row a search and replication: what was named, whether it is right, what it took.
+    """Return a data frame with one row per search and replication: the answer, whether it is right, and its cost.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Causal models: a graph of discrete nodes with a conditional table each, in whole or in part."""
+"""Causal models: a graph of discrete nodes, all or some of which have a conditional table."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ class CausalModel:
     """A causal graph over discrete nodes, with the conditional tables that are known.
 
     Nodes without a table are known by name and states only; a node that `parents` does not list has unknown parents.
-    Such a partial model is enough for a `Problem` with a log, see there; sampling and exact inference need what lies
-    above the nodes asked for.
+    Such a partial model is enough for a `Problem` with a log, see there; sampling and exact inference need the tables
+    of the nodes asked for and of their ancestors.
 
     Attributes
     ----------
-    states, parents, tables, order : node -> states, node -> parents, node -> table, the nodes with parents first.
+    states, parents, tables : dicts by node: its states, its parents, and its table; `order` lists parents first.
     latent : pairs of nodes that share an unobserved cause.
-    notes : what is to be known of the tables, such as that rounded ones were scaled to sum to one.
-    counts, smoothing : of a model fitted to data, how often each entry of each table was seen, and the prior's mass a
+    notes : what a user should know about the tables, such as that rounded ones were scaled to sum to one.
+    counts, smoothing : of a model fitted to data, how often each entry of each table was seen, and the prior's mass per
         row; else None.
 
     Examples
@@ -122,14 +122,14 @@ class CausalModel:
         ----------
         states : node -> its states, str or int.
         parents : node -> its parents.
-        tables : node -> array with one axis a parent, in the order of `parents[node]`, and the node's own axis last.
-            A pandas Series or DataFrame is read by its labels where it has any, the states.
+        tables : node -> array with one axis per parent, in the order of `parents[node]`, and the node's own axis last.
+            A pandas Series or DataFrame whose labels are the states is read by them.
 
         Raises
         ------
         ArgumentError
-            If a node is unknown, or twice among the parents of one, the graph has a cycle, or a table has another shape
-            or rows whose sum misses one by more than rounding explains.
+            If a node is unknown, or occurs twice among a node's parents, the graph has a cycle, or a table has another
+            shape or rows whose sum misses one by more than rounding explains.
         """
         return cls(states, parents, tables=tables)
 
@@ -150,12 +150,12 @@ class CausalModel:
 
     @classmethod
     def fit(cls, frame: Any, edges: Any, smoothing: float = 1.0, latent: Any = ()) -> Self:
-        """Return the model of a graph with every table from data.
+        """Return the model of a graph with every table estimated from data.
 
         Parameters
         ----------
-        frame : data frame, one row an observation, one column per node; a column `count` may say how often a row was
-            seen. States are labels: whole numbers as they are, truth values "true" and "false", everything else by its
+        frame : data frame, one row per observation, one column per node; a column `count` may say how often a row was
+            seen. States are labels: whole numbers as they are, truth values as "true" and "false", everything else as
             text.
         edges : the arrows, as text "sex -> dose -> cured" or as pairs (parent, child). Every node that is named must
             be a column. The parents of a node are in the order of their arrows.
@@ -166,12 +166,12 @@ class CausalModel:
         Returns
         -------
         CausalModel
-            With `counts`, what was seen: node -> array of the shape of its table.
+            Its `counts` hold what was seen: node -> array of the shape of its table.
 
         Raises
         ------
         ArgumentError
-            If edges, latent or smoothing are not as expected, or the arrows form a cycle.
+            If edges, latent or smoothing are invalid, or the arrows form a cycle.
         TableError
             If a column is missing, has an empty cell, or more than 100 different values.
 
@@ -203,7 +203,7 @@ class CausalModel:
         return [self.states[name] for name in (*self.parents[node], node)]
 
     def ancestors(self, nodes: Sequence[str], cut: Sequence[str] = ()) -> set[str]:
-        """Return the nodes and all that lies above them; the nodes of `cut` hide what is above them."""
+        """Return the nodes and all their ancestors; the nodes of `cut` hide their own ancestors."""
         found: set[str] = set()
         waiting = list(nodes)
         while waiting:
@@ -216,7 +216,7 @@ class CausalModel:
     def probabilities(
         self, nodes: Sequence[str], *, do: Mapping[str, State] | None = None, tables: Mapping[str, Any] | None = None
     ) -> Floats:
-        """Return the exact joint law of `nodes`, one axis a node, under hard and soft interventions.
+        """Return the exact joint law of `nodes`, one axis per node, under hard and soft interventions.
 
         Parameters
         ----------
@@ -242,9 +242,9 @@ class CausalModel:
         nodes: Sequence[str] | None = None,
         seed: Seed = None,
     ) -> Any:
-        """Draw a data frame of `count` rows under hard and soft interventions, one categorical column a node.
+        """Draw a data frame of `count` rows under hard and soft interventions, one categorical column per node.
 
-        Only `nodes` and what lies above them is drawn; all nodes by default.
+        Only `nodes` and their ancestors are drawn; all nodes by default.
 
         Raises
         ------

@@ -1,7 +1,7 @@
-"""What data leave open about the answer: draws of every table of a fitted model, and the outcomes and gaps they give.
+"""The posterior of the answer given data: draws of every table of a fitted model, and their outcomes and gaps.
 
 Rows of a table are independent Dirichlet laws, see `fitting`. A candidate that is the model's own table is drawn with
-the others; every other candidate is what it was said to be.
+the model's tables; every other candidate is as it was given.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ MISSED = 0.001
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Draws of what the candidates would do.
+    """Posterior draws of the candidates' outcomes and gaps.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Posterior:
 
     @property
     def unseen(self) -> Any:
-        """Rows of tables that were never seen and that a candidate reaches: what is drawn there is the prior alone.
+        """Rows of tables that were never seen and that a candidate reaches: draws there come from the prior alone.
 
         A data frame with the columns `node`, `given` (the states of its parents), `mass` (the largest probability of
         the row under any candidate and do(S)), `candidates`, sorted by mass.
@@ -102,13 +102,13 @@ class Posterior:
         Parameters
         ----------
         tolerance : E, in the outcome's units: a candidate is fair where every |gap| < E.
-        level : how probable the answer has to be, after what so many draws leave open.
+        level : how probable the answer has to be, allowing for the finite number of draws.
 
         Returns
         -------
         Recommendation
-            Where c of m draws say so, the answer's posterior probability is at least `confidence`, the .001 quantile of
-            Beta(c, m - c + 1); drawing misses that once in 1,000 times. The status is "certified" or "none_is_fair"
+            If c of m draws agree, the answer's posterior probability is at least `confidence`, the .001 quantile of
+            Beta(c, m - c + 1), except once in 1,000 times by chance. The status is "certified" or "none_is_fair"
             where it is at least `level`; else "not_shown", with the most probable answer as its candidate. The table
             has intervals of posterior probability `level`, each by itself, and the shares `fair` and `best` of the
             draws.
@@ -116,7 +116,7 @@ class Posterior:
         Raises
         ------
         ArgumentError
-            If the tolerance is not a number > 0, or the level not one in (0.5, 1).
+            If the tolerance is not a number > 0, or the level is not in (0.5, 1).
 
         Source: C. Clopper, E. Pearson, "The Use of Confidence or Fiducial Limits" (1934), for the bound.
         """

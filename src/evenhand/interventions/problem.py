@@ -1,4 +1,4 @@
-"""The problem: K candidate tables for one node, and which is best among those whose outcome hardly depends on S."""
+"""The problem: which of K candidate tables for one node is best among those whose outcome hardly depends on S?"""
 
 from __future__ import annotations
 
@@ -52,22 +52,22 @@ class Problem:
     Parameters
     ----------
     model : the causal model; needed are S, the children of S with their parents, V and its parents, and Y. Where
-        tables above these are missing, `log` stands in.
+        tables of their ancestors are missing, a `log` is needed instead.
     intervene, sensitive, outcome : the nodes V, S (one or several, all roots) and Y.
-    candidates : label -> candidate, or a list of candidates; the first is the deployed one. A candidate is a table,
+    candidates : dict label -> candidate, or a list of candidates; the first is deployed. A candidate is a table,
         shaped as V's own table in the model; None, that table itself; or a rule: a function of a dict
         parent -> state, a mapping by the states of V's parents, or one state for everybody. A rule gives a state of V,
-        or a dict state -> probability; what it does not name it never gives.
-    values : state of Y -> number; may be left out where the states are numbers, or True and False.
+        or a dict state -> probability; states that it does not name have probability 0.
+    values : dict state of Y -> number; may be left out where the states are numbers, or True and False.
     log : data frame of trials of the deployed candidate, S as it came, with the columns of S and of every node of
-        `nodes`; then the law of what the candidates do not change is its frequencies, and nothing is exact. A column
-        `candidate` says of which candidate each was.
+        `nodes`; its frequencies are then the law of what the candidates do not change, and nothing is exact. A column
+        `candidate` may name each trial's candidate.
 
     Attributes
     ----------
     candidates : labels of the candidates, the deployed one first.
     groups : values of S.
-    nodes : what must be observed of a trial besides S.
+    nodes : the nodes that must be observed in a trial besides S.
 
     Raises
     ------
@@ -124,7 +124,7 @@ class Problem:
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """The nodes that must be observed of every trial besides S."""
+        """The nodes that must be observed in every trial besides S."""
         return self.structure.nodes
 
     @property
@@ -133,12 +133,12 @@ class Problem:
         return tuple(permutations(self.groups, 2))
 
     def by_pair(self, of: Callable[[int, int], Floats]) -> dict[tuple[Any, Any], Floats]:
-        """Return what there is of the numbers (a, b) of each ordered pair, by the values of S."""
+        """Return `of(a, b)`, called with the positions of each ordered pair, by the pair of values of S."""
         return dict(zip(self.pairs, starmap(of, permutations(range(len(self.groups)), 2)), strict=True))
 
     @property
     def scale(self) -> float:
-        """The outcome's range, highest number less lowest."""
+        """The outcome's range: the highest number minus the lowest."""
         return self.high - self.low
 
     def number(self, label: Label) -> int:
@@ -160,7 +160,7 @@ class Problem:
         return self.by_pair(lambda a, b: means[:, a] - means[:, b])
 
     def posterior(self, *, draws: int = 4000, seed: Seed = None) -> Posterior:
-        """Draw outcomes and gaps from what the data leave open about the tables of a fitted model.
+        """Draw outcomes and gaps from the posterior of the tables of a fitted model.
 
         Parameters
         ----------
@@ -191,12 +191,12 @@ class Problem:
 
     @cached_property
     def outcome_divergence(self) -> Floats:
-        """M (K, K): how badly samples of j speak about the outcome of k."""
+        """M (K, K): entry [k, j] says how badly samples of j inform about the outcome of k."""
         return outcome_divergence(self.cells.density, self.cells.law, self.cells.prior)
 
     @cached_property
     def gap_divergence(self) -> dict[tuple[Any, Any], Floats]:
-        """D^{a,b} (K, K) by ordered pair: how badly samples of j under do(S = b) speak about the gap of k."""
+        """D^{a,b} (K, K) by ordered pair: how badly samples of j under do(S = b) inform about the gap of k."""
         return self.by_pair(partial(gap_divergence, self.cells.density, self.cells.law))
 
     def allocate(
@@ -211,10 +211,10 @@ class Problem:
 
         Parameters
         ----------
-        costs : cost of a trial, (K,) or label -> cost.
-        budget : mean cost a trial that may be spent.
+        costs : cost of a trial, (K,) or a dict label -> cost.
+        budget : the mean cost that may be spent per trial.
         among : the candidates that remain; all by default.
-        rows : which promises the trials serve, see `TrialNeeds`.
+        rows : what the trials have to serve, see `TrialNeeds`.
 
         Returns
         -------
@@ -239,7 +239,7 @@ class Problem:
         return plan.value, plan.shares.copy()
 
     def best(self, tolerance: float) -> Label | None:
-        """Return the candidate of highest exact outcome among the fair ones, the first of those that are equal up to
+        """Return the candidate with the highest exact outcome among the fair ones, the first of those equal up to
         rounding, or None where none is fair.
 
         Raises
@@ -319,11 +319,11 @@ class Problem:
         return array
 
     def check_support(self, *, gaps: bool, pooled: bool) -> None:
-        """Refuse rules of whose gaps no planned trial can speak.
+        """Refuse rules about whose gaps no planned trial is informative.
 
         Trials of a candidate say nothing about one that gives values which it never gives; they are left out there, and
-        the allocation program counts them for nothing. A gap, though, may be out of reach of all trials: those of a
-        rule that gives different values for different S, where no other candidate gives both.
+        the allocation program gives them no weight. But no trial at all may be informative about a gap of a rule that
+        gives different values for different S, where no other candidate gives both.
 
         Raises
         ------

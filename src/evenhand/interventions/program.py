@@ -4,14 +4,14 @@
                               sum_j nu_{b,j} / D_kj^{a,b} >= t      for every remaining k and ordered pair (a, b),
                               sum_j c_j nu_j <= B,   sum nu = 1,   nu >= 0.
 
-Source: Gao and Feng (2021), the allocation problem of CSR. The pooled form (ours) has one fairness row a
+Source: Gao and Feng (2021), the allocation problem of CSR. The pooled form (ours) has one fairness row per
 pair, to which both directions add, and counts a natural trial with S = b as one under do(S = b).
 
-Tests suppose no law of S's children, so rows of one group say nothing of another's mean: for them (ours) a fairness row
-is the mean of a candidate in a group, to which trials with that S add, natural or not. Of plans that serve all rows
-alike the one with most natural trials is taken: these speak of everything.
+Tests assume no law of S's children, so rows of one group are not informative about another's mean: for tests (ours) a
+fairness row is the mean of a candidate in a group, to which trials with that S add, natural or not. Of plans that serve
+all rows equally the one with most natural trials is taken: these are informative about everything.
 
-HiGHS solves it. One program is built a problem; a row is switched off by a lower bound that always holds, each solve
+HiGHS solves it. One program is built per problem; a row is switched off by a lower bound that always holds, each solve
 starts from the basis of the full set, and solutions are kept by the set that remains: the solution depends on the set
 alone, never on what was solved before.
 
@@ -40,7 +40,7 @@ NATURAL = 1e-5
 
 class TrialNeeds(NamedTuple):
     """What the trials have to serve: the outcome, the gaps, or both; gaps pooled, or one direction at a time; and
-    whether tests judge: then trials of a candidate whose table is unknown speak of it and no others do."""
+    whether tests judge, for which only its own trials inform about a candidate whose table is unknown."""
 
     outcome: bool = True
     gap: bool = True

@@ -1,4 +1,4 @@
-"""What estimates say at a radius r = 2^-l: fair, unfair, too low; gaps count as known to 3 r, outcomes to 5 r."""
+"""Verdicts from estimates at a radius r = 2^-l: fair, unfair, too low; gaps count as known to 3 r, outcomes to 5 r."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a search has found: the recommendation, and a table of what is known of every candidate; what its
-confidence means, and what the answer supposes, in words.
+"""What a search has found: the recommendation, and a table of what is known about every candidate; what its
+confidence means, and what the answer assumes, in words.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Found(NamedTuple):
 
 
 class Recommendation(HasCard, Found):
-    """The candidate that the evidence speaks for.
+    """The candidate that the evidence favours.
 
     Attributes
     ----------
@@ -40,16 +40,16 @@ class Recommendation(HasCard, Found):
     status : "certified", "not_shown" or "none_is_fair"; of searches by the paper's rules "certified", "uncertified" or
         "no_fair_candidate".
     table : data frame by candidate: `outcome`, `outcome_low`, `outcome_high`; for each pair of values a, b of S
-        `gap[a, b]`, `gap_low[a, b]`, `gap_high[a, b]`, all in the outcome's units, missing where no trial speaks
-        about them; `verdict`, "certified", "fair", "unfair", "undecided" or "dropped", with the `phase` and `reason` of
-        a drop. The estimates rest on all that was told; the paper's rules judge by others, so that the candidate that
-        they name need not be the highest of the table.
+        `gap[a, b]`, `gap_low[a, b]`, `gap_high[a, b]`, all in the outcome's units, missing where no trial is
+        informative; `verdict`, "certified", "fair", "unfair", "undecided" or "dropped", with the `phase` and `reason`
+        of dropping. The estimates rest on all that was told; the paper's rules use others, so that the candidate that
+        they name need not be the highest in the table.
     confidence : of a search that tests, 1 - delta: of 100 such trials at most 100 delta ever give a wrong answer, which
         is not the probability that this one is right. Of a posterior, a lower bound of the answer's posterior
         probability. None for "not_shown", and for the paper's rules, which state none.
     more : of a status "not_shown", about how many more trials, or rows of data, would show the answer if the estimates
         so far are right; None where that cannot be said.
-    notes : what the confidence means here, and what the answer supposes, a sentence each.
+    notes : what the confidence means here, and what the answer assumes, one sentence for each.
     """
 
     confidence: float | None = None

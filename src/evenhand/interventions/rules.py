@@ -1,4 +1,4 @@
-"""Candidates written as rules: what a candidate does for given states of V's parents, read as a table."""
+"""Candidates written as rules, from the states of V's parents to a state of V, and read as tables."""
 
 from __future__ import annotations
 

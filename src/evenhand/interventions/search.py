@@ -1,7 +1,7 @@
 """The search: phases of trials, each planned by the allocation program, after each of which candidates are dropped.
 
-A search is a conversation about data frames (`ask`, `tell`, `recommend`), for trials that run in the real world over
-weeks, and the same rules over sufficient statistics (`plan`, `absorb`), which simulations call.
+A search is used through data frames (`ask`, `tell`, `recommend`), for trials that run in the real world over weeks, or
+by the same rules through sufficient statistics (`plan`, `absorb`), which simulations call.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ UNTESTED = f"No confidence is stated: candidates are dropped by the paper's radi
 
 
 class Search(AskTell):
-    """The conversation that all searches share; a subclass writes `phases()` and `judge()`.
+    """The methods that all searches share; a subclass writes `phases()` and `judge()`.
 
     `judge(estimates, radius)` looks at estimates on the scale [0, 1] and calls `drop`, and may set `self.certified`
     (K,), the candidates last shown to be fair.
@@ -105,8 +105,8 @@ class Search(AskTell):
     def ask(self) -> Allocation:
         """Return what to try next, as a ticket; its frame is empty when no trials are left.
 
-        A phase is planned for the candidates that remain when it is asked for, so tell before the next ask where that
-        can be.
+        A phase is planned for the candidates that remain when it is asked for, so tell results before the next ask
+        where possible.
         """
         phase, plan = min(self.handed_out + 1, len(self._phases)), self.plan()
         return self.allocation(self._hand_out(((phase, counts_of(plan)), phase, plan)))
@@ -129,23 +129,23 @@ class Search(AskTell):
 
     @locked
     def tell(self, allocation: Allocation | int | None, samples: Any) -> None:
-        """Record what was observed; short and empty deliveries are fine.
+        """Record what was observed; there may be fewer trials than asked for, or none.
 
         Parameters
         ----------
         allocation : the allocation or its id; None for logged trials of the deployed candidate, before the first ask.
-        samples : data frame, one row a trial: candidate, do(S) (empty or absent where S came as it was), the values
+        samples : data frame, one row per trial: candidate, do(S) (empty or absent where S came as it was), the values
             of S and of every node in `problem.nodes`; a column count may say how often a row was seen, and a column
-            ticket, as the allocation has it, of which allocation a row is.
+            ticket, as in the allocation, to which allocation a row belongs.
 
         Raises
         ------
         TableError
-            If a column is missing, a value was never heard of, a row is of another allocation, or there are more trials
-            than the allocation asks for; the message names row and column.
+            If a column is missing, a value is unknown, a row is of another allocation, or there are more trials than
+            the allocation asks for; the message names row and column.
         UnknownTicketError, ClosedTicketError, ForeignTicketError
-            If the ticket was never handed out, was told or forgotten before, or is another search's; None after the
-            first ask.
+            If the ticket was never handed out, was told or forgotten before, or is another search's; or if it is None
+            after the first ask.
         """
         if allocation is None:
             self._take_log(samples, deployed=True)
@@ -160,19 +160,19 @@ class Search(AskTell):
 
     @locked
     def learn(self, log: Any) -> None:
-        """Learn from logged trials of any candidates, together, before the first ask.
+        """Learn from logged trials of any candidates, all at once, before the first ask.
 
         Parameters
         ----------
-        log : data frame as for `tell`; without a column `candidate` all trials are of the deployed candidate. How many
-            trials of which candidate there are must not have depended on what they showed.
+        log : data frame as for `tell`; without a column `candidate` all trials are of the deployed candidate. The
+            number of trials of each candidate must not have depended on their results.
 
         Raises
         ------
         TableError
-            If a column is missing or a value was never heard of; the message names row and column.
+            If a column is missing or a value is unknown; the message names row and column.
         UnknownTicketError
-            After the first ask.
+            If it is called after the first ask.
         """
         log = frame_or_value(log, "log")
         self._take_log(log, deployed=not (is_frame(log) and "candidate" in log))
@@ -189,13 +189,13 @@ class Search(AskTell):
 
     @locked
     def forget(self, allocation: Allocation | int) -> None:
-        """Close a ticket of which nothing will come; its phase ends without news."""
+        """Close a ticket whose trials will never come; its phase ends without results."""
         del self._open[self._ticket(allocation)[0]]
         self.absorb(self._nothing)
 
     @locked
     def recommend(self, *, confidence: float | None = None) -> Recommendation:
-        """Return the candidate that the evidence so far speaks for, and what is known of all.
+        """Return the candidate that the evidence so far favours, and what is known about all.
 
         A search that tests says "certified" where the candidate was shown to be the best fair one, "none_is_fair" where
         every candidate was shown to be unfair, and "not_shown" otherwise, with the best guess of the estimates as the
@@ -234,7 +234,7 @@ class Search(AskTell):
 
     def confidence_bounds(self, confidence: float | None) -> tuple[Ends, Ends]:
         """Return mixture estimates of outcomes and gaps with the ends of normal intervals, each at its own confidence,
-        not a number where no trial speaks about them."""
+        NaN where no trial is informative."""
         found, errors = self.problem.mixture(self._all), self.problem.mixture.errors(self._all)
         width = NormalDist().inv_cdf(0.5 + (confidence or 0.95) / 2.0)
         outcomes, gaps = (
@@ -244,7 +244,7 @@ class Search(AskTell):
         return outcomes, gaps
 
     def notes(self) -> tuple[str, ...]:
-        """Return what is to be known of an answer."""
+        """Return what a user should know about an answer."""
         return (UNTESTED,)
 
     # ------------------------------------------------------------------ over sufficient statistics
@@ -273,7 +273,7 @@ class Search(AskTell):
 
     @property
     def finished(self) -> bool:
-        """Whether no trials are left: the phases are over, or so is the search."""
+        """Whether no trials are left, because the phases or the search are over."""
         return self.over or self.phase == len(self._phases)
 
     @locked
@@ -300,7 +300,7 @@ class Search(AskTell):
     def absorb(self, evidence: Evidence) -> None:
         """End a phase: learn from what was observed, and drop candidates.
 
-        What comes after the search is over adds to the report alone.
+        What comes after the end of the search only adds to the report.
         """
         self._all = self._all + evidence
         self.deliver(evidence, logged=False)

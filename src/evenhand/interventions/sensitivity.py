@@ -35,16 +35,16 @@ EQUAL = 1e-12
 
 
 class Sensitivity:
-    """What unobserved causes of two nodes can do to the answer.
+    """How unobserved causes of two nodes can change the answer.
 
     The strength of a cause is the factor by which it may change the odds of V = v given V's parents (of S = s, for a
-    cause of S and Y), either way; 1 is no such cause. A candidate that is the fitted table itself runs now: its
+    cause of S and Y), either way; 1 is no such cause. A candidate that is the fitted table itself is deployed now: its
     outcome is observed and does not move under a cause of V and Y.
 
     Parameters
     ----------
     problem : the problem, with every table above the outcome.
-    answer : the best fair candidate where nothing is unobserved, or None.
+    answer : the best fair candidate if there is no unobserved cause, or None.
     tolerance : E, in the outcome's units.
     between : V and Y, or S and Y, by these letters or by the nodes' names.
 
@@ -52,9 +52,9 @@ class Sensitivity:
     ----------
     answer, tolerance, between : as given, `between` by the nodes' names.
     strength : the least strength at which the named candidate may be unfair, or another fair and as good under the same
-        cause; where none is fair, at which one may be. Infinite where a factor of a million does not do it.
-    exact : whether these are the strengths of real causes; else the answer holds at least up to here: for a cause of S
-        and Y, and where V has more than six values.
+        cause; where none is fair, at which one may be. Infinite where a factor of a million is not enough.
+    exact : whether some cause of this strength can change the answer; False for a cause of S and Y, and where V has
+        more than six values: then the answer holds at least up to this strength.
 
     Raises
     ------
@@ -73,7 +73,7 @@ class Sensitivity:
 
     @property
     def strength(self) -> float:
-        """The least strength at which the answer may be another."""
+        """The least strength of a cause at which the answer may be a different one."""
         return self._least[0]
 
     @cached_property
@@ -99,7 +99,7 @@ class Sensitivity:
         return least, found
 
     def range(self, strength: float) -> Any:
-        """Return what outcomes and gaps may be under a cause of this strength.
+        """Return the ranges of outcomes and gaps under a cause of this strength.
 
         Returns
         -------
@@ -130,7 +130,7 @@ class Sensitivity:
 
     def curve(self, *, points: int = 21) -> Any:
         """Return a data frame for pictures: for strengths from 1 to well beyond `strength`, by candidate `lead_low`,
-        and the smallest and largest |gap| that there may be, `gap_low` and `gap_high`."""
+        and the smallest and largest possible |gap|, `gap_low` and `gap_high`."""
         import pandas as pd
 
         last = 4.0 if math.isinf(self.strength) else 1.0 + 2.0 * max(self.strength - 1.0, 0.05)

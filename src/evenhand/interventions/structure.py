@@ -1,8 +1,8 @@
 """From a causal model to cells: which nodes matter, and the two parts of their law.
 
-It is refused here where what a candidate would do does not follow from the tables, as two nodes share an unobserved
-cause. With every node observed it always does. With latent arcs the effect of V is identified where, among the
-ancestors of Y and of pa(V), no child of V is joined to V by latent arcs; for a single outcome that is sufficient, and
+A problem is refused here if a candidate's effect does not follow from the tables, because two nodes share an
+unobserved cause. With every node observed it always does. With latent arcs the effect of V is identified if, among
+the ancestors of Y and of pa(V), no child of V is joined to V by latent arcs; for a single outcome that is sufficient,
 not necessary. The plain product of the tables gives it where, moreover, every latent arc joins V to one of its
 ancestors: V's own table, which the candidate replaces, is then the only one that the unobserved cause enters.
 

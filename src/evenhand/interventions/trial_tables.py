@@ -1,4 +1,4 @@
-"""Trials at the edge: what a search asks for, as a ticket and a data frame that people can carry out, and what was
+"""Trials as tables: what a search asks for, as a ticket and a data frame that people can carry out, and what was
 observed, read back and checked: codes of values, and how often each row was seen.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Allocation:
-    """What to try next: a ticket to be told.
+    """What to try next: the ticket under which results are told.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Allocation:
     frame : data frame with the columns ticket (the id, to be copied into what was observed), candidate, do(S) for each
         sensitive attribute (empty: leave it as it comes), count, cost.
     plan : the counts as an array (1 + S, K): S as it comes in row 0, do(S = s) in row 1 + s.
-    token : which search planned it, so that no other takes it for its own; None where it was made of plain data.
+    token : which search planned it, so that no other accepts it; None where it was made from plain data.
     reason : why these trials, in words.
     reason_code : the kind of the reason, for programs: "explored", or "other" where no trials are left.
     """

@@ -1,4 +1,4 @@
-"""Simulated trials: whatever an allocation asks for, drawn from the exact law of a problem."""
+"""Simulated trials: the samples that an allocation asks for, drawn from the exact law of a problem."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SimulatedTrial:
 
     Parameters
     ----------
-    problem : a problem whose model is complete above the outcome.
+    problem : a problem whose model has the tables of the outcome and of all its ancestors.
 
     Raises
     ------
@@ -47,11 +47,11 @@ class SimulatedTrial:
         self._random = generator(seed)
 
     def observe(self) -> tuple[()]:
-        """Begin a round; nothing is shown."""
+        """Begin a round; a search is shown nothing."""
         return ()
 
     def respond(self, ticket: Any) -> tuple[Any]:
-        """Return the samples of an allocation, one row a combination that was seen, with its count."""
+        """Return the samples of an allocation, one row per combination of values seen, with its count."""
         if self._random is None:
             raise ArgumentError(wanted("world", "reset(seed) before the first round", "none"))
         return (drawn(self.problem, ticket.plan, self._random).assign(**{TICKET: ticket.id}),)

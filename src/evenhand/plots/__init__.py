@@ -1,4 +1,4 @@
-"""Pictures: results in, matplotlib axes out; nothing is computed here.
+"""Pictures of results, drawn with matplotlib; nothing is computed here.
 
 Each function draws into the axes given as `ax`, otherwise into pyplot's current axes, and returns them. Pictures of two
 panels take two axes, and return their figure.

@@ -1,5 +1,5 @@
-"""Where a picture is drawn: into the axes that are given, otherwise into the current ones of pyplot; what it is drawn
-of, checked before anything is drawn; and names beside the ends of lines, which tell lines apart that a legend cannot.
+"""Where a picture is drawn: into the axes that are given, otherwise into the current ones of pyplot; checks of its data
+before anything is drawn; and names beside the ends of lines, which tell lines apart that a legend cannot.
 
 A figure that evenhand opens in pyplot holds one picture: the next picture opens a figure of its own.
 """

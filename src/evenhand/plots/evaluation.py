@@ -1,4 +1,4 @@
-"""Pictures of evaluations: values with their intervals, and what a log tried beside what a policy plays."""
+"""Pictures of evaluations: values with their intervals, and arms' shares of a log beside a policy's probabilities."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def plot_evaluation(found: Evaluation | Comparison, *, at_least: float | None = None, ax: Axes | None = None) -> Axes:
-    """Draw the value and its interval over the rows of the log, of one policy or of several, and the value wanted."""
+    """Draw the value of one policy or several with intervals over the rows of the log, and the value `at_least`."""
     from evenhand.evaluation import Comparison
 
     several = found.evaluations if isinstance(found, Comparison) else {"": found}

@@ -1,4 +1,4 @@
-"""Pictures of groups and bias: tables and histories in, matplotlib axes out; nothing is computed here but means."""
+"""Pictures of groups and bias, drawn from tables and histories; nothing is computed here but means."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ LABEL = 30
 
 
 def plot_bias(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
-    """Draw the bias of each group, feature by feature, with its confidence interval; where the table holds them, by
-    standard deviations of the features, so that features with other units compare.
+    """Draw the bias of each group, feature by feature, with its confidence interval; in units of the features'
+    standard deviations where the table holds these, so that features with different units can be compared.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Pictures of candidates and of searches: a table in, matplotlib axes out; nothing is computed here."""
+"""Pictures of candidates and of searches, drawn from tables; nothing is computed here."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ VERDICTS = {
 
 
 def plot_outcomes(recommendation: Recommendation, *, ax: Axes | None = None) -> Axes:
-    """Draw the estimated outcome of every candidate with its interval; marks tell who was certified and who was
+    """Draw the estimated outcome of every candidate with its interval; marks tell which was certified and which were
     dropped."""
     table = _table(recommendation)
     axes = axes_of(ax)
@@ -40,7 +40,7 @@ def plot_outcomes(recommendation: Recommendation, *, ax: Axes | None = None) -> 
 
 
 def plot_gaps(recommendation: Recommendation, *, tolerance: float, ax: Axes | None = None) -> Axes:
-    """Draw the counterfactual gaps of every candidate with their intervals and the band of tolerance, one row a pair
+    """Draw the counterfactual gaps of every candidate with their intervals and the band of tolerance, one row per pair
     of values."""
     table, tolerance = _table(recommendation), real("tolerance", tolerance, above=0)
     axes = axes_of(ax)
@@ -80,8 +80,8 @@ def plot_candidates(recommendation: Recommendation, *, tolerance: float, ax: Any
 
 
 def plot_sensitivity(sensitivity: Sensitivity, *, ax: Any = None) -> Figure:
-    """Draw what an unobserved cause of growing strength may do: left the least lead of the named candidate over each
-    other one, right how large each gap may be; a dashed line marks the strength that changes the answer.
+    """Draw the possible effect of an unobserved cause of growing strength: left the least lead of the named candidate
+    over each other one, right each gap's largest size; a dashed line marks the strength that changes the answer.
 
     Return the figure.
 

@@ -1,4 +1,4 @@
-"""Pictures of guaranteed shares: a history in, matplotlib axes out; nothing is computed here but means over
+"""Pictures of guaranteed shares, drawn from histories; nothing is computed here but means over
 replications."""
 
 from __future__ import annotations
@@ -85,11 +85,11 @@ def plot_shares(history: xr.Dataset, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_shortfall(history: xr.Dataset, *, variable: str = "worst_shortfall", ax: Axes | None = None) -> Axes:
-    """Draw the worst shortfall at any round so far (or `variable="shortfall"`, now), the largest over replications.
+    """Draw the worst shortfall so far (or the present one, `variable="shortfall"`), the largest over replications.
 
     Where the promise would be broken, the picture is shaded. The worst shortfall so far is drawn in whole plays, so
-    that there is room between a promise kept at the last moment and a broken one. Of a shortfall now, each of at most
-    50 points is the largest of a stretch of rounds; how far arms are ahead is cut off.
+    that there is room between a promise kept at the last moment and a broken one. A present shortfall has at most 50
+    points, each the largest of a stretch of rounds; negative values, of arms that are ahead, are cut off.
     """
     check_history(history, "tolerance")
     one_of("variable", variable, history.data_vars)
@@ -121,8 +121,8 @@ def _stretched(history: xr.Dataset, variable: str) -> xr.Dataset:
 
 
 def plot_audit(finding: Audit, *, ax: Axes | None = None) -> Axes:
-    """Draw an audited log: round by round by how many plays one is behind a share and ahead of a cap, from where on
-    that breaks the promise, the rounds in which the promise was broken (shaded), and each promise's first breach."""
+    """Draw an audited log: the plays behind shares and above caps, round by round, the limits beyond which this breaks
+    the promise, the rounds in which the promise was broken (shaded), and each promise's first breach."""
     check_finding("finding", finding, "timeline", "what eh.quotas.audit returns")
     axes = axes_of(ax)
     seen, promise = finding.timeline, finding.promise
@@ -194,7 +194,7 @@ def _forbid(axes: Axes, limits: list[float]) -> None:
 
 
 def plot_cost(history: xr.Dataset, *, against: Any = None, ax: Axes | None = None) -> Axes:
-    """Draw what the promise costs: expected reward a round given up against the policy named `against`.
+    """Draw what the promise costs: the expected reward per round lost against the policy named `against`.
 
     Without `against` it is the loss against the best of the policies, whatever they promise.
     """

@@ -59,8 +59,8 @@ def plot_worst_risk(
 ) -> Axes:
     """Draw the worst-off group's risk over the rounds.
 
-    With `against`, draw by how much it is above the risk of that scheme in the same trial: differences that are small
-    against those between trials are seen.
+    With `against`, draw by how much it is above the risk of that scheme in the same trial, which shows differences that
+    are small compared with those between trials.
     """
     axes = axes_of(ax)
     worst: Any = frame.groupby(["scheme", "trial", "round"], sort=False, as_index=False)[value].max()
@@ -94,7 +94,7 @@ def plot_collection(frame: pd.DataFrame, *, ax: Any = None) -> Figure:
     """Draw one collection side by side: the mixture as stacked shares, and each group's validation risk, over the
     rounds; return the figure.
 
-    Of many groups, the six with the highest or an unknown risk at the end are shown; the others share one area.
+    Where there are many groups, the six with the highest or an unknown final risk are shown; the others share one area.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Pictures of similar treatment: a history in, matplotlib axes or a figure out; nothing is computed here but means
+"""Pictures of similar treatment, drawn from histories; nothing is computed here but means
 over replications."""
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ def _widen(axes: Axes, means: Any) -> None:
 
 
 def plot_violations(histories: dict[tuple[int, int], Any], *, ax: Any = None) -> Figure:
-    """Draw violations over time, a panel a dimension and one line per number of individuals; return the figure.
+    """Draw violations over time, one panel per dimension and one line per number of individuals; return the figure.
 
     Parameters
     ----------
-    histories : by dimension and number of individuals.
+    histories : the histories, by dimension and number of individuals.
     ax : as many axes as there are dimensions; without them the picture has a figure of its own.
     """
     dimensions = sorted({d for d, _ in histories})

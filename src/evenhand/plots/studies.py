@@ -1,4 +1,4 @@
-"""Pictures of a study's course: what was decided round by round against what is promised; nothing is computed here but
+"""Pictures of a study's course: the decisions round by round and the promise; nothing is computed here but
 shares."""
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def plot_course(
     promised : the shares that are promised (n_arms,), dashed in black where there are any.
     caps : the largest share that each arm may have (n_arms,), nan for none; dash-dotted in black.
 
-    Shares of the first tenth of the moments, when they still jump, may leave the picture above.
+    Shares in the first tenth of the moments, when they still jump, may exceed the top of the picture.
     """
     axes = axes_of(ax)
     times = np.asarray(rounds, dtype=float)
@@ -73,7 +73,7 @@ def plot_course(
 def plot_owed(
     rounds: ArrayLike, owed: ArrayLike, labels: Sequence[Any], limit: float | None, *, ax: Axes | None = None
 ) -> Axes:
-    """Draw by how many decisions arms were behind their shares over time; who is far ahead leaves the picture below.
+    """Draw by how many decisions arms were behind their shares over time; arms far ahead are cut off.
 
     Parameters
     ----------

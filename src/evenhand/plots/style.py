@@ -1,5 +1,5 @@
-"""How pictures look: told apart by dash and marker as well as by shade, so that they read in print, in grey and at a
-glance."""
+"""How pictures look: lines differ in dash and marker as well as in shade, so that they can be read in print, in grey
+and at a glance."""
 
 from __future__ import annotations
 

@@ -234,7 +234,7 @@ class Promise(HasCard):
 
         Whatever the order in which their logs are merged, and wherever one of them ends, the whole promise holds at
         every round, inside every segment. Each part is an ordinary promise with a whole-number tolerance and windows of
-        one play, and no one of these numbers could be larger by one. To `add`, `retire` or `change` under a split, split anew.
+        one play, and no one of these numbers could be larger by one. To `add`, `retire` or `change`, split anew.
 
         Parameters
         ----------

@@ -263,8 +263,8 @@ class DeadlineLearn(QuotaPolicy):
         """Put a new arm on offer, or a retired one again, and return after how many rounds its promise begins.
 
         All other clauses continue. The arm's own clause counts from then on, or w rounds later where plays owed to
-        others fill the next rounds: w is at most ceil(n_arms / share) with one play a round and floors alone. Where rounds
-        have segments, it is w rounds of each segment seen so far, and none in later segments.
+        others fill the next rounds: w is at most ceil(n_arms / share) with one play a round and floors alone. With
+        segments, it is w rounds of each segment seen so far, and none in later segments.
 
         Raises
         ------
@@ -277,7 +277,7 @@ class DeadlineLearn(QuotaPolicy):
 
     @locked
     def retire(self, arm: Label) -> None:
-        """Take an arm off offer until `add` puts it back; other clauses continue, and its open tickets may still be told.
+        """Take an arm off offer until `add` puts it back; other clauses continue, and its open tickets may be told.
 
         Raises
         ------

@@ -1,7 +1,7 @@
 """Stopping with confidence: a frozen model, fresh rows, and intervals that hold at every moment.
 
 The rows that validated a model also chose its training data, so they may not certify it. `Certification` takes a
-copy of the model that no longer changes, asks for rows that nobody has seen, and keeps a confidence sequence a
+copy of the model that no longer changes, asks for rows that nobody has seen, and keeps a confidence sequence for each
 group at level delta / m: with probability 1 - delta all groups' intervals hold at all times, so one may look after
 every row and stop whenever one likes. Where the fresh rows of a group run out first, the verdict says that nothing was
 shown.
@@ -38,11 +38,11 @@ Verdict = Literal["certified", "refuted", "undecided", "not_shown"]
 
 @register("sampling/certification")
 class Certification(Drawing):
-    """Show that every group's risk is at most a threshold, or that some group's is not, on fresh rows.
+    """Show on fresh rows that every group's risk is at most a threshold, or that some group's risk is not.
 
     `verdict` is "undecided" as long as more rows may show something. A draw that is told without a single row says
-    that its group has no fresh rows left; the group leaves the choice. Once no undecided group is left to ask for, the
-    verdict is "not_shown": the rows were too few for either answer.
+    that its group has no fresh rows left; it is not drawn again. Once no undecided group is left to ask for, the
+    verdict is "not_shown": there were too few rows for either answer.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Certification(Drawing):
     model : a trained classifier with `predict` and `classes_`; a copy is taken.
     threshold : the largest risk that is acceptable in any group.
     delta : probability with which some verdict may be wrong.
-    batch : rows a draw.
+    batch : rows per draw.
     loss : "zero_one", "false_negative" or "false_positive".
 
     Raises
@@ -127,14 +127,14 @@ class Certification(Drawing):
 
     @locked
     def tell(self, draw: Draw | int, X: Any, y: Any) -> None:
-        """Bring back fresh labelled rows of a draw; rows that a sampler has seen would void the promise.
+        """Bring back fresh labelled rows X (n, d), y (n,) of a draw; rows seen by a sampler would void the promise.
 
         Raises
         ------
         UnknownTicketError, ClosedTicketError, ForeignTicketError
             If the ticket was never handed out, was told before, or is another certification's.
         ContextError, ArgumentError
-            If the rows are not finite numbers, too many, or not as many as the labels.
+            If the rows are not finite numbers, are too many, or are not as many as the labels.
         """
         ticket, ((_, _, index, count),) = self._ticket(draw)
         # All that may refuse comes before the ticket closes: else rows that were refused could not be told again.
@@ -182,7 +182,7 @@ class Certification(Drawing):
 
     @locked
     def retire(self, group: Label) -> None:
-        """Take a group out of the choice, because no fresh rows of it can be had.
+        """Stop asking for a group, because no fresh rows of it are available.
 
         Raises
         ------
@@ -208,7 +208,7 @@ class Certification(Drawing):
     @property
     @locked
     def verdict(self) -> Verdict:
-        """Whether all groups are at most at the threshold ("certified"), one is above it ("refuted"), or neither is
+        """Whether no group's risk is above the threshold ("certified"), one is above it ("refuted"), or neither is
         certain: "undecided" while there are rows to ask or wait for, "not_shown" once there are none.
         """
         found = [self._verdict(z) for z in range(len(self.groups))]
@@ -236,7 +236,7 @@ class Certification(Drawing):
     @property
     @locked
     def notes(self) -> list[str]:
-        """What a careful user should know: the groups of which no fresh row is left, and what that leaves open."""
+        """What a careful user should know: the groups that have no fresh rows left, and what that leaves open."""
         return [
             f"no fresh row of {self.groups[z]!r} is left after {self.counts[z]} that counted: its risk is "
             + ("not shown" if self._verdict(z) == "not_shown" else f"decided: {self._verdict(z)}")

@@ -1,4 +1,4 @@
-"""The last step of a collection: one training on everything that was labelled, and how its model does on other rows."""
+"""The last step of a collection: training on everything that was labelled, and how the model does on other rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Collected(NamedTuple):
 
 
 class Collected(_Collected):
-    """What a finished collection amounts to.
+    """The result of a finished collection.
 
     Attributes
     ----------
@@ -39,8 +39,8 @@ class Collected(_Collected):
     mixture : proportions (m,) of the groups among the training rows.
     rounds : draws that were told.
     labels : labelled examples that were paid for, training and validation.
-    cost : what they cost.
-    notes : what a careful user should know, as the sampler said it at the end; no field of the tuple.
+    cost : what they cost in total.
+    notes : what a careful user should know, as the sampler said it at the end; it is not a field of the tuple.
     """
 
     notes: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What a collection achieved: risks with intervals a group, confidence sequences, and a report through fairlearn."""
+"""What a collection achieved: risks with intervals by group, confidence sequences, and a report through fairlearn."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def risk_table(groups: tuple[Label, ...], training: Ints, sums: Floats, counts: 
 def fairness_report(
     model: Any, X: Any, y: Any, *, groups: Sequence[Any], metrics: Mapping[str, Callable[..., Any]] | None = None
 ) -> Any:
-    """Return fairlearn's `MetricFrame` of a model on held-out rows: `by_group`, `overall`, `difference()`. Its `notes`
+    """Return fairlearn's `MetricFrame` of a model on held-out rows: `by_group`, `overall`, `difference()`; its `notes`
     say which groups have too few rows.
 
     Parameters
@@ -87,12 +87,12 @@ def fairness_report(
     model : anything with `predict`.
     X, y : held-out features (n, d) and labels (n,).
     groups : the group of each row (n,).
-    metrics : name to function of (y_true, y_pred); error rate, selection rate and count when left out.
+    metrics : a dict name -> function of (y_true, y_pred); error rate, selection rate and count when left out.
 
     Raises
     ------
     ArgumentError
-        If labels or groups carry other row labels than X, or one is missing or no label.
+        If labels or groups carry other row labels than X, or one is missing or invalid.
     MissingExtraError
         If fairlearn is not installed.
     """

@@ -1,9 +1,9 @@
-"""From which group should the next training example come? The ticket, and the checks of what comes in.
+"""The problem "from which group should the next training example come?": its ticket, and checks of what users give.
 
 There are m groups and one common classifier f, trained on everything that was collected. L(z, f) is the risk of f
 in group z. The fair mixture pi* minimises max_z L(z, f_pi), where f_pi is trained on data whose groups are mixed in
-the proportions pi. Each round names one group; its new rows are split, the first half trains, the second half
-validates that group.
+the proportions pi. Each round names one group; its new rows are split: the first half is for training, the second
+half for validation in that group.
 
 Source: S. Shekhar, G. Fields, M. Ghavamzadeh, T. Javidi, "Adaptive Sampling for Minimax Fair Classification",
 NeurIPS 2021.
@@ -43,18 +43,18 @@ class _Draw(NamedTuple):
 
 
 class Draw(_Draw):
-    """One draw: fetch `count` fresh labelled examples of `group` and tell them.
+    """One draw: the request to fetch `count` fresh labelled examples of `group` and to tell them.
 
     Attributes
     ----------
     id : the ticket's number, unique within the sampler, counted from 1.
     round : the round t = 1, 2, ... in which the group was chosen.
-    group : the user's label of the group.
+    group : the user's label for the group.
     index : the group's position, 0 .. m - 1.
     count : how many rows are wanted; the first half trains, the second half validates.
     reason : why this group, in words.
-    token : which sampler chose it, so that no other takes it for its own; None where the draw was made of plain data.
-        It is no field of the tuple.
+    token : which sampler chose it, so that no other accepts it; None where the draw was made from plain data.
+        It is not a field of the tuple.
     """
 
     token: str | None = None

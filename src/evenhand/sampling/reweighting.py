@@ -1,10 +1,10 @@
-"""Minimax reweighting: the same rows, the groups weighted until the worst-off group's risk can fall no further.
+"""Minimax reweighting: the groups of given rows are weighted until the worst-off group's risk can fall no further.
 
-Learner and regulator play: the learner fits a model to weighted groups, the regulator raises the weights of groups with
-a high risk by exponential weights. The average of the regulator's weights tends to the least favourable mixture, and
-the model fitted to it is the minimax one wherever risks are a convex function of the model and the learner answers them
-best. Where it is not, as in the 0-1 loss, which logistic regression fits by a surrogate, that model may do worse than
-others of the game: the one with the lowest risk of the worst-off group on these rows is returned, in the named loss,
+A learner and a regulator play: the learner fits a model to weighted groups, the regulator raises the weights of groups
+with a high risk by exponential weights. The average of its weights tends to the least favourable mixture, and
+the model fitted to it is the minimax one wherever risks are a convex function of the model and the learner's model is a
+best response. Where this fails, as with the 0-1 loss, which logistic regression fits by a surrogate, that model may do
+worse than others of the game. So the model returned has the lowest worst-group risk on these rows, in the named loss,
 among the models of all rounds, of which the first is the plain fit, and the one of the average weights.
 
 Source: E. Diana, W. Gill, M. Kearns, K. Kenthapadi, A. Roth, "Minimax Group Fairness: Algorithms and Experiments",
@@ -30,12 +30,12 @@ from evenhand.sampling.problem import MOST
 
 
 class Reweighted(NamedTuple):
-    """What the game ended in.
+    """The result of minimax reweighting.
 
     Attributes
     ----------
     model : logistic regression, fitted to the groups under `weights`.
-    weights : the weights (m,) of the sorted groups: the regulator's average ones, or those of the best round.
+    weights : the weights (m,) of the sorted groups: the regulator's averages, or those of the best round.
     errors : risks (rounds, m) of the learner's models, round by round; the first is the plain fit's. NaN where no row
         of a group counts.
     """
@@ -49,13 +49,13 @@ def minimax_reweighting(
     X: Any, y: Any, *, group: Sequence[Any] | NDArray[Any], C: float = 1.0, rounds: int = 200, step: float = 5.0,
     loss: Loss = "zero_one",
 ) -> Reweighted:  # fmt: skip
-    """Fit logistic regression whose groups are weighted for the smallest risk of the worst-off group.
+    """Fit logistic regression with groups weighted for the smallest risk of the worst-off group.
 
-    Round t: fit to weights n lambda_z / n_z a row; then lambda_z is multiplied by exp(step risk_z / sqrt(t)) and
+    Round t: fit with weights n lambda_z / n_z per row; then lambda_z is multiplied by exp(step risk_z / sqrt(t)) and
     normalised. Only rows that count in the loss are weighted: n and n_z are numbers of positives for
     "false_negative". The model returned has the lowest risk of the worst-off group on these rows, in `loss`, among
-    those of all rounds and the one of the average weights: never a higher one than the plain fit. What it does on other
-    rows has to be measured there; of many models, the best on these rows looks better than it is.
+    those of all rounds and the one of the average weights: never a higher one than the plain fit. Its risk on other
+    rows has to be measured there: the best of many models on these rows looks better than it is.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
-"""The conversation of every sampler: tickets, rows, the current model and its risks; a scheme adds only which group
+"""What all samplers share: tickets, rows, the current model and its risks; a scheme adds only which group
 comes next.
 
 `ask` names a group and how many rows of it are wanted; `tell` brings them, labelled, minutes or days later. The
 first half of the rows trains the model, the second half validates it in that group. Every scheme starts safely:
 each group is drawn `warmup` times first, and with forced exploration (`forced` = xi) a group with fewer than t^xi
-training samples goes before all others.
+training samples comes before all others.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Sampler(Drawing):
         Raises
         ------
         ExhaustedError
-            If every pool is used up, or the budget pays for no group.
+            If every pool is used up, or the budget is too small for a draw of any group.
         """
         count = 2 * self.batch
         available = self._open_mask
@@ -129,9 +129,9 @@ class Sampler(Drawing):
 
     @locked
     def tell(self, draw: Draw | int, X: Any, y: Any) -> None:
-        """Bring back labelled rows of a draw, given as the ticket or its id; late and out of order is fine.
+        """Bring back labelled rows of a draw, given as the ticket or its id; they may come late and out of order.
 
-        Fewer rows than asked for mean that the group's pool is used up: it leaves the choice.
+        Fewer rows than asked for mean that the group's pool is used up: it is not drawn again.
 
         Parameters
         ----------
@@ -164,8 +164,8 @@ class Sampler(Drawing):
 
     @locked
     def tell_rows(self, draw: Draw | int, X: Any, y: Any, *, trains: int) -> None:
-        """Bring back some rows of a draw, of which the first `trains` train and the others validate; the ticket stays
-        open until all its rows are told or dropped.
+        """Bring back some rows X (n, d), y (n,) of a draw, of which the first `trains` train and the others validate;
+        the ticket stays open until all its rows are told or dropped.
 
         Raises
         ------
@@ -184,8 +184,8 @@ class Sampler(Drawing):
 
     @locked
     def drop_rows(self, draw: Draw | int, *, training: int = 0, validation: int = 0) -> None:
-        """Note that rows of a draw will never come: so many that would train, and so many that would validate. The
-        budget gets their cost back, and the group stays in the choice.
+        """Note that so many rows of a draw, for training and for validation, will never come; their cost returns to the
+        budget, and the group can be drawn again.
 
         Raises
         ------
@@ -224,7 +224,7 @@ class Sampler(Drawing):
         Raises
         ------
         ArgumentError
-            If it is no text or whole number, or outside the classes.
+            If it is neither text nor a whole number, or is outside the classes.
         """
         return self.read_labels([label])[0]
 
@@ -250,7 +250,7 @@ class Sampler(Drawing):
 
     @locked
     def forget(self, draw: Draw | int) -> None:
-        """Close a ticket whose rows will never come; the budget gets its cost back.
+        """Close a ticket whose rows will never come; its cost returns to the budget.
 
         Raises
         ------
@@ -267,7 +267,7 @@ class Sampler(Drawing):
 
     @locked
     def retire(self, group: Label, note: str | None = None) -> None:
-        """Take a group out of the choice, because no more examples of it can be had.
+        """Stop drawing a group, because no more examples of it are available.
 
         Raises
         ------
@@ -286,13 +286,13 @@ class Sampler(Drawing):
         Parameters
         ----------
         final_refit : train once more, on training and validation rows together; else keep the current model.
-        reweighted : take that last step as minimax reweighting of the groups (Diana et al. 2021) in the sampler's own
-            loss instead of plain training; logistic regression only.
+        reweighted : make that last step minimax reweighting of the groups (Diana et al. 2021) in the sampler's own
+            loss instead of plain training; for logistic regression only.
 
         Raises
         ------
         ArgumentError
-            If nothing was told yet, or `reweighted` is asked of another model.
+            If nothing was told yet, or `reweighted` is used with another model.
         """
         model = named_columns(final_classifier(self._trainer, final_refit, reweighted), self._trainer)
         finished = Collected(model, self.mixture, self.rounds, self.labels, self.spent - self._reserved())
@@ -303,7 +303,7 @@ class Sampler(Drawing):
     def certify(self, *, threshold: float, delta: float = 0.05, batch: int = 1, model: Any = None) -> Certification:
         """Freeze the current model, or a final one, and begin to certify its risks on fresh rows.
 
-        The rows that were collected are never used: they chose the data. See `Certification`.
+        The collected rows are never used, because their risks decided which data came next. See `Certification`.
 
         Raises
         ------
@@ -359,8 +359,8 @@ class Sampler(Drawing):
     def risks(self) -> Any:
         """A table with a row for each group: samples, current validation risk and its 95 % interval.
 
-        The interval is indicative only: these rows chose the data. `Certification` gives one that holds. The table's
-        `attrs["notes"]` are the notes of the sampler.
+        The interval is indicative only, because these rows decided which data came next; `Certification` gives one
+        that holds. The table's `attrs["notes"]` are the notes of the sampler.
         """
         sums, counts = self.validation_losses()
         table = risk_table(self.groups, self.training.by_group, sums, counts, self.loss)

@@ -2,9 +2,9 @@
 
 Optimism draws the group whose risk might still be the largest. Each group's validation risk gets a margin that shrinks
 with its samples; the group with the largest sum comes next, because it is either badly served or little known. The
-heuristic bound adds, if wished, how steadily the group's accuracy has been rising: a group whose classifier still
-improves is worth feeding, one with a high but flat risk may be at its floor. Greed, with or without chance, draws the
-group whose validation risk is largest now; two samplers look at no risk.
+heuristic bound adds, if wished, how steadily the group's accuracy has been rising: a group whose accuracy still
+improves deserves more samples, one with a high but flat risk may be at its minimum. Greedy sampling, with or without
+random draws, takes the group whose validation risk is largest now; two samplers ignore the risks.
 
 Source: S. Shekhar, G. Fields, M. Ghavamzadeh, T. Javidi, "Adaptive Sampling for Minimax Fair Classification",
 NeurIPS 2021, Algorithm 1, equations (4) and (6), and the baselines of Section 5; Greedy is Abernethy et al., "Active
@@ -36,7 +36,7 @@ from evenhand.sampling.worlds import SyntheticModel1, SyntheticModel2
 
 
 def mann_kendall(values: Any) -> tuple[int, float, float]:
-    """Return the Mann-Kendall trend (S, variance, z) of a series, the variance corrected for ties.
+    """Return the Mann-Kendall trend (S, variance, z) of a series (n,), the variance corrected for ties.
 
     S = sum_{i<j} sgn(x_j - x_i); var S = [n(n-1)(2n+5) - sum over ties q(q-1)(2q+5)] / 18; z = S / sqrt(var S), and 0
     where the variance is 0 or the series has fewer than two values.
@@ -52,7 +52,7 @@ def mann_kendall(values: Any) -> tuple[int, float, float]:
     Raises
     ------
     ArgumentError
-        If the series is no list of numbers, or holds not-a-number, which has no order.
+        If the series is not a list of numbers, or holds NaN, which has no order.
 
     Source: Mann (1945), Kendall (1975); Shekhar, Fields, Ghavamzadeh, Javidi (2021), Section 4.
     """
@@ -67,7 +67,7 @@ def mann_kendall(values: Any) -> tuple[int, float, float]:
 
 
 def vc_deviation(n: float, *, dimension: float, groups: int = 2, delta: float = 0.05) -> float:
-    """Return e(n) for a class of VC dimension d: uniform over the class, the groups and all n at once.
+    """Return the deviation bound e(n) for a class of VC dimension d, uniform over the class, the groups and all n.
 
     e(n) = 2 sqrt((2 d ln(2 e n / d) + 2 ln(2 n^2 pi^2 m / (3 delta))) / n), and infinity where 2n < d.
 
@@ -81,7 +81,7 @@ def vc_deviation(n: float, *, dimension: float, groups: int = 2, delta: float = 
     Raises
     ------
     ArgumentError
-        If `n` is no number, or `dimension`, `groups` or `delta` is out of range.
+        If `n` is not a number, or `dimension`, `groups` or `delta` is out of range.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def rademacher_deviation(n: float, *, complexity: float, groups: int = 2, delta:
     Raises
     ------
     ArgumentError
-        If `n` is no number, or `complexity`, `groups` or `delta` is out of range.
+        If `n` is not a number, or `complexity`, `groups` or `delta` is out of range.
     """
     n, complexity = real("n", n), real("complexity", complexity, low=0.0)
     m = whole("groups", groups, low=1, high=MOST)
@@ -152,18 +152,18 @@ class OptimisticSampler(Sampler):
     trend : c1 of the heuristic bound.
     bound : "heuristic" or "theory".
     vc_dimension : d of the theory bound's e(N); d + 1 features for a linear classifier.
-    deviation : a function e(N) to use instead.
+    deviation : a function e(N) to use instead of the VC bound.
     C : the constant of the theory bound.
     delta : probability with which the theory bound may fail.
-    warmup : rounds a group before the rule begins; None for 1 with forced exploration and 10 without.
+    warmup : rounds per group before the rule begins; None for 1 with forced exploration and 10 without.
     forced : xi: a group with fewer than t^xi training samples goes first; None switches this off.
-    batch : b0; a draw asks for 2 b0 rows, b0 train and b0 validate.
-    ties : which of equal bounds: "random", "first" or "least" (fewest samples); the cheapest before that.
+    batch : b0; a draw asks for 2 b0 rows, b0 for training and b0 for validation.
+    ties : which of the cheapest groups with equal bounds is drawn: "random", "first" or "least" (fewest samples).
     loss : "zero_one", "log", "false_negative", "false_positive" or a function of (y, prediction).
     costs : cost of a label in each group; they count towards `budget` and decide between equal bounds.
     budget : total cost that may be spent.
-    classes : all labels; without it the first two different labels told.
-    validation_rows : validate on each group's last so many rows instead of all.
+    classes : all labels; if left out, the first two different labels told.
+    validation_rows : how many of each group's last rows to validate on; None for all.
     seed : for ties and the model.
 
     Raises
@@ -212,7 +212,7 @@ class OptimisticSampler(Sampler):
     @property
     @locked
     def upper_bounds(self) -> Floats:
-        """The bounds U (m,) that the next choice looks at; infinite where a risk is not known yet."""
+        """The bounds U (m,) from which the next group is chosen; infinite where a risk is not known yet."""
         sums, counts = self.validation_losses()
         samples = np.maximum(self._asked, 0)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -316,7 +316,7 @@ class EpsilonGreedySampler(Sampler):
         self.ties = read_ties(ties)
 
     def select(self, available: Bools) -> tuple[int, str]:
-        """Return a group by chance, or the one with the largest risk."""
+        """Return a random group, or the one with the largest risk."""
         if _uniform(self._stream) < self.epsilon:
             return _drawn(np.ones(len(self.groups)), available, self._stream), "explored"
         return worst_off(self, available, self.ties)
@@ -329,7 +329,7 @@ class EpsilonGreedySampler(Sampler):
 
 @register("sampling/greedy")
 class GreedySampler(Sampler):
-    """Draw the group with the largest validation risk, always.
+    """Always draw the group with the largest validation risk.
 
     Parameters
     ----------
@@ -422,7 +422,7 @@ class UniformSampler(Sampler):
 
 @register("sampling/proportional")
 class ProportionalSampler(Sampler):
-    """Draw each group as often as it occurs in the population: what happens when nobody curates.
+    """Draw each group as often as it occurs in the population, as happens in data that nobody curates.
 
     Parameters
     ----------
@@ -461,7 +461,7 @@ class ProportionalSampler(Sampler):
         self.proportions = dict(zip(self.groups, self._weights.tolist(), strict=True))
 
     def select(self, available: Bools) -> tuple[int, str]:
-        """Return an available group drawn by its weight; where all weights left are 0, the groups alike."""
+        """Return an available group drawn by its weight; where all weights left are 0, each is equally likely."""
         weights = self._weights if (self._weights * available).sum() > 0 else np.ones(len(self.groups))
         return _drawn(weights, available, self._stream), "drawn as often as the population has it"
 

@@ -1,8 +1,8 @@
 """Synthetic groups whose risk under any linear classifier is known in closed form.
 
 In `SyntheticModel1` every group and label is a Gaussian with identity covariance; in `SyntheticModel2` one group
-has a risk that nobody can lower, and each label of the other has three clusters: looking at risks alone starves the
-group that could still improve.
+has a risk that nobody can lower, and each label of the other has three clusters: a sampler that looks at risks alone
+neglects the group that could still improve.
 
 Source: S. Shekhar, G. Fields, M. Ghavamzadeh, T. Javidi, "Adaptive Sampling for Minimax Fair Classification",
 NeurIPS 2021, Section 5.1.
@@ -107,11 +107,11 @@ class Synthetic:
         self._rng = generator(seed)
 
     def observe(self) -> tuple[Any, ...]:
-        """Begin a round; it shows nothing."""
+        """Begin a round; a sampler is shown nothing."""
         return ()
 
     def respond(self, ticket: Draw) -> tuple[Floats, Ints]:
-        """Return (X, y) for a draw."""
+        """Return features X (count, d) and labels y (count,) for a draw."""
         return self.sample(group_index(self.groups, ticket), ticket.count, self._rng)
 
     def sample(self, group: int, count: int, rng: np.random.Generator) -> tuple[Floats, Ints]:
@@ -121,17 +121,17 @@ class Synthetic:
 
 @register("sampling/synthetic-1", kind="world")
 class SyntheticModel1(Synthetic):
-    """Groups of Gaussians: X | Y = y, Z = z is N(mu_yz, I), and the labels 0 and 1 are even.
+    """Groups of Gaussians: X | Y = y, Z = z is N(mu_yz, I), and the labels 0 and 1 are equally likely.
 
     Parameters
     ----------
-    means : group -> (mu_0, mu_1), two vectors (d,) a group; or None.
+    means : a dict group -> (mu_0, mu_1), two vectors (d,) per group; or None.
     instance : "I" or "II" of the paper, where `means` is None: group v is the harder one in I, group u in II.
 
     Raises
     ------
     ArgumentError
-        If the means are not two vectors a group of one dimension.
+        If the means are not two vectors per group, all of the same dimension.
 
     Examples
     --------
@@ -198,11 +198,11 @@ class SyntheticModel1(Synthetic):
 
 @register("sampling/synthetic-2", kind="world")
 class SyntheticModel2(Synthetic):
-    """One group with an irreducible risk of 1/4, one with three clusters a label that take time to learn.
+    """One group with an irreducible risk of 1/4, and one with three clusters per label that take time to learn.
 
     Group u: X = (U(c_y, c_y + 4), 0) with c_0 = -3, c_1 = -1. Group v, before a rotation by 45 degrees: label 0 is
     (-2, 0), (-1, 6) or (-1, -6) with probabilities .8, .1, .1 and standard deviations .5, .7, .7; label 1 is its
-    mirror image in x_1. Labels are even.
+    mirror image in x_1. Labels are equally likely.
 
     Examples
     --------

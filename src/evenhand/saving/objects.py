@@ -1,12 +1,12 @@
 """Objects of other libraries as plain data and back, without pickle: a trained classifier, a bandit, an encoder.
 
-What an object remembers is written down attribute by attribute, as `copy` would do it. Made again are only objects of
-the libraries that the caller names, and a few of Python and numpy that hold data; nothing else is imported or called.
-Whatever refers twice to one object refers to one object again.
+An object's state is written down attribute by attribute, as `copy` would do it. Only objects of the libraries that the
+caller names are made again, and a few of Python and numpy that hold data; nothing else is imported or called.
+Two references to one object remain references to one object.
 
 An untrained estimator is written down as its class and the arguments of its constructor, however nested: pipelines,
-column transformers, searches, kernels and skorch's networks are trees of such objects. Made from those are only classes
-of scikit-learn and skorch and classes that were registered as parts; torch's parts of a network are named.
+column transformers, searches, kernels and skorch's networks are trees of such objects. Only classes of scikit-learn
+and skorch, and classes that were registered as parts, are made again; torch's parts of a network are named.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def described(value: Any, libraries: tuple[str, ...], what: str) -> dict[str, An
     Raises
     ------
     ArgumentError
-        If something in it is neither data nor an object of these libraries, such as a function of one's own.
+        If something in it is neither data nor an object of these libraries, such as a user's own function.
     """
     nodes: list[Any] = []
     return {"root": _Writer(libraries, what, nodes).write(value), "nodes": nodes}
@@ -83,7 +83,7 @@ def recipe(estimator: Any, where: str = "estimator") -> dict[str, Any]:
     Raises
     ------
     ArgumentError
-        If something in it is no plain data, such as a function; the message names the argument.
+        If something in it is not plain data, such as a function; the message names the argument.
     """
     nodes: list[Any] = []
     return {"root": _Recipes((), where, nodes).write(estimator), "nodes": nodes}

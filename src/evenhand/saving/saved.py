@@ -17,7 +17,7 @@ def fill(own: NDArray[Any], saved: NDArray[Any], name: str) -> None:
     Raises
     ------
     StateFileError
-        If it has another type or shape, as one of a class that has changed since; numpy would stretch it.
+        If it has another type or shape, as when its class has changed since; numpy would broadcast it.
     """
     if saved.dtype != own.dtype or saved.shape != own.shape:
         what, got = f"an array {own.dtype} {own.shape}", f"{saved.dtype} {saved.shape}"
@@ -32,7 +32,7 @@ def fill_all(own: Mapping[str, NDArray[Any]], snapshot: Mapping[str, Any]) -> No
 
 
 def packed(rows: Iterable[Sequence[Any]]) -> list[list[NDArray[Any]]]:
-    """Return many rows of numbers and arrays as few arrays: of each column the values, end to end, and their shapes."""
+    """Return rows of numbers and arrays as a few arrays: for each column the values, end to end, and their shapes."""
     columns = [[np.asarray(value) for value in column] for column in zip(*rows, strict=True)]
     return [
         [np.concatenate([value.ravel() for value in column]), np.array([value.shape for value in column], np.int64)]

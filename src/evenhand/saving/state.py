@@ -33,17 +33,17 @@ _MANIFEST, _ARRAYS, _DIGEST = "evenhand.json", "arrays", "sha256"
 
 
 def save(policy: Any, path: str | os.PathLike[str]) -> None:
-    """Save a policy to one file; `load` gives back one that continues exactly as this one would.
+    """Save a policy to one file; `load` returns a policy that continues exactly as this one would.
 
-    The file appears under its name only when it is complete, and replaces whatever was there: only one process may
-    write it. Where several decide, keep the policy in a study.
+    The file appears under its name only when it is complete, and replaces whatever was there, so it must have only one
+    writer. Where several processes decide, keep the policy in a study.
 
     Raises
     ------
     ArgumentError
         If the policy, or a learner inside it, is not registered or does not know how to save itself.
     StateFileError
-        If the file cannot be written, such as into a folder that is not there.
+        If the file cannot be written, such as into a folder that does not exist.
     """
     target = _file(path)
     with _locked(policy):  # until the file is there, or another thread's older state could replace a newer one

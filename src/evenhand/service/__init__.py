@@ -1,4 +1,4 @@
-"""The service: studies over HTTP, with keys, limits, logs and a page to watch."""
+"""The service: studies over HTTP, with keys, limits, logs and a web page that shows them."""
 
 from evenhand.extras import optional
 

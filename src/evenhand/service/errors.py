@@ -62,8 +62,8 @@ class Refusal(Exception):
 def refusal_of(error: BaseException) -> Refusal:
     """Return the refusal that answers an error.
 
-    An unforeseen error is a defect: its answer shows nothing of it. Where the store is and what its driver says is for
-    the log alone.
+    An unforeseen error is a defect: its response reveals nothing about it. The store's address and its driver's
+    messages go only to the log.
     """
     if isinstance(error, Refusal):
         return error

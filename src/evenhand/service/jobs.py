@@ -37,7 +37,7 @@ async def run_detached(job: Callable[[], T]) -> T:
 
 
 class Recent(Generic[T]):
-    """What a job returned or raised at most `age` seconds ago; who asks while it runs waits for the same run."""
+    """What a job returned or raised at most `age` seconds ago; callers while it runs wait for the same run."""
 
     def __init__(self, job: Callable[[], T], *, age: float = 1.0, clock: Callable[[], float] = time.monotonic) -> None:
         self._job, self._age, self._clock = job, age, clock
@@ -56,12 +56,12 @@ class Lane:
     """Runs jobs of one kind, at most `most` at once, and answers each within its time.
 
     A thread cannot be ended from outside: a job that takes too long goes on, and keeps its place until it is over. So
-    each study has a lane of its own, and one whose reads hang takes no place of another.
+    each study has a lane of its own, and one whose reads hang takes no place from another.
 
     Parameters
     ----------
     what : the name of the jobs, for refusals, such as "audits".
-    seconds : after which a job is answered with 503.
+    seconds : the time after which a job is answered with 503.
     queues : whether further jobs wait for a place; otherwise they are refused.
     """
 

@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object per line on standard error, without keys and contexts."""
+"""Structured logs: one JSON object per line on standard error, without keys or contexts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Similar individuals treated similarly, when nobody can write the metric down.
+"""Treating similar individuals similarly, when nobody can write down the metric of similarity.
 
 Source: S. Gillen, C. Jung, M. Kearns, A. Roth, "Online Learning with an Unknown Fairness Metric" (NeurIPS 2018).
 """

@@ -1,4 +1,4 @@
-"""The theorems' bounds, to stand beside what was measured. Constants that the theorems leave open are taken as one.
+"""The theorems' bounds, to compare with measurements; constants that the theorems leave open are taken as one.
 
 Source: S. Gillen, C. Jung, M. Kearns, A. Roth, "Online Learning with an Unknown Fairness Metric" (NeurIPS 2018),
 Theorems 1, 3, 4
@@ -18,8 +18,8 @@ from evenhand.similarity.reading import MOST_INDIVIDUALS
 
 
 def violations_bound(A: ArrayLike, *, individuals: int, precision: float, many: bool = False) -> float:
-    """Return k^2 d^2 log(d ||A'A||_F / epsilon), another k for many choices: violations above epsilon, with
-    probability one.
+    """Return the bound k^2 d^2 log(d ||A'A||_F / epsilon), times k for many choices, on the number of violations above
+    epsilon, which holds with probability one; A is (r, d).
 
     Raises
     ------
@@ -41,7 +41,7 @@ def violations_bound(A: ArrayLike, *, individuals: int, precision: float, many: 
 
 
 def regret_bound(A: ArrayLike, *, individuals: int, rounds: int, precision: float, delta: float = 0.05) -> float:
-    """Return k^2 d^2 log(.) + k^3 epsilon T + d sqrt(T) log(T / delta): regret to the best fair policy.
+    """Return the bound k^2 d^2 log(.) + k^3 epsilon T + d sqrt(T) log(T / delta) on regret to the best fair policy.
 
     Raises
     ------

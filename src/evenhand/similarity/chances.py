@@ -1,4 +1,4 @@
-"""From answers about pairs to chances: the best ones under which no two people differ by more than their distance."""
+"""From answers about pairs to chances: the best ones that differ, for any two people, by at most their distance."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ SUPPOSES = {
 
 
 class PlaceChances(NamedTuple):
-    """Everybody's chance of one of the places.
+    """Each person's chance of getting one of the places.
 
     Attributes
     ----------
-    chances : of each person (n,); they add up to the places.
+    chances : the chance of each person (n,); they add up to the number of places.
     places : how many are chosen.
     mean, best, lot : the mean reward of those chosen: by these chances, if the best were taken, and by lot.
-    unknown : the pairs that hold the mean back because their distance is not known yet, a data frame of `one` and
+    unknown : the pairs that keep the mean low because their distance is not known yet, a data frame of `one` and
         `other` (rows from 0), the ends `low` and `high` of the distance; first the pair that costs most.
-    notes : what a reader must know.
+    notes : what a reader must know, in words.
     """
 
     chances: Floats
@@ -48,7 +48,7 @@ class PlaceChances(NamedTuple):
     notes: list[str]
 
     def draw(self, seed: Seed = None) -> Ints:
-        """Return the rows (places,) that are chosen when everybody has their chance, by systematic sampling of the
+        """Return the rows (places,) that are chosen when each person has their chance, by systematic sampling of the
         people in a random order."""
         draws = generator(draw_seed(seed))
         order = draws.permutation(self.chances.size)

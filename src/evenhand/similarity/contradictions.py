@@ -1,10 +1,10 @@
 """Which of an auditor's verdicts cannot all hold.
 
-Every verdict is a half-space of metrics. A linear program lets verdicts yield, each at a price, until some metric
-agrees with all. Few that must yield are found by repeating it with prices that fall for whoever yields (Candes, Wakin,
-Boyd, "Enhancing sparsity by reweighted l1 minimization", 2008); or, more closely, by removing again and again what
-leaves the least to yield (Chinneck, "An effective polynomial-time heuristic for the minimum-cardinality IIS
-set-covering problem", 1996).
+Every verdict is a half-space of metrics. A linear program relaxes verdicts, each at a price, until some metric agrees
+with all. A small set to relax is found by repeating it with lower prices for relaxed verdicts (Candes, Wakin,
+Boyd, "Enhancing sparsity by reweighted l1 minimization", 2008); or, more closely, by removing again and again the
+verdict without which the least must be relaxed (Chinneck, "An effective polynomial-time heuristic for the
+minimum-cardinality IIS set-covering problem", 1996).
 """
 
 from __future__ import annotations

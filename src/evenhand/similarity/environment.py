@@ -1,5 +1,5 @@
-"""What happens around a policy in a simulation, as kernels: individuals appear, rewards come, an oracle judges, the
-measures add up."""
+"""The environment of a policy in a simulation, as kernels: individuals appear, rewards are drawn, an oracle judges, and
+the measures are summed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Metric learners that trust every verdict: an ellipsoid, the set of all metrics itself, and one that knows.
+"""Metric learners that trust every verdict: an ellipsoid, the set of all metrics itself, and a known metric.
 
-`EllipsoidDistance` keeps an ellipsoid around all metrics that agree with the verdicts, cut through its middle and
-wrapped anew.
+`EllipsoidDistance` keeps an ellipsoid around all metrics that agree with the verdicts; each verdict cuts it, and the
+smallest ellipsoid around the rest replaces it.
 
 With depth alpha = sign (<c, u> - value) / ||L'u|| the half-space sign <G, u> <= sign value leaves a part of {c + L z
 : |z| <= 1} whose smallest enclosing ellipsoid has the centre c - sign tau L w and the axes sqrt(delta) (L - (1 -
@@ -12,7 +12,7 @@ Source: M. C. Cohen, I. Lobel, R. Paes Leme, "Feature-based Dynamic Pricing" (EC
 mistakes above epsilon; M. Grötschel, L. Lovász, A. Schrijver, "Geometric Algorithms and Combinatorial Optimization"
 (1988), (3.1.16): the formulas.
 
-`ProjectedVolumeDistance` keeps the set of all metrics that agree with the verdicts, and guesses at the centroid of a
+`ProjectedVolumeDistance` keeps the set of all metrics that agree with the verdicts, and its guess is the centroid of a
 cylinder around it.
 
 K is the box cut by all half-spaces. S holds orthonormal directions in which K has become thinner than delta, L is
@@ -102,10 +102,10 @@ class EllipsoidDistance(DistanceLearner):
     Parameters
     ----------
     radius : at least the Frobenius norm of A'A; None begins at 2d and doubles when the verdicts contradict every
-        metric. Too large costs its logarithm, too small fails almost silently.
-    shared : one learner for all pairs; False keeps one for each pair of places, as in the paper.
+        metric. One that is too large costs its logarithm; one that is too small fails almost silently.
+    shared : one learner for all pairs; False keeps one for each pair of positions, as in the paper.
     structure : which entries of A'A are learned, see `coordinates`.
-    tolerance : how far the true d^2 may be from any Mahalanobis distance; every verdict is believed only that far.
+    tolerance : how far the true d^2 may be from any Mahalanobis distance; verdicts are relaxed by as much.
     precision : an interval of d narrower than this is not cut any more.
     seed : unused by this learner, kept so that learners are interchangeable.
 
@@ -312,21 +312,21 @@ def flatten(state: Any, copy: Any) -> Any:
 
 @register("similarity/projected-volume-distance", kind="part")
 class ProjectedVolumeDistance(DistanceLearner):
-    """Learn a distance by halving the volume of all metrics that agree with the verdicts, as the paper does.
+    """Learn a distance by halving the volume of the set of metrics that agree with the verdicts, as the paper does.
 
     Parameters
     ----------
     radius : at least the Frobenius norm of A'A; None begins at 2d and doubles when the verdicts contradict every
         metric.
-    shared : one learner for all pairs; False keeps one for each pair of places, as in the paper.
+    shared : one learner for all pairs; False keeps one for each pair of positions, as in the paper.
     structure : which entries of A'A are learned, see `coordinates`.
     tolerance : how far the true d^2 may be from any Mahalanobis distance.
     precision : an interval of d narrower than this is not cut any more.
-    thin : delta, the width of the set of all A'A below which a direction belongs to S; None is the paper's, with
-        epsilon = precision.
-    seed : of the random walk that approximates centroids.
-    most_pairs : the most pairs that a policy's round may have: every verdict that teaches takes a random walk over the
-        whole log. None for no limit, as learners have that were saved before there was one.
+    thin : delta, the width of the set of all A'A below which a direction belongs to S; None takes the paper's value,
+        with epsilon = precision.
+    seed : the seed of the random walk that approximates centroids.
+    most_pairs : the most pairs that a policy's round may have, as every informative verdict takes a random walk over
+        the whole log. None for no limit, as in learners that were saved before there was one.
 
     Raises
     ------
@@ -379,7 +379,7 @@ def cut_nothing(state: Any, copy: Any, value: Any, sign: Any, precision: Any) ->
 class KnownDistance(DistanceLearner):
     """The distance ||A(x - y)||_2, known from the start; verdicts change nothing.
 
-    `A = 0` treats everybody alike; a large `A` leaves everybody unconstrained.
+    With `A = 0` everybody is treated alike; a large `A` constrains nobody.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
-"""What the worlds share: k individuals a round, an oracle, and the measures of fairness and regret; compiled or
-stepped."""
+"""What the worlds share: k individuals per round, an oracle, and the measures of fairness and regret; compiled or run
+step by step."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ show_round, measure_round = (lazy_kernel(entry(one), _round_work) for one in (_s
 
 
 class Individuals:
-    """The common part of the worlds: k individuals a round, an oracle, and the measures of fairness and regret.
+    """The common part of the worlds: k individuals per round, an oracle, and the measures of fairness and regret.
 
     A policy of evenhand with a `MahalanobisOracle` runs compiled, unless a contradiction may change its metric
     learner; everything else is stepped through the same kernels.
@@ -143,7 +143,7 @@ class Individuals:
         self.watch(None)
 
     def watch(self, policy: Any) -> None:
-        """Let an adversary see what this policy believes of the metric; None for nothing."""
+        """Let an adversary see what this policy believes about the metric; None shows it nothing."""
         learner: Any = policy.metric if isinstance(policy, LipschitzUCB) else None
         if learner is None:
             learner = KnownDistance(np.zeros((1, self._environment.contexts.shape[1])))
@@ -161,7 +161,7 @@ class Individuals:
         Raises
         ------
         ArgumentError
-            If the world was not reset before.
+            If the world was never reset.
         """
         if self._environment is None:
             raise ArgumentError(wanted("world", "one that was reset, world.reset(seed), before its first round", self))
@@ -176,7 +176,7 @@ class Individuals:
         Raises
         ------
         ArgumentError
-            If the ticket is no decision about as many individuals as the world shows.
+            If the ticket is not a decision about as many individuals as the world shows.
         """
         if self._environment is None or not hasattr(ticket, "probabilities"):
             raise ArgumentError(wanted("ticket", "a Decision about the individuals of the round", ticket))

@@ -1,4 +1,4 @@
-"""Kernels as Python calls them: as plain Python at first, compiled when that pays.
+"""Kernels as called from Python: plain Python at first, compiled once that pays.
 
 All metric learners with one `cut` share their machine code, and so do the policies that have such a learner.
 """

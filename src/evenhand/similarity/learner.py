@@ -1,4 +1,4 @@
-"""The object over a metric learner's kernels: bounds and verdicts, withdrawal, save and load."""
+"""The object over a metric learner's kernels: bounds, verdicts and their withdrawal, saving and loading."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class DistanceLearner(Configured):
 
     @locked
     def bounds(self, x: ArrayLike, y: ArrayLike, *, pair: int = 0) -> tuple[float, float, float]:
-        """Return (low, guess, high) of the distance between two individuals, all in [0, 1].
+        """Return (low, guess, high) of the distance between two individuals x and y (d,), all in [0, 1].
 
         The ends are certified by the verdicts, if the radius is large enough and no verdict is wrong.
 
@@ -122,15 +122,15 @@ class DistanceLearner(Configured):
 
     @locked
     def value_of_asking(self, x: ArrayLike, y: ArrayLike, gap: float, *, pair: int = 0) -> float:
-        """Return how much of the interval of d either verdict on a gap takes away; negative if neither teaches.
+        """Return how much of the interval of d any verdict on a gap is sure to remove; negative if none is informative.
 
-        A verdict teaches where it is not certain beforehand and the distance is not yet known to the precision. The
-        upper end is not kept within 1 here: on a gap of 1 "acceptable" teaches d >= 1, and "unfair" about other pairs.
+        A verdict is informative where it is not certain beforehand and the distance is not yet known to the precision.
+        The upper end may exceed 1 here: on a gap of 1 "acceptable" teaches d >= 1, and "unfair" about other pairs.
 
         Raises
         ------
         ArgumentError
-            If x, y, `pair` or `gap` are not what they should be.
+            If x, y, `pair` or `gap` are invalid.
         """
         gap, slack = real("gap", gap, low=0, high=1), self.tolerance
         least, _, most = self._ends(x, y, pair)
@@ -146,16 +146,16 @@ class DistanceLearner(Configured):
     def verdict(
         self, x: ArrayLike, y: ArrayLike, gap: float, unfair: bool, *, pair: int = 0, auditor: str | None = None
     ) -> int:
-        """Take the verdict that treating x and y differently by `gap` was unfair (d < gap) or not (d >= gap); return
-        its id. The log keeps the name of the auditor who gave it.
+        """Take the verdict that treating x and y (d,) differently by `gap` was unfair (d < gap) or not (d >= gap), and
+        return its id; the log keeps the name of the auditor who gave it.
 
         Raises
         ------
         ArgumentError
-            If x, y, `pair`, `gap`, `unfair` or `auditor` are not what they should be.
+            If x, y, `pair`, `gap`, `unfair` or `auditor` are invalid.
         VerdictError
-            If equal treatment, a gap up to 1e-9 for rounding, is called unfair; or if no metric agrees with the
-            verdict and those before: names the verdicts that it contradicts. Nothing has changed.
+            If equal treatment, a gap up to 1e-9 for rounding, is called unfair; or if no metric agrees with the verdict
+            and those before, in which case it names the verdicts that it contradicts. Nothing has changed.
         """
         gap, unfair = real("gap", gap, low=0, high=1), yes_or_no("unfair", unfair)
         if gap <= EQUAL and unfair:
@@ -190,14 +190,14 @@ class DistanceLearner(Configured):
 
     @locked
     def contradictions(self, *, radius: float | None = None) -> list[int]:
-        """Return the ids of verdicts, few of them, that no metric agrees with together with the rest; [] if none.
+        """Return the ids of a few verdicts that no metric agrees with together with the rest; [] if there are none.
 
-        Verdicts that were refused count as well, the latest 100 of this process: those of the log that stand against
-        them are returned. A refused verdict counts no more when the auditor has said the opposite about the pair.
+        The latest 100 refused verdicts of this process count as well: the verdicts of the log that contradict them are
+        returned. A refused verdict no longer counts once the auditor has said the opposite about the pair.
 
         Parameters
         ----------
-        radius : judge by the metrics of this radius; None takes the largest that the learner may double its own to.
+        radius : consider the metrics of this radius; None takes the largest to which the learner may double its own.
 
         Raises
         ------
@@ -211,9 +211,9 @@ class DistanceLearner(Configured):
 
     @locked
     def suspects(self) -> list[Suspect]:
-        """Return each verdict with the probability that it is wrong, the likeliest first; [] where all are trusted.
+        """Return each verdict with the probability that it is wrong, the largest first; [] where all are trusted.
 
-        With the rate r and the belief's probability P of what was answered it is r(1 - P) / (r(1 - P) + (1 - r)P).
+        With the rate r and the belief's probability P of the answer given it is r(1 - P) / (r(1 - P) + (1 - r)P).
         """
         if self.error_rate == 0.0:
             return []
@@ -238,7 +238,7 @@ class DistanceLearner(Configured):
 
     @property
     def radius_reached(self) -> float | None:
-        """The radius now: the one that was given, or 2d as often doubled as verdicts asked for; None before both."""
+        """The radius now: the one given, or 2d, doubled as often as verdicts required; None while d is unknown."""
         return self.radius if self.dimension is None else float(self.state.radius.max())
 
     # ------------------------------------------------------------------ for policies

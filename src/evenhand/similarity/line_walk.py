@@ -1,4 +1,4 @@
-"""Random metrics, distributed as what answers that may be wrong leave to be believed.
+"""Random metrics from the posterior belief, given answers that may be wrong.
 
 Answer i, a difference of treatment gap_i between two people of direction u_i, is wrong under the metric g where s_i
 (<g, u_i> - gap_i^2) > 0, s_i = 1 for "unfair" and -1 for "acceptable". An auditor errs at an unknown rate r with the

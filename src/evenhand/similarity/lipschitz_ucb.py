@@ -2,7 +2,7 @@
 
 Each round solves the fair program for upper confidence bounds of the rewards and the metric learner's distances,
 draws from its solution, and learns twice: the reward of whoever was drawn, and for each pair whether the gap |p_i -
-p_j| that was played was above its distance.
+p_j| of the round was above its distance.
 
 Source: S. Gillen, C. Jung, M. Kearns, A. Roth, "Online Learning with an Unknown Fairness Metric" (NeurIPS 2018),
 Algorithms 1 (L_known) and 2 (L_full), Theorems 1, 3 and 4. `margin` is ours.
@@ -68,32 +68,32 @@ class LipschitzUCB(AskTell):
 
     Parameters
     ----------
-    dimension : d, the numbers that describe an individual; with `theta` it is as many as there are weights.
-    theta : the weights of the rewards (d,), where they are known: an individual with context x brings <x, theta>, and
-        only the metric is learned. `delta`, `ridge` and `noise_scale` are of rewards that are learned.
-    precision : epsilon; a pair whose distance is known this closely needs no verdict any more.
-    metric : a metric learner, copied without what it knows; None for `MomentDistance(precision=precision)`.
-    select : "one" individual a round, or "many", each drawn independently.
-    margin : play the certified lower end of a distance once it is narrow, so that the remaining error is on the safe
-        side; False is the paper.
+    dimension : d, how many numbers describe an individual; with `theta` it is the number of weights.
+    theta : the weights of the rewards (d,), where they are known: an individual with context x has the reward
+        <x, theta>, and only the metric is learned. `delta`, `ridge` and `noise_scale` concern learned rewards.
+    precision : epsilon; a pair whose distance is known this closely needs no more verdicts.
+    metric : a metric learner, copied without what it has learned; None for `MomentDistance(precision=precision)`.
+    select : "one" individual per round, or "many", each drawn independently.
+    margin : use the certified lower end of a distance once its interval is narrow, so that the remaining error is on
+        the safe side; False is as in the paper.
     delta : the probability with which a confidence bound of a reward may ever fail.
     ridge : lambda of the ridge regression.
     noise_scale : the rewards' noise is sub-Gaussian with this scale.
     individuals : k, where every round shows the same number; needed where each pair has a metric learner of its own.
     silence : what it means that the auditor does not name a pair: "acceptable" (the paper), "acceptable unless another
         is named" (an auditor who names one pair whenever there is one), or "nothing" (flags come now and then: only
-        pairs called acceptable teach upward; without any such verdict the policy treats everybody alike).
-    scale : one scale for everybody, `Scale.of(pool)` or `Scale(centre, unit)`; None takes contexts as they are. All
-        that people are described by, in `ask`, `verdict` and `distances`, is then as in the pool. Rewards are linear in
-        the scaled features; a column of ones gives them a level of their own.
+        pairs called acceptable raise distances; without any such verdict the policy treats everybody alike).
+    scale : one scale for everybody, `Scale.of(pool)` or `Scale(centre, unit)`; None takes contexts as they are. With a
+        scale, people are described in `ask`, `verdict` and `distances` in the units of the pool. Rewards are linear in
+        the scaled features; a column of ones gives them an intercept.
     on_contradiction : what to do with a verdict that no metric agrees with together with those before: "refuse" it, or
-        go over from an exact learner to a "robust" belief, a `PosteriorDistance` that is told every answer again and
-        learns how many are wrong. That is said once, in a warning; intervals are then measured, not certified.
-    seed : of the draws.
+        switch from an exact learner to a "robust" belief, a `PosteriorDistance` that is told every answer again and
+        learns how many are wrong. One warning says so; intervals are then measured, not certified.
+    seed : the seed of the draws.
 
     Attributes
     ----------
-    notes : plain data for the program that keeps the policy: it is saved and loaded, and never read here.
+    notes : plain data for the program that keeps the policy: saved and loaded with it, and never read here.
 
     Raises
     ------
@@ -227,19 +227,19 @@ class LipschitzUCB(AskTell):
 
         Parameters
         ----------
-        decision : the ticket, or its id; late and out of order is fine.
-        reward : of whoever was drawn; with `select="many"` one number for each; None for nobody.
+        decision : the ticket, or its id; it may come late and out of order.
+        reward : the reward of whoever was drawn; with `select="many"` one number for each; None for nobody.
         violations : pairs (i, j) of positions. The parameter `silence` of the policy says what it means that a pair is
-            not among them. True, "something was unfair", is answered with a VerdictError that asks which pair.
+            not among them. True, "something was unfair", raises a VerdictError that asks which pair.
         acceptable : pairs that the auditor looked at and found acceptable.
-        auditor : the name of who says so, where several people audit.
+        auditor : the auditor's name, where several people audit.
 
         Raises
         ------
         RewardError
             If there is not one finite number for each individual drawn.
         VerdictError
-            If a pair does not exist, was treated equally, stands on both sides, or contradicts all metrics where
+            If a pair does not exist, was treated equally, is in both lists, or contradicts all metrics where
             `on_contradiction` is "refuse". Nothing has changed.
         UnknownTicketError, ClosedTicketError, ForeignTicketError
             If the ticket was never handed out, was told or forgotten before, or is another policy's.
@@ -260,10 +260,10 @@ class LipschitzUCB(AskTell):
 
     @locked
     def verdict(self, x: ArrayLike, y: ArrayLike, gap: float, unfair: bool, *, auditor: str | None = None) -> int:
-        """Take a verdict outside any decision: that treating x and y differently by `gap` was unfair, or acceptable.
+        """Take a verdict outside any decision: that treating x (d,) and y (d,) differently by `gap` was unfair or not.
 
         Returns the verdict's id, for `withdraw`. With `on_contradiction="robust"` a verdict that no metric agrees with
-        makes the policy go over to a belief that allows for wrong ones, and it says so once, in a warning.
+        makes the policy switch to a belief that allows for wrong ones, which one warning says.
 
         Raises
         ------
@@ -279,7 +279,7 @@ class LipschitzUCB(AskTell):
     def judge(
         self, x: ArrayLike, y: ArrayLike, gap: float, unfair: bool, *, auditor: str | None = None
     ) -> tuple[int, bool]:
-        """Do what `verdict` does, and say beside the id whether the policy went over, instead of a warning."""
+        """Do what `verdict` does, but return with the id whether the policy switched, instead of warning."""
         x, y = in_step(("x", x), ("y", y))
         if self._columns is not None:
             x, y = (in_order(person, [self._columns], name) for name, person in (("x", x), ("y", y)))
@@ -306,7 +306,7 @@ class LipschitzUCB(AskTell):
 
     @locked
     def suspects(self) -> list[Suspect]:
-        """Return each verdict with the probability that it is wrong, the likeliest first; [] where all are trusted."""
+        """Return each verdict with the probability that it is wrong, the largest first; [] where all are trusted."""
         return self.metric.suspects()
 
     @locked
@@ -319,15 +319,15 @@ class LipschitzUCB(AskTell):
     def certificate(self) -> float:
         """The sum over all rounds of epsilon times the prices of all pairs.
 
-        In a round where every pair was allowed its distance minus epsilon, that round's part bounds, by duality,
-        what not knowing the metric cost: regret is at most the part plus what optimism added to the rewards of
-        whoever may be drawn, which is nothing where rewards are known.
+        In a round where every pair was allowed its distance minus epsilon, that round's part bounds, by duality, the
+        cost of not knowing the metric: regret is at most this part plus what optimism added to the rewards of
+        whoever may be drawn, which is zero where rewards are known.
         """
         return float(self._state.certificate[0])
 
     @locked
     def distances(self, contexts: ArrayLike) -> Floats:
-        """Return what the policy believes of the distances between individuals: (low, guess, high), each (k, k)."""
+        """Return the believed distances (low, guess, high), each (k, k), between individuals with contexts (k, d)."""
         shown, _ = self._read(contexts)
         table = np.zeros((3, len(shown), len(shown)))
         for i, j, number in self.pairs(len(shown)):
@@ -336,10 +336,10 @@ class LipschitzUCB(AskTell):
 
     @locked
     def questions(self, decision: Decision | int) -> list[tuple[int, int]]:
-        """Return the pairs of an open decision that a verdict would teach about, the most informative first.
+        """Return the pairs of an open decision about which a verdict would be informative, the most informative first.
 
-        Either verdict leaves of a pair's interval the part on one side of the gap; pairs are sorted by how much both
-        surely take away. Pairs played 1 to 0 are among them, those treated equally are not.
+        A verdict leaves the part of a pair's interval on one side of the gap; pairs are sorted by how much any verdict
+        is certain to remove. Pairs with probabilities 1 and 0 are among them, those treated equally are not.
         """
         ticket = self._ticket(decision)[1][1]
         x, gaps, value = ticket.contexts, ticket.gaps, {}
@@ -358,7 +358,7 @@ class LipschitzUCB(AskTell):
 
     @locked
     def prepare(self, k: int, dimension: int) -> None:
-        """Make ready for k individuals a round.
+        """Prepare for k individuals per round.
 
         Raises
         ------
@@ -480,9 +480,9 @@ class LipschitzUCB(AskTell):
 
 @register("similarity/known-reward-lipschitz")
 class KnownRewardLipschitz(LipschitzUCB):
-    """Choose with fair probabilities where what each individual brings is known and only the metric is learned.
+    """Choose with fair probabilities where each individual's reward is known and only the metric is learned.
 
-    It is `LipschitzUCB(theta=)` under a name of its own, and takes the same arguments.
+    It is `LipschitzUCB` with `theta` required, and takes the same arguments.
 
     Raises
     ------

@@ -3,8 +3,8 @@ verdicts.
 
 The unknown metric is d(x, y) = ||A(x - y)||_2. With G = A'A its square is linear, d^2 = <G, (x - y)(x - y)'>, so "d
 < gap" and "d >= gap" are half-spaces in the coordinates of G. A learner keeps a centre c and a factor L; in the
-direction u of a pair it believes that d^2 lies in <c, u> +- reach ||L'u||. Learners differ in `cut` alone: what a
-half-space does to c and L.
+direction u of a pair it believes that d^2 lies in <c, u> +- reach ||L'u||. Learners differ only in `cut`: how a
+half-space changes c and L.
 
 A kernel state has a leading axis of copies: one where all pairs share the learner, k(k-1)/2 where each has its own.
 Distances are never larger than 1, the largest difference two probabilities can have.

@@ -1,14 +1,14 @@
 """Do the answers fit any metric at all?
 
-If they do, each is wrong with one probability, whatever was asked. A region of questions in which answers are wrong
-more often, or in one direction, speaks against it: for a metric g the mixture KT of R. Krichevsky and V. Trofimov ("The
-performance of universal encoding", 1981) bets on rates of error that differ between a region and the rest, and between
-the answers that g expects,
+If they do, each is wrong with the same probability, whatever was asked. A region of questions in which answers are
+wrong more often, or in one direction, is evidence against this: for a metric g the mixture KT (R. Krichevsky and V.
+Trofimov, "The performance of universal encoding", 1981) bets on error rates that differ between a region and the rest,
+and between the answers that g expects,
 
     e(g) = mean over regions of exp(sum over cells ln KT(wrong, all) - greatest ln-likelihood of one rate).
 
-Under the true metric it is an e-value: its mean is at most 1, so that it reaches 20 with probability at most 1/20. What
-is judged by is the least over metrics that were drawn, which is measured, not proved.
+Under the true metric it is an e-value: its mean is at most 1, so that it reaches 20 with probability at most 1/20. The
+test uses the least over metrics that were drawn, which is measured, not proved.
 """
 
 from __future__ import annotations

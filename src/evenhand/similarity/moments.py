@@ -4,7 +4,7 @@ A verdict that <G, u> lies on one side of a value is believed with probability 1
 likelihood is q + (1 - 2q) 1{the verdict is right}. The posterior's mean and covariance are matched by a Gaussian
 (assumed-density filtering), a rank-one step. With q = 0 the half-spaces are logged as well and linear programs over
 the log certify intervals, because the Gaussian alone can become overconfident; with q > 0 no half-space is certain
-and the belief is all there is.
+and only the belief is kept.
 
 Source: T. Minka, "A family of algorithms for approximate Bayesian inference" (2001), Section 3.2: moment matching of
 step likelihoods.
@@ -127,9 +127,9 @@ class MomentDistance(DistanceLearner):
     radius : at least the Frobenius norm of A'A; None begins at 2d and doubles when the verdicts contradict every
         metric.
     error_rate : the share of verdicts that may be wrong, at least the true one; 0 trusts all, and then intervals are
-        certified. The belief assumes a higher one, see `cautious_rate`, so that intervals keep holding the truth while
+        certified. The belief assumes a higher rate, see `cautious_rate`, so that intervals still contain the truth as
         they shrink.
-    shared : one learner for all pairs; False keeps one for each pair of places, as in the paper.
+    shared : one learner for all pairs; False keeps one for each pair of positions, as in the paper.
     structure : which entries of A'A are learned, see `coordinates`.
     tolerance : how far the true d^2 may be from any Mahalanobis distance.
     precision : an interval of d narrower than this is not cut any more.

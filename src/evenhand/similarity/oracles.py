@@ -95,11 +95,11 @@ class MahalanobisOracle:
     Parameters
     ----------
     A : the matrix (r, d), of any rank.
-    names : "all" violated pairs, or only the worst "one" whenever there is one. With "one", a shared learner loses
-        nothing but time: a round with a violation teaches one pair, a round without teaches all.
-    error_rate : each verdict is wrong with this probability. Use `MomentDistance(error_rate=)` at least as large; with
-        other learners nothing is guaranteed.
-    seed : of the errors.
+    names : "all" violated pairs, or only the worst "one" whenever there is one. With "one", a shared learner only takes
+        longer: a round with a violation teaches about one pair, a round without teaches about all.
+    error_rate : the probability that a verdict is wrong. Use `MomentDistance` with an `error_rate` at least as large;
+        with other learners nothing is guaranteed.
+    seed : the seed of the errors.
 
     Raises
     ------
@@ -152,7 +152,7 @@ class MahalanobisOracle:
         return [(int(i), int(j)) for i, j in np.argwhere(said)]
 
     def distances(self, contexts: ArrayLike) -> Floats:
-        """Return the true distances (k, k).
+        """Return the true distances (k, k) between individuals with contexts (k, d).
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""A queue of questions for auditors: which two people were treated too differently, the most telling pair first."""
+"""A queue of questions for auditors: which two people were treated too differently, the most informative pair first."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class PairTask(_PairTask):
     Attributes
     ----------
     id : the ticket's number, unique within the queue, counted from 1.
-    round : how many questions were handed out before, and this one.
+    round : how many questions were handed out so far, this one included.
     item : the two rows, "3-17".
     gap : how much the probabilities of the two differ.
     reason : why this pair, in words.
     people : what is shown of the two, by feature.
     choices : the answers, "unfair" and "acceptable".
-    token : which queue handed it out; no field of the tuple.
+    token : which queue handed it out; it is not a field of the tuple.
     """
 
     token: str | None = None
@@ -89,22 +89,22 @@ class Question(NamedTuple):
 class PairQueue(AskTell):
     """Ask auditors about pairs of people whom a fair policy treats differently, and learn from each answer at once.
 
-    Each round a `LipschitzUCB` decides about a few random people of a table; the pairs about which an answer teaches
-    are the questions, and the one that teaches most comes first. Answers that contradict each other do not end the
+    Each round a `LipschitzUCB` decides about a few random people of a table; the questions are the pairs about which an
+    answer is informative, the most informative first. Answers that contradict each other do not end the
     audit: the policy then believes that some are wrong.
 
     Parameters
     ----------
     features : what describes each person (n, d), a data frame where they have names.
-    rewards : what each person brings (n,); rewards and people that carry the row labels of the features are matched by
-        them.
-    people : what is shown of each person, a data frame or a dict a person, each with the same names; by default the
-        features, under their names where they are a data frame.
-    individuals : how many people a round shows.
+    rewards : the reward of each person (n,); rewards and people that carry the row labels of the features are matched
+        by them.
+    people : what is shown of each person: a data frame, or a dict for each person, all with the same names; by default
+        the features, under their names where they are a data frame.
+    individuals : how many people a round has.
     auditors : how many auditors answer each question.
     errors : the share of answers that may be wrong; 0 trusts all until two contradict each other.
     scale : one scale for everybody; None for that of the features, `Scale.of(features)`.
-    seed : of the rounds.
+    seed : the seed of the rounds.
 
     Raises
     ------
@@ -168,14 +168,14 @@ class PairQueue(AskTell):
 
     @locked
     def ask(self, *, annotator: str | None = None) -> PairTask:
-        """Return the question that teaches most, of those that this auditor has not answered and nobody is asked now.
+        """Return the most informative question that this auditor has not answered and that nobody is being asked.
 
         Raises
         ------
         ExhaustedError
             If no answer would teach anything; nothing has changed.
         ArgumentError
-            If the auditor's name is no text.
+            If the auditor's name is not text.
         """
         who, waiting = read_auditor(annotator) or "", self._waiting
         question = self._most_telling(who)
@@ -201,8 +201,8 @@ class PairQueue(AskTell):
     def tell(self, ticket: PairTask | int, label: str | None, *, annotator: str | None = None) -> None:
         """Record the answer to a question: "unfair", "acceptable", or None for no answer.
 
-        "withdraw" takes back this auditor's last answer in place of an answer, "withdraw 3" answer 3 of `answers`; the
-        question that was open comes again.
+        Instead of an answer, "withdraw" takes back this auditor's last answer, and "withdraw 3" answer 3 of `answers`;
+        the open question will be asked again.
 
         Raises
         ------
@@ -238,13 +238,13 @@ class PairQueue(AskTell):
 
     @locked
     def judge(self, one: int, other: int, gap: float, unfair: bool, *, auditor: str | None = None) -> int:
-        """Record an answer to no question of the queue: that a difference `gap` in the chances of two people, rows from
-        0, would be unfair or acceptable; return its number.
+        """Record an answer outside the queue's questions: that a difference `gap` in the chances of two people (rows,
+        from 0) would be unfair or acceptable; return its number.
 
         Raises
         ------
         ArgumentError, VerdictError
-            If there are no such two people, or the answer is none that a metric could agree with.
+            If there are no such two people, or no metric could agree with the answer.
         """
         last = len(self._rows) - 1
         one, other = whole("one", one, low=0, high=last), whole("other", other, low=0, high=last)
@@ -255,9 +255,9 @@ class PairQueue(AskTell):
     @property
     @locked
     def answers(self) -> Any:
-        """Every answer that stands: `number`, `one` and `other` (rows), `gap`, `answer`, `auditor`, `wrong`.
+        """The answers not withdrawn, a table: `number`, `one` and `other` (rows), `gap`, `answer`, `auditor`, `wrong`.
 
-        `wrong` is the probability that it is wrong, 0 as long as all are trusted.
+        `wrong` is the probability that the answer is wrong, 0 as long as all are trusted.
         """
         import pandas as pd
 
@@ -271,21 +271,21 @@ class PairQueue(AskTell):
 
     @locked
     def chances(self, people: Any = None, rewards: ArrayLike | None = None, *, places: int = 1) -> PlaceChances:
-        """Return everybody's chance of a place: the chances with the highest mean reward under which no two people are
-        treated more differently than the answers so far allow.
+        """Return each person's chance of a place: the chances with the highest mean reward under which no two people
+        are treated more differently than the answers so far allow.
 
         Parameters
         ----------
-        people : who is to be chosen from (n, d), features as the queue's own, in the same units; of a data frame the
+        people : the features (n, d) of those to choose from, in the units of the queue's own; of a data frame, the
             columns of the features. None for the queue's people.
-        rewards : what each of them brings (n,); None for the queue's own, or for other people a linear prediction.
+        rewards : the reward of each of them (n,); None for the queue's own, or for other people a linear prediction.
         places : how many are chosen.
 
         Raises
         ------
         ArgumentError, TableError
-            If the features or rewards are no finite numbers, there are fewer people than places, or more than 2,000 who
-            differ from one another.
+            If the features or rewards are not finite numbers, there are fewer people than places, or more than 2,000
+            who differ from one another.
 
         Examples
         --------
@@ -425,7 +425,7 @@ class PairQueue(AskTell):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Yield queues to check: one that has asked nothing and one in the middle of a conversation."""
+        """Yield queues to check: one that is unused and one that has open questions."""
         features, rewards = [[0.1, 0.3], [0.5, 0.2], [0.9, 0.9], [0.2, 0.8]], [0, 1, 1, 0]
         yield cls(features, rewards, seed=1)
         begun = cls(features, rewards, auditors=2, individuals=3, seed=2)

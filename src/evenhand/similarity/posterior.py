@@ -1,4 +1,4 @@
-"""A belief about the metric for auditors who err, at a rate that is learned with it."""
+"""A belief about the metric for auditors who err, together with the rate of their errors."""
 
 from __future__ import annotations
 
@@ -94,25 +94,25 @@ def cut(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
 
 @register("similarity/posterior-distance", kind="part")
 class PosteriorDistance(DistanceLearner):
-    """Learn a distance from answers that may be wrong, together with how often they are.
+    """Learn a distance from answers that may be wrong, together with the rate of wrong answers.
 
     The belief is the posterior of the metric (uniform up to the radius) and of each auditor's rate of wrong answers
     (Beta(1, 4), at most a half), by two random walks over all answers; see `line_walk`. An interval is the hull of the
-    two walks' 99 % intervals, which is to be read as 95 %: walks end. It supposes that the distance is a Mahalanobis
-    distance and that every answer of an auditor is wrong with one probability, whatever was asked. Where answers speak
-    against that (`misfit`), or the rate may be near a half, intervals are [0, 1] and `caveat()` says why. Auditors who
-    lie together, few but always in the same place, are not noticed: `at_most` allows for them.
+    two walks' 99 % intervals; read it as 95 %, because walks are finite. It assumes that the distance is a Mahalanobis
+    distance and that every answer of an auditor is wrong with the same probability, whatever was asked. If answers are
+    evidence against this (`misfit`), or the rate may be near a half, intervals are [0, 1] and `caveat()` says why. A
+    few auditors who always lie about the same kind of pair are not noticed: `at_most` allows for them.
 
     Parameters
     ----------
     radius : at least the Frobenius norm of A'A; None is 2d.
     at_most : the largest share of wrong answers, whoever lies about what; None for errors at random. An interval then
-        holds every metric under which no more answers are wrong, as far as the walks find them.
-    shared : one learner for all pairs; False keeps one for each pair of places.
+        covers every metric under which no more answers are wrong, as far as the walks find them.
+    shared : one learner for all pairs; False keeps one for each pair of positions.
     structure : which entries of A'A are learned, see `coordinates`.
     tolerance : how far the true d^2 may be from any Mahalanobis distance.
     precision : an interval of d narrower than this is not asked about any more.
-    seed : of the walks.
+    seed : the seed of the walks.
 
     Raises
     ------
@@ -154,8 +154,8 @@ class PosteriorDistance(DistanceLearner):
 
     @locked
     def bounds(self, x: ArrayLike, y: ArrayLike, *, pair: int = 0) -> tuple[float, float, float]:
-        """Return (low, guess, high) of the distance between two individuals, all in [0, 1]; 0 and 1 where it is not
-        known, see `caveat`.
+        """Return (low, guess, high) of the distance between two individuals x and y (d,), all in [0, 1]; the ends are
+        0 and 1 where it is not known, see `caveat`.
 
         Raises
         ------
@@ -174,7 +174,7 @@ class PosteriorDistance(DistanceLearner):
 
     @property
     def guarantee(self) -> str:
-        """What the intervals are: "measured, not certified", or "not known"."""
+        """How far the intervals can be trusted: "measured, not certified", or "not known"."""
         return "not known" if self.caveat() else "measured, not certified"
 
     @property
@@ -194,8 +194,8 @@ class PosteriorDistance(DistanceLearner):
 
     @locked
     def suspects(self) -> list[Suspect]:
-        """Return each verdict with the probability that it is wrong, the likeliest first: the share of the metrics that
-        were drawn under which it is, before any draw the prior's."""
+        """Return each verdict with the probability that it is wrong, the largest first: the share of the drawn metrics
+        under which it is wrong, or, before any draw, the prior's rate of errors."""
         verdicts = self.verdicts
         self._renew()
         chances = np.full(len(verdicts), self.error_rate)

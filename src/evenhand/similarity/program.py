@@ -37,10 +37,10 @@ class FairProgram(NamedTuple):
     ----------
     probabilities : the optimum (k,) that is closest to uniform.
     value : sum_i p_i rewards_i.
-    budget_price : what one more unit of probability would earn; 0 where the budget is not spent, or `select` is
+    budget_price : the reward per unit of additional probability; 0 where the budget is not spent, or `select` is
     "many".
-    prices : what loosening each pair's distance would earn, (k, k), entry [i, j] where p_i is the larger one.
-    tight : the pairs (i, j), p_i >= p_j, that the optimum's basis holds at their distance, those with a price first.
+    prices : the reward per unit of additional distance for each pair (k, k), at [i, j] where p_i is the larger one.
+    tight : the pairs (i, j), p_i >= p_j, whose constraints are tight in the optimum's basis, those with a price first.
     """
 
     probabilities: Floats
@@ -94,16 +94,16 @@ def fair_distribution(
 ) -> Floats | FairProgram:
     """Return the distribution with the highest expected reward under which similar individuals are treated similarly.
 
-    It maximises sum_i p_i rewards_i subject to |p_i - p_j| <= distances_ij, p >= 0 and sum_i p_i <= 1: mass may stay
-    unused, "nobody". With `select="many"` individuals are drawn independently and p_i <= 1 replaces the sum. Where
-    several distributions are optimal it is the one with the least sum_i (p_i - 1/k)^2.
+    It maximises sum_i p_i rewards_i subject to |p_i - p_j| <= distances_ij, p >= 0 and sum_i p_i <= 1: the remaining
+    probability is for nobody. With `select="many"` individuals are drawn independently and p_i <= 1 replaces the sum.
+    Of several optimal distributions it is the one with the least sum_i (p_i - 1/k)^2.
 
     Parameters
     ----------
-    rewards : what each of the k individuals is expected to bring, any sign, (k,).
-    distances : the largest difference of treatment each pair allows, symmetric, >= 0, inf for no limit, (k, k). Labels
-        of rows and columns are matched with each other and with those of the rewards.
-    select : "one" individual a round or "many".
+    rewards : the expected reward of each of the k individuals, of any sign, (k,).
+    distances : the largest difference of treatment allowed for each pair, symmetric, >= 0, inf for no limit, (k, k).
+        Labels of rows and columns are matched with each other and with those of the rewards.
+    select : "one" individual per round or "many".
     details : return the prices and the tight pairs as well, as a `FairProgram`.
 
     Raises
@@ -119,8 +119,8 @@ def fair_distribution(
     >>> fair_distribution([1, 1, 1, 0], [[0, 1, 1, 1], [1, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]]).round(3)
     array([0.333, 0.333, 0.333, 0.   ])
 
-    Source: Gillen, Jung, Kearns, Roth (2018), Section 2 and Appendix A. The climb agrees with HiGHS to 1e-12; should
-    it ever pass its step cap, HiGHS solves the program instead.
+    Source: Gillen, Jung, Kearns, Roth (2018), Section 2 and Appendix A. The solver agrees with HiGHS to 1e-12; should
+    it ever exceed its step limit, HiGHS solves the program instead.
     """
     budget, details = 1.0 if read_select(select) else math.inf, yes_or_no("details", details)
     rewards, distances = _in_order(rewards, distances)

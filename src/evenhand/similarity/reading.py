@@ -1,4 +1,4 @@
-"""What users hand to a policy, read once: contexts, rewards, verdicts; what cannot be is refused by name."""
+"""Reading what users give to a policy: contexts, rewards, verdicts; what is invalid is refused by name."""
 
 from __future__ import annotations
 

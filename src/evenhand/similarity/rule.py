@@ -1,5 +1,5 @@
-"""The rule of a round, as kernels: what to expect of each individual, how differently pairs may be treated, whom to
-draw, what was learned.
+"""The rule of a round, as kernels: each individual's expected reward, how differently pairs may be treated, whom to
+draw, and what is learned.
 
 Source: S. Gillen, C. Jung, M. Kearns, A. Roth, "Online Learning with an Unknown Fairness Metric" (NeurIPS 2018),
 Algorithms 1 and 2; Y. Abbasi-Yadkori, D. Pal, C. Szepesvari, "Improved Algorithms for Linear Stochastic Bandits"

@@ -21,19 +21,19 @@ from evenhand.similarity.reading import LARGEST_FEATURE
 class Scale(Parameters):
     """The same affine scale for everybody, (x - centre) / unit, feature by feature.
 
-    Different people stay different, and whoever is twice as far apart stays so. Dividing each person by a length of
-    their own would make [3, 0] and [1, 0] equal.
+    Different people stay different, and ratios of their differences in a feature are kept. Dividing each person by a
+    length of their own would make [3, 0] and [1, 0] equal.
 
     Parameters
     ----------
-    centre : what becomes 0, of each feature (d,).
-    unit : what becomes 1, of each feature (d,), above 0.
+    centre : the value of each feature (d,) that becomes 0.
+    unit : the difference in each feature (d,), above 0, that becomes 1.
     features : the names of the features, in their order; None where they have none.
 
     Raises
     ------
     ArgumentError
-        If these are no finite numbers or names, or of different lengths, or a unit is not above 0.
+        If these are not finite numbers or names, have different lengths, or a unit is not above 0.
 
     Examples
     --------
@@ -54,10 +54,10 @@ class Scale(Parameters):
     @classmethod
     def of(cls, people: Any) -> Self:
         """Return the scale of a pool of people (n, d): each feature has mean 0 and the same spread, and the longest of
-        them has length 1.
+        the people's vectors has length 1.
 
-        A feature that all share becomes 1 before lengths are taken, so that a linear reward may have a level of its
-        own. The columns of a data frame name the features.
+        A feature with one value for all becomes 1 before lengths are taken, so that a linear reward may have an
+        intercept. The columns of a data frame name the features.
 
         Raises
         ------

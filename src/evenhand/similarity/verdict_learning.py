@@ -1,5 +1,5 @@
-"""How a policy learns what an auditor says of a round, and what becomes of an exact metric learner whose verdicts
-cannot all hold: a belief that allows for wrong ones.
+"""How a policy learns what an auditor says about a round, and how an exact metric learner whose verdicts cannot all
+hold becomes a belief that allows for wrong ones.
 """
 
 from __future__ import annotations

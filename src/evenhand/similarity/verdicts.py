@@ -1,7 +1,7 @@
-"""The auditor's verdicts as data: one, the log of all, the words in which some are refused, and which are suspect.
+"""The auditor's verdicts as data: a verdict, the log of all, the messages that refuse some, and which are suspect.
 
-Nobody tells which verdicts are wrong. The belief about the metric does: a verdict that it finds unlikely is probably
-wrong.
+Nobody says which verdicts are wrong, but the belief about the metric does: a verdict that it finds unlikely is
+probably wrong.
 """
 
 from __future__ import annotations

@@ -40,14 +40,14 @@ class LinearContexts(Individuals):
 
     Parameters
     ----------
-    theta : the weights (d,): an individual with context x brings <x, theta> plus normal noise.
+    theta : the weights (d,): an individual with context x has the reward <x, theta> plus normal noise.
     oracle : the auditor, usually a `MahalanobisOracle`.
-    individuals : k, shown every round.
-    contexts : how they appear. "orthant": |N(0, I)| scaled to length 1; "ball": uniform in the unit ball; "clustered":
-        around one of the `clusters` points; "adversarial": pairs that the policy knows least, the widest of 16 random
-        ones.
+    individuals : k, the number of individuals in each round.
+    contexts : how they are drawn. "orthant": |N(0, I)| scaled to length 1; "ball": uniform in the unit ball;
+        "clustered": around one of the `clusters` points; "adversarial": pairs whose distance the policy knows least,
+        with the widest interval of 16 random ones.
     noise : standard deviation of rewards.
-    select : "one" individual a round or "many", as the policy does.
+    select : "one" individual per round or "many", as in the policy.
     precision : epsilon; `violations` counts pairs treated more differently than their distance plus this.
     clusters : centres (c, d) for "clustered"; None takes the unit vectors.
     spread : standard deviation around the centres.
@@ -121,14 +121,14 @@ class TableIndividuals(Individuals):
     ----------
     frame : the table, one row per individual.
     features : names of the columns that describe an individual.
-    reward : name of the column with what an individual brings, any finite numbers.
+    reward : name of the column with the individuals' rewards, any finite numbers.
     oracle : the auditor over the scaled features, as in `rows`.
     individuals, noise, select, precision, truth : as in `LinearContexts`.
 
     Raises
     ------
     TableError
-        If a column is missing, twice, or holds anything but finite numbers; row and column are named.
+        If a column is missing, occurs twice, or holds anything but finite numbers; row and column are named.
 
     Examples
     --------
@@ -164,7 +164,7 @@ class TableIndividuals(Individuals):
 
     @property
     def shown(self) -> Ints:
-        """The table's rows that the round shows (k,)."""
+        """The numbers (k,) of the table's rows in this round."""
         return self._environment.rows.copy()
 
     @classmethod

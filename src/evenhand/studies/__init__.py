@@ -1,6 +1,6 @@
-"""Studies that last: a policy in a file or a database, asked and told by any number of processes.
+"""Durable studies: a policy kept in a file or a database, which any number of processes may ask and tell.
 
-No acknowledged entry is lost, every decision can be explained, and the log replays to the very same state.
+No acknowledged entry is lost, every decision can be explained, and replaying the log gives the very same state.
 """
 
 from typing import Any

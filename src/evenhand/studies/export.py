@@ -29,11 +29,11 @@ COLUMNS = [
 
 
 def log_table(store: Store, log: Log) -> pd.DataFrame:
-    """Return the decisions, a row each, in the order in which they were taken.
+    """Return the decisions, one row for each, in the order in which they were taken.
 
     Columns: `ticket`, `round`, `at` (UTC), `arm` (the group of a draw, nothing for an allocation), `index`, `reason`,
-    `probabilities` (a list, or None), `propensity` (the probability with which the arm was chosen, of several arms with
-    which just these were; nan where the log does not say), `given` (the arguments of `ask`), `status` ("open", "told",
+    `probabilities` (a list, or None), `propensity` (the probability with which the arm, or exactly these arms where
+    there are several, was chosen; nan where unknown), `given` (the arguments of `ask`), `status` ("open", "told",
     "forgotten" or "expired"), `told_at`, `reward` (None where none was told), `told` (all that was told), `decision`
     (all that was decided), `version`, `random_state`, `key`, `actor`, `digest` (of the entry in the log). Where several
     arms are played in a round, `arms` has all of them, the best first, `reward` is a list in their order, and
@@ -92,12 +92,12 @@ def bandit_frame(study: Study) -> pd.DataFrame:
 
     Columns: `ticket`, `round`, `at`, `arm`, `action` (the arm's index), `n_actions`, `reward`, `propensity` (the
     probability with which the arm was taken, given all that had happened: 1.0 where nothing was drawn), `deterministic`
-    (whether nothing was drawn), a column `context_<arm>_<feature>` for each number that was shown, NaN where it was
+    (whether nothing was drawn), a column `context_<arm>_<feature>` for each number in the contexts, NaN where it was
     erased, and `available`, `groups` and `segment` where some round had them. The other decisions are left out;
     `attrs["left_out"]` of the table says how many, by status.
 
-    A policy that decides without chance leaves nothing for inverse propensity weighting to correct: other arms were
-    never going to be taken. Estimators on such a log need a model of the reward instead.
+    A policy that decides without chance leaves nothing for inverse propensity weighting to correct: other arms could
+    never have been taken. Estimators on such a log need a model of the reward instead.
 
     Raises
     ------

@@ -41,7 +41,7 @@ def flat(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def read_csv(source: str | os.PathLike[str] | IO[str]) -> pd.DataFrame:
-    """Return the table that `evenhand export` or `/history` wrote as CSV, with times, lists and objects read.
+    """Return the table that `evenhand export` or `/history` wrote as CSV, with times, lists and objects parsed.
 
     Arms are text, whatever they were; `decision` holds them as they were.
 

@@ -33,7 +33,7 @@ ALLOWED: Mapping[Role, tuple[Role, ...]] = {role: (role,) for role in ROLES} | {
 
 
 class Key(NamedTuple):
-    """What the store knows of a key: everything but the key itself.
+    """What the store knows about a key: everything but the key itself.
 
     Attributes
     ----------
@@ -198,7 +198,7 @@ class Ring:
         self._keys: Mapping[str, tuple[Key, str]] = {key.id: (key, digest) for key, digest in keys if not key.revoked}
 
     def holder(self, text: str) -> Key | None:
-        """Return the key with this text, None if there is none; its time reveals nothing of a secret."""
+        """Return the key with this text, None if there is none; the time it takes reveals nothing about a secret."""
         found = self._keys.get(_id_of(text) or "")
         if found is None or not hmac.compare_digest(found[1], _digest(text)):
             return None

@@ -38,7 +38,7 @@ def ticket_number(study: Birth, ticket: Any) -> int:
     UnknownTicketError
         If it is none of these.
     ForeignTicketError
-        If it is a text that is no signed ticket, is another study's, or whose signature was not made here.
+        If it is a text that is not a signed ticket, is another study's, or has a signature that was not made here.
     """
     if not isinstance(ticket, str):
         number = id_of(ticket)

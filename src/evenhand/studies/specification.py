@@ -42,12 +42,12 @@ MODEL = ("states", "parents", "tables")
 
 
 def policy_from(spec: Any, *, bounded: bool = True) -> Any:
-    """Return the policy that plain data describes; one without a seed gets a drawn one.
+    """Return the policy that plain data describes; a policy without a seed gets a random one.
 
     Parameters
     ----------
     spec : an object with `policy`, a registered name, and the constructor's arguments. An argument that takes an
-        object (`learner`, `inner`; `metric`, `model`) is its name or an object likewise, with `policy` or `part`. The
+        object (`learner`, `inner`; `metric`, `model`) is a name or a similar object, with `policy` or `part`. The
         `problem` of a search is {"model": {"states", "parents", "tables"}, "intervene", "sensitive", "outcome",
         "candidates", "values"}; a candidate that is null has the model's own table. Beside `shares`, `sets` lists
         shares of sets of arms: [{"arms": ["a", "b"], "share": 0.5}]. In their place `promise` is an object that
@@ -60,7 +60,7 @@ def policy_from(spec: Any, *, bounded: bool = True) -> Any:
     RegistryError
         If no policy has that name.
     ArgumentError
-        If an argument is missing, not taken, or not of its kind; the message names it.
+        If an argument is missing, unknown, or of the wrong kind; the message names it.
 
     Examples
     --------

@@ -41,7 +41,7 @@ MOST = 1_000_000
 
 
 class Study:
-    """A policy in a store: durable, shared, explained, and replayed at will.
+    """A policy in a store: it is durable, can be shared, explains its decisions, and can be replayed at any time.
 
     Made by `Study.create`, opened again by `Study.open`. Any number of threads and processes may use one study at the
     same time; each decision is handed out once, and each report counts once.
@@ -93,8 +93,8 @@ class Study:
         Raises
         ------
         ArgumentError
-            If the name is not of that form or taken, the policy cannot be saved, its tickets are still open, or
-            `expire_after` is no duration.
+            If the name is not of that form or is taken, the policy cannot be saved or still has open tickets, or
+            `expire_after` is not a duration.
         StoreError
             If the store cannot be reached, or the place is not a store.
         """
@@ -141,10 +141,10 @@ class Study:
         ----------
         observed, named : the arguments of the policy's own `ask`, by position or by name: `contexts` (n_arms, d),
             `groups`, `available`, `segment`, `annotator`, whichever it takes.
-        key : your own name for this request: asking again with the same key returns the same decision. An ask for
-            something else under it is refused. What the policy reads counts, not how it is written: the order of
-            `available` makes no difference, and all arms named is none named.
-        sticky : whether the key alone decides: asking again returns its first decision, whatever else is given then.
+        key : your own name for this request: asking again with the same key returns the same decision. An ask with
+            other arguments under it is refused. What the arguments mean counts, not how they are written: the order of
+            `available` makes no difference, and naming all arms is the same as naming none.
+        sticky : whether the key alone counts: asking again returns its first decision, whatever else is given then.
         count : how many decisions to take in one transaction, all or none; they are returned as a list. With the same
             key, a smaller count returns the first of them, and a larger one takes new decisions for the rest. The `n`
             of a label queue does the same, but returns fewer tasks where fewer items are left.
@@ -156,7 +156,7 @@ class Study:
         ArgumentError
             If the policy's `ask` takes no such argument, or lacks one; nothing has changed.
         EvenhandError
-            What the policy's `ask` raises; nothing has changed.
+            Whatever the policy's `ask` raises; nothing has changed.
         StoreError
             If the store cannot be reached. Ask again with the same key: it returns the decision if it was taken.
         """
@@ -177,11 +177,11 @@ class Study:
         return taken
 
     def tell(self, ticket: Any = None, *happened: Any, **named: Any) -> Literal["told", "already told"]:
-        """Record a decision's reward. It is saved before this returns, and counts once even if it is told again.
+        """Record a decision's reward, which is saved before this returns and counts once even if it is told again.
 
         Parameters
         ----------
-        ticket : the decision, its number, or its signed text; it may have the policy's own name for it.
+        ticket : the decision, its number, or its signed text; the policy's own name for this argument works as well.
         happened, named : the arguments of the policy's own `tell`, by position or by name: `reward`, for a decision for
             several arms a list in the order of its `arms`, or a dict arm -> reward; an auditor's `violations`,
             `acceptable` and `auditor`; `X` and `y`; `samples`; a `label` and its `annotator`.
@@ -191,11 +191,11 @@ class Study:
         ArgumentError
             If the policy's `tell` takes no such argument, or lacks one; nothing has changed.
         ContradictionError
-            If another reward was told of the ticket before.
+            If a different reward was told for the ticket before.
         ForeignTicketError, UnknownTicketError, ClosedTicketError
             If the ticket is another study's or forged, was never handed out, was forgotten, or has expired.
         EvenhandError
-            What the policy's `tell` raises; nothing has changed.
+            Whatever the policy's `tell` raises; nothing has changed.
         """
         arguments = self.state.arguments
         if ticket is None:
@@ -207,7 +207,7 @@ class Study:
         return self._do(Operation("forget", ticket))
 
     def add(self, arm: Label, share: Any = 0) -> int:
-        """Put a new arm on offer, or a retired one again; return after how many rounds its promise begins.
+        """Put a new arm on offer, or a retired one back; return the number of rounds after which its promise begins.
 
         Raises
         ------
@@ -227,8 +227,8 @@ class Study:
         self._do(Operation("retire", given={"arm": arm}))
 
     def change(self, shares: Any) -> dict[Any, Any]:
-        """Promise other shares, or another `eh.Promise`, from now on; return by how many plays arms, and sets of arms,
-        were behind that is not carried over, in each segment where rounds have segments.
+        """Promise other shares, or another `eh.Promise`, from now on; return the shortfalls of arms and sets of arms,
+        in plays, that are not carried over, by segment where rounds have segments.
 
         Raises
         ------
@@ -266,19 +266,19 @@ class Study:
 
         Parameters
         ----------
-        subject : as given to `ask`; a subject without contexts is no error.
+        subject : as given to `ask`; a subject without contexts is not an error.
         older_than : a timedelta, seconds, or a text such as "365d"; contexts are erased by whole days (UTC), so that
             none is left that is older.
 
         Raises
         ------
         ArgumentError
-            If neither or both are given, or `older_than` is no duration.
+            If neither or both are given, or `older_than` is not a duration.
         """
         return self.state.erase(subject, older_than)
 
     def compile(self) -> None:
-        """Compile the policy's decisions now, where it can be; by itself it is compiled after some thousand calls."""
+        """Compile the policy's decisions now, if possible; otherwise this happens after a few thousand calls."""
         self.state.compile()
 
     def sign(self, ticket: Any) -> str:
@@ -337,7 +337,7 @@ class Study:
         ArgumentError
             If `since` is not the mark of a verification of this study.
         UnreachableError
-            If the store could not be read to the end: nothing is known of the log then.
+            If the store could not be read to the end: then nothing is known about the log.
         """
         from evenhand.studies.statistics.checkpoint import read_mark
         from evenhand.studies.verify import Verification, verify
@@ -347,7 +347,7 @@ class Study:
         return verify(self.store, self._log, self._birth, self.state, known=known, mark=mark, progress=progress)
 
     def statistics(self) -> Statistics:
-        """Return shares, shortfalls and rewards over time, as far as the log goes now."""
+        """Return shares, shortfalls and rewards over time, up to the present end of the log."""
         from evenhand.studies.statistics.summaries import begin
 
         with self.state.turn:
@@ -357,13 +357,13 @@ class Study:
             return statistics
 
     def frame(self) -> pd.DataFrame:
-        """Return the decisions as a table, a row each; see `evenhand.studies.export.log_table`."""
+        """Return the decisions as a table, one row for each; see `evenhand.studies.export.log_table`."""
         from evenhand.studies.export import log_table
 
         return log_table(self.store, self._log)
 
     def close(self) -> None:
-        """Save the state, so that the study opens quickly again, and close the store; nothing is lost without it."""
+        """Save the state, so that the study opens quickly again, and close the store; skipping this loses nothing."""
         self.state.snapshot_if_small()
         self.store.close()
 

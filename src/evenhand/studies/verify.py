@@ -43,10 +43,10 @@ class Verification(HasCard):
     since : how many entries an earlier verification found sound, which were not read again; 0 without one.
     replayed : how many of the other entries this version of the code replayed; if not all, `notes` say why.
     versions : the versions of the policy's code that wrote the log.
-    promise : when the policy keeps its promise, None if it makes none that a log can show.
+    promise : when the policy keeps its promise, None if it makes none that can be checked from a log.
     promise_kept : whether it was kept; None if there is none, or it is not due yet.
-    worst_shortfall, worst_arm, worst_round : the largest r_i t - N_i(t) with its arm and round; None without one.
-    rounds_in_violation, first_violation : the number of rounds in which it was broken, and the first (round, arm).
+    worst_shortfall, worst_arm, worst_round : the largest r_i t - N_i(t), in plays, its arm and round; None without one.
+    rounds_in_violation, first_violation : the number of rounds that broke the promise, and the first (round, arm).
     mark : where this verification ended, for the next one to continue from (`since=`); None if something is wrong.
     """
 
@@ -115,7 +115,7 @@ def verify(
     Raises
     ------
     UnreachableError
-        If the store could not be read to the end, in place of a finding: neither "sound" nor "not sound" was shown.
+        If the store could not be read to the end, so that neither "sound" nor "not sound" was shown.
 
     Checked are: the database itself is sound, and no key was used twice; every entry is there and unchanged (a chain of
     digests); the policy, started from the first snapshot, decides as the log says, entry by entry; every snapshot on

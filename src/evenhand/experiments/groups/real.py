@@ -1,6 +1,6 @@
 """Figure 3: COMPAS and family income, where only the perceived regret exists.
 
-The gap to TopInterval is the price of fairness. Features are shown as in the authors' program, text as integers by
+The gap to TopInterval is the price of fairness. Features are encoded as in the authors' program, text as integers by
 first appearance and the rest as it is; many are constant or collinear inside an arm, so least squares takes the
 solution of smallest norm from the first sample on in both readings.
 """

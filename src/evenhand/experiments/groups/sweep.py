@@ -1,7 +1,7 @@
 """The paper's settings as data (section 5.2 and the experiments on real data), and one sweep of the synthetic setting:
 settings in, a tidy table out.
 
-Where the paper names no values for a knob they are those of the program published with it; mu goes on to 20 here.
+Where the paper names no values of a parameter they are those of the program published with it; mu goes up to 20 here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FEW = 12
 
 @dataclass(frozen=True)
 class Sweep:
-    """One knob of the synthetic setting varied, all others at their defaults."""
+    """One parameter of the synthetic setting varied, all others at their defaults."""
 
     vary: str
     values: tuple[Any, ...]
@@ -117,7 +117,7 @@ def policies(world: BiasedLinearArms, settings: Sweep, point: dict[str, Any], pr
 def sweep(settings: Sweep, runner: Runner) -> pd.DataFrame:
     """Return the table of a sweep: dimension, preset, value, policy, measure, mean, error and the share of arms.
 
-    Figures of one sweep share it. Measures: the sensitive group's share of the pulls, and the regrets a round.
+    Figures of one sweep share it. Measures: the sensitive group's share of the pulls, and the regrets per round.
     """
     import pandas as pd
 

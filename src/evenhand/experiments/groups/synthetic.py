@@ -1,4 +1,4 @@
-"""Figures 1, 2, 4 and 5: shares and regrets of the synthetic setting, one knob varied at a time."""
+"""Figures 1, 2, 4 and 5: shares and regrets of the synthetic setting, one parameter varied at a time."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ TRIO = ((FAIR, "true regret"), (BLIND, "biased regret"), (NAIVE, "true regret"))
 
 
 def sizes(knob: str) -> dict[str, Sweep]:
-    """Return the full and the quick settings of the figure that turns a knob."""
+    """Return the full and the quick settings of the figure that varies a parameter."""
     return {"full": SWEEPS[knob], "quick": QUICK[knob]}
 
 

@@ -1,5 +1,5 @@
-"""Figure 3 and Theorem 2 of Gao and Feng (2021): no, a loose and a tight constraint, and no fair candidate at all; and
-Figure 6: high and low divergences of either kind.
+"""Figure 3 and Theorem 2 of Gao and Feng (2021): no constraint, a loose one, a tight one, and no fair candidate at all;
+and Figure 6: high and low divergences of either kind.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Random instances that satisfy the conditions that the paper states and does not print: S -> V -> Y, K candidates
+"""Random instances under the conditions that the paper states, as it does not print its own: S -> V -> Y, K candidates
 P_k(V | S).
 
 V takes 20 values, Y = f(V) with probability 0.99 and 1 - f(V) otherwise, S is fair. Candidates are drawn from a seed

@@ -1,9 +1,9 @@
 """A decision from start to end on real data: who gets the next place in a programme for diabetes patients.
 
 The arms are six groups of patients, sex by age band; the reward of a place is the need of the patient who gets it, the
-disease's progression scaled to [0, 1]. Left alone a learner sends nearly every place to the group with the greatest
-need. The promise: each group gets at every moment at least four fifths of the places that its part of the 442 patients
-would be.
+disease's progression scaled to [0, 1]. Left alone, a learner gives nearly every place to the group with the greatest
+need. The promise: at every moment each group has at least four fifths of the places that its share of the 442 patients
+amounts to.
 """
 
 from __future__ import annotations

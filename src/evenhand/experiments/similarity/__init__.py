@@ -1,4 +1,4 @@
-"""Experiments for Gillen, Jung, Kearns and Roth (2018), which has none of its own: what its theorems say, counted."""
+"""Experiments for Gillen, Jung, Kearns and Roth (2018), which has none of its own: its theorems against counts."""
 
 from evenhand.experiments.similarity.theorems import adversary, many, regret, violations
 

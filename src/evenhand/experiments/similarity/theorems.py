@@ -1,4 +1,4 @@
-"""Violations and regret over rounds, dimensions and individuals; against an adversary; with many choices a round.
+"""Violations and regret over rounds, dimensions and individuals; against an adversary; with many choices per round.
 
 Source: S. Gillen, C. Jung, M. Kearns, A. Roth, "Online Learning with an Unknown Fairness Metric" (NeurIPS 2018), which
 has no experiments; these test its theorems.
@@ -131,7 +131,7 @@ def violations(settings: Settings, runner: Runner) -> Report:
     quick=Settings(rounds=1_000, replications=4),
 )
 def adversary(settings: Settings, runner: Runner) -> Report:
-    """Let an adversary choose the individuals, whatever learns the metric."""
+    """Let an adversary choose the individuals, for each metric learner."""
     (d,), (k,), precision = settings.dimensions, settings.individuals, settings.precision
     metrics: dict[str, DistanceLearner] = {
         "ellipsoid": EllipsoidDistance(precision=precision),
@@ -186,7 +186,7 @@ def regret(settings: Settings, runner: Runner) -> Report:
     quick=Settings(rounds=5_000, replications=2),
 )
 def many(settings: Settings, runner: Runner) -> Report:
-    """Draw individuals independently; half of them bring less than nothing."""
+    """Draw individuals independently; half of them have negative rewards."""
     (d,), (k,) = settings.dimensions, settings.individuals
     _, A = _instance(d, settings.seed)
     policies = {

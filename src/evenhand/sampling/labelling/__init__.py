@@ -1,1 +1,1 @@
-"""Items that people label: which comes next, to whom, and what is known of the labels."""
+"""Items that people label: which comes next, who labels it, and what is known about the labels."""

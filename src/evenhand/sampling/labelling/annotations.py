@@ -1,4 +1,4 @@
-"""What annotators said of each item, whether that settles its label, and how far they agree."""
+"""The labels that annotators gave to each item, whether they settle its label, and how far the annotators agree."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from evenhand.protocol import Label
 
 
 class Annotations:
-    """Labels by annotator, item by item: the one that most gave counts, once enough were asked and none ties with it.
+    """Labels by annotator, item by item: the most frequent one counts, once there are enough and none ties with it.
 
     `needed` is how many labels an item needs; a tie needs one more.
     """

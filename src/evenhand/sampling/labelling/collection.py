@@ -32,13 +32,13 @@ def collect(
     final: bool = False,
     watch: Callable[[Any], None] | None = None,
 ) -> pd.DataFrame:
-    """Run a sampler in a world that was reset, until `rounds` or until nothing is left, and return its history.
+    """Run a sampler in a world that was reset, up to `rounds` or until nothing is left, and return its history.
 
     Parameters
     ----------
-    sampler, world : the conversation; the sampler may be in the middle of one.
-    rounds : rounds to reach.
-    checkpoints : the rounds to note, or how many, evenly spaced; the last round is noted in any case.
+    sampler, world : who asks and who answers; the sampler may have been used before.
+    rounds : the round to reach.
+    checkpoints : the rounds to record, or how many, evenly spaced; the last round is recorded in any case.
     test : a function from a model to the groups' risks on held-out data: (m,) in the order of the sampler's groups, or
         by group, as a dict or Series.
     final : test the finished classifier as well (a refit on training and validation rows), at each checkpoint.
@@ -124,13 +124,13 @@ def _tested(test: Test, model: Any, groups: Sequence[Label]) -> Floats:
 
 
 def group_errors(model: Any, X: Any, y: Any, *, groups: Any) -> Floats:
-    """Return the error rate (m,) of a model on held-out rows of each group, in the order of the sorted groups, as pools
-    have them.
+    """Return the error rate (m,) of a model on held-out rows X (n, d), y (n,) of each of the `groups` (n,), in the
+    order of the sorted groups, as in pools.
 
     Raises
     ------
     ArgumentError
-        If there are not as many labels and groups as rows, one is missing or no label, or they carry other row labels.
+        If there are not as many labels and groups as rows, one is missing or invalid, or they carry other row labels.
 
     >>> class Yes:
     ...     def predict(self, X):

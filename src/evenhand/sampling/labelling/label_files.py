@@ -1,5 +1,5 @@
-"""Items and labels in files: tables, JSON lines as Doccano has them, Label Studio's JSON; and what one record says:
-of which item, by whom, and which label, whatever the tool calls them.
+"""Items and labels in files: tables, Doccano's JSON lines, Label Studio's JSON; and what one record says:
+about which item, by whom, and which label, whatever the tool calls them.
 """
 
 from __future__ import annotations
@@ -159,8 +159,8 @@ def write_tasks(path: Path, asked: list[tuple[Label, Label, str, str | None]]) -
 
 
 def read_labels(source: Any, encoding: str | None, name: str) -> list[Said]:
-    """Return what a file or a data frame, called `name`, says of items, label by label. An encoding of None
-    is found out.
+    """Return what a file or a data frame, called `name`, says about items, label by label; an encoding of None
+    is detected.
 
     Raises
     ------

@@ -31,19 +31,19 @@ class _Task(NamedTuple):
 
 
 class Task(_Task):
-    """One item to label, once, by one annotator.
+    """One item to be labelled once, by one annotator.
 
     Attributes
     ----------
     id : the ticket's number, unique within the queue, counted from 1.
-    round : how many items were handed out before, and this one.
+    round : how many items were handed out so far, this one included.
     item : the item's id.
     group : its group.
     purpose : "training" or "validation".
     reason : why this group and this item, in words.
-    content : what people see of it.
+    content : what people see of the item.
     choices : all labels, where the sampler was given its classes; else ().
-    token : which queue handed it out; no field of the tuple.
+    token : which queue handed it out; it is not a field of the tuple.
     """
 
     token: str | None = None

@@ -1,4 +1,4 @@
-"""A queue of items to label: which item people should look at next, so that the worst-off group is served.
+"""A queue of items to label: which item people should label next, for the smallest risk of the worst-off group.
 
 A sampler says which group comes next; the queue says which of its items. Half of the items of a draw train the model,
 chosen as `choice` says; the other half validates it and comes in a random order that was fixed before anything was
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 class LabelQueue(AskTell):
     """Hand out items to label, and learn from each label at once.
 
-    Labels come late, in any order, or never: an item that nobody labels stays open and holds nothing up. An item that
-    nobody can label is told with the label None: another one of its group takes its place.
+    Labels may come late, in any order, or never: an item that nobody labels stays open and holds nothing up. An item
+    that nobody can label is told with the label None, and another one of its group takes its place.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ class LabelQueue(AskTell):
         matched by them.
     groups : the group of each item (n,), or a dict or Series id -> group.
     sampler : any sampler of these groups that has not learned yet; None for `OptimisticSampler`.
-    choice : which item of the group trains: the one that the model is least sure of ("uncertainty", after ten at
-        random), or one at random ("uniform"). Validation items always come at random.
-    annotators : how many people label each item; the label that most of them gave counts, and a tie asks one more.
+    choice : which item of the group is used for training: the one that the model is least sure of ("uncertainty",
+        after ten at random), or a random one ("uniform"). Validation items always come at random.
+    annotators : how many people label each item; their most frequent label counts, and after a tie one more is asked.
     content : what people see of each item, a text or the path of a picture, or a dict or Series id -> text; by default
         the id.
     seed : for the items' order, and for the default sampler.
@@ -68,7 +68,7 @@ class LabelQueue(AskTell):
         If the lists have different lengths or row labels, an id occurs twice, or the sampler has learned or has other
         groups.
     ContextError
-        If the features are no finite numbers.
+        If the features are not finite numbers.
 
     Examples
     --------
@@ -132,14 +132,14 @@ class LabelQueue(AskTell):
         """Return the ids of the next `n` items to label, or the next one as a `Task` where `n` is left out.
 
         Fewer than `n` are returned where fewer are left. A named annotator gets no item twice; without a name, each of
-        the `n` items is asked of as many people as it needs.
+        the `n` items is handed out to as many people as it needs.
 
         Raises
         ------
         ExhaustedError
             If no item is left to ask for, or the budget is spent.
         ArgumentError
-            If `n` is no whole number from 1 on.
+            If `n` is not a whole number >= 1.
         """
         who = _name(annotator)
         if n is None:
@@ -190,7 +190,7 @@ class LabelQueue(AskTell):
     @locked
     def correct(self, id: Label, label: Label, *, annotator: str | None = None) -> None:
         """Replace the label that an annotator gave to an item; the model is trained again if the item's label changes,
-        and a tie asks one more.
+        and after a tie one more annotator is asked.
 
         Raises
         ------
@@ -230,7 +230,7 @@ class LabelQueue(AskTell):
     def ask_again(self, ids: Sequence[Label]) -> None:
         """Have labelled items labelled once more; the next `ask` hands them out.
 
-        Each of them needs one more label than it has, and a tie asks another one.
+        Each of them needs one more label than it has, and after a tie another one.
 
         Raises
         ------
@@ -249,7 +249,7 @@ class LabelQueue(AskTell):
 
     @locked
     def write_tasks(self, path: str | Path, *, annotator: str | None = None) -> int:
-        """Write the open items to a file for a labelling tool, all or one annotator's; return how many they are.
+        """Write the open items, all or one annotator's, to a file for a labelling tool; return how many there are.
 
         A CSV file has the columns `id`, `group`, `text`, and `annotator` where people with names were asked, with a row
         for each; JSON lines (`.jsonl`) are `{"id", "text", "meta"}`, as Doccano reads them; a JSON file (`.json`) is a
@@ -274,28 +274,28 @@ class LabelQueue(AskTell):
         A CSV file, or a data frame in place of the path, has the columns `id`, `label`, and `annotator` if several
         people labelled; an empty label leaves the item open, and a column `rejected` may be true. An item that one of
         them rejects is rejected. JSON lines hold `{"id", "label"}` as Doccano writes them; a JSON file is Label
-        Studio's export with one choice an annotation.
+        Studio's export with one choice per annotation.
 
-        An item takes the labels of as many people as it needs, whoever was asked for it. What was told before and is
-        told again changes nothing and is counted as "repeated", so that an export may hold everything so far.
+        An item takes the labels of as many people as it needs, whoever was asked for it. A label that was told before
+        changes nothing and is counted as "repeated", so that an export may hold everything so far.
 
         Parameters
         ----------
         path : the file, or a data frame.
-        annotator : who gave the labels of which the file does not say it; or the annotators by the tool's names for
+        annotator : who gave the labels for which the file names nobody; or the annotators by the tool's names for
             them, its numbers or emails, as {7: "ann", "bob@example.org": "bob"}. Users that are not named here are
-            annotators by their email, or their number where no file has had more. A user stays who she was in the files
-            before.
-        name : what refusals call the file, or the data frame.
-        encoding : how the text of the file is encoded, None for UTF-8, or what its first bytes show.
+            annotators under their email, or their number where no file has given more. A user remains the same
+            annotator as in earlier files.
+        name : what error messages call the file, or the data frame.
+        encoding : how the text of the file is encoded; None for UTF-8, or for what its first bytes show.
 
         Raises
         ------
         ArgumentError, UnknownTicketError, ClosedTicketError
-            If the file has another form, or holds a label that cannot be told: of an item that is not open, of somebody
-            who labelled it otherwise before, or outside the classes. Every such label is named with
-            its place, and nothing is told. So are users with one name, and names of users who are not in the file while
-            others there have none.
+            If the file has another form, or holds a label that cannot be told: for an item that is not open, by someone
+            who labelled it differently before, or outside the classes. Every such label is named with
+            its place, and nothing is told. The same holds for several users with one name, and for names of users who
+            are not in the file while others in it have none.
         """
         for one in annotator.values() if isinstance(annotator, Mapping) else [annotator]:
             _name(one)
@@ -332,7 +332,7 @@ class LabelQueue(AskTell):
     @locked
     def notes(self) -> list[str]:
         """What a careful user should know: how far annotators agree, what the sampler says, which groups have too few
-        items, and which have none left to validate."""
+        items, and which have none left for validation."""
         groups = Grouping.of_rows(self.groups, np.bincount(self._items.group))
         few = groups.note("groups", "have too few items to train and to validate")
         dry = [repr(label) for z, label in enumerate(self.groups) if not len(self._items.waiting(z, "validation"))]
@@ -446,7 +446,7 @@ class LabelQueue(AskTell):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Yield queues to check: one that has asked nothing and one in the middle of a conversation."""
+        """Yield queues to check: one that is unused and one that has open items."""
         features, groups = [[0.1], [0.5], [0.9], [0.2], [0.7], [0.4]], ["a", "b"] * 3
         yield cls(range(6), features, groups=groups, seed=1)
         begun = cls(range(6), features, groups=groups, annotators=2, seed=2)

@@ -1,4 +1,4 @@
-"""The labels of a file, told to a queue: all of them, or none, and then every one that is wrong is named."""
+"""The labels of a file, told to a queue: either all of them, or none, with an error that names every wrong one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of the items of a queue so far, as data frames."""
+"""What is known about the items of a queue so far, as data frames."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def labelled_table(queue: Any) -> pd.DataFrame:
-    """Return the labelled items, `id`, `group`, `label`, `purpose` and `annotators`: those that train, then those that
-    validate, each in the order in which the model got them; `annotators` names who labelled the item: "ann,bob".
+    """Return the labelled items, `id`, `group`, `label`, `purpose` and `annotators`: training items, then validation
+    items, each in the order in which the model got them; `annotators` names who labelled the item: "ann,bob".
     """
     import pandas as pd
 
@@ -37,7 +37,7 @@ def labelled_table(queue: Any) -> pd.DataFrame:
 
 
 def progress_table(queue: Any) -> pd.DataFrame:
-    """Return how many items of each group are waiting, open, labelled and rejected."""
+    """Return a data frame by group: how many items are waiting, open, labelled and rejected."""
     import pandas as pd
 
     with queue._lock:
@@ -63,7 +63,7 @@ def annotations_table(queue: Any) -> pd.DataFrame:
 
 
 def agreement_table(queue: Any) -> pd.DataFrame:
-    """Return the share of equal labels for each two annotators; NaN where no item has labels of both."""
+    """Return the share of equal labels for each pair of annotators; NaN where no item has labels of both."""
     import pandas as pd
 
     with queue._lock:

@@ -1,4 +1,4 @@
-"""What a sampler asks of its model: labels and their codes, and the constant answer while there is one label."""
+"""What a sampler asks of its model: labels and their codes, and a constant prediction while there is only one label."""
 
 from __future__ import annotations
 

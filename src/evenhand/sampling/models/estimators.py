@@ -32,18 +32,18 @@ class EstimatorModel(Classifier):
 
     As long as all rows have the same label it waits, and predicts that label. Where the classifier needs more rows, as
     a `PCA(3)` in a pipeline needs three, it waits as well, and predicts the most frequent label; where a label is new
-    and has too few rows, the model of the rows before stays. That it is rows that lack is told from a fit to the same
+    and has too few rows, the earlier model stays. Whether only rows are lacking is found by a fit to the same
     rows many times over; a classifier that fails there too is refused. Saving keeps the classes and parameters of the
     classifier and of its steps, and loading trains it again on the same rows in the same order. Steps that are not
     scikit-learn's can be saved if their class is registered as a part.
 
-    A network is a `skorch.NeuralNetClassifier`: with `warm_start=True, max_epochs=1` it trains one more epoch a round
+    A network is a `skorch.NeuralNetClassifier`: with `warm_start=True, max_epochs=1` it trains one more epoch per round
     on all rows. It is given single precision in place of double, and numbers from 0 as labels. What torch draws in
     training, first weights included, it draws from the sampler's seed.
 
     Attributes
     ----------
-    lacking : what the classifier said of too few rows, as long as it cannot be trained on all of them; else "".
+    lacking : the classifier's error about too few rows, as long as it cannot be trained on all of them; else "".
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class EstimatorModel(Classifier):
     Raises
     ------
     ArgumentError
-        If `estimator` is no classifier, or cannot be fed in parts though "partial_fit" was asked for.
+        If `estimator` is not a classifier, or has no `partial_fit` though "partial_fit" was asked for.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Logistic regression that follows the data: the paper's model, refitted exactly after every draw in microseconds.
+"""Logistic regression for growing data: the paper's model, refitted exactly after every draw in microseconds.
 
 The numbers are those of scikit-learn's `LogisticRegression(C=C)` (l2 penalty, free intercept, two classes) solved
-to the end. How the refits are made cheap is written in `evenhand.kernels.logistic`; with many features they are L-BFGS
+to the end. `evenhand.kernels.logistic` explains how the refits are made cheap; with many features they are L-BFGS
 from the old optimum.
 """
 
@@ -126,7 +126,7 @@ class LogisticModel(Classifier):
         Raises
         ------
         ContextError, ArgumentError
-            If X is no table of finite numbers, or `y` or `sample_weight` has another length, other row labels or a
+            If X is not a table of finite numbers, or `y` or `sample_weight` has another length, other row labels or a
             value that does not fit.
         """
         X, y, sample_weight = in_step(("X", X), ("y", y), ("sample_weight", sample_weight))

@@ -1,8 +1,8 @@
 """What "risk" means for the worst-off group: 0-1 loss, log loss, false negatives, false positives, or a user's
 function.
 
-A loss turns labels and predictions of rows into one number a row, and says which rows count: false negatives are
-counted among the positives alone. Which label is positive is known once two labels are: the last of the sorted ones.
+A loss turns labels and predictions of rows into one number per row, and says which rows count: false negatives are
+counted among the positives alone. The positive label is the last of the sorted ones, once two labels are known.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The model with the examples that it learns from: a draw is taken in as a whole, or not at all."""
+"""The model with the examples that it learns from: a draw is added as a whole, or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The labels of the examples: known from the start, or taken from the first two different ones that are told."""
+"""The labels of the examples: known from the start, or the first two different ones that are told."""
 
 from __future__ import annotations
 

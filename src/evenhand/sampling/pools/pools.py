@@ -1,7 +1,7 @@
 """Finite pools of labelled examples: arrays, and images of pairs of classes.
 
-Rows are drawn without replacement until a group's pool is used up; the sampler is told by getting fewer rows than it
-asked for.
+Rows are drawn without replacement until a group's pool is used up; the sampler learns this by getting fewer rows than
+it asked for.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from evenhand.sampling.problem import MOST, Draw, group_index
 class ArrayPool:
     """A pool of rows X (n, ...), labels y (n,) and groups (n,), drawn in a random order.
 
-    A saved pool holds its rows and goes on exactly. To take up a collection without saving the pool, make it again from
-    the same rows, `reset` it with the same seed, and `advance` it by the rows that each group has handed out.
+    A saved pool holds its rows and continues exactly. To resume a collection without saving the pool, make it again
+    from the same rows, `reset` it with the same seed, and `advance` it by the rows that each group has handed out.
 
     Parameters
     ----------
@@ -40,15 +40,15 @@ class ArrayPool:
     y : labels (n,).
     group : the group (n,) of each row; a row belongs to one group. Labels and groups that carry the row labels of X are
         matched by them.
-    replace : draw with replacement; then pools are never used up, but the same row may train and validate.
+    replace : draw with replacement; then pools are never used up, but the same row may both train and validate.
 
     Attributes
     ----------
     groups : the groups' labels, sorted.
     sizes : rows (m,) of each group.
     chosen : row numbers handed out since `reset`, in order.
-    enough : whether the groups with rows enough to say anything hold half of the rows.
-    notes : which groups have too few, where they hold more.
+    enough : whether the groups that have enough rows to say anything hold half of all rows.
+    notes : which groups have too few rows, where such groups hold more than half.
 
     Raises
     ------
@@ -78,7 +78,7 @@ class ArrayPool:
 
     @property
     def enough(self) -> bool:
-        """Whether the groups with rows enough to say anything hold half of the rows."""
+        """Whether the groups that have enough rows to say anything hold half of all rows."""
         return self.grouping.enough
 
     @property
@@ -102,7 +102,7 @@ class ArrayPool:
 
     @property
     def left(self) -> Ints:
-        """Rows (m,) that are left in each group; all of them where rows are put back."""
+        """Number of rows (m,) that are left in each group; all of them with replacement."""
         return self.sizes.copy() if self.replace else self.sizes - self._position
 
     def reset(self, seed: int) -> None:
@@ -115,12 +115,12 @@ class ArrayPool:
         self.chosen: list[int] = []
 
     def advance(self, counts: Mapping[Label, int]) -> None:
-        """Skip rows of each group, to take up a saved collection where it stopped.
+        """Skip rows of each group, to resume a saved collection where it stopped.
 
         Raises
         ------
         UnknownArmError, ArgumentError
-            If a group is not in the pool, or a count is no whole number >= 0.
+            If a group is not in the pool, or a count is not a whole number >= 0.
         """
         given = dict(by_label(counts, "counts", "a dict group -> number of rows", self.groups))
         unknown = [label for label in given if label not in self.groups]
@@ -132,11 +132,11 @@ class ArrayPool:
             self._streams[z].bit_generator.advance(count)  # type: ignore[attr-defined]
 
     def observe(self) -> tuple[Any, ...]:
-        """Begin a round; it shows nothing."""
+        """Begin a round; a sampler is shown nothing."""
         return ()
 
     def respond(self, ticket: Draw) -> tuple[Any, NDArray[Any]]:
-        """Return (X, y) of up to `count` fresh rows of the draw's group; fewer when the pool is used up.
+        """Return X (n, ...) and y (n,) of up to `count` fresh rows of the draw's group; fewer when it is used up.
 
         Raises
         ------
@@ -159,7 +159,7 @@ class ArrayPool:
         return np.asarray(found)
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the rows and where the pool stands, so that a saved one goes on exactly."""
+        """Return the rows and the pool's position in them, so that a saved pool continues exactly."""
         return {
             "X": self.X, "y": self.y, "group": np.array(self.groups)[self.group], "replace": self.replace,
             "seed": self._seed, "position": self._position, "chosen": np.array(self.chosen, np.int64),
@@ -190,7 +190,7 @@ class ArrayPool:
 def label_pairs(
     images: Any, labels: Any, pairs: Mapping[Label, tuple[Any, Any]], *, replace: bool = False
 ) -> ArrayPool:
-    """Return a pool whose groups are pairs of classes, to be told apart: label 0 is the first of the pair, 1 the
+    """Return a pool whose groups are pairs of classes to be told apart; label 0 is the first class of a pair, 1 the
     second.
 
     Parameters

@@ -1,5 +1,5 @@
 """A table of labelled rows that grows, in arrays that double when they are full; and the examples of a collection:
-the first half of each draw trains, the second half validates its group.
+the first half of each draw is for training, the second half for validation of its group.
 """
 
 from __future__ import annotations

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 class TableFeatures:
     """An encoder learned from one frame: `transform` gives (n, d) numbers, `names` what they mean.
 
-    A category that the first frame did not have becomes all zeros; a number outside the first frame's range leaves
-    [0, 1].
+    A category that the first frame did not have becomes all zeros; a number outside the first frame's range falls
+    outside [0, 1].
 
     Raises
     ------
     TableError
-        If a column is missing, a cell is empty, it holds dates, or text differs in most rows, as names and numbers of
-        files do.
+        If a column is missing, a cell is empty, a column holds dates, or its text differs in most rows, as names and
+        file numbers do.
     """
 
     def __init__(self, frame: pd.DataFrame, columns: Sequence[str]) -> None:
@@ -86,7 +86,7 @@ class TablePool(ArrayPool):
     Attributes
     ----------
     features : the encoder; `features.transform(other_frame)` encodes held-out rows alike.
-    enough, notes : whether the groups can say anything, and which have too few rows; a column of measurements makes too
+    enough, notes : whether enough groups have enough rows, and which have too few; a column of measurements makes too
         many groups.
 
     Raises
@@ -157,7 +157,7 @@ class TablePool(ArrayPool):
         return self.features.transform(frame), self._labels(frame), np.array(self.groups)[at]
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the rows, where the pool stands, and how frames are encoded."""
+        """Return the rows, the pool's position in them, and how frames are encoded."""
         return super().snapshot() | {
             "columns": self.group_columns, "label": self.label_column, "features": self.features.snapshot(),
         }  # fmt: skip

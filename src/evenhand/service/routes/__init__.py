@@ -1,1 +1,1 @@
-"""The routes: what each reads, does and answers."""
+"""The routes: what each reads, does and returns."""

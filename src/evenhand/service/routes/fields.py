@@ -1,6 +1,6 @@
 """What several bodies of requests and responses share: the types of their fields, and what is expected of each.
 
-A model checks the form; what a policy takes is for the policy to say, in the words of the library.
+A model checks the form; whether a policy takes the values is checked by the policy, with the library's messages.
 """
 
 from __future__ import annotations

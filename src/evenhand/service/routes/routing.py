@@ -46,7 +46,7 @@ class Endpoint:
         summary in the OpenAPI document, the rest the description.
     role : the role that a key needs; None for a route without a key.
     returns : the models of the body of the response; `content` describes another body, by media type.
-    status : of the response.
+    status : the status of the response.
     tagged : whether the response has an ETag, and is 304 for a client that has seen it.
     described : whether the OpenAPI document shows the route.
     """

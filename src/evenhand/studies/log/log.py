@@ -1,4 +1,4 @@
-"""The log of one study: append, read on, look up. Nothing here ever changes an entry."""
+"""The log of one study: appending to it, reading it and looking things up; nothing here ever changes an entry."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ class Operation(NamedTuple):
     actor : who does it, as the log shows it.
     number : for ask: which of the decisions under this key, 0, 1, ...; number i is the same however many are asked for.
     subject : for ask: whom the contexts are about; they are then encrypted, and can be erased.
-    sticky : for ask: whether the key alone decides: its first decision is returned, whatever is given now.
-    refusal : for a sticky ask: why `given` could not be read; it is raised unless the key has a decision.
+    sticky : for ask: whether the key alone counts: its first decision is returned, whatever is given now.
+    refusal : for a sticky ask: the error that `given` could not be read; raised unless the key has a decision already.
     """
 
     kind: Literal["ask", "tell", "forget", "add", "retire", "change"]

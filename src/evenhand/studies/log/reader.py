@@ -21,7 +21,7 @@ class Reader:
 
     Attributes
     ----------
-    number : of the log in its store.
+    number : the number of the log in its store.
     birth : the study's name, the name of its policy, its secret and when it was created.
     """
 

@@ -1,7 +1,7 @@
-"""Subjects: the people whom contexts are about. Their contexts are encrypted, and erased by forgetting the key.
+"""Subjects: the people whom contexts are about; their contexts are encrypted, and erased by deleting the key.
 
 A subject has a key for every day (UTC) on which something is asked about it. The log keeps the contexts encrypted by
-that key, under an id that says nothing of the subject, so that its chain of digests holds when the key is deleted.
+that key, under an id that says nothing about the subject, so that its chain of digests holds when the key is deleted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Erasure(NamedTuple):
     Attributes
     ----------
     subjects : how many subjects.
-    forgotten : how many of their tickets were open; these were forgotten, because nothing could be learned from them.
+    forgotten : how many of their tickets were open; these were closed, because nothing could be learned from them.
     purged : whether the deleted keys are gone from the files of the database as well. False where another program was
         reading: the next erasure, or the database itself, clears them.
     """

@@ -1,1 +1,1 @@
-"""What was counted of a log, and whether its promise was kept."""
+"""The counts of a log, and whether its promise was kept."""

@@ -1,13 +1,13 @@
-"""What is watched of a study, as numbers for a program such as Prometheus.
+"""Gauges of a study: numbers for a monitoring program such as Prometheus.
 
-    shortfall        plays that the arm furthest behind its share is behind now, its tolerance taken off
-    worst_shortfall  the most that any arm was ever behind
+    shortfall        plays by which the arm furthest behind its share is behind now, minus its tolerance
+    worst_shortfall  the most plays by which any arm was ever behind
     promise_kept     1 while the promise held at every round, 0 once it was broken
     recent_reward    the mean of the last rewards
     share_drift      the largest change of a group's part of the decisions, of an arm's where there are no groups, in
                      the last `DRIFT` against all before
     group_gap        by how much a group's mean reward is shown to differ from that of the others, by a test that ever
-                     shows more than there is with a probability of 5 %
+                     overstates the difference with a probability of 5 %
     open_tickets     tickets neither told nor forgotten
 
 A gauge that has no value yet, or none for a study, is left out.

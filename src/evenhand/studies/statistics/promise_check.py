@@ -1,7 +1,7 @@
-"""Whether a policy's promise held at every round of a log, counted by the books of an audit.
+"""Whether a policy's promise held at every round of a log, counted as an audit counts.
 
-Rounds are entered in batches. A change of the promise opens new books, which stand where the old ones stood for every
-clause that goes on.
+Rounds are entered in batches. A change of the promise starts new counts, which continue the old ones for every clause
+that stays in force.
 """
 
 from __future__ import annotations
@@ -216,8 +216,8 @@ class PromiseCheck:
 
     @property
     def worst(self) -> tuple[float, Any, int] | None:
-        """The largest shortfall r_i t - N_i(t) at the end of any round, with its arm, or set of arms, and round; None
-        without promised shares. The rounds t are those of the arm's own clock."""
+        """The largest shortfall r_i t - N_i(t) at the end of any round t of the arm's own clock, with its arm, or set
+        of arms, and round; None without promised shares."""
         self.flush()
         if self.promise is None or not (self.promise.owes or self._worst[1]) or not self._rounds:
             return None

@@ -1,7 +1,7 @@
-"""Summaries: what views show of a log up to some entry, stored, so that a restarted service reads only what follows.
+"""Summaries: what views show of a log up to some entry, stored so that a restarted service reads only what follows.
 
 A summary names the last entry that it has read by its digest, and is sealed with the study's
-secret. It is believed only where the seal fits, the log still has these entries, and the same version of the code wrote
+secret. It is used only where the seal fits, the log still has these entries, and the same version of the code wrote
 it; otherwise, and where there is none, the log is read from its first entry. Whoever can change the store can read the
 secret, so that a seal shows damage and mix-ups, not every forgery: verification reads the log and no summary.
 """

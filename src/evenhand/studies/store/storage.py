@@ -1,4 +1,4 @@
-"""What a study needs of the place in which it is kept, so that an outsider can bring his own."""
+"""What a study needs of the database in which it is kept, so that others can write a storage of their own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Table
 
 @runtime_checkable
 class Storage(Protocol):
-    """A database that holds studies; `Store` is ours, and `Study.create` and `Study.open` take any other.
+    """A database that holds studies: `Store`, or any other class that `Study.create` and `Study.open` are given.
 
     It gives connections of SQLAlchemy to SQLite, through `sqlite3`, or to PostgreSQL, through psycopg.
 
@@ -18,21 +18,21 @@ class Storage(Protocol):
     that entered its block, until the block ends. Blocks of one thread are not nested.
 
     **Ownership.** `Study.close` closes its storage, also one that was handed to it and that other studies use. So
-    `close` only ends connections: it may be called twice, and a later block opens new ones. In memory the data end
-    with it.
+    `close` only ends connections: it may be called twice, and a later block opens new ones. Data held in memory are
+    lost with it.
 
     **Transactions.** A block is one transaction. `reading` sees one state of the database, whatever is committed
     meanwhile, and makes no writer wait. `writing` is saved as a whole when its block ends, is on disk then, and leaves
     nothing behind where the block raises. Where `serial` holds, at most one writing block is open in all processes;
     elsewhere studies lock the rows that they change.
 
-    **Errors.** What the database refuses is a `StoreError` outside the block, an `UnreachableError` where it may
-    succeed later; errors that are not the database's pass unchanged.
+    **Errors.** An error of the database leaves the block as a `StoreError`, or as an `UnreachableError` where a later
+    try may succeed; errors that are not the database's pass unchanged.
 
     Attributes
     ----------
     url : the address without its password, for messages.
-    in_memory : whether it is gone with the process, and one thread at a time uses it.
+    in_memory : whether its data are lost when the process ends, and only one thread uses it at a time.
     serial : whether a writing block excludes all others, so that rows need no locks.
     """
 

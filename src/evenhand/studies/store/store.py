@@ -112,7 +112,7 @@ class Store:
         """Provide a connection; its changes are saved when the block ends, and undone if it raises.
 
         An error at the end, such as a connection that is lost during the commit, leaves open whether they were saved.
-        So a study then reads its log anew, and whoever asks again names the same key.
+        So a study then reads its log anew; whoever asks again should use the same key.
         """
         return self._block(self._ways.writing)
 
@@ -127,7 +127,7 @@ class Store:
         Raises
         ------
         StoreError
-            If that cannot be done, such as on a full disk or a server that only reads.
+            If that cannot be done, such as on a full disk or a read-only server.
         """
         note = "x" * (ROOM if self.serial else 1)
         row = {"id": "writable?", "role": "none", "digest": "", "note": note, "created_at": 0, "revoked_at": 0}
@@ -282,7 +282,7 @@ def _version(connection: Connection) -> Any:
 
 
 def is_outage(error: BaseException | None) -> bool:
-    """Return whether a database raised this because it was not to be had, and not because of what it holds."""
+    """Return whether a database raised this because it was not available, and not because of what it holds."""
     if isinstance(error, PoolTimeout):
         return True
     raised: Any = error.orig if isinstance(error, DBAPIError) else error
