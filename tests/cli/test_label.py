@@ -219,6 +219,13 @@ def test_a_queue_is_resumed_with_its_own_settings(begun, more):
     assert (queue.annotators, queue.choice, queue.seed, len(annotations_table(queue))) == (2, "uniform", 1, 2)
 
 
+def test_labels_of_somebody_to_whom_the_item_was_not_handed_are_counted(patients):
+    call("patients.csv", *OPTIONS, "--seed", 1, "--items", 2, "--tasks", "t.csv", "--annotator", "ann")
+    pd.read_csv("t.csv").assign(label="low", annotator=["ann", "carl"]).to_csv("back.csv", index=False)
+    read = call("patients.csv", *OPTIONS, "--read", "back.csv")
+    assert "2 labels read, 0 items rejected, 0 rows without a label, 1 by somebody to whom" in read.output
+
+
 WORKED = ("patients.csv", *OPTIONS, "--annotators", 2)
 
 

@@ -1,6 +1,7 @@
 """`evenhand sample`: what cannot be meant is refused before anything is written, small groups are said by name."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -236,7 +237,10 @@ def test_the_answer_ends_with_the_worst_off_group_a_uniform_draw_and_the_command
     limit = np.ceil(100 * found["limit"]) / 100
     assert certifies == f"Certify your own limit: evenhand certify {people / 'out'} --at-most {limit:g}"
     assert sum(row["fresh_rows"] for row in body["fresh"]) == 1400
-    assert call("certify", people / "out", "--at-most", limit).exit_code == 0
+    done = call("certify", people / "out", "--at-most", limit)
+    assert done.exit_code == 0
+    used, spare = re.search(r"Risks on (\d+) rows (?s:.*)- The other (\d+) rows were not", done.output).groups()
+    assert int(used) + int(spare) == 1400
 
 
 def test_where_a_pool_is_used_up_the_model_is_not_judged(tmp_path):

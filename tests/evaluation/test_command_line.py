@@ -106,9 +106,10 @@ def test_a_promise_in_a_file_is_compared_with_none(log, tmp_path):
     assert re.search(r"- Only \d+ rounds are sure to be reached, as arm .* up to \d+, may be asked for", said)
     weighed = json.loads(call("evaluate", log, *COLUMNS, "-p", "0=0,1=0,2=1", "--promise", path, "--json").output)
     assert [row["policy"] for row in weighed["policies"]] == ["0=0,1=0,2=1", "0=0,1=0,2=1 under the promise"]
-    path.write_text("[windows]\n0 = 9\n")
+    path.write_text("[shares]\n0 = 0.2\n[windows]\n0 = 9\n")
     given = ["-p", "0=0,1=0,2=1", "--promise", path]
-    refused(ArgumentError, "p.toml: expected only shares of single arms", "evaluate", log, *COLUMNS, *given)
+    words = "p.toml: expected only shares of single arms, for a distribution, got 0 at least once in any 9"
+    refused(ArgumentError, words, "evaluate", log, *COLUMNS, *given)
 
 
 def test_a_replay_that_no_log_could_give_is_refused_before_it_runs(log, monkeypatch):

@@ -136,6 +136,15 @@ def test_the_learner_of_a_file_of_promises_may_be_one_for_groups(loans, tmp_path
     assert [row["policy"] for row in body["policies"]] == ["naive-fair", "naive-fair under the promise"]
 
 
+def test_a_sensitive_group_of_two_people_is_refused_before_others_are_answered(loans):
+    frame = pd.read_csv(loans[1])
+    frame.loc[:1, "sex"] = "unknown"
+    frame.to_csv(loans[1], index=False)
+    done = run(*loans, "--sensitive", "unknown")
+    assert "expected a group with enough rows to be compared, got 'unknown' with 2" in str(done.exception)
+    assert not done.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [

@@ -284,6 +284,7 @@ def table(**changed):
         (table(), {"features": ["debt", "paid"]}, "other than the reward's"),
         (table(debt=pd.date_range("2020", periods=4)), {}, "column 'debt'.*turn dates and durations"),
         (table(debt=["2020-01-05"] * 4), {}, "column 'debt'.*turn dates and durations"),
+        (table(debt=["4%", "2.5 %", "3%", "0,5%"]), {}, "column 'debt'.*write percentages as numbers, 0.04 or 4"),
         (table(paid=pd.date_range("2020", periods=4)), {}, "column 'paid'.*turn dates and durations"),
         (table(sex=["F", None, "M", "M"]), {}, "row 2: the cell is empty"),
         (table(sex=pd.Series([True, "True", "M", "M"], dtype=object)), {}, "row 1: expected a whole number or text"),

@@ -115,6 +115,14 @@ def test_a_category_that_one_group_lacks_is_named():
     assert "Left out, as F or M do not show its effect: job_carpenter (counted as the first category)." in said
 
 
+def test_a_feature_in_which_the_groups_do_not_overlap_is_named():
+    frame = people(1)
+    years = np.where(frame["sex"] == "F", 20, 40) + np.arange(len(frame)) % 10
+    apart = arms_of(frame.assign(years=years), features=["score", "years"])
+    assert [note.partition(":")[0] for note in apart.notes] == ["nobody in 'M' is like anybody else in 'years'"]
+    assert arms_of(frame, features=["score", "income"]).notes == ()
+
+
 def test_groups_that_have_no_category_in_common_are_still_compared():
     """None of the first category in one group: the last one takes its place there."""
     frame = people(2).assign(job=lambda f: np.where(f["sex"] == "F", "baker", "cook"))

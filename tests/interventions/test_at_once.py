@@ -76,6 +76,25 @@ def test_none_stands_for_the_model_s_own_table_of_every_model_that_has_one():
     assert said.own == named.own == (False, False)
 
 
+STATES = {"s": ["a", "b", "c"], "v": ["yes", "no"], "y": [0, 1]}
+TABLES = {"s": [0.5, 0.3, 0.2], "v": [[0.8, 0.2], [0.4, 0.6], [0.1, 0.9]], "y": [[0.7, 0.3], [0.1, 0.9]]}
+
+
+def asked_about(rule):
+    whole = CausalModel.from_tables(STATES, {"s": [], "v": ["s"], "y": ["v"]}, TABLES)
+    return Problem(whole, intervene="v", sensitive="s", outcome="y", candidates={"now": None, "rule": rule})
+
+
+def test_a_rule_that_is_the_same_for_everybody_is_written_once():
+    one, each = asked_about({"yes": 0.3, "no": 0.7}), asked_about({state: {"yes": 0.3, "no": 0.7} for state in "abc"})
+    np.testing.assert_array_equal(one.outcomes, each.outcomes)
+
+
+def test_a_rule_for_a_state_that_the_model_has_not_says_to_leave_it_out():
+    with pytest.raises(ArgumentError, match=r"got 'd'; the model has no state 'd': leave it out"):
+        asked_about(dict.fromkeys("abcd", "yes"))
+
+
 def test_a_model_without_the_table_says_so():
     partial = CausalModel({"s": [0, 1], "v": [0, 1], "y": [0, 1]}, {"s": [], "v": ["s"], "y": ["v"]}, tables={})
     log = pd.DataFrame({"s": [0, 1], "v": [0, 1], "y": [0, 1]})

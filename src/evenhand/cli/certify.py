@@ -48,6 +48,7 @@ def certify(
     rows, untold = (pool, []) if fresh is None else _rows_in(fresh, pool, empty)
     for group in set(pool.groups).difference(rows.groups):
         check.retire(group)
+    left = len(rows.y) - len(rows.chosen)
     while check.verdict == "undecided":
         draw = check.ask()
         check.tell(draw, *rows.respond(draw))
@@ -56,7 +57,10 @@ def certify(
         notes = [*notes_of(check), *untold]
         as_json({"verdict": check.verdict, "at_most": threshold, "groups": risks, "notes": notes})
     else:
-        records(f"Risks on {check.counts.sum():,} rows that the collection has not seen", risks)
+        used = int(check.counts.sum())
+        if used < left and check.verdict != "not_shown":
+            untold = [*untold, f"The other {left - used:,} rows were not needed."]
+        records(f"Risks on {used:,} rows that the collection has not seen", risks)
         print_text("\n".join([_in_words(check), *(f"- {note}" for note in untold)]))
     if check.verdict != "certified":
         raise typer.Exit(2 if check.verdict == "not_shown" else 1)

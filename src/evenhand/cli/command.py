@@ -80,7 +80,7 @@ BESIDE = {
     },
     "audit": PROMISED, "report": PROMISED, "evaluate": COMPARED,
     "recommend": {
-        "--cut --smoothing": "--edges", "--delta": "--edges --budget --trial", "--seed": "--edges --budget not --trial",
+        "--cut --smoothing": "--edges", "--delta": "--edges --budget --trial", "--seed": "not --trial",
         "--search --pooled --slack": "--budget --trial", "--ask --tell --log": "--trial",
         WRITTEN: "MODEL --candidates --tell --log",
     },

@@ -21,6 +21,7 @@ from evenhand.errors import ArgumentError, TableError, wanted
 from evenhand.evaluation import Comparison, Evaluation, under_shares
 from evenhand.evaluation.promise_cost import shares_in
 from evenhand.evaluation.replayed import learns
+from evenhand.promises.clause import in_words
 from evenhand.quotas import LoggedArms
 
 if TYPE_CHECKING:
@@ -124,9 +125,10 @@ def _policies(
         found[spec] = read
         if promise is not None:
             stated = promise_in(promise, world.arms)
-            if any(clause.kind != "floor" or len(clause.arms) > 1 for clause in stated.clauses):
-                what = "only shares of single arms, for a distribution"
-                raise ArgumentError(wanted(str(promise), what, str(stated)))
+            odd = [clause for clause in stated.clauses if clause.kind != "floor" or len(clause.arms) > 1]
+            if odd:
+                what, got = "only shares of single arms, for a distribution", "; ".join(in_words(odd))
+                raise ArgumentError(wanted(str(promise), what, got, "leave it out, or evaluate a learner"))
             floors = dict(zip(stated.arms, stated.shares, strict=True))
         if floors is not None:
             by_position = isinstance(next(iter(read.values())), dict)

@@ -12,6 +12,7 @@ from evenhand.cli.inputs.policies import group_settings
 from evenhand.cli.output import draw, print_text, records
 from evenhand.data.csv_files import write_csv
 from evenhand.data.groupings import Grouping
+from evenhand.errors import ArgumentError, wanted
 from evenhand.simulation.world import world_traits
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def table_bias(world: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
     Raises
     ------
     ArgumentError
-        If they hold more than half of the rows, as with a column of ages.
+        If they hold more than half of the rows, as with a column of ages, or the sensitive group is one of them.
     """
     import numpy as np
 
@@ -40,6 +41,9 @@ def table_bias(world: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
         judged = (average["high"] - average["low"]).to_numpy() <= WIDE * (high - low)
         found = found[np.repeat(judged, len(found) // len(names))]
     groups = Grouping(names, np.bincount(codes), judged)
+    if world.sensitive is not None and not judged[place := list(names).index(world.sensitive)]:
+        few = f"{world.sensitive!r} with {groups.sizes[place]}"
+        raise ArgumentError(wanted("--sensitive", "a group with enough rows to be compared", few))
     groups.refuse("--group", "groups with enough rows to be compared")
     said = np.array_equal(judged, Grouping.of_rows(names, groups.sizes).judged)  # by the notes of the world
     return found, () if said else groups.note("groups", "have too few rows to be compared")

@@ -97,8 +97,8 @@ class Encoder:
         table = row_frame(frame) if isinstance(frame, Mapping) else as_pandas(frame)
         missing = [name for name in self.columns if name not in table.columns]
         if missing:
-            near = nearest(missing[0], table.columns)
-            mend = f"is the column {near[0]!r} meant?" if near else f"{missing[0]!r} is missing"
+            near = nearest(missing[0], [name for name in table.columns if name not in self.columns])
+            mend = f"{missing[0]!r} is missing" + (f"; is the column {near[0]!r} meant?" if near else "")
             raise TableError(wanted("table", f"the columns {list(self.columns)}", list(table.columns), mend))
         parts = [
             numbers(table, name)[:, None] if kinds is None else self._coded(table, name, kinds)

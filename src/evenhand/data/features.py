@@ -30,6 +30,7 @@ _DAYS = (
     r"[A-Z][a-z]{2,8} \d{1,2}, ?\d{4}",
 )
 _TIME = re.compile(rf"({'|'.join(_DAYS)})([T ]\d{{1,2}}:\d{{2}}\b.*)?|\d{{1,2}}:\d{{2}}(:\d{{2}}(\.\d+)?)?")
+_PERCENT = re.compile(r"[+-]?\d+([.,]\d+)? ?%")
 
 
 def other_columns(frame: pd.DataFrame, used: Container[Any]) -> list[Any]:
@@ -65,6 +66,9 @@ def categories(frame: pd.DataFrame, name: str) -> list[Any] | None:
     declared = values.dtype if isinstance(values.dtype, pd.CategoricalDtype) else None
     if holds_times(values) or (declared is None and all(map(_reads_as_time, values))):
         mend = "turn dates and durations into numbers, such as days since the earliest, or leave it out of features="
+        raise TableError(wanted(f"column {name!r}", "numbers or categories", values.iloc[0], mend))
+    if declared is None and all(isinstance(value, str) and _PERCENT.fullmatch(value.strip()) for value in values):
+        mend = "write percentages as numbers, 0.04 or 4"
         raise TableError(wanted(f"column {name!r}", "numbers or categories", values.iloc[0], mend))
     numeric = pd.api.types.is_numeric_dtype(values.dtype)
     if declared is None and (numeric or all(isinstance(value, (Number, np.bool_)) for value in values)):

@@ -53,6 +53,8 @@ ALIKE = 1e-9
 """Which part of a column is rounding, where the columns before it make up the rest."""
 NAMED = 3
 """How many features a sentence names."""
+FEW = 10
+"""Of fewer rows chance alone may put all on one side of the others."""
 CHEAP = 1e10
 """From how many products on the degrees of freedom are bounded from below, which widens intervals by a little."""
 
@@ -305,8 +307,27 @@ class TableArms(KernelWorld):
         grouping = Grouping.of_rows(self.membership.names, rows)
         what = f"groups of {', '.join(map(repr, group_columns))}"
         self.enough, self.notes = grouping.enough, grouping.note(what, "have too few rows to be compared")
+        self.notes += self._apart()
         exact = (float(rewards.min()), float(rewards.max()))
         self.reward_range = (-math.inf, math.inf) if self.noise > 0 else exact
+
+    def _apart(self) -> tuple[str, ...]:
+        """Return a note on the features in which nobody of one group is like anybody of another."""
+        group = np.repeat(self.membership.codes, self.counts)
+        found: dict[str, Label] = {}
+        for code, own in enumerate(self.membership.names if self.sensitive is None else [self.sensitive]):
+            mine = group == (code if self.sensitive is None else self.membership.code(own, "sensitive"))
+            inside, others = self.table[mine], self.table[~mine]
+            if min(len(inside), len(others)) < FEW:
+                continue
+            apart = (inside.min(axis=0) > others.max(axis=0)) | (inside.max(axis=0) < others.min(axis=0))
+            apart &= (np.ptp(inside, axis=0) > 0) & (np.ptp(others, axis=0) > 0)
+            found |= {self.features[column]: own for column in np.flatnonzero(apart).tolist()}
+        return tuple(
+            f"nobody in {own!r} is like anybody else in {name!r}: differences at the average person are extrapolated; "
+            "leave it out of the features"
+            for name, own in found.items()
+        )
 
     @property
     def groups(self) -> dict[Label, Label]:

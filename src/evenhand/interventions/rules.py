@@ -66,7 +66,7 @@ def _tabulated(name: str, rule: Any, model: CausalModel, node: str, above: Seque
     rows, missed = [], 0.0
     for at in product(*above):
         given = dict(zip(model.parents[node], at, strict=True))
-        decided = _called(name, rule, given) if callable(rule) else _entry(name, rule, given, model)
+        decided = _called(name, rule, given) if callable(rule) else _entry(name, rule, given, model, model.states[node])
         row, off = _row(name, decided, model.states[node], f"at {given}")
         rows.append(row)
         missed = max(missed, off)
@@ -92,7 +92,7 @@ def _called(name: str, rule: Callable[[dict[str, Any]], Any], given: dict[str, A
         raise ArgumentError(f"{name}: the rule failed at {given} with {error!r}; {what}") from error
 
 
-def _entry(name: str, rule: Any, given: dict[str, Any], model: CausalModel) -> Any:
+def _entry(name: str, rule: Any, given: dict[str, Any], model: CausalModel, own: States) -> Any:
     """Return what a mapping, or mappings one inside the other, say for given states of the parents."""
     if isinstance(rule, Mapping) and any(isinstance(key, tuple) for key in rule):
         rows = set(product(*(model.states[parent] for parent in given)))
@@ -105,6 +105,8 @@ def _entry(name: str, rule: Any, given: dict[str, Any], model: CausalModel) -> A
         return entries[tuple(given.values())]
     for parent, state in given.items():
         if not isinstance(rule, Mapping):
+            break
+        if _is_among(rule, own) and not _is_among(rule, model.states[parent]):  # the same probabilities everywhere
             break
         entries = _by_state(name, rule, model.states[parent], f"an entry for each state of {parent!r}")
         if state not in entries:
@@ -119,8 +121,14 @@ def _by_state(name: str, given: Mapping[Any, Any], states: States, what: str) ->
     found = dict(by_label(given, name, what, states))
     odd = [key for key in found if key not in states]
     if odd:
-        raise ArgumentError(wanted_one_of(name, states, odd[0], what=f"{what}:"))
+        mend = f"the model has no state {odd[0]!r}: leave it out" if set(states) <= set(found) else ""
+        raise ArgumentError(wanted_one_of(name, states, odd[0], what=f"{what}:", mend=mend))
     return found
+
+
+def _is_among(given: Mapping[Any, Any], states: States) -> bool:
+    """Return whether all keys of a mapping are states."""
+    return bool(given) and all(find_label(key, states) is not None for key in given)
 
 
 def _row(name: str, decided: Any, own: States, where: str) -> tuple[Floats, float]:

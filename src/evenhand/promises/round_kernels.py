@@ -240,9 +240,11 @@ def fall_due(rates: Rates, counts: Counts, key: int, round: int) -> None:
             own = tick - counts.idle[at]
             if counts.begun[at] == 0 and counts.paused[at] != tick:
                 counts.begun[at] = round
-            while due(rates, counts, q, at) <= own:
+            moment = due(rates, counts, q, at)
+            while moment <= own:
                 change(rates, counts, key, q, at, own, round)
-            coming = min(coming, tick + 1 if counts.begun[at] == 0 else due(rates, counts, q, at) + counts.idle[at])
+                moment = due(rates, counts, q, at)
+            coming = min(coming, tick + 1 if counts.begun[at] == 0 else moment + counts.idle[at])
     counts.next[key] = coming
 
 

@@ -19,6 +19,7 @@ from evenhand.registry import register
 from evenhand.rng import Seed, child, draw_seed, generator
 from evenhand.similarity.chances import PlaceChances, fair_chances
 from evenhand.similarity.lipschitz_ucb import LipschitzUCB
+from evenhand.similarity.metric import EQUAL
 from evenhand.similarity.moments import MomentDistance
 from evenhand.similarity.reading import LARGEST_FEATURE, LARGEST_REWARD
 from evenhand.similarity.scale import Scale, read_scale
@@ -344,7 +345,7 @@ class PairQueue(AskTell):
         """Take the question out of those that wait that teaches this auditor's answer most; None where none does."""
         begun = [question for question in self._waiting if question.answered]
         worth = {question: self._worth(question) for question in self._waiting if not question.answered}
-        telling = sorted((q for q in worth if worth[q] >= 0.0), key=lambda q: -worth[q])
+        telling = sorted((q for q in worth if worth[q] > EQUAL), key=lambda q: -worth[q])
         self._waiting = [*begun, *telling[:WAITING]]
         for question in self._waiting:
             if who not in question.answered:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     from evenhand.studies import Study
 
+ABSENT = "an arm that is not on offer needs a row too: write any numbers in it, and leave the arm out of --available"
+
 
 def contexts_of(text: str, study: Study) -> Any:
     """Read contexts as JSON, from a JSON file or a table, or from standard input (`-`, JSON).
@@ -63,18 +65,24 @@ def contexts_of(text: str, study: Study) -> Any:
 
 def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
     policy, features = study.state.bare_copy(), frame.drop(columns="arm", errors="ignore")
+    arms = list(traits_of(policy).arms or ())
+    if "arm" not in frame.columns and (named := _column_of_arms(frame, arms)) is not None:
+        what = f"the column of arms to be called so; rename {named!r}, which has the names of arms"
+        raise TableError(wanted(f"{name}, column 'arm'", what, list(frame.columns)))
     encodes = isinstance(policy, KernelPolicy)
     if not encodes or policy.encoder is None:
         try:
             features = features.assign(**{name: numbers(features, name) for name in features.columns})
         except TableError as error:
+            if features.isna().any(axis=None):
+                raise TableError(f"{error}; {ABSENT}") from error
             if not any(isinstance(cell, str) for cell in features.to_numpy().flat):
                 raise
             mend = "this study takes only numbers: turn text into columns of 0 and 1 first, or leave it out"
             raise TableError(f"{error}; {mend}") from error
     order = list(range(len(frame)))
     if "arm" in frame.columns:
-        arms, rows = list(traits_of(study.state.bare_copy()).arms or ()), column(frame, "arm").tolist()
+        rows = column(frame, "arm").tolist()
         at, where = places_in(column(frame, "arm"), arms).tolist(), f"{name}, column 'arm'"
         for label, place in zip(rows, at, strict=True):
             if place < 0:
@@ -82,10 +90,19 @@ def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
             if at.count(place) > 1:
                 raise UnknownArmError(wanted(where, "each arm once", f"{label!r} more than once"))
         if missing := [arm for number, arm in enumerate(arms) if number not in at]:
-            raise UnknownArmError(wanted(where, "a row for every arm", f"none for {missing[0]!r}"))
+            raise UnknownArmError(wanted(where, "a row for every arm", f"none for {missing[0]!r}", ABSENT))
         order.sort(key=at.__getitem__)
     ordered = features.iloc[order].reset_index(drop=True)
     return ordered if encodes else ordered.to_numpy(np.float64).tolist()
+
+
+def _column_of_arms(frame: pd.DataFrame, arms: list[Label]) -> Any:
+    """Return the name of a column of texts that are all arms; None if there is none."""
+    for name in frame.columns:
+        texts = frame[name].tolist() if list(frame.columns).count(name) == 1 else [None]
+        if all(isinstance(text, str) for text in texts) and (places_in(column(frame, name), arms) >= 0).all():
+            return name
+    return None
 
 
 def groups_of(text: str, study: Study) -> dict[Label, Any] | list[Any]:

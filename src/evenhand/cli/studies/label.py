@@ -106,10 +106,12 @@ def label(
         save(queue, state)
         words = f"{done['told']} labels read, {done['rejected']} items rejected, {done['left']} rows without a label"
         words += f", {done['repeated']} told before" if "repeated" in done else ""
+        words += f", {done['others']} by somebody to whom the item was not handed" if "others" in done else ""
     elif correct is not None:
         item, new = _corrected(queue, correct, annotator)
         save(queue, state)
         words = f"Item {item} now has the label {new}."
+        words += "" if out is not None else " A file that --out wrote before is not rewritten: pass --out again."
     if out is not None:
         write_csv(labelled_table(queue), out)
     _show(queue, done, words, json)

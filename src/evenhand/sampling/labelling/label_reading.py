@@ -38,7 +38,8 @@ def tell_file(
     queue: Any, source: Any, encoding: str | None, annotator: str | Mapping[Any, str] | None, name: str
 ) -> dict[str, int]:
     """Tell what a file, or a data frame called `name`, says; return how many labels were "told" and "left" open, how
-    many items "rejected", and how many of both had been told before, as "repeated", where there are some.
+    many items "rejected", how many of both had been told before, as "repeated", and how many labels are by "others"
+    than those to whom the item was handed, where there are some.
 
     Parameters
     ----------
@@ -75,8 +76,9 @@ def tell_file(
             users.remember(user, who)
     queue._users = users
     left = sum(one.label is LEFT_OPEN for one in said)
-    counts = {"told": outcomes["told"], "rejected": outcomes["rejected"], "left": left}
-    return counts | ({"repeated": outcomes["repeated"]} if outcomes["repeated"] else {})
+    told = outcomes["told"] + outcomes["others"]
+    counts = {"told": told, "rejected": outcomes["rejected"], "left": left}
+    return counts | {name: outcomes[name] for name in ("repeated", "others") if outcomes[name]}
 
 
 def _first(texts: Sequence[str], joint: str) -> str:
@@ -135,13 +137,14 @@ def _tell(queue: Any, row: Row) -> str:
         if again and row.who is not None:
             mend = "name the users, 1=ann,2=bob, if these are two people; correct() changes a label"
             raise ContradictionError(f"{row.who} labelled it {again[-1]!r} before, not {label!r}; {mend}")
-    if state in (OPEN, LABELLED) and row.who is not None and not {row.who, None}.intersection(asked):
+    other = row.who is not None and not {row.who, None}.intersection(asked)
+    if state in (OPEN, LABELLED) and row.who is not None and other:
         if lacks(queue, position) > 0:  # somebody who was not asked has labelled an item that needs another label
             queue._hand_to(position, row.who)
         elif asked:  # or one that somebody else was asked for
             pass_on(queue, position, row.who)
     queue.tell(row.item, row.label, annotator=row.who)
-    return "rejected" if row.label is None else "told"
+    return "rejected" if row.label is None else "others" if other and asked else "told"
 
 
 def _rehearsal(queue: Any) -> Any:
