@@ -211,6 +211,15 @@ def figure(value: float, digits: int = 6) -> str:
     return f"{Decimal(f'{value:.{digits}g}'):,f}"
 
 
+def first_few(texts: Sequence[Any], most: int, joint: str = ", ") -> str:
+    """Return the first few of some texts, and how many more there are.
+
+    >>> first_few(["a", "b", "c"], 3), first_few(["a", "b", "c"], 1)
+    ('a, b, c', 'a and 2 more')
+    """
+    return joint.join(map(str, texts[:most])) + f" and {len(texts) - most} more" * (len(texts) > most)
+
+
 def wanted_one_of(name: str, known: Iterable[Any], got: Any, *, what: str = "one of", mend: str = "") -> str:
     """Word the refusal of a name that is none of those known: the nearest few of them, which was probably meant, and
     the types where these differ.

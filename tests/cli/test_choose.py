@@ -36,7 +36,7 @@ def test_chances_are_said_written_and_drawn_by(audited):
     assert "row " in done.output
     written = pd.read_csv("chances.csv")
     mean = written.repaid[written.chosen == "yes"].mean()
-    drawn = f"the 2 people who are chosen, who have repaid {mean:g} on average, were drawn with --seed 4."
+    drawn = f"Drawn with --seed 4: 2 of 5 people, whose mean repaid is {mean:g}."
     assert f"Written: chances.csv; {drawn}" in done.output
     assert written[list(PEOPLE)].equals(PEOPLE)
     assert written.chance.sum() == pytest.approx(2)
@@ -56,7 +56,7 @@ def test_people_without_a_reward_are_predicted_and_another_column_may_be_named(a
     named = run("choose", "new.csv", "--state", "pairs.evenhand", *more)
     assert "draws by these chances have merit" in named.output
     assert "a draw by lot 3." in named.output
-    assert "Written: out.csv; the person who is chosen, with merit " in named.output
+    assert "Written: out.csv. Drawn with --seed 1: 1 of 5 people, whose mean merit is " in named.output
 
 
 def test_the_answers_of_a_browser_are_taken_from_the_store(audited):

@@ -50,7 +50,7 @@ def test_rows_with_empty_cells_are_left_out_or_filled_as_asked(tmp_path, how, ro
     assert f"Empty cells: {said}\n" in result.stderr
     chosen = pd.read_csv(tmp_path / "out" / "rows.csv")
     assert len(chosen) == rows
-    assert f"{1000 - rows} of the budget of 1000 were not spent: every pool is used up" in result.output
+    assert f"{1000 - rows} of the budget of 1000 is left, as every pool is used up" in result.output
     full = HOLES.dropna(subset=["g", "y"] if how == "fill" else None)
     assert sorted(chosen["row"]) == full.index.tolist()
     assert set(chosen["job"]) == ({"a", "b", "empty"} if how == "fill" else {"a", "b"})

@@ -227,12 +227,12 @@ def test_contexts_with_text_are_named_columns(tmp_path):
     ("table", "error", "words"),
     [
         ("arm,x\nann,1\nbob,2\n", UnknownArmError, "column 'arm': expected a row for every arm, got none for 'cid'"),
-        ("arm,x\nann,1\nbob,2\n", UnknownArmError, "write any numbers in it, and leave the arm out of --available"),
+        ("arm,x\nann,1\nbob,2\n", UnknownArmError, "begin the study with deadline-learn+POLICY and name those"),
         ("seat,x\nann,1\nbob,2\ncid,3\n", TableError, "rename 'seat', which has the names of arms, got seat,x"),
         ("arm,x\nann,1\nbob,2\nbob,2\n", UnknownArmError, "column 'arm': expected each arm once, got 'bob' more than"),
         ("arm,x\nann,1\nbob,2\ndan,2\n", UnknownArmError, "expected arms of the study, ann,bob,cid, got 'dan'"),
         ("arm,x\nann,1\nbob,\ncid,2\n", TableError, "column 'x', row 2: the cell is empty"),
-        ("arm,x\nann,1\nbob,\ncid,2\n", TableError, "an arm that is not on offer needs a row too"),
+        ("arm,x\nann,1\nbob,\ncid,2\n", TableError, "fill it; where arms come and go, begin the study with"),
         (
             "arm,x\nann,1\nbob,much\ncid,2\n",
             TableError,

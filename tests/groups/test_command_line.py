@@ -141,7 +141,7 @@ def test_a_sensitive_group_of_two_people_is_refused_before_others_are_answered(l
     frame.loc[:1, "sex"] = "unknown"
     frame.to_csv(loans[1], index=False)
     done = run(*loans, "--sensitive", "unknown")
-    assert "expected a group with enough rows to be compared, got 'unknown' with 2" in str(done.exception)
+    assert "expected a group with enough rows to be compared, got 'unknown', which has 2" in str(done.exception)
     assert not done.stdout
 
 

@@ -12,7 +12,7 @@ from evenhand.cli.options import EMPTY, JSON
 from evenhand.cli.output import as_json, print_text, records
 from evenhand.cli.sample import COLLECTION, labelled_rows
 from evenhand.display.html import notes_of
-from evenhand.errors import ArgumentError, TableError, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, TableError, first_few, wanted, wanted_one_of
 from evenhand.protocol import find_label, places
 from evenhand.sampling import ArrayPool, Certification, Sampler, TablePool
 from evenhand.saving.state import load
@@ -52,14 +52,13 @@ def certify(
     while check.verdict == "undecided":
         draw = check.ask()
         check.tell(draw, *rows.respond(draw))
-    risks = check.risks.reset_index().to_dict("records")
+    risks, used = check.risks.reset_index().to_dict("records"), int(check.counts.sum())
+    if used < left and check.verdict != "not_shown":
+        untold.append(f"The other {left - used:,} rows were not needed.")
     if json:
         notes = [*notes_of(check), *untold]
         as_json({"verdict": check.verdict, "at_most": threshold, "groups": risks, "notes": notes})
     else:
-        used = int(check.counts.sum())
-        if used < left and check.verdict != "not_shown":
-            untold = [*untold, f"The other {left - used:,} rows were not needed."]
         records(f"Risks on {used:,} rows that the collection has not seen", risks)
         print_text("\n".join([_in_words(check), *(f"- {note}" for note in untold)]))
     if check.verdict != "certified":
@@ -123,9 +122,8 @@ def _check_labels(where: str, y: Any, index: Any, pool: TablePool) -> None:
     at = places(classes)
     odd = [(row + 1, label) for row, label in zip(index, y.tolist(), strict=True) if find_label(label, at) is None]
     if odd:
-        rows = f"row{'s' * (len(odd) > 1)} {', '.join(str(row) for row, _ in odd[:SHOWN])}"
-        more = f" and {len(odd) - SHOWN} more" if len(odd) > SHOWN else ""
-        raise TableError(wanted_one_of(f"{where}, {rows}{more}", classes, odd[0][1], what="labels among"))
+        rows = f"row{'s' * (len(odd) > 1)} {first_few([row for row, _ in odd], SHOWN)}"
+        raise TableError(wanted_one_of(f"{where}, {rows}", classes, odd[0][1], what="labels among"))
 
 
 def _as_values(rows: ArrayPool) -> list[Any]:

@@ -76,11 +76,8 @@ def choose(
     records(f"Unknown distances that cost most, out of {len(unknown)}", unknown[:SHOWN])
     say_notes(found)
     if out is not None:
-        mean = "" if gains is None else number(gains[rows].mean())
-        have = mean and (f", with {what} {mean}," if places == 1 else f", who have {what} {mean} on average,")
-        who = "the person who is chosen" if places == 1 else f"the {places} people who are chosen"
-        was = "was" if places == 1 else "were"
-        print_text(f"Written: {out}; {who}{have} {was} drawn with --seed {seed}.")
+        mean = "" if gains is None else f", whose mean {what} is {number(gains[rows].mean())}"
+        print_text(f"Written: {out}. Drawn with --seed {seed}: {places} of {len(frame)} people{mean}.")
 
 
 def _queue(state: str, name: str | None) -> Any:

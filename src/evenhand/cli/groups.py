@@ -41,10 +41,11 @@ def table_bias(world: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
         judged = (average["high"] - average["low"]).to_numpy() <= WIDE * (high - low)
         found = found[np.repeat(judged, len(found) // len(names))]
     groups = Grouping(names, np.bincount(codes), judged)
-    if world.sensitive is not None and not judged[place := list(names).index(world.sensitive)]:
-        few = f"{world.sensitive!r} with {groups.sizes[place]}"
-        raise ArgumentError(wanted("--sensitive", "a group with enough rows to be compared", few))
     groups.refuse("--group", "groups with enough rows to be compared")
+    rows = {name: size for name, size, enough in zip(names, groups.sizes, judged, strict=True) if not enough}
+    if world.sensitive in rows:
+        few = f"{world.sensitive!r}, which has {rows[world.sensitive]}"
+        raise ArgumentError(wanted("--sensitive", "a group with enough rows to be compared", few))
     said = np.array_equal(judged, Grouping.of_rows(names, groups.sizes).judged)  # by the notes of the world
     return found, () if said else groups.note("groups", "have too few rows to be compared")
 

@@ -80,9 +80,9 @@ def recommend(
                  "--candidates": candidates, **({} if at_once else {"--budget": budget}),
                  **({} if search == "sris" else {"--tolerance": tolerance})}  # fmt: skip
         problem, costs = _problem(asked, values, edges, smoothing, cut or [], log)
-        if at_once and seed is not None and not edges:
-            raise ArgumentError(wanted("--seed", "--edges or --budget as well", None))
         if at_once:
+            if seed is not None and not edges:
+                raise ArgumentError(wanted("--seed", "--edges or --budget as well", None))
             show_answer(problem, tolerance or 0.0, delta, seed, out, json)
             return
         wished = {"pooled": pooled, "delta": delta, "slack": slack, "costs": costs}

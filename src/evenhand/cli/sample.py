@@ -86,9 +86,10 @@ def sample(
     world.reset(sampler.seed)
     history = _run(sampler, world, budget, quiet=json)
     finished: Collected = sampler.finish(reweighted=reweighted)
-    left = budget - finished.cost
-    unspent = f"{left:g} of the budget of {budget:g} were not spent: every pool is used up"
-    finished.notes = (*world.notes, *[unspent] * (len(world.chosen) == len(world.y) and left > 0), *finished.notes)
+    finished.notes = (*world.notes, *finished.notes)
+    if len(world.chosen) == len(world.y) and finished.cost < budget:
+        left = f"{budget - finished.cost:g} of the budget of {budget:g} is left, as every pool is used up"
+        finished.notes = (left, *finished.notes)
 
     risks = sampler.risks.assign(share=finished.mixture).reset_index()
     write_csv(frame.iloc[world.chosen].reset_index(names="row", allow_duplicates=True), out / "rows.csv")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.cli.output import print_text, records
+from evenhand.errors import first_few
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,8 +55,7 @@ def say_compared(found: dict[str, Any], title: str, out: Path) -> None:
     among, alike = " of the groups that can be judged" * bool(worst["notes"]), worst["perhaps"]
     print_text(f"Worst off{among}: {one} on {worst['rows']:,} rows that were not drawn.")
     if alike:
-        named = ", ".join(map(str, alike[:NAMED])) + f" and {len(alike) - NAMED} more" * (len(alike) > NAMED)
-        print_text(f"It may also be {named}: the intervals overlap.")
+        print_text(f"It may also be {first_few(alike, NAMED)}: the intervals overlap.")
     print_text(f"After one uniform draw of {found['uniform']['rows']:,} rows: {two}.")
     if worst["least"] > other["limit"] or other["least"] > worst["limit"]:
         better = "the uniform draw" if worst["least"] > other["limit"] else "this draw"

@@ -112,7 +112,7 @@ class AsyncRemoteStudy:
         segment: Label | None = None, annotator: str | None = None, key: str | None = None, sticky: bool = False,
         subject: str | None = None,
     ) -> ServiceDecision:  # fmt: skip
-        """Return a decision; asking again with the same `key` returns the same one, with other arguments is refused.
+        """Return a decision; asking again with the same `key` returns the same one, or is refused with other arguments.
 
         With `sticky` the key alone counts: asking again returns its first decision, whatever else is given then.
         `subject` says whom the contexts are about: the service encrypts them, and can erase them.

@@ -149,6 +149,23 @@ def bias_of_table(
     return pd.concat(tables, ignore_index=True)
 
 
+def notes_on_overlap(rows: Floats, codes: Ints, names: Sequence[Label], features: Sequence[str]) -> tuple[str, ...]:
+    """Return a note on each feature (d,) of the rows (n, d) in which a group, of codes (n,), lies apart from all
+    others: nothing in the table then shows how people differ who are alike in it."""
+    apart: dict[str, Label] = {}
+    for code, own in enumerate(names):
+        inside, others = rows[codes == code], rows[codes != code]
+        if min(len(inside), len(others)) >= FEW:
+            varies = (np.ptp(inside, axis=0) > 0) & (np.ptp(others, axis=0) > 0)
+            beside = (inside.min(axis=0) > others.max(axis=0)) | (inside.max(axis=0) < others.min(axis=0))
+            apart |= {features[at]: own for at in np.flatnonzero(varies & beside).tolist()}
+    return tuple(
+        f"the values of {name!r} in {own!r} do not overlap with those of the others, so that the difference at the "
+        f"average person is extrapolated; leave {name!r} out of the features"
+        for name, own in apart.items()
+    )
+
+
 def in_words(found: pd.DataFrame, reward: str, level: float = 0.95) -> list[str]:
     """Return what `bias_of_table` shows of each group it compares, for the average person, as a sentence."""
     said = []
@@ -307,27 +324,10 @@ class TableArms(KernelWorld):
         grouping = Grouping.of_rows(self.membership.names, rows)
         what = f"groups of {', '.join(map(repr, group_columns))}"
         self.enough, self.notes = grouping.enough, grouping.note(what, "have too few rows to be compared")
-        self.notes += self._apart()
+        codes = np.repeat(self.membership.codes, self.counts)
+        self.notes += notes_on_overlap(self.table, codes, self.membership.names, self.features)
         exact = (float(rewards.min()), float(rewards.max()))
         self.reward_range = (-math.inf, math.inf) if self.noise > 0 else exact
-
-    def _apart(self) -> tuple[str, ...]:
-        """Return a note on the features in which nobody of one group is like anybody of another."""
-        group = np.repeat(self.membership.codes, self.counts)
-        found: dict[str, Label] = {}
-        for code, own in enumerate(self.membership.names if self.sensitive is None else [self.sensitive]):
-            mine = group == (code if self.sensitive is None else self.membership.code(own, "sensitive"))
-            inside, others = self.table[mine], self.table[~mine]
-            if min(len(inside), len(others)) < FEW:
-                continue
-            apart = (inside.min(axis=0) > others.max(axis=0)) | (inside.max(axis=0) < others.min(axis=0))
-            apart &= (np.ptp(inside, axis=0) > 0) & (np.ptp(others, axis=0) > 0)
-            found |= {self.features[column]: own for column in np.flatnonzero(apart).tolist()}
-        return tuple(
-            f"nobody in {own!r} is like anybody else in {name!r}: differences at the average person are extrapolated; "
-            "leave it out of the features"
-            for name, own in found.items()
-        )
 
     @property
     def groups(self) -> dict[Label, Label]:

@@ -37,7 +37,7 @@ async def run_detached(job: Callable[[], T]) -> T:
 
 
 class Recent(Generic[T]):
-    """What a job returned or raised at most `age` seconds ago; callers while it runs wait for the same run."""
+    """What a job returned or raised at most `age` seconds ago; calls made while it runs wait for the same run."""
 
     def __init__(self, job: Callable[[], T], *, age: float = 1.0, clock: Callable[[], float] = time.monotonic) -> None:
         self._job, self._age, self._clock = job, age, clock

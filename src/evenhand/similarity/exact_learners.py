@@ -326,7 +326,7 @@ class ProjectedVolumeDistance(DistanceLearner):
         with epsilon = precision.
     seed : the seed of the random walk that approximates centroids.
     most_pairs : the most pairs that a policy's round may have, as every informative verdict takes a random walk over
-        the whole log. None for no limit, as in learners that were saved before there was one.
+        the whole log. None for no limit.
 
     Raises
     ------

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, first_few, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.similarity.metric import EQUAL
 
@@ -126,11 +126,10 @@ def refusal(newest: Verdict, against: Sequence[Verdict], radius: float) -> str:
         return f"{said} {before}; nothing has changed; {mend}"
     if not logged:
         return f"{said} the rest of this report; nothing has changed; correct the report"
-    theirs = ", ".join(f"{verdict.id} called {_described(verdict)}" for verdict in logged[:NAMED])
-    more = f" and {len(logged) - NAMED} more" if len(logged) > NAMED else ""
+    theirs = first_few([f"{verdict.id} called {_described(verdict)}" for verdict in logged], NAMED)
     rest = " and the rest of this report" if len(logged) < len(against) else ""
     return (
-        f"{said} verdicts {[verdict.id for verdict in logged]}{rest}; nothing has changed; {theirs}{more}; take back "
+        f"{said} verdicts {[verdict.id for verdict in logged]}{rest}; nothing has changed; {theirs}; take back "
         "what is wrong by withdraw(id) of the metric, whose contradictions() names the likeliest; where some verdicts "
         "are wrong all the time, use MomentDistance(error_rate=...)"
     )

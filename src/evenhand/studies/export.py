@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,8 @@ from evenhand.errors import ArgumentError
 from evenhand.frames import is_frame
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
-from evenhand.studies.log.codec import CHECKED, Event, revive
-from evenhand.studies.log.log import Log, as_event, record_of
+from evenhand.studies.log.codec import CHECKED, revive
+from evenhand.studies.log.log import Log, Record, as_event, closed_record, open_record
 from evenhand.studies.store.store import Store
 
 if TYPE_CHECKING:
@@ -41,12 +41,17 @@ def log_table(store: Store, log: Log) -> pd.DataFrame:
     """
     import pandas as pd
 
-    events: dict[int, list[Event]] = {}
+    records: dict[int, Record] = {}
+    digests: list[str] = []
     with store.reading() as connection:
         for entry in log.rows(connection):
-            if entry.ticket is not None:
-                events.setdefault(entry.ticket, []).append(as_event(entry))
-    rows = [_row(each) for each in events.values() if each[0].kind == "ask"]
+            if entry.kind == "ask":
+                record = open_record(as_event(entry))
+                records[record.ticket] = record
+                digests.append(entry.digest)
+            elif entry.ticket in records:
+                records[entry.ticket] = closed_record(records[entry.ticket], as_event(entry))
+    rows = [_row(record) | {"digest": digest} for record, digest in zip(records.values(), digests, strict=True)]
     more = ["arms", "slate_propensity"] if any("arms" in row for row in rows) else []
     table = pd.DataFrame(rows, columns=COLUMNS + more)
     table["propensity"] = table["propensity"].astype(float)
@@ -55,9 +60,8 @@ def log_table(store: Store, log: Log) -> pd.DataFrame:
     return table
 
 
-def _row(events: Sequence[Event]) -> dict[str, Any]:
-    """Return the row of a decision, of the entries about it."""
-    record = record_of(events)
+def _row(record: Record) -> dict[str, Any]:
+    """Return the row of a decision."""
     decision, arm = record.decision, record.decision.get("arm", record.decision.get("group"))
     chances = decision.get("probabilities")
     row = record._asdict() | {
@@ -70,7 +74,6 @@ def _row(events: Sequence[Event]) -> dict[str, Any]:
         "status": record.status,
         "reward": (record.told or {}).get("reward"),
         "decision": {name: value for name, value in decision.items() if name != "type"},
-        "digest": events[0].digest,
     }
     if "arms" in decision:
         slate = zip(decision["arms"], decision["indexes"], strict=True)

@@ -14,7 +14,7 @@ from evenhand.cli.inputs.inputs import COMMA, labels_in, named_shares, numbers_b
 from evenhand.cli.inputs.tables import GIVEN, is_table, read_table, text_in
 from evenhand.data.csv_cells import with_point
 from evenhand.data.json_files import each_once
-from evenhand.data.tables import cells, column, numbers, places_in
+from evenhand.data.tables import cells, check_empty, column, numbers, places_in
 from evenhand.errors import (
     ArgumentError,
     ContextError,
@@ -29,14 +29,17 @@ from evenhand.errors import (
 from evenhand.frames import rows_frame
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
-from evenhand.protocol import Label, labels_of_texts
+from evenhand.protocol import Label, find_label, labels_of_texts
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from evenhand.studies import Study
 
-ABSENT = "an arm that is not on offer needs a row too: write any numbers in it, and leave the arm out of --available"
+EVERY_ROUND = (
+    "where arms come and go, begin the study with deadline-learn+POLICY and name those on offer by --available; each "
+    "arm still needs a row"
+)
 
 
 def contexts_of(text: str, study: Study) -> Any:
@@ -69,13 +72,13 @@ def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
     if "arm" not in frame.columns and (named := _column_of_arms(frame, arms)) is not None:
         what = f"the column of arms to be called so; rename {named!r}, which has the names of arms"
         raise TableError(wanted(f"{name}, column 'arm'", what, list(frame.columns)))
+    for place, feature in enumerate(features.columns):
+        check_empty(feature, features.iloc[:, place].isna(), f"fill it; {EVERY_ROUND}")
     encodes = isinstance(policy, KernelPolicy)
     if not encodes or policy.encoder is None:
         try:
             features = features.assign(**{name: numbers(features, name) for name in features.columns})
         except TableError as error:
-            if features.isna().any(axis=None):
-                raise TableError(f"{error}; {ABSENT}") from error
             if not any(isinstance(cell, str) for cell in features.to_numpy().flat):
                 raise
             mend = "this study takes only numbers: turn text into columns of 0 and 1 first, or leave it out"
@@ -90,7 +93,7 @@ def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
             if at.count(place) > 1:
                 raise UnknownArmError(wanted(where, "each arm once", f"{label!r} more than once"))
         if missing := [arm for number, arm in enumerate(arms) if number not in at]:
-            raise UnknownArmError(wanted(where, "a row for every arm", f"none for {missing[0]!r}", ABSENT))
+            raise UnknownArmError(wanted(where, "a row for every arm", f"none for {missing[0]!r}", EVERY_ROUND))
         order.sort(key=at.__getitem__)
     ordered = features.iloc[order].reset_index(drop=True)
     return ordered if encodes else ordered.to_numpy(np.float64).tolist()
@@ -98,9 +101,8 @@ def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
 
 def _column_of_arms(frame: pd.DataFrame, arms: list[Label]) -> Any:
     """Return the name of a column of texts that are all arms; None if there is none."""
-    for name in frame.columns:
-        texts = frame[name].tolist() if list(frame.columns).count(name) == 1 else [None]
-        if all(isinstance(text, str) for text in texts) and (places_in(column(frame, name), arms) >= 0).all():
+    for place, name in enumerate(frame.columns):
+        if all(isinstance(cell, str) and find_label(cell, arms) is not None for cell in frame.iloc[:, place]):
             return name
     return None
 

@@ -17,7 +17,7 @@ import numpy as np
 from evenhand.arguments import is_whole, one_of, whole
 from evenhand.data.groupings import Grouping
 from evenhand.display.html import Table
-from evenhand.errors import ArgumentError, ExhaustedError, UnknownTicketError, wanted
+from evenhand.errors import ArgumentError, ExhaustedError, UnknownTicketError, first_few, wanted
 from evenhand.frames import is_frame
 from evenhand.labels import order_of
 from evenhand.parameters import require_fresh
@@ -336,9 +336,8 @@ class LabelQueue(AskTell):
         groups = Grouping.of_rows(self.groups, np.bincount(self._items.group))
         few = groups.note("groups", "have too few items to train and to validate")
         dry = [repr(label) for z, label in enumerate(self.groups) if not len(self._items.waiting(z, "validation"))]
-        named = ", ".join(dry[:3]) + f" and {len(dry) - 3} more groups" * (len(dry) > 3)
-        dry_notes = [f"no item of {named} is left to validate with"] * bool(dry)
-        return [*self._annotations.notes(), *self.sampler.notes, *few, *dry_notes]
+        none_left = [f"no item of {first_few(dry, 3)} is left to validate with"] * bool(dry)
+        return [*self._annotations.notes(), *self.sampler.notes, *few, *none_left]
 
     # ------------------------------------------------------------------ inside: items
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple
 
-from evenhand.errors import ArgumentError, ContradictionError, UnknownTicketError, wanted
+from evenhand.errors import ArgumentError, ContradictionError, UnknownTicketError, first_few, wanted
 from evenhand.protocol import Label, find_label, places
 from evenhand.sampling.labelling.label_assignment import Rehearsal
 from evenhand.sampling.labelling.label_files import LEFT_OPEN, Said, read_labels
@@ -67,9 +67,9 @@ def tell_file(
         where: dict[str, dict[str, None]] = {}
         for place, error in refusals:
             where.setdefault(str(error), {})[place] = None
-        reasons = [f"{_first([*found], ', ')}: {words}" for words, found in where.items()]
+        reasons = [f"{first_few([*found], SHOWN)}: {words}" for words, found in where.items()]
         mend = "nothing was recorded: fix them, or remove them from the file"
-        raise type(refusals[0][1])(f"{_first(reasons, '; ')}; {mend}")
+        raise type(refusals[0][1])(f"{first_few(reasons, SHOWN, '; ')}; {mend}")
     outcomes.update(_tell(queue, row) for row in rows)
     for user, who in {(row.user, row.who) for row in rows}:
         if user is not None and who is not None:
@@ -79,10 +79,6 @@ def tell_file(
     told = outcomes["told"] + outcomes["others"]
     counts = {"told": told, "rejected": outcomes["rejected"], "left": left}
     return counts | {name: outcomes[name] for name in ("repeated", "others") if outcomes[name]}
-
-
-def _first(texts: Sequence[str], joint: str) -> str:
-    return joint.join(texts[:SHOWN]) + (f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else "")
 
 
 def _rows_of(
@@ -137,14 +133,16 @@ def _tell(queue: Any, row: Row) -> str:
         if again and row.who is not None:
             mend = "name the users, 1=ann,2=bob, if these are two people; correct() changes a label"
             raise ContradictionError(f"{row.who} labelled it {again[-1]!r} before, not {label!r}; {mend}")
-    other = row.who is not None and not {row.who, None}.intersection(asked)
-    if state in (OPEN, LABELLED) and row.who is not None and other:
+    handed = {row.who, None}.intersection(asked)
+    if state in (OPEN, LABELLED) and row.who is not None and not handed:
         if lacks(queue, position) > 0:  # somebody who was not asked has labelled an item that needs another label
             queue._hand_to(position, row.who)
         elif asked:  # or one that somebody else was asked for
             pass_on(queue, position, row.who)
     queue.tell(row.item, row.label, annotator=row.who)
-    return "rejected" if row.label is None else "others" if other and asked else "told"
+    if row.label is None:
+        return "rejected"
+    return "others" if row.who is not None and asked and not handed else "told"
 
 
 def _rehearsal(queue: Any) -> Any:

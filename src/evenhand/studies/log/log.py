@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from functools import reduce
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -227,17 +228,22 @@ def as_event(entry: Entry) -> Event:
 
 def record_of(events: Sequence[Event]) -> Record:
     """Return the record of a ticket from its entries, the ask first."""
-    asked = events[0]
+    return reduce(closed_record, events[1:], open_record(events[0]))
+
+
+def open_record(asked: Event) -> Record:
+    """Return the record of a ticket that was handed out."""
     assert asked.ticket is not None
     assert asked.decision is not None
-    record = Record(
+    return Record(
         asked.ticket, asked.at, asked.decision, asked.given, asked.version, asked.random_state, asked.key, asked.actor
     )
-    for event in events[1:]:
-        if event.kind == "tell":
-            record = record._replace(told_at=event.at, told=event.given)
-        elif event.kind == "forget":
-            record = record._replace(forgotten_at=event.at)
-        else:
-            record = record._replace(expired_at=event.at)
-    return record
+
+
+def closed_record(record: Record, event: Event) -> Record:
+    """Return a record with its outcome."""
+    if event.kind == "tell":
+        return record._replace(told_at=event.at, told=event.given)
+    if event.kind == "forget":
+        return record._replace(forgotten_at=event.at)
+    return record._replace(expired_at=event.at)
