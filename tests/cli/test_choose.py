@@ -37,7 +37,7 @@ def test_chances_are_said_written_and_drawn_by(audited):
     written = pd.read_csv("chances.csv")
     mean = written.repaid[written.chosen == "yes"].mean()
     drawn = f"Drawn with --seed 4: 2 of 5 people, whose mean repaid is {mean:g}."
-    assert f"Written: chances.csv; {drawn}" in done.output
+    assert f"Written: chances.csv. {drawn}" in done.output
     assert written[list(PEOPLE)].equals(PEOPLE)
     assert written.chance.sum() == pytest.approx(2)
     assert (written.chosen == "yes").sum() == 2

@@ -27,7 +27,7 @@ TASK = (
     "are alike in what counts, and a if the difference is acceptable."
 )
 ANSWERS_A_NUMBER = 11
-"""About how many answers each number of a metric takes, d(d + 1)/2 of them: 27, 67 and 129 answers for 2, 3 and 4
+"""About how many answers each number of a metric takes, d(d + 1)/2 of them: 25, 63 and 116 answers for 2, 3 and 4
 columns of the student data."""
 
 
