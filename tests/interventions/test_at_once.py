@@ -106,7 +106,7 @@ def test_a_model_without_the_table_says_so():
 def test_null_in_quotation_marks_is_told_what_to_write(folder, text):
     (folder / "c.json").write_text(json.dumps({"now": text, "all": "1"}))
     with pytest.raises(
-        ArgumentError, match=r"--candidates, 'now': .*; write null or None without quotation marks for the model's own"
+        ArgumentError, match=r"--candidates, 'now': .*; write null \(in Python None\) without quotation marks for the "
     ):
         call(*ASKED, "--tolerance", "0.1")
 

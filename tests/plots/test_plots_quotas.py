@@ -71,7 +71,7 @@ def test_the_shortfall_shown_is_the_largest_of_any_replication_and_the_limit_is_
     np.testing.assert_allclose(lines["fair"].get_ydata(), np.floor(worst))
     limits = [line for line in axes.get_lines() if list(line.get_ydata()) == [1.0, 1.0]]
     assert len(limits) == 1
-    assert any("above this line the promise is broken" in text.get_text() for text in axes.texts)
+    assert any("from this line on the promise is broken" in text.get_text() for text in axes.texts)
 
 
 def test_an_axis_that_is_logarithmic_says_so(history):

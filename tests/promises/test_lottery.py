@@ -109,7 +109,7 @@ def test_chances_of_slates_are_those_of_every_draw(words):
     state.scores[:] = [-float(i) for i in range(arms)]
     first = again(state)
     marked(params, first, now, 0.5, 0)
-    bounds = sorted({0.0, 1.0, *(np.cumsum(first.wishes) % 1.0).tolist()})
+    bounds = sorted({0.0, 1.0, *(np.cumsum(first.inclusions) % 1.0).tolist()})
     included, slates, said = np.zeros(arms), {}, []
     for low, high in itertools.pairwise(bounds):
         for turn in range(plays):

@@ -7,7 +7,7 @@ import pytest
 
 REPLACED = """
 from joblib.externals.loky import process_executor
-from evenhand.simulation.tasks import parallel_jobs, run_all
+from evenhand.jobs import parallel_jobs, run_all
 from joblib import delayed
 
 def work(number):

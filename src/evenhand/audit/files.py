@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import glob
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +26,7 @@ from evenhand.data.tables import column, in_natural_order
 from evenhand.data.text_files import OPENERS
 from evenhand.errors import EvenhandError, TableError, UnknownArmError, wanted, wanted_label, wanted_one_of
 from evenhand.extras import optional
+from evenhand.jobs import run_all
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import is_by_label
 from evenhand.promises.books import StretchCounts, join
@@ -240,18 +241,11 @@ def columns_of(found: list[Stretch], arm: str, available: str | None, segment: s
     return Columns(arm, available, segment, available is None and segment is None and holds_labels(found, arm))
 
 
-def parallel(jobs: int, call: Callable[..., Any], each: list[tuple[Any, ...]]) -> list[Any]:
-    """Return what the calls return, made side by side."""
-    from joblib import Parallel, delayed
-
-    return list(Parallel(n_jobs=jobs, prefer="threads")(delayed(call)(*arguments) for arguments in each))
-
-
 def summarize_stretches(
     found: list[Stretch], columns: Columns, jobs: int, named: Mapping[Any, Any]
 ) -> list[StretchSummary]:
     """Return what each stretch holds; text that `named` has is a label."""
-    return parallel(jobs, _summarize_stretch, [(one, columns, named) for one in found])
+    return run_all(_summarize_stretch, [(one, columns, named) for one in found], jobs, "threads")
 
 
 def together(parts: list[StretchSummary]) -> StretchSummary:
@@ -361,7 +355,7 @@ def _side_by_side(
     ends, empty = np.cumsum(sizes).tolist(), open_books(owed, 1)
     each = [(one, columns, owed, end - one.rows) for one, end in zip(found, ends, strict=True)]
     if empty.windows.any():
-        parts = parallel(jobs, _count, each)
+        parts = run_all(_count, each, jobs, "threads")
     else:
         counted = zip(seen, sizes, ends, strict=True)
         parts = [StretchCounts.of_floors(empty.clauses, one.plays, size, end) for one, size, end in counted]
@@ -369,7 +363,8 @@ def _side_by_side(
     for part in parts:
         starts.append(stand)
         stand = stand.then(part, empty.windows)
-    shown = parallel(jobs, _check, [(*one, start, looks) for one, start in zip(each, starts, strict=True)])
+    again = [(*one, start, looks) for one, start in zip(each, starts, strict=True)]
+    shown = run_all(_check, again, jobs, "threads")
     before = np.cumsum([0, *(counts.broken[0] for counts, _ in shown[:-1])])
     now = np.concatenate([own + np.array([0, 0, broken]) for (_, own), broken in zip(shown, before, strict=True)])
     pulls = np.array([sum(one.plays[arm] for one in seen) for arm in arms])

@@ -33,8 +33,9 @@ class Breach:
     arms : the arm, or the arms that are promised their share together.
     limit : the share, the cap, or the window as (plays, rounds).
     round : the round after which it was broken, counted from 1 over the whole log.
-    by : by how many plays.
+    by : by how many plays, beyond those that are tolerated.
     segment : inside which segment; None where the promise is about all rounds.
+    slack : how many plays are tolerated.
     """
 
     promise: Kind
@@ -43,11 +44,12 @@ class Breach:
     round: int
     by: int
     segment: Label | None = None
+    slack: int = 0
 
     def __str__(self) -> str:
         who = "arm " + repr(self.arms[0]) if len(self.arms) == 1 else "the arms " + ", ".join(map(repr, self.arms))
         inside = "" if self.segment is None else f" in segment {self.segment!r}"
-        what = Clause(self.promise, self.arms, self.limit).missed(self.by)
+        what = Clause(self.promise, self.arms, self.limit, self.slack).missed(self.by)
         return f"after round {self.round}{inside}, the plays of {who} were {what}"
 
 
@@ -191,13 +193,13 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
     first: Breach | None = None
     furthest: tuple[float, int, Any] = 0.0, 0, labels[0]
     for q, term in enumerate(owed.terms):
-        kind, arms, rate, _ = term.clause
+        kind, arms, rate, slack = term.clause
         for segment, key in entered.keys.items():
             at = key * len(owed.terms) + q
             rows.append(_row(term, counts, at, segment))
             began, worst, worst_at = int(counts.first[at]), float(counts.worst[at]), int(counts.worst_at[at])
             if began and (first is None or began < first.round):
-                first = Breach(kind, arms, rate, began, int(counts.first_by[at]), segment)
+                first = Breach(kind, arms, rate, began, int(counts.first_by[at]), segment, slack)
             if kind == "floor":
                 if worst > furthest[0]:
                     furthest = worst, worst_at, _named(arms)

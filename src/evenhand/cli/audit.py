@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial, wraps
@@ -191,8 +192,9 @@ def _say(finding: Audit, log: Path, unit: str, segments: bool, several: bool) ->
         print_text(
             f"ATTENTION: arm {name} {'has a cap' if capped else 'is promised a share'} and never appears in the log."
         )
-    when = "; no arm was ever behind its share" * bool((finding.owed["promise"] == "floor").any())
-    if finding.worst_round:
+    floors = finding.owed[finding.owed["promise"] == "floor"]
+    when = "; no arm was ever behind its share" * (len(floors) > 0 and not finding.worst_round)
+    if finding.worst_round and (finding.kept or floors["first_broken"].any()):
         behind = f"by {finding.worst_shortfall:.4g} after {unit} {finding.worst_round:,}"
         when = f"; furthest behind was arm {cell(finding.worst_arm)}, {behind}"
     if not finding.enough:
@@ -209,7 +211,7 @@ def _say(finding: Audit, log: Path, unit: str, segments: bool, several: bool) ->
 
 def promised_rows(finding: Audit, unit: str, segments: bool) -> list[dict[str, Any]]:
     """Return a row for each promise: to whom, how much, what they had of the decisions, and when it was broken."""
-    arms, found = finding.arms.set_index("arm"), []
+    arms, found, ahead = finding.arms.set_index("arm"), [], math.floor(finding.promise.cap_tolerance)
     for one in finding.owed.sort_values(["rounds_in_violation", "worst_shortfall"], ascending=False).to_dict("records"):
         within, most = " in " in one["limit"], one["promise"] in AT_MOST
         named = [*one["arm"]] if isinstance(one["arm"], tuple) else [one["arm"]]
@@ -218,10 +220,12 @@ def promised_rows(finding: Audit, unit: str, segments: bool) -> list[dict[str, A
         row["since"] = one["since"] if one["since"] > 1 and not segments else None
         limit = one["limit"].replace("in", "in any") if within else number(float(Fraction(one["limit"])))
         row["promised"] = f"at {'most' if most else 'least'} {limit}"
-        row["share"] = None if segments or len(named) > 1 else mine["share"].iloc[0]
+        always = bool(((mine["share"] * finding.rounds).round() == mine["pulls"]).all())
+        known = not segments and (len(named) == 1 or always)  # the rounds that offered one of a set are not counted
+        row["share"] = mine["share"].sum() if known else None
         row["plays"] = None if segments else mine["pulls"].sum()
         row["behind"] = None if most else one["broken_by"] if within else one["worst_shortfall"]
-        row["above"] = one["broken_by"] if most else None
+        row["above"] = one["broken_by"] + ahead if most and (one["broken_by"] or not ahead) else None
         row["broken"] = when_broken(one["rounds_in_violation"], one["first_broken"], finding.rounds, unit)
         found.append(row)
     return found

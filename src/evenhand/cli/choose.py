@@ -73,7 +73,8 @@ def choose(
             row = pair[who]
             features = ", ".join(f"{name} {frame[name].iloc[row]}" for name in queue.scale.features)
             pair[who] = f"row {row + 1}: {features}"
-    records(f"Unknown distances that cost most, out of {len(unknown)}", unknown[:SHOWN])
+    shown = unknown[:SHOWN]
+    records(f"Unknown distances that cost most ({len(shown)} of {len(unknown)} that cost anything)", shown)
     say_notes(found)
     if out is not None:
         mean = "" if gains is None else f", whose mean {what} is {number(gains[rows].mean())}"

@@ -67,5 +67,6 @@ def _say(shown: Programme) -> None:
         print_text(f"  place {decision.round:>4}: {decision.arm} ({decision.reason})")
     held = "after EVERY place" if shown.finding.kept else f"NOT after {shown.finding.rounds_in_violation} places"
     print_text(f"\nThe promise held {held}, as an audit of the log shows;")
-    print_text(f"no group was ever {shown.finding.worst_shortfall + 0.0005:.3f} places behind.")
+    worst = shown.finding.worst_shortfall
+    print_text(f"the most that a group was ever behind is {worst:.4f} of a place.")
     print_text(cost_of(shown.history, "with the promise", "without").sentences("Thompson sampling"))

@@ -14,7 +14,7 @@ from evenhand.cli.inputs.policies import check_kept, policies_of
 from evenhand.cli.inputs.promises import UNDER, promise_in, with_and_without
 from evenhand.cli.inputs.tables import is_table, read_table
 from evenhand.cli.options import JSON
-from evenhand.cli.output import as_json, draw, folder, print_text, records, say_notes
+from evenhand.cli.output import KEPT, as_json, draw, folder, print_text, records, say_notes
 from evenhand.cli.refusals import typed_options
 from evenhand.data.tables import column, numbers
 from evenhand.errors import ArgumentError, TableError, wanted
@@ -198,12 +198,11 @@ def _body(name: str, found: Evaluation) -> dict[str, Any]:
 def _say(
     log: Path, each: dict[str, Evaluation], found: Evaluation | Comparison, at_least: float | None, picture: Path | None
 ) -> None:
-    held = {None: "not promised", True: "yes", False: "NO"}
     first = next(iter(each.values()))
     rows = []
     for name, one in each.items():
         row = {"policy": name, "reward": one.value, "low": one.low, "high": one.high, "rounds": one.rounds}
-        kept = held[None if one.audit is None else one.audit.kept]
+        kept = KEPT[None if one.audit is None else one.audit.kept]
         rows.append(
             row | ({"promise_kept": kept} if one.estimator == "replay" else {"effective": one.effective_rounds})
         )
@@ -224,7 +223,7 @@ def _say(
     if at_least is not None:
         print_text(_gate(list(each)[-1], list(each.values())[-1], at_least))
     if picture is not None:
-        print_text(f"written: {picture}")
+        print_text(f"Written: {picture}")
 
 
 def _gate(name: str, found: Evaluation, at_least: float) -> str:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 CONTROL = re.compile(r"[^\n -~\u00a0-\u200d\u2010-\u2027\u202f-\u2065\u206a-\U0010ffff]")
 """Characters that a terminal obeys, or that turn the order of the text around; a new line is not among them."""
+KEPT = {None: "not promised", True: "yes", False: "NO"}
+"""Whether a promise was kept, in a table."""
 PROMISED = {"floor": "promised"}
 """The columns of what is promised, by the kind of a clause; others have the name of their kind."""
 FAMILY = re.compile(r"(^|\+)[a-z]+/(?=[a-z][a-z0-9-]*(?:\+|$))")

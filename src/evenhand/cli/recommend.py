@@ -85,8 +85,8 @@ def recommend(
                 raise ArgumentError(wanted("--seed", "--edges or --budget as well", None))
             show_answer(problem, tolerance or 0.0, delta, seed, out, json)
             return
-        wished = {"pooled": pooled, "delta": delta, "slack": slack, "costs": costs}
-        running = _search(problem, search, tolerance, budget, wished)
+        chosen = {"pooled": pooled, "delta": delta, "slack": slack, "costs": costs}
+        running = _search(problem, search, tolerance, budget, chosen)
     if trial is None:
         seed = _simulate(running, seed, quiet=json)
     if log is not None:
@@ -167,10 +167,10 @@ def _problem(
     return problem, study.get("costs")
 
 
-def _search(problem: Problem, name: str, tolerance: float | None, budget: int | None, wished: dict[str, Any]) -> Search:
+def _search(problem: Problem, name: str, tolerance: float | None, budget: int | None, chosen: dict[str, Any]) -> Search:
     """Build the search that the options describe."""
     settings: dict[str, Any] = {"budget": budget}
-    settings |= {option: value for option, value in wished.items() if value is not None}
+    settings |= {option: value for option, value in chosen.items() if value is not None}
     for option in ("delta", "slack"):
         if option in settings and name != "csr":
             raise ArgumentError(wanted(f"--{option}", "only --search csr, which tests", name))

@@ -59,8 +59,7 @@ def show(
 ) -> None:  # fmt: skip
     """Print a recommendation, in words or as JSON with `body`; write its tables and pictures into a folder."""
     rows = found.table.reset_index()
-    if out is not None:
-        _write(found, rows, tolerance, sensitive, out)
+    files = [] if out is None else _write(found, rows, tolerance, sensitive, out)
     if json:
         answer = {name: getattr(found, name) for name in ("candidate", "status", "confidence", "more")}
         cells = rows.astype(object).where(rows.notna(), None)
@@ -71,22 +70,30 @@ def show(
     for sentence in sentences:
         print_text(sentence)
     say_notes(found)
+    if files:
+        print_text(f"Written: {', '.join(map(str, files))}")
 
 
-def _write(found: Any, rows: Any, tolerance: float | None, sensitive: Sequence[Any], out: Path) -> None:
+def _write(found: Any, rows: Any, tolerance: float | None, sensitive: Sequence[Any], out: Path) -> list[Path]:
+    """Write the table and the pictures into a folder; return the files."""
     from evenhand.plots.interventions import plot_candidates, plot_outcomes, plot_sensitivity
 
     folder(out)
-    write_csv(rows, out / "candidates.csv")
+    files = [out / "candidates.csv"]
+    write_csv(rows, files[0])
     height = 1.6 + 0.28 * len(rows)
     if tolerance is None:
-        draw(out, "candidates", partial(plot_outcomes, found), height=height)
+        files.append(draw(out, "candidates", partial(plot_outcomes, found), height=height))
     else:
         both = partial(plot_candidates, found, tolerance=tolerance)
-        draw(out, "candidates", both, width=9.5, height=height, columns=2)
+        files.append(draw(out, "candidates", both, width=9.5, height=height, columns=2))
     for one, name in zip(sensitive, ("sensitivity", "sensitivity-to-groups"), strict=False):
         write_csv(one.curve(), out / f"{name}.csv")
-        draw(out, name, partial(plot_sensitivity, one), width=9.5, height=4.2, columns=2)
+        files += [
+            out / f"{name}.csv",
+            draw(out, name, partial(plot_sensitivity, one), width=9.5, height=4.2, columns=2),
+        ]
+    return files
 
 
 def _largest(row: Any, gaps: Sequence[str]) -> str:

@@ -44,6 +44,10 @@ OF_PYTHON: dict[str, Any] = {
     r"encode text first: eh\.Encoder\(.*\)\.replace\(frame\)": "turn text into columns of 0 and 1 first",
     r'such as "arms": \["a", "b"\]': "such as --arms a,b",
     r"\((\d+),\)": r"\1",
+    r"(?<=\w) needs groups$": " needs --groups",
+    r"rescale the features with Scale\.of\(pool\).*": "begin the study with a scale in the file of --spec, the part "
+    "similarity/scale with a centre and a unit for each feature",
+    r"fit it to a pool with such people: Scale\.of\(pool\)": "begin a study whose scale has a larger unit",
     "^sqlite:///": "",
 }
 """What the library says to programs, and how the shell says it."""
@@ -101,7 +105,8 @@ def _typed(name: str, options: dict[str, str], context: Any) -> str:
     typed = [option for option in alike if option in given]
     argument = [_long(one) for one in context.command.params if one.name == name and name not in options]
     file = [f"{option}, {name}" for option in FILES if option in given]
-    return [*typed, *argument, *file, exact][0]
+    pairs = [one for one in context.params.get("settings") or () if str(one).partition("=")[0] == name]
+    return [*typed, *argument, *(f"--set {name}" for _ in pairs), *file, exact][0]
 
 
 def _as_option(found: re.Match[str], options: dict[str, str]) -> str:

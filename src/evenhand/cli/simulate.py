@@ -17,7 +17,7 @@ from evenhand.cli.inputs.policies import check_kept, policies_of
 from evenhand.cli.inputs.promises import UNDER, with_and_without
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import JSON
-from evenhand.cli.output import as_json, draw, folder, print_text, promised_cells, say_notes, table
+from evenhand.cli.output import KEPT, as_json, draw, folder, print_text, promised_cells, say_notes, table
 from evenhand.data.csv_files import write_csv
 from evenhand.errors import ArgumentError, MissingExtraError, wanted
 from evenhand.extras import optional
@@ -158,8 +158,7 @@ def _report(
             runs += f", delay {history.attrs['delay']}"
         print_text(f"seed {history.attrs['seed']}, {runs}\n")
         say_notes(history)
-        held = {None: "not promised", True: "yes", False: "NO"}
-        told = [{k: held[v] if k == "promise_kept" else v for k, v in row.items()} for row in summary]
+        told = [{k: KEPT[v] if k == "promise_kept" else v for k, v in row.items()} for row in summary]
         of_groups = [k for k in told[0] if k.startswith("share_of_") or k == "selection_rate_ratio"]
         of_policies = [k for k in told[0] if k not in of_groups]
         for title, columns in (
@@ -190,7 +189,7 @@ def _report(
                 "The interval covers the randomness of the replications, not how well the table shows the rewards."
             )
         if written:
-            print_text("written: " + ", ".join(str(path) for path in written))
+            print_text("Written: " + ", ".join(str(path) for path in written))
 
 
 def _summary(history: xr.Dataset, later: set[str]) -> list[dict[str, Any]]:

@@ -218,11 +218,11 @@ def _unidentified(value_curve: ValueCurve) -> str:
     logged, candidate = value_curve.logged, value_curve.candidate
     given = _chance_given(logged)
     assert given is not None
-    wished = np.bincount(candidate.which, minlength=len(candidate.probabilities)) @ (candidate.probabilities > 0)
+    planned = np.bincount(candidate.which, minlength=len(candidate.probabilities)) @ (candidate.probabilities > 0)
     parts = [
         f"arm {label!r} had a chance in {100 * share:.3g} % of the rows"
-        for label, share, wish in zip(logged.arms, given.mean(axis=0), wished, strict=True)
-        if wish and share < 1
+        for label, share, rows in zip(logged.arms, given.mean(axis=0), planned, strict=True)
+        if rows and share < 1
     ]
     missing = float(np.where(given, 0.0, candidate.probabilities[candidate.which]).sum(axis=1).mean())
     return (

@@ -111,28 +111,28 @@ def under_shares(distribution: Mapping[Label, float], shares: Any) -> dict[Label
         If an arm that is owed a share has no probability.
     """
     given = dict(by_label(distribution, "distribution", "a dict arm -> probability"))
-    wish = np.array([as_float(chance) for chance in given.values()])
-    if not ((wish >= 0) & (wish <= 1)).all():
+    chances = np.array([as_float(chance) for chance in given.values()])
+    if not ((chances >= 0) & (chances <= 1)).all():
         raise ArgumentError(wanted("distribution", "probabilities in [0, 1]", dict(distribution)))
-    read = summed(wish[None, :])
+    read = summed(chances[None, :])
     if read.wrong is not None:
         raise ArgumentError(wanted("distribution", "probabilities that sum to 1", dict(distribution), read.mend(0)))
-    wish = read.rows[0]
+    chances = read.rows[0]
     named = by_label(shares, "shares", "a dict arm -> share", given) if isinstance(shares, Mapping) else {}
     for label in named:
         if label not in given:
             raise UnknownArmError(wanted_one_of("shares", given, label, what="shares of the arms"))
     full = {label: dict(named).get(label, 0) for label in given} if named else shares
     least = read_promise(full, arms=list(given)).floats()
-    held = np.zeros(len(least), np.bool_)
-    found = wish
+    raised = np.zeros(len(least), np.bool_)
+    found = chances
     while True:
-        free = wish[~held].sum()
-        found = np.where(held, least, wish * ((1 - least[held].sum()) / free if free else 0.0))
+        free = chances[~raised].sum()
+        found = np.where(raised, least, chances * ((1 - least[raised].sum()) / free if free else 0.0))
         below = found < least
         if not below.any():
             break
-        held |= below
+        raised |= below
     if found.sum() < 1 - 1e-9:  # nothing is left to scale: the rest goes to all alike
         found = found + (1 - found.sum()) / len(found)
     return dict(zip(given, found.round(15).tolist(), strict=True))

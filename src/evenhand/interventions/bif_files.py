@@ -206,9 +206,9 @@ def _table(block: Block, names: list[str], states: States) -> Table:
             first += len(names)
             kind = tuple(map(dict.get, codes, statement.tokens[1:]))
             if statement.tokens[first - 1 : first] != [")"] or None in kind:
-                wished = ", ".join(f"{parent} in {list(states[parent])}" for parent in names[1:])
-                wished = wished or "it has none"
-                block.fail(f"{of}expected a row for states of its parents: {wished}", statement)
+                known = ", ".join(f"{parent} in {list(states[parent])}" for parent in names[1:])
+                known = known or "it has none"
+                block.fail(f"{of}expected a row for states of its parents: {known}", statement)
         elif kind not in ("table", "default"):
             block.fail(f"{of}expected `table`, `default` or a row `(STATES) NUMBERS;`, got {kind!r}", statement)
         if kind in rows:

@@ -37,9 +37,9 @@ class EvidenceDraws:
         counts = np.zeros((2, k, values, *self._shape))
         chosen = np.flatnonzero(plan[0])
         counts[0, chosen] = random.multinomial(plan[0, chosen], self._natural[chosen]).reshape(-1, values, *self._shape)
-        wished = plan[1:].T.reshape(-1)
-        chosen = np.flatnonzero(wished)
-        drawn = random.multinomial(wished[chosen], self._forced[chosen]).reshape(-1, *self._shape)
+        trials = plan[1:].T.reshape(-1)
+        chosen = np.flatnonzero(trials)
+        drawn = random.multinomial(trials[chosen], self._forced[chosen]).reshape(-1, *self._shape)
         counts[1].reshape(-1, *self._shape)[chosen] = drawn
         return self._cells.evidence(counts)
 

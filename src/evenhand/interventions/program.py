@@ -197,15 +197,15 @@ def looks(trials: int, least: int, rows: TrialNeeds) -> list[Phase]:
     return found
 
 
-def rounded(wish: Floats, size: int, costs: Floats, allowed: float) -> Ints:
-    """Return whole numbers near `wish` that sum to `size` and cost at most `allowed`, if the cheapest can be paid.
+def rounded(exact: Floats, size: int, costs: Floats, allowed: float) -> Ints:
+    """Return whole numbers near `exact` that sum to `size` and cost at most `allowed`, if the cheapest can be paid.
 
-    What the fractions leave goes to the largest ones that can still be paid, then to the cheapest wish.
+    What the fractions leave goes to the largest ones that can still be paid, then to the cheapest ones.
 
     >>> rounded(np.array([2.5, 0.75, 0.75]), 4, np.array([0.0, 1.0, 1.0]), 1.0)
     array([3, 1, 0])
     """
-    flat, price = np.maximum(wish.reshape(-1), 0.0), costs.reshape(-1)
+    flat, price = np.maximum(exact.reshape(-1), 0.0), costs.reshape(-1)
     extra = price - price.min()
     # A whole share may come as 2.999...: without the slack it would lose a trial to rounding.
     plan = np.floor(flat + 1e-9).astype(np.int64)
@@ -218,4 +218,4 @@ def rounded(wish: Floats, size: int, costs: Floats, allowed: float) -> Ints:
     plan[order[(bill <= money - plan @ extra) | (extra[order] == 0.0)]] += 1
     cheapest = np.flatnonzero(extra == 0.0)
     plan[cheapest[flat[cheapest].argmax()]] += size - plan.sum()
-    return plan.reshape(wish.shape)
+    return plan.reshape(exact.shape)

@@ -138,7 +138,7 @@ def _row(name: str, decided: Any, own: States, where: str) -> tuple[Floats, floa
     place = find_label(decided, own)
     if place is None:
         what = f"one of the states {list(own)}, probabilities by state, or a whole table of numbers"
-        mend = "write null or None without quotation marks for the model's own table"
+        mend = "write null (in Python None) without quotation marks for the model's own table"
         mend = mend if repr(decided) in UNQUOTED else where
         got = f"the state {decided!r}" if isinstance(decided, str) else decided
         raise ArgumentError(wanted(name, what, got, mend))

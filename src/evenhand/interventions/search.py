@@ -288,10 +288,10 @@ class Search(AskTell):
         size, _, rows = self._phases[self.handed_out]
         self.handed_out += 1
         shares = self.problem.program(self._costs, self._allowance, rows).solve(self.remaining).shares
-        wish = size * shares + self._owed
+        exact = size * shares + self._owed
         allowed = self._allowance * sum(phase.size for phase in self._phases[: self.handed_out]) - self.cost
-        plan = rounded(wish, size, np.broadcast_to(self._costs, wish.shape), allowed)
-        self._owed = wish - plan
+        plan = rounded(exact, size, np.broadcast_to(self._costs, exact.shape), allowed)
+        self._owed = exact - plan
         self.cost += float((plan * self._costs).sum())
         self.trials += size
         return plan

@@ -89,11 +89,11 @@ def observed(model: CausalModel, structure: Structure, samples: Any) -> tuple[In
     twice = sorted({str(name) for name in samples.columns[samples.columns.duplicated()]})
     if twice:
         raise TableError(wanted("samples", "each column once", f"{twice} more often"))
-    wished = [*structure.sensitive, *structure.nodes]
-    missing = [node for node in wished if node not in samples]
+    needed = [*structure.sensitive, *structure.nodes]
+    missing = [node for node in needed if node not in samples]
     if missing:
         why = "every one of them enters a weight"
-        raise TableError(wanted("samples", f"the columns {wished}", f"none for {missing}", why))
+        raise TableError(wanted("samples", f"the columns {needed}", f"none for {missing}", why))
     if not len(samples):
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     s = _flat(model, samples, structure.sensitive)

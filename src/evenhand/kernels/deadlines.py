@@ -38,10 +38,10 @@ falls because sum_i r_i <= 1: once -h(s) > 0, no zero follows. As x_i exceeds th
 positive yet, a straight line of its slope 1 - sum_i r_i, over the arms with r_i s >= a + N_i, tells until when it
 cannot be (DOUBT). If the slope is 0, so is -h, and the next multiple of the common denominator is a zero.
 
-The length of the search. While arm j is not due, g(s) > (s - t) (r_j + 1 - sum_i r_i) - k. So a wish for j is settled
-within k / (r_j + 1 - sum_i r_i) rounds (for a share r_j = 0 beside a sum of one the least other share counts), and j is
-granted only about that seldom: on average a walk is short. One walk ends after PATIENCE deadlines. A wish that needs
-more is refused, and the walk goes on in the next round.
+The length of the search. While arm j is not due, g(s) > (s - t) (r_j + 1 - sum_i r_i) - k. So a proposal of j is
+settled within k / (r_j + 1 - sum_i r_i) rounds (for a share r_j = 0 beside a sum of one the least other share counts),
+and j is granted only about that seldom: on average a walk is short. One walk ends after PATIENCE deadlines. A proposal
+that needs more is refused, and the walk goes on in the next round.
 
 Source: theorem and search are ours; for m = 1 and no rounds missed, the deadlines are those of earliest-deadline-first
 scheduling, C. L. Liu, J. W. Layland, "Scheduling Algorithms for Multiprogramming in a Hard-Real-Time Environment",

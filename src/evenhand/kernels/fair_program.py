@@ -242,15 +242,15 @@ def approach(distances: Any, budget: Any, fixed_mass: Any, p: Any, tree: Any) ->
 def aim(target: Any, budget: Any, fixed_mass: Any, p: Any, tree: Any) -> Any:
     """Write each component's move to its own optimum to `tree.shift`; return the price of the mass."""
     k = p.size
-    mass, wish, free = 0.0, 0.0, 0.0
+    mass, demand, free = 0.0, 0.0, 0.0
     for i in range(k):
         mass += tree.weights[i] * p[i]
         if tree.root[i] != k:
-            wish += tree.weights[i] * (target - p[i])
+            demand += tree.weights[i] * (target - p[i])
             free += tree.weights[i]
     price = 0.0
     if fixed_mass and free > 0.0:
-        price = (wish - (budget - mass)) / free
+        price = (demand - (budget - mass)) / free
     for i in range(k):
         tree.sums[i] = 0.0
         tree.sizes[i] = 0.0

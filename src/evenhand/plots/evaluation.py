@@ -58,6 +58,6 @@ def plot_overlap(found: Evaluation, *, ax: Axes | None = None) -> Axes:
     weights = found.weights
     with style():
         heights = {"share of the log": weights["share"].to_numpy(), "policy": weights["probability"].to_numpy()}
-        across = bars(axes, heights, None, "")
+        across = bars(axes, heights, {})
         name_arms(axes, across, weights["arm"].tolist())
         return finish(axes, "What the log tried and what the policy plays", "arm", "share of the rounds")

@@ -62,7 +62,7 @@ def plot_group_share(history: xr.Dataset, *, ax: Axes | None = None) -> Axes:
     last = history.isel(round=-1)
     shares = {str(n): last.group_share.sel(policy=n).mean("replication").values for n in history.policy.values}
     with style():
-        across = bars(axes, shares, history.arm_share.values, "share of the arms")
+        across = bars(axes, shares, {"share of the arms": history.arm_share.values})
         name_arms(axes, across, history.group.values.tolist())
         return finish(axes, "Shares of the plays against shares of the arms", "group", "share of the plays")
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from evenhand.quotas import Audit
 
+KINDS = {"floor": "share"}
+"""What a kind of promise is called in a picture, where that is not its name."""
 STRETCHES = 50
 """Points of a line that goes up and down from one round to the next: more of them are a pattern that nobody reads."""
 
@@ -65,22 +67,23 @@ def plot_regret(history: xr.Dataset, *, variable: str = "regret", log: bool = Fa
 
 
 def plot_shares(history: xr.Dataset, *, ax: Axes | None = None) -> Axes:
-    """Draw each arm's share of the rounds in which it was on offer beside its promised share, at the end: bars, dots
-    where the bars are many."""
+    """Draw each arm's share of the rounds in which it was on offer, at the end, beside the share that it is promised
+    and the cap that it has: bars, dots where the bars are many."""
     check_history(history, "pulls")
     axes = axes_of(ax)
     last = history.isel(round=-1)
     on_offer = "offered" in history
     pulls = (last.pulls / (last.offered if on_offer else float(last["round"]))).mean("replication")
-    promised = history.share.max("policy").values if "share" in history.coords else None
+    limits = {}
+    if "share" in history.coords:
+        shares = history.share.max("policy").values
+        limits["promised"] = np.where(shares > 0, shares, np.nan)
+    if "cap" in history.coords:
+        limits["at most"] = history.cap.min("policy").values
     with style():
-        across = bars(axes, {str(n): pulls.sel(policy=n).values for n in history.policy.values}, promised, "promised")
+        across = bars(axes, {str(n): pulls.sel(policy=n).values for n in history.policy.values}, limits)
         name_arms(axes, across, history.arm.values.tolist())
-        title = (
-            "Shares of the rounds"
-            + (" on offer" if on_offer else "")
-            + ("" if promised is None else " and promised shares")
-        )
+        title = "Shares of the rounds" + (" on offer" if on_offer else "") + (" and promised shares" if limits else "")
         return finish(axes, title, "arm", "share of the rounds" + (" on offer" if on_offer else ""))
 
 
@@ -162,7 +165,7 @@ def _mark_breaches(finding: Audit, axes: Axes, most: int = 8) -> None:
     rows = broken.head(most).to_dict("records")
     inside = ["" if row["segment"] is None else f" in {row['segment']}" for row in rows]
     said = [
-        f"{row['first_broken']:,}: {row['promise']} of {_named(row['arm'])}{where}"
+        f"{row['first_broken']:,}: {KINDS.get(row['promise'], row['promise'])} of {_named(row['arm'])}{where}"
         for row, where in zip(rows, inside, strict=True)
     ]
     said += [f"... and {len(rounds) - most} more"] if len(rounds) > most else []
@@ -181,7 +184,7 @@ def _forbid(axes: Axes, limits: list[float]) -> None:
     for limit in limits:
         axes.axhline(limit, **DASHED)
         axes.annotate(
-            "above this line the promise is broken",
+            "from this line on the promise is broken",
             (0.99, limit),
             xycoords=("axes fraction", "data"),
             xytext=(0, 3),

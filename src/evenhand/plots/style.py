@@ -97,8 +97,8 @@ def over_replications(values: xr.DataArray) -> tuple[Any, Any]:
     return values.mean("replication"), error
 
 
-def bars(axes: Axes, heights: dict[str, Any], target: Any, target_name: str) -> Any:
-    """Draw a group of bars for each position, one bar a name, and a mark at each target; return the positions.
+def bars(axes: Axes, heights: dict[str, Any], marks: dict[str, Any]) -> Any:
+    """Draw a group of bars for each position, one bar a name, and a line at each mark; return the positions.
 
     Where the bars would be too thin to be told apart, dots stand in their place.
     """
@@ -112,9 +112,13 @@ def bars(axes: Axes, heights: dict[str, Any], target: Any, target_name: str) -> 
         else:
             dressed = {"color": look["color"], "alpha": 0.75, "hatch": HATCHES[i % 6], "edgecolor": "white"}
             axes.bar(at, heights[name], width, label=name, **dressed)
-    if target is not None:
-        level = 1.0 if thin else 2.0  # a dot on its target is seen
-        axes.hlines(target, across - 0.45, across + 0.45, "black", linewidth=2.0, label=target_name, zorder=level)
+    for (name, levels), drawn in zip(marks.items(), ("solid", "dotted"), strict=False):
+        looks_like: dict[str, Any] = {
+            "linewidth": 2.0,
+            "linestyle": drawn,
+            "zorder": 1.0 if thin else 2.0,
+        }  # a dot on its mark is seen
+        axes.hlines(levels, across - 0.45, across + 0.45, "black", label=name, **looks_like)
     axes.set_ylim(bottom=0.0)
     axes.grid(axis="x", visible=thin)
     return across

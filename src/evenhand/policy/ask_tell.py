@@ -166,7 +166,8 @@ class AskTell(Configured):
         if found is None:
             if 1 <= number < self._next:
                 raise ClosedTicketError(f"ticket {number} was told or forgotten before; nothing has changed")
-            last = f"the last one was {self._next - 1}; if a study decides, tell the study: {COPIED}"
+            latest = f"the last one was {self._next - 1}" if self._next > 1 else "none was so far"
+            last = f"{latest}; if a study decides, tell the study: {COPIED}"
             raise UnknownTicketError(f"ticket {number} was never handed out; {last}")
         if handed and not all(map(_agrees, self._ticket_fields(given), found[0])):
             raise foreign

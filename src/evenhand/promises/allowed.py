@@ -263,11 +263,11 @@ def choose_allowed(params: Any, state: Any, now: int, plays: int, ranked: bool) 
 @kernel
 def pick_slate(params: Any, state: Any, now: int, plays: int) -> None:
     """Choose the slate of several arms by looking ahead for each that is tried."""
-    wished = choose_ranked(state, plays)
-    if wished and state.spare[0] >= state.chosen.size and params.capped_slates == 0:
+    ranked = choose_ranked(state, plays)
+    if ranked and state.spare[0] >= state.chosen.size and params.capped_slates == 0:
         state.spare[0] -= state.chosen.size
         return
-    state.spare[0] = choose_allowed(params, state, now, plays, wished)
+    state.spare[0] = choose_allowed(params, state, now, plays, ranked)
 
 
 @kernel
@@ -283,16 +283,18 @@ def is_chosen(state: Any, arm: int) -> bool:
 def cause(state: Any, now: int, plays: int) -> int:
     """Return why the slate is played: because of a deadline or a cap that an arm on offer of higher rank gave way to,
     because no more arms are ranked, or as ranked."""
-    found = AS_RANKED
+    lowest = -1
     for place in range(plays):
-        arm = state.chosen[place]
-        if state.scores[arm] == -np.inf and found == AS_RANKED:
-            found = BY_NO_RANK
-        for other in range(state.scores.size):
-            if state.offered[other] == 1 and comes_before(state, other, arm) and not is_chosen(state, other):
-                if state.cap_whole[other] <= now:
-                    return BY_DEADLINE
-                found = BY_CAP
+        if lowest < 0 or comes_before(state, lowest, state.chosen[place]):
+            lowest = state.chosen[place]
+    if lowest < 0:
+        return AS_RANKED
+    found = BY_NO_RANK if state.scores[lowest] == -np.inf else AS_RANKED
+    for other in range(state.scores.size):
+        if state.offered[other] == 1 and comes_before(state, other, lowest) and not is_chosen(state, other):
+            if state.cap_whole[other] <= now:
+                return BY_DEADLINE
+            found = BY_CAP
     return found
 
 
@@ -329,16 +331,16 @@ def select_slate(params: Any, state: Any, now: int) -> int:
     return why
 
 
-PICK_SURVEYED = bind(select_slate, choose_slate=select_scanned)
+PICK_SCANNED = bind(select_slate, choose_slate=select_scanned)
 PICK_ONE = bind(select_slate, choose_slate=pick_one)
 PICK_SLATE = bind(select_slate, choose_slate=pick_slate)
 
 
 def selection_kernels(promise: Any) -> tuple[Any, Any]:
-    """Return the kernels `select_slate` and `is_grantable` for a promise, which decide by a survey of all rounds to
+    """Return the kernels `select_slate` and `is_grantable` for a promise, which decide by a scan of all rounds to
     come wherever one tells."""
     if spaced_alone(promise):
         return windows.select_slate, windows.is_grantable
     if promise.windows or promise.sets or (promise.plays > 1 and promise.caps is not None):
         return PICK_ONE if promise.plays == 1 else PICK_SLATE, is_grantable
-    return PICK_SURVEYED, is_grantable
+    return PICK_SCANNED, is_grantable

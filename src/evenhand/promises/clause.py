@@ -58,12 +58,12 @@ class Clause(NamedTuple):
         return f"at {'least' if self.kind == 'floor' else 'most'} {self.rate} of the rounds{slack}"
 
     def missed(self, by: int) -> str:
-        """Return by how many plays it was missed, as words that follow whose they were."""
+        """Return by how many plays it was missed, beyond its slack, as words that follow whose they were."""
         if isinstance(self.rate, tuple):
             return f"{by} fewer than the {self.rate[0]} owed in any {self.rate[1]} consecutive rounds"
         if self.kind in AT_MOST:
-            return f"{by} more than the cap {self.rate} allows"
-        return f"{by} fewer than the share {self.rate} owes"
+            return f"{by + self.slack} more than the cap {self.rate} allows"
+        return f"{by + self.slack} fewer than the share {self.rate} owes"
 
     def __str__(self) -> str:
         together = "" if len(self.arms) == 1 else " together"

@@ -30,7 +30,7 @@ def note_tight(state: Any, row: int, s: int, left: int) -> None:
 @kernel
 def is_settled(state: Any, proposal: int) -> bool:
     """Return whether a play of the proposal, or of every open arm where there is none, is due by the round that a
-    survey came to."""
+    scan came to."""
     settled = proposal < 0 or state.due[proposal] > 0
     for arm in range(state.open.size):
         settled = settled and (proposal >= 0 or state.open[arm] == 0 or state.due[arm] > 0)

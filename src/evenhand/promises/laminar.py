@@ -61,7 +61,7 @@ EVER = 3 * NEVER
 NEAR = 256
 """After so many deadlines a look ahead that has found no end tries whether it may end for another reason."""
 FARTHEST = 1 << 17
-"""After so many, or in a survey after `evenhand.kernels.deadlines.PATIENCE`, a proposal is refused that could be
+"""After so many, or in a scan after `evenhand.kernels.deadlines.PATIENCE`, a proposal is refused that could be
 granted only if what follows were known too."""
 ONCE = 1 << 40
 """The period of a token that is counted once."""

@@ -207,15 +207,15 @@ def keep_ranks(state: Any) -> None:
 
 @kernel
 def fill_inclusion(state: Any, left: float, plays: int) -> None:
-    """Fill `proposals` with inclusion chances that sum to the plays: the lots, and down the ranking up to 1;
+    """Fill `inclusions` with inclusion chances that sum to the plays: the lots, and down the ranking up to 1;
     arms that are not ranked share the rank behind all others."""
     for arm in range(state.lots.size):
-        state.wishes[arm] = state.lots[arm]
+        state.inclusions[arm] = state.lots[arm]
     for rank in range(state.lots.size):
         for arm in range(state.lots.size):
             if state.ranks[arm] == rank and state.offered[arm] == 1:
-                more = min(1.0 - state.wishes[arm], left)
-                state.wishes[arm] += more
+                more = min(1.0 - state.inclusions[arm], left)
+                state.inclusions[arm] += more
                 left -= more
 
 
@@ -223,12 +223,12 @@ def fill_inclusion(state: Any, left: float, plays: int) -> None:
 def sample(state: Any, mark: float, plays: int) -> None:
     """Choose the slate whose prefix sums of inclusion chances pass mark, mark + 1, ..."""
     total, place = 0.0, 0
-    for arm in range(state.wishes.size):
-        total += state.wishes[arm]
+    for arm in range(state.inclusions.size):
+        total += state.inclusions[arm]
         if place < plays and total > mark + place:
             state.chosen[place] = arm
             place += 1
-    arm = state.wishes.size - 1
+    arm = state.inclusions.size - 1
     while place < plays:  # where rounding ends the sum a hair below the plays
         taken = state.offered[arm] == 0
         for before in range(place):
@@ -256,8 +256,8 @@ def allow(params: Any, state: Any, now: int, turn: int, plays: int) -> int:
 def marks_around(state: Any, mark: float) -> tuple[float, float]:
     """Return between which marks systematic sampling draws the same slate as at `mark`."""
     low, high, total = 0.0, 1.0, 0.0
-    for arm in range(state.wishes.size):
-        total += state.wishes[arm]
+    for arm in range(state.inclusions.size):
+        total += state.inclusions[arm]
         part = total - np.floor(total)
         if part <= mark:
             low = max(low, part)
@@ -319,7 +319,7 @@ def draw_slate(params: Any, state: Any, now: int) -> bool:
         low, high = marks_around(state, mark)
         state.slate_chance[0] = high - low
         for arm in range(state.chances.size):
-            state.chances[arm] = state.wishes[arm]
+            state.chances[arm] = state.inclusions[arm]
         state.spare[0] -= state.chosen.size
         take(params, state)
         return False

@@ -109,7 +109,8 @@ class RuleState(NamedTuple):
     """(n_arms,): of a lottery, the part of each arm's chance that no proposal of the learner decides."""
     chances: Floats
     """(n_arms,): with which probability each arm was drawn, or was among those that were."""
-    wishes: Floats
+    inclusions: Floats
+    """(n_arms,): how likely a slate is to hold each arm before it is exchanged for one that may be played."""
     ranks: Ints
     masses: Floats
     """(n_owners,): what of a floor is an owner's own; scratch beyond that."""
@@ -207,12 +208,12 @@ def rule_state(promise: Promise, learner: Any, stream: Words = NO_STREAM) -> Rul
     left = np.array([token.window for token in tokens_of(promise)], np.int64)
     pulls, refused, open, *of_caps, ranks = [np.zeros(arms, np.int64) for _ in range(7)]
     due, below, within, *later = [np.zeros(owners, np.int64) for _ in range(5)]
-    scores, lots, chances, wishes = np.zeros((4, arms))
+    scores, lots, chances, inclusions = np.zeros((4, arms))
     chosen, spare = np.full(promise.plays, -1, np.int64), np.zeros(1, np.int64)
     tight, loose = np.zeros((2, promise.plays), np.int64)
     books = pulls, whole, rest, cap_whole, cap_rest, left
     offer = np.ones(arms, np.int64), np.ones(owners, np.int64), scores, chosen, spare
-    surveyed = tight, loose, np.zeros(1, np.int64), np.zeros((promise.plays, arms), np.int64), refused, open
+    scanned = tight, loose, np.zeros(1, np.int64), np.zeros((promise.plays, arms), np.int64), refused, open
     looked = due, below, within, *later, np.zeros_like(left), *of_caps
-    drawn = lots, chances, wishes, ranks, np.zeros(owners), np.zeros(owners), np.ones(1), stream
-    return RuleState._make((*books, *offer, *surveyed, *looked, *drawn, learner))
+    drawn = lots, chances, inclusions, ranks, np.zeros(owners), np.zeros(owners), np.ones(1), stream
+    return RuleState._make((*books, *offer, *scanned, *looked, *drawn, learner))

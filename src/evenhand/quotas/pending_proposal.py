@@ -33,10 +33,10 @@ learner_choose = learner_update = learner_probability = rule_choose = may_come =
 
 
 class PendingProposal(NamedTuple):
-    """The state of a learner whose refused proposals are held."""
+    """The state of a learner whose refused proposals are pending."""
 
     proposal: Ints
-    """(2,): the proposal that is held, -1 where none is, and the proposal of the latest round."""
+    """(2,): the proposal that is pending, -1 where none is, and the proposal of the latest round."""
     why: Ints
     """(2,): their reasons."""
     chance: Floats
@@ -68,67 +68,67 @@ def has_room(state: Any, arm: int, now: int) -> bool:
 
 
 @kernel
-def propose(held: PendingProposal, proposal: int, why: int, chance: float) -> None:
+def propose(pending: PendingProposal, proposal: int, why: int, chance: float) -> None:
     """Make this the proposal of the round."""
-    held.proposal[1], held.why[1], held.chance[1] = proposal, why, (-1.0 if math.isnan(chance) else chance)
+    pending.proposal[1], pending.why[1], pending.chance[1] = proposal, why, (-1.0 if math.isnan(chance) else chance)
 
 
 @kernel
 def restore_proposal(state: Any, now: int) -> bool:
     """Make the proposal that is held that of the round; return whether there is one that may come."""
-    held = state.learner
-    if held.proposal[0] < 0 or not may_come(state, held.proposal[0], now):
+    pending = state.learner
+    if pending.proposal[0] < 0 or not may_come(state, pending.proposal[0], now):
         return False
-    held.proposal[1], held.why[1], held.chance[1] = held.proposal[0], held.why[0], held.chance[0]
-    held.proposal[0] = -1
+    pending.proposal[1], pending.why[1], pending.chance[1] = pending.proposal[0], pending.why[0], pending.chance[0]
+    pending.proposal[0] = -1
     return True
 
 
 @kernel
-def resolve_proposal(held: PendingProposal, arm: int) -> None:
+def resolve_proposal(pending: PendingProposal, arm: int) -> None:
     """Hold the proposal of the round if another arm is played, and none is held already."""
-    if arm == held.proposal[1]:
-        held.told[0] = held.chance[1]
-        held.granted[0] += 1
+    if arm == pending.proposal[1]:
+        pending.told[0] = pending.chance[1]
+        pending.granted[0] += 1
         return
-    held.told[0] = 0.0
-    if held.proposal[0] < 0:
-        held.proposal[0], held.why[0], held.chance[0] = held.proposal[1], held.why[1], held.chance[1]
+    pending.told[0] = 0.0
+    if pending.proposal[0] < 0:
+        pending.proposal[0], pending.why[0], pending.chance[0] = pending.proposal[1], pending.why[1], pending.chance[1]
 
 
 @kernel
 def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
-    held = state.learner
+    pending = state.learner
     if not restore_proposal(state, round - 1):
-        proposal, why = learner_choose(params.learner, held.learner, contexts, held.granted[0] + 1, waiting)
-        propose(held, proposal, why, learner_probability(params.learner, held.learner, proposal))
+        proposal, why = learner_choose(params.learner, pending.learner, contexts, pending.granted[0] + 1, waiting)
+        propose(pending, proposal, why, learner_probability(params.learner, pending.learner, proposal))
     arm, why = rule_choose(params, state, contexts, round, waiting)
-    resolve_proposal(held, arm)
+    resolve_proposal(pending, arm)
     return arm, why
 
 
 @kernel
 def _update(params: Any, state: Any, contexts: Floats, index: int, reward: float, ticket: RewardContext) -> None:
-    held = state.learner
+    pending = state.learner
     if ticket.probability != 0.0:
-        own = RewardContext(held.granted[0], ticket.probability)
-        learner_update(params.learner, held.learner, contexts, index, reward, own)
+        own = RewardContext(pending.granted[0], ticket.probability)
+        learner_update(params.learner, pending.learner, contexts, index, reward, own)
 
 
 @kernel
-def _proposal(params: Any, held: PendingProposal, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
-    return held.proposal[1], held.why[1]
+def _proposal(params: Any, pending: PendingProposal, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
+    return pending.proposal[1], pending.why[1]
 
 
 @kernel
 def _proposal_first(
-    params: Any, held: PendingProposal, contexts: Floats, round: int, waiting: Ints, scores: Floats
+    params: Any, pending: PendingProposal, contexts: Floats, round: int, waiting: Ints, scores: Floats
 ) -> int:
     """Rank the proposal first, and then what the learner is the most likely to propose."""
     for arm in range(scores.size):
-        scores[arm] = held.learner.probabilities[arm]
-    scores[held.proposal[1]] = 2.0
-    return held.why[1]
+        scores[arm] = pending.learner.probabilities[arm]
+    scores[pending.proposal[1]] = 2.0
+    return pending.why[1]
 
 
 @kernel
@@ -142,7 +142,7 @@ CALLED_FROM_PYTHON = Kernels(_choose, _update, _told)
 
 
 def with_pending_proposal(learner: Kernels, under_rule: Callable[[Kernels], Kernels], may_come: Any) -> Kernels:
-    """Return the kernels of a learner whose refused proposals are held.
+    """Return the kernels of a learner whose refused proposals are pending.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 Optimism draws the group whose risk might still be the largest. Each group's validation risk gets a margin that shrinks
 with its samples; the group with the largest sum comes next, because it is either badly served or little known. The
-heuristic bound adds, if wished, how steadily the group's accuracy has been rising: a group whose accuracy still
+heuristic bound adds, if `trend` is set, how steadily the group's accuracy has been rising: a group whose accuracy still
 improves deserves more samples, one with a high but flat risk may be at its minimum. Greedy sampling, with or without
 random draws, takes the group whose validation risk is largest now; two samplers ignore the risks.
 

@@ -105,4 +105,7 @@ def assemble(
         shares = np.stack([none if promises[n] is None else promises[n].floats() for n in names])
         tolerance = [np.nan if promises[n] is None else promises[n].tolerance for n in names]
         dataset = dataset.assign_coords(share=(("policy", "arm"), shares), tolerance=("policy", tolerance))
+        if any(promise is not None and promise.caps for promise in promises.values()):
+            caps = [none if promises[n] is None or promises[n].caps is None else promises[n].caps for n in names]
+            dataset = dataset.assign_coords(cap=(("policy", "arm"), np.array(caps, np.float64)))
     return dataset

@@ -47,7 +47,7 @@ from evenhand.simulation.world import KernelWorld
 
 NO_SUCH_ARM = -1
 ROUNDS_A_CALL = 1 << 22
-"""Between two calls the user's wish to stop is heard; about 40 ms."""
+"""Between two calls an interruption is heard; about 40 ms."""
 
 
 observe = choose = probability = respond = learn = deliver = score = OPEN

@@ -126,11 +126,14 @@ class Cost(NamedTuple):
         20 replications. Without it the promise would have been broken in 3 of 20 replications.
         """
         scale, unit = (100 / self.free, " %") if self.free > 0 else (1.0, " per round")
-        part, low, high = (f"{x * scale:.2f}{unit}" for x in (self.cost, self.low, self.high))
+        gains = self.high < 0
+        numbers = (-self.cost, -self.high, -self.low) if gains else (self.cost, self.low, self.high)
+        part, low, high = (f"{x * scale:.2f}{unit}" for x in numbers)
         sure = "" if math.isnan(self.low) else f" (95 % interval {low} to {high})"
         runs = "1 replication" if self.replications == 1 else f"{self.replications} replications"
         costs = f"costs {who}" if self.low > 0 else f"is not shown to cost {who} anything:"
-        a_round = f", {self.cost:.2g} per round" if self.free > 0 else ""
+        costs = f"gains {who}" if gains else costs
+        a_round = f", {numbers[0]:.2g} per round" if self.free > 0 else ""
         said = f"The promise {costs} {part} of its expected reward{sure}{a_round}, over {runs}."
         without = f" Without it the promise would have been broken in {self.broken} of {runs}."
         return said if self.broken is None else said + without

@@ -15,6 +15,7 @@ from evenhand.arguments import as_whole_numbers, is_whole
 from evenhand.display.html import notes_of
 from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError, SimulationInterrupted, wanted
+from evenhand.jobs import parallel_jobs
 from evenhand.kernels.arrays import Ints
 from evenhand.labels import numbered, same_labels
 from evenhand.parameters import require_fresh
@@ -27,7 +28,7 @@ from evenhand.simulation.history import Variables, assemble
 from evenhand.simulation.loop import begins_anew, foreign_learner, reseeding, runs_compiled
 from evenhand.simulation.replication_cache import ReplicationCache, remembered_seed, signature
 from evenhand.simulation.schedule import ScheduleSource, over_time, read_given
-from evenhand.simulation.tasks import IN_PROCESS, Halt, chunks, interruptible, parallel_jobs, run_chunk
+from evenhand.simulation.tasks import IN_PROCESS, Halt, chunks, interruptible, run_chunk
 from evenhand.simulation.world import world_traits
 
 if TYPE_CHECKING:

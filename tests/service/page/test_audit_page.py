@@ -69,7 +69,7 @@ def test_two_auditors_are_told_what_to_do_answer_and_withdraw(auditor):
     auditor.sees("age")
     auditor.sees("income")
     auditor.sees("percentage points. Is that unfair?")
-    auditor.sees("You see two people at a time whose chances of being chosen differ.")
+    auditor.sees("You see two people at a time whose chances of being chosen differ, whichever is higher.")
     assert auditor.press("u") != first
     auditor.press("a")
     auditor.sees("2 answered")

@@ -168,7 +168,8 @@ def _parse(text: str, source: str, hook: Callable[[list[tuple[str, Any]]], dict[
     except SharesError:
         raise
     except (ValueError, RecursionError) as error:
-        raise TableError(f"{source}: cannot be read as JSON: {why_unreadable(error)}") from error
+        mend = "; NAME=VALUE,NAME=VALUE is read as well" if source.startswith("--") else ""
+        raise TableError(f"{source}: cannot be read as JSON: {why_unreadable(error)}{mend}") from error
     if not isinstance(body, dict):
         raise TableError(wanted(source, 'an object {"name": value}', type(body).__name__))
     return body

@@ -87,7 +87,7 @@ def fit(described: dict[str, Any], spec: str, world: Any, horizon: int) -> None:
             part["horizon"] = horizon
         if "groups" in takes:
             if traits_of(world).groups is None:
-                raise ArgumentError(wanted("--policy", "one for arms without groups, or --group COLUMN", spec))
+                raise ArgumentError(wanted("--policy", "one for arms without groups, or simulate --group COLUMN", spec))
             part |= group_settings(takes, world, horizon)
             if TWO_GROUPS in spec.split("+") and "sensitive" in takes:
                 part["sensitive"] = lifted(TWO_GROUPS, world_traits(world).sensitive)

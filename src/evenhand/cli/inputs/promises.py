@@ -44,10 +44,10 @@ def described_promises(
         If it has a name that is not known, promises nothing, or names an arm that there is not.
     """
     given = _read(path)
-    wished = learner or given.pop("learner", "")
+    named = learner or given.pop("learner", "")
     given.pop("learner", None)
-    if not isinstance(wished, str):
-        raise ArgumentError(wanted(f"{path}: learner", "the name of a learner", wished))
+    if not isinstance(named, str):
+        raise ArgumentError(wanted(f"{path}: learner", "the name of a learner", named))
     option = option if learner else f"{path}: learner"
     own = list(range(own)) if isinstance(own := given.get("arms"), int) else own
     given |= {} if arms is None else {"arms": arms if isinstance(arms, int) else list(arms)}
@@ -58,9 +58,9 @@ def described_promises(
         for one, other in ((own, known), (known, own)) if isinstance(own, list) else ():
             _check_arms(f"{path}: arms", one, other)
     if set(given) <= {"windows", "arms"} and "windows" in given:
-        return describe("window-learn", wished, option) | given
+        return describe("window-learn", named, option) | given
     beside = {name: value for name, value in given.items() if name in BESIDE}
-    return describe("deadline-learn", wished, option) | beside | {"promise": stated}
+    return describe("deadline-learn", named, option) | beside | {"promise": stated}
 
 
 def _check_arms(where: str, named: Sequence[Label], known: Sequence[Label]) -> None:
@@ -79,9 +79,9 @@ def with_and_without(path: Path, specs: Sequence[str], world: Any, horizon: int)
     found: dict[str, Any] = {}
     for spec in specs or [""]:
         own = _read(path).get("learner") or (FOR_GROUPS[0] if traits_of(world).groups is not None else "")
-        wished = spec or own
-        described = described_promises(path, wished, world.arms, "--policy" if spec else f"{path}: learner")
-        fit(described, wished, world, horizon)
+        named = spec or own
+        described = described_promises(path, named, world.arms, "--policy" if spec else f"{path}: learner")
+        fit(described, named, world, horizon)
         kept, name = build(described), spec or described["learner"]["policy"].rpartition("/")[2]
         nothing = Promise(dict.fromkeys(kept.arms, 0), plays=traits_of(kept).plays)
         found |= {name: DeadlineLearn(build(described["learner"]), nothing), name + UNDER: kept}

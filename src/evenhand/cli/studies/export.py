@@ -37,10 +37,11 @@ def export(store: STORE, *, out: str, form: str = "log", study: STUDY = None, js
     written, left_out = flat(table), table.attrs.get("left_out", {})
     lacking = ", ".join(f"{count} {status}" for status, count in left_out.items())
     lacking = f"; left out because they have no reward of a single arm: {lacking}" if lacking else ""
+    decisions = f"{len(written)} decision{'s' * (len(written) != 1)}"
     if out == "-":
         write_csv(written, sys.stdout)
         if lacking:
-            print(f"{len(written)} decisions{lacking}", file=sys.stderr)
+            print(f"{decisions}{lacking}", file=sys.stderr)
         return
     try:
         if parquet:
@@ -52,4 +53,4 @@ def export(store: STORE, *, out: str, form: str = "log", study: STUDY = None, js
         mend = error.strerror or str(error)
         raise ArgumentError(wanted("--out", "a file that can be written", str(Path(out)), mend)) from error
     body = {"decisions": len(written), "file": out} | ({"left_out": left_out} if form == "bandit" else {})
-    answer(body, f"{len(written)} decisions written to {out}{lacking}", json)
+    answer(body, f"{decisions} written to {out}{lacking}", json)

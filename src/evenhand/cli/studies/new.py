@@ -16,7 +16,7 @@ from evenhand.cli.inputs.policies import describe, lifted, put
 from evenhand.cli.inputs.promises import described_promises
 from evenhand.cli.inputs.tables import read_log
 from evenhand.cli.options import JSON
-from evenhand.cli.output import as_json, print_text
+from evenhand.cli.output import as_json, print_text, say_notes
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions import CausalModel
 from evenhand.policy import deterministic
@@ -92,6 +92,7 @@ def new(
         print_text(f"Created study {study.name!r} ({policy_name}) in {store}")
         for line in _about(study, made, known):
             print_text(line)
+        say_notes(made)
         shown = " --contexts FILE" if _sees_contexts(made) else ""
         place = shlex.quote(store)
         print_text(

@@ -178,7 +178,7 @@ def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path]
     if "scale" in found:
         print_text(f"People are compared on one scale: {found['scale']}.")
     if written:
-        print_text("written: " + ", ".join(map(str, written)))
+        print_text("Written: " + ", ".join(map(str, written)))
 
 
 def arm_rows(arms: list[dict[str, Any]], clauses: tuple[Clause, ...]) -> list[dict[str, Any]]:
@@ -249,9 +249,16 @@ def pictures(statistics: Statistics) -> dict[str, Callable[..., Any]]:
     if not moments or not labels:
         return {}
     rounds, counts = [moment.round for moment in moments], np.array([moment.counts for moment in moments])
-    promised = None if promise is None else promise.floats()
-    caps = None if promise is None or promise.caps is None else np.array(promise.caps, np.float64)
-    drawn: dict[str, Callable[..., Any]] = {"shares": partial(plot_course, rounds, counts, labels, promised, caps)}
+    promised = caps = None
+    names, sets = [*labels], () if promise is None else promise.sets
+    if promise is not None:
+        promised = [*promise.floats(), *(float(share) for _, share in sets)]
+        caps = np.array([*(promise.caps or [None] * len(labels)), *[None for _ in sets]], np.float64)
+    for members, _ in sets:  # each is drawn as one more arm
+        mine = [labels.index(arm) for arm in members]
+        counts = np.column_stack([counts, counts[:, mine].sum(axis=1)])
+        names.append(" + ".join(map(str, members)))
+    drawn: dict[str, Callable[..., Any]] = {"shares": partial(plot_course, rounds, counts, names, promised, caps)}
     owed = [] if promise is None else [arm for arm, share in enumerate(promise.shares) if share]
     if promise is not None and owed:
         limit = promise.slack + 1.0 if statistics.when == "at every round" else None

@@ -48,7 +48,7 @@ def verify(
 def in_words(name: str, found: Verification) -> Iterator[str]:
     """Yield what a verification has found, in sentences."""
     yield (
-        f"{name}: {found.decisions} decisions, {found.told} told, {found.forgotten} forgotten, {found.open} open; "
+        f"{name}: {found.decisions} decision{'s' * (found.decisions != 1)}, {found.told} told, {found.forgotten} forgotten, {found.open} open; "
         f"written by {', '.join(found.versions) or 'nobody yet'}"
     )
     yield from (f"WRONG: {problem}" for problem in found.problems)

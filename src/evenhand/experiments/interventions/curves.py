@@ -13,10 +13,10 @@ from evenhand.experiments.framework import Runner
 from evenhand.interventions import CSR, SRIS, OneShot, Problem, TwoStageCSR
 from evenhand.interventions.measures import simulated_searches
 from evenhand.interventions.search import Search
+from evenhand.jobs import run_all
 from evenhand.plots.interventions import plot_errors
 from evenhand.plots.style import figure
 from evenhand.rng import child
-from evenhand.simulation.tasks import run_all
 
 SEARCHES: dict[str, tuple[str, Callable[..., Search]]] = {
     "CSR-V1": ("no re-use", partial(CSR, reuse=False, pooled=False)),

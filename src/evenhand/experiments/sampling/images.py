@@ -33,12 +33,12 @@ from evenhand.experiments.sampling.tables import (
 )
 from evenhand.experiments.sampling.trials import ImageTrials, Scheme, worst
 from evenhand.extras import optional
+from evenhand.jobs import run_all
 from evenhand.plots.sampling import plot_shares, plot_worst_risk
 from evenhand.plots.style import figure
 from evenhand.rng import child, generator
 from evenhand.sampling import ArrayPool, EstimatorModel, OptimisticSampler, collect, group_errors, label_pairs
 from evenhand.saving.state import write
-from evenhand.simulation.tasks import run_all
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,6 +10,7 @@ import numpy as np
 
 from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, experiment
 from evenhand.experiments.sampling.trials import Curves, Scheme, SyntheticTrials, run_trials
+from evenhand.jobs import run_all
 from evenhand.plots.sampling import plot_mixture, plot_risk_curves, plot_worst_risk
 from evenhand.plots.style import figure, one_legend
 from evenhand.rng import generator
@@ -22,7 +23,6 @@ from evenhand.sampling import (
     SyntheticModel2,
     UniformSampler,
 )
-from evenhand.simulation.tasks import run_all
 
 if TYPE_CHECKING:
     import pandas as pd

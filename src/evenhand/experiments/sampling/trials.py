@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from evenhand.jobs import run_all
 from evenhand.rng import child
 from evenhand.sampling.labelling.collection import Test, collect
-from evenhand.simulation.tasks import run_all
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,11 +22,11 @@ export function actionsOn(page) {
     page.watch.now();
   }
 
-  /** Show the rounds of a wish: {first, last}, {factor, centre}, or null for all; then read them closely. */
-  function zoom(wish) {
-    if (wish === null) ui().zoom = null;
-    else if ("factor" in wish) ui().zoom = scaled(ui().zoom, total(), wish.factor, wish.centre);
-    else ui().zoom = within(wish.first, wish.last, total());
+  /** Show these rounds: {first, last}, {factor, centre}, or null for all; then read them closely. */
+  function zoom(range) {
+    if (range === null) ui().zoom = null;
+    else if ("factor" in range) ui().zoom = scaled(ui().zoom, total(), range.factor, range.centre);
+    else ui().zoom = within(range.first, range.last, total());
     clearTimeout(timer);
     const { shown } = page;
     for (const one of [shown, shown.other]) if (one) one.close = null;

@@ -5,8 +5,8 @@ import { KEY, Session, button, onKey } from "./session.js";
 
 const WORDS = { study: "Study", annotator: "Your name, if several people audit", key: KEY };
 const TASK =
-  "You see two people at a time whose chances of being chosen differ. Say unfair if the two are so alike in what counts " +
-  "that this difference is wrong, and acceptable if it is not.";
+  "You see two people at a time whose chances of being chosen differ, whichever is higher. Say unfair if the two are so " +
+  "alike in what counts that this difference is wrong, and acceptable if it is not.";
 const session = new Session("audit", WORDS, advance, TASK);
 
 let task = null;

@@ -73,7 +73,8 @@ export function chartsOf({ series, state, close, lookOf = (_, k) => k, ui: { cho
     const due = state.promise?.when === "at every round" && state.promise.broken_from != null;
     const limit = due ? { value: slack, text: "broken from here" } : null;
     const stretches = worstOfStretches(seen);
-    const behind = lines(stretches.shortfall);
+    const isOwed = ({ values }, k) => promised[chosen[k]] > 0 || values.some((value) => value > 0);
+    const behind = lines(stretches.shortfall).filter(isOwed);
     specs["chart-shortfall"] = {
       title: "Decisions behind the promise",
       ...frame(stretches),

@@ -1,6 +1,6 @@
 """Gauges of a study: numbers for a monitoring program such as Prometheus.
 
-    shortfall        plays by which the arm furthest behind its share is behind now, minus its tolerance
+    shortfall        plays by which the arm furthest behind its share is behind now
     worst_shortfall  the most plays by which any arm was ever behind
     promise_kept     1 while the promise held at every round, 0 once it was broken
     recent_reward    the mean of the last rewards
@@ -22,8 +22,8 @@ import numpy as np
 from evenhand.studies.statistics.statistics import DRIFT, Statistics
 
 GAUGES = {
-    "shortfall": "By how many pulls beyond its tolerance the arm furthest behind is now behind its share.",
-    "worst_shortfall": "The largest amount by which any arm was ever behind its share, in decisions.",
+    "shortfall": "By how many plays the arm furthest behind its share is behind now.",
+    "worst_shortfall": "By how many plays an arm was ever behind its share at most.",
     "promise_kept": "1 while the promise held at every round, 0 once it was broken.",
     "recent_reward": "The mean of the last rewards.",
     "share_drift": f"The largest change of a group's or arm's share, in the last {DRIFT:,} decisions against before.",
@@ -61,7 +61,7 @@ def overdue_of(statistics: Statistics, at: int) -> dict[int, int]:
 def _shortfall(statistics: Statistics) -> float | None:
     if statistics.owed is None or statistics.promise is None or not statistics.rounds:
         return None
-    return float(statistics.owed.max()) - statistics.promise.slack
+    return float(statistics.owed.max())
 
 
 def _drift(statistics: Statistics) -> float | None:

@@ -1,4 +1,4 @@
-"""Conversations: membership that changes, tickets, save and load, quotas around a group rule, foreign policies."""
+"""Asking and telling: membership that changes, tickets, save and load, quotas around a group rule, foreign policies."""
 
 from __future__ import annotations
 
