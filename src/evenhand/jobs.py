@@ -1,0 +1,64 @@
+"""Run calls side by side, in processes or threads of joblib."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.extras import optional
+
+
+@contextlib.contextmanager
+def parallel_jobs(jobs: int, backend: str) -> Iterator[Any]:
+    """Yield the `joblib.Parallel` of that backend, its results unordered as they come (with ray, all at the end).
+
+    Raises
+    ------
+    MissingExtraError
+        If the backend's package is not installed.
+    ArgumentError
+        If joblib knows no such backend, or it has no cluster to run on.
+    """
+    import joblib
+
+    if backend == "ray":
+        optional("ray.util.joblib", "backend 'ray'").register_ray()
+    if backend == "dask":
+        optional("distributed", "backend 'dask'")
+    try:
+        context = joblib.parallel_config(backend=backend, n_jobs=jobs)
+    except ValueError as error:
+        raise ArgumentError(wanted("backend", "a joblib backend that is ready to run", backend, str(error))) from error
+    as_they_come: Any = {"return_as": "list" if backend == "ray" else "generator_unordered"}
+    with context, restarts_unreported(), joblib.Parallel(**as_they_come) as parallel:
+        yield parallel
+
+
+def run_all(
+    call: Callable[..., Any],
+    arguments: Iterable[tuple[Any, ...]],
+    jobs: int,
+    prefer: Literal["threads"] | None = None,
+) -> list[Any]:
+    """Return what the call returns for each tuple of arguments, in their order, from so many processes, or
+    threads, unless `joblib.parallel_config` says otherwise."""
+    from joblib import Parallel, delayed
+
+    with restarts_unreported():
+        return list(Parallel(n_jobs=jobs, prefer=prefer)(delayed(call)(*given) for given in arguments))
+
+
+@contextlib.contextmanager
+def restarts_unreported() -> Iterator[None]:
+    """Keep joblib from warning that it replaced a process.
+
+    It replaces a process whose memory has grown, and warns of it in the thread that hands out the tasks. Where
+    warnings are errors (`python -W error`, pytest), this thread ends, no task is handed out any more, and the call
+    never returns.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="A worker stopped while some jobs", category=UserWarning)
+        yield
