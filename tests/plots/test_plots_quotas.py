@@ -150,13 +150,13 @@ LOG = pd.DataFrame(
     }
 )
 AUDITS = {
-    "floors": ({"shares": 0.5}, {"floor of b"}),
+    "floors": ({"shares": 0.5}, {"share of b"}),
     "caps": ({"caps": {"a": 0.5}}, {"cap of a"}),
-    "sets": ({"shares": {("b", "c"): 0.5, "a": 0}}, {"floor of b, c"}),
+    "sets": ({"shares": {("b", "c"): 0.5, "a": 0}}, {"share of b, c"}),
     "windows": ({"windows": {"b": 4}}, {"window of b"}),
-    "segments": ({"shares": 0.5, "segment": "place"}, {"floor of b in x", "floor of b in y"}),
-    "slates": ({"arm": "slate", "shares": {"a": 0.5, "b": 0.2, "c": 0.8}}, {"floor of c"}),
-    "changes": ({"shares": {1: {"a": 0.2, "b": 0}, 7: {"a": 0.2, "b": 0.5}}}, {"floor of b"}),
+    "segments": ({"shares": 0.5, "segment": "place"}, {"share of b in x", "share of b in y"}),
+    "slates": ({"arm": "slate", "shares": {"a": 0.5, "b": 0.2, "c": 0.8}}, {"share of c"}),
+    "changes": ({"shares": {1: {"a": 0.2, "b": 0}, 7: {"a": 0.2, "b": 0.5}}}, {"share of b"}),
 }
 
 

@@ -113,12 +113,9 @@ def bars(axes: Axes, heights: dict[str, Any], marks: dict[str, Any]) -> Any:
             dressed = {"color": look["color"], "alpha": 0.75, "hatch": HATCHES[i % 6], "edgecolor": "white"}
             axes.bar(at, heights[name], width, label=name, **dressed)
     for (name, levels), drawn in zip(marks.items(), ("solid", "dotted"), strict=False):
-        looks_like: dict[str, Any] = {
-            "linewidth": 2.0,
-            "linestyle": drawn,
-            "zorder": 1.0 if thin else 2.0,
-        }  # a dot on its mark is seen
-        axes.hlines(levels, across - 0.45, across + 0.45, "black", label=name, **looks_like)
+        order = 1.0 if thin else 2.0  # a dot on its mark is seen
+        line: dict[str, Any] = {"linewidth": 2.0, "linestyle": drawn, "zorder": order}
+        axes.hlines(levels, across - 0.45, across + 0.45, "black", label=name, **line)
     axes.set_ylim(bottom=0.0)
     axes.grid(axis="x", visible=thin)
     return across

@@ -23,8 +23,8 @@ WORDS = {"unfair": "u", "acceptable": "a", "unsure": "", "withdraw": "w", "list"
 CONTRADICTS = "contradicts the answers before it, so at least one is wrong; distances are now estimated, not certified"
 TOLD = {"u": "unfair", "a": "acceptable", "": None}
 TASK = (
-    "You see two people at a time whose chances of being chosen differ, whichever is higher. Answer u if that is unfair, "
-    "because the two are alike in what counts, and a if the difference is acceptable."
+    "You see two people at a time whose chances of being chosen differ, whichever is higher. Answer u if that is "
+    "unfair, because the two are alike in what counts, and a if the difference is acceptable."
 )
 ANSWERS_A_NUMBER = 11
 """About how many answers each number of a metric takes, d(d + 1)/2 of them: 25, 63 and 116 answers for 2, 3 and 4

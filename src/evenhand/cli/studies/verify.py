@@ -47,8 +47,9 @@ def verify(
 
 def in_words(name: str, found: Verification) -> Iterator[str]:
     """Yield what a verification has found, in sentences."""
+    decisions = f"{found.decisions} decision{'s' * (found.decisions != 1)}"
     yield (
-        f"{name}: {found.decisions} decision{'s' * (found.decisions != 1)}, {found.told} told, {found.forgotten} forgotten, {found.open} open; "
+        f"{name}: {decisions}, {found.told} told, {found.forgotten} forgotten, {found.open} open; "
         f"written by {', '.join(found.versions) or 'nobody yet'}"
     )
     yield from (f"WRONG: {problem}" for problem in found.problems)
