@@ -28,7 +28,7 @@ PLACES = {
     "how is a learner of another library taken in?": ("learners/adapter.py", "Adapter"),
 }
 TRUNK = {
-    "arguments", "errors", "extras", "frames", "labels", "parameters", "protocol", "registry", "rng", "threads",
+    "arguments", "errors", "extras", "frames", "jobs", "labels", "parameters", "protocol", "registry", "rng", "threads",
     "version",
 }  # fmt: skip
 """The modules that belong to no room; what is new belongs into one."""

@@ -77,7 +77,7 @@ def test_the_learned_bias_is_shown_through_a_quota_as_well(tmp_path):
         assert [(row["group"], row["feature"]) for row in body["bias"]] == [("women", "base"), ("women", "years")]
         assert {row["group"] for row in body["arms"]} == {"men", "women"}
         said = " ".join(answer("show", path, "--out", tmp_path / "out" / name).split())
-        warning, tables = said.index("both groups' widths are added"), said.index("Plays")
+        warning, tables = said.index("adds both groups' widths"), said.index("Plays")
         assert warning < tables < said.index("Learned bias by feature")
         assert (tmp_path / "out" / name / "bias.png").is_file()
 

@@ -55,7 +55,7 @@ def test_the_form_that_lifts_a_group_has_a_name_of_its_own_and_its_warning_stand
     assert not usual["notes"]
     done = run(*loans, "--sensitive", "F", "-p", "two-group-top-interval")
     words = " ".join(done.output.split())
-    assert words.index("both groups' widths are added") < words.index("Promises at every round")
+    assert words.index("adds both groups' widths") < words.index("Rewards (means over")
     with_quota = ["-p", "fair-learn+two-group-top-interval", "--shares", "0.1", "--json"]
     found = json.loads(run(*loans, "--sensitive", "F", *with_quota).output)
     assert any("widths" in note for note in found["notes"])

@@ -47,8 +47,8 @@ def is_store(place: str) -> bool:
 
 
 def help_of(function: Callable[..., None]) -> str:
-    """Return what the docstring of a command says of it."""
-    return (inspect.getdoc(function) or "").partition(HEADING)[0]
+    """Return what the docstring of a command says of it, a line for each paragraph: the terminal breaks them."""
+    return re.sub(r"(?<!\n)\n(?!\n)", " ", (inspect.getdoc(function) or "").partition(HEADING)[0])
 
 
 def with_options_of(call: Callable[..., None], *functions: Any, without: str = "") -> Callable[..., None]:

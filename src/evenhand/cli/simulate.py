@@ -160,9 +160,12 @@ def _report(
         say_notes(history)
         told = [{k: KEPT[v] if k == "promise_kept" else v for k, v in row.items()} for row in summary]
         of_groups = [k for k in told[0] if k.startswith("share_of_") or k == "selection_rate_ratio"]
-        of_policies = [k for k in told[0] if k not in of_groups]
+        blank = {k for k in summary[0] if all(row[k] is None or row[k] != row[k] for row in summary)}
+        blank |= {"forced_share"} if "worst_shortfall" in blank else set()
+        of_policies = [k for k in told[0] if k not in of_groups and k not in blank]
+        first = "Rewards" if "forced_share" in blank else "Promises at every round, and rewards"
         for title, columns in (
-            ("Promises at every round, and rewards (means over replications)", of_policies),
+            (f"{first} (means over replications)", of_policies),
             ("Shares of the decisions by group; smallest over largest selection rate", ["policy", *of_groups]),
         ):
             cells: list[Any] = [[k.replace("_", " ") for k in columns], *([row[k] for k in columns] for row in told)]
@@ -170,7 +173,7 @@ def _report(
                 cells = list(zip(*cells, strict=True))
             if len(columns) > 1:
                 table(title, cells[0], cells[1:])
-        if "r_regret" in history:
+        if "r_regret" in of_policies:
             print_text(
                 "regret: expected reward lost against the best arm; r regret: against the best that keeps the promise."
             )
