@@ -1,5 +1,5 @@
 """Pictures of guaranteed shares, drawn from histories; nothing is computed here but means over
-replications."""
+replications and their intervals."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from evenhand.plots.style import (
     plain,
     style,
 )
+from evenhand.simulation.measures import half_width
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -197,7 +198,8 @@ def _forbid(axes: Axes, limits: list[float]) -> None:
 
 
 def plot_cost(history: xr.Dataset, *, against: Any = None, ax: Axes | None = None) -> Axes:
-    """Draw what the promise costs: the expected reward per round lost against the policy named `against`.
+    """Draw what the promise costs: the expected reward per round lost against the policy named `against`, with an
+    interval of 95 %.
 
     Without `against` it is the loss against the best of the policies, whatever they promise.
     """
@@ -207,15 +209,18 @@ def plot_cost(history: xr.Dataset, *, against: Any = None, ax: Axes | None = Non
         one_of("against", against, names)
     axes = axes_of(ax)
     last = history.isel(round=-1)
-    losses = {n: last.regret.sel(policy=n).mean("replication").item() / float(last["round"]) for n in names}
-    reference = min(losses, key=lambda name: losses[name]) if against is None else against
-    base = losses[reference]
+    losses = {n: last.regret.sel(policy=n) / float(last["round"]) for n in names}
+    reference = min(losses, key=lambda name: losses[name].mean().item()) if against is None else against
     with style():
         for i, (name, look) in enumerate(looks(names).items()):
-            axes.barh(i, losses[name] - base, color=look["color"], alpha=0.75, hatch=HATCHES[i % 4], height=0.6)
-            axes.annotate(f" {losses[name] - base:+.4f}", (losses[name] - base, i), va="center", fontsize=8.5)
+            apart = losses[name] - losses[reference]
+            mean, wide = apart.mean().item(), half_width(apart)
+            sure: dict[str, Any] = {} if np.isnan(wide) else {"xerr": wide, "error_kw": {"elinewidth": 1.2, "capsize": 3.0}}
+            axes.barh(i, mean, color=look["color"], alpha=0.75, hatch=HATCHES[i % 4], height=0.6, **sure)
+            axes.annotate(f"{mean:+.2g}", (mean, i), xytext=(4, 9), textcoords="offset points", fontsize=8.5)
         axes.set_yticks(range(len(names)), names)
         axes.invert_yaxis()
         axes.margins(x=0.18)
         what = "Expected reward lost per round" if against is None else "Cost of the promise"
-        return finish(axes, f"{what}, against {reference}", "expected reward lost per round", "", legend=False)
+        unit = "expected reward lost per round" + (", 95 % interval" if history.sizes["replication"] > 1 else "")
+        return finish(axes, f"{what}, against {reference}", unit, "", legend=False)
