@@ -215,8 +215,8 @@ def plot_cost(history: xr.Dataset, *, against: Any = None, ax: Axes | None = Non
         for i, (name, look) in enumerate(looks(names).items()):
             apart = losses[name] - losses[reference]
             mean, wide = apart.mean().item(), half_width(apart)
-            sure: dict[str, Any] = {} if np.isnan(wide) else {"xerr": wide, "error_kw": {"elinewidth": 1.2, "capsize": 3.0}}
-            axes.barh(i, mean, color=look["color"], alpha=0.75, hatch=HATCHES[i % 4], height=0.6, **sure)
+            dressed = {"color": look["color"], "alpha": 0.75, "hatch": HATCHES[i % 4], "height": 0.6}
+            axes.barh(i, mean, xerr=None if np.isnan(wide) else wide, capsize=3.0, **dressed)
             axes.annotate(f"{mean:+.2g}", (mean, i), xytext=(4, 9), textcoords="offset points", fontsize=8.5)
         axes.set_yticks(range(len(names)), names)
         axes.invert_yaxis()
