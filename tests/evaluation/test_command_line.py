@@ -11,6 +11,7 @@ import evenhand as eh
 from evenhand.errors import ArgumentError, EvenhandError, TableError, UnknownArmError
 from evenhand.evaluation import under_shares
 from evenhand.plots import plot_evaluation, plot_overlap
+from evenhand.quotas import Promise
 from tests.cli.shell import call, refused
 
 COLUMNS = ["--arm", "item", "--reward", "click", "--propensity", "p"]
@@ -106,9 +107,12 @@ def test_a_promise_in_a_file_is_compared_with_none(log, tmp_path):
     assert re.search(r"- Only \d+ rounds are sure to be reached, as arm .* up to \d+, may be asked for", said)
     weighed = json.loads(call("evaluate", log, *COLUMNS, "-p", "0=0,1=0,2=1", "--promise", path, "--json").output)
     assert [row["policy"] for row in weighed["policies"]] == ["0=0,1=0,2=1", "0=0,1=0,2=1 under the promise"]
+    path.write_text("[shares]\n0 = 0.2\n[caps]\n2 = 0.7\n[[sets]]\narms = [1, 2]\nshare = 0.75\n")
+    capped = json.loads(call("evaluate", log, *COLUMNS, "-p", "0=0,1=0,2=1", "--promise", path, "--json").output)
+    assert [row["policy"] for row in capped["policies"]] == ["0=0,1=0,2=1", "0=0,1=0,2=1 under the promise"]
     path.write_text("[shares]\n0 = 0.2\n[windows]\n0 = 9\n")
     given = ["-p", "0=0,1=0,2=1", "--promise", path]
-    words = "p.toml: expected only shares of single arms, for a distribution, got 0 at least once in any 9"
+    words = "expected only shares and caps, for a distribution, got 0 at least once in any 9"
     refused(ArgumentError, words, "evaluate", log, *COLUMNS, *given)
 
 
@@ -159,17 +163,25 @@ def test_pictures_show_values_and_overlap(log):
     assert "dr: " in plot_evaluation(found["new"]).get_legend().get_texts()[0].get_text()
 
 
+NONE = dict.fromkeys("abc", 0)
+
+
 @pytest.mark.parametrize(
-    ("wish", "shares", "expected"),
+    ("chances", "shares", "expected"),
     [
         ({"a": 0.5, "b": 0.3, "c": 0.2}, 0.25, {"a": 0.46875, "b": 0.28125, "c": 0.25}),
         ({"a": 1.0, "b": 0.0, "c": 0.0}, {"b": 0.5, "c": 0.5}, {"a": 0.0, "b": 0.5, "c": 0.5}),
         ({"a": 0.34, "b": 0.33, "c": 0.33}, 0.1, {"a": 0.34, "b": 0.33, "c": 0.33}),
         ({"a": 0.0, "b": 1.0, "c": 0.0}, {"a": 0.4}, {"a": 0.4, "b": 0.6, "c": 0.0}),
+        ({"a": 0.8, "b": 0.15, "c": 0.05}, Promise(NONE, caps={"a": 0.6}), {"a": 0.6, "b": 0.3, "c": 0.1}),
+        ({"a": 1.0, "b": 0.0, "c": 0.0}, Promise(NONE, caps=0.4), {"a": 0.4, "b": 0.3, "c": 0.3}),
+        ({"a": 0.8, "b": 0.15, "c": 0.05}, Promise(NONE | {("b", "c"): 0.4}), {"a": 0.6, "b": 0.3, "c": 0.1}),
+        ({"a": 0.8, "b": 0.2, "c": 0.0}, Promise(NONE | {("b", "c"): 0.4, "c": 0.1}), {"a": 0.6, "b": 0.3, "c": 0.1}),
+        ({"a": 0.6, "b": 0.4, "c": 0.0}, Promise(NONE | {("a", "c"): 0.5}, caps={"b": 0.5}), {"a": 0.6, "b": 0.4}),
     ],
 )
-def test_a_distribution_under_shares(wish, shares, expected):
-    assert under_shares(wish, shares) == pytest.approx(expected)
+def test_a_distribution_under_shares(chances, shares, expected):
+    assert under_shares(chances, shares) == pytest.approx({"c": 0.0} | expected)
 
 
 def test_distributions_that_cannot_be_put_under_shares_are_refused():

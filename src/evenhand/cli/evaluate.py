@@ -21,7 +21,6 @@ from evenhand.errors import ArgumentError, TableError, wanted
 from evenhand.evaluation import Comparison, Evaluation, under_shares
 from evenhand.evaluation.promise_cost import shares_in
 from evenhand.evaluation.replayed import learns
-from evenhand.promises.clause import in_words
 from evenhand.quotas import LoggedArms
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ def _policies(
         raise ArgumentError(wanted("--policy", "a policy to evaluate, or --shares or --promise", None))
     arm, reward, position = columns
     world = LoggedArms(frame, arm=arm, reward=reward)
-    floors = shares_of(shares, world.arms) if shares else None
+    floors: Any = shares_of(shares, world.arms) if shares else None
     found: dict[str, Any] = {}
     for spec in given or (UNDER_SHARES if promise is None else [""]):
         if spec.startswith("log:"):
@@ -124,12 +123,7 @@ def _policies(
             continue
         found[spec] = read
         if promise is not None:
-            stated = promise_in(promise, world.arms)
-            odd = [clause for clause in stated.clauses if clause.kind != "floor" or len(clause.arms) > 1]
-            if odd:
-                what, got = "only shares of single arms, for a distribution", "; ".join(in_words(odd))
-                raise ArgumentError(wanted(str(promise), what, got, "leave it out, or evaluate a learner"))
-            floors = dict(zip(stated.arms, stated.shares, strict=True))
+            floors = promise_in(promise, world.arms)
         if floors is not None:
             by_position = isinstance(next(iter(read.values())), dict)
             kept = {k: under_shares(v, floors) for k, v in read.items()} if by_position else under_shares(read, floors)
