@@ -87,7 +87,7 @@ ENDS = {
     "ask e.evenhand --available a": "for arms that come and go, say offers in the file of --promise",
     "ask c.evenhand": "--contexts: expected 2 rows of 3 numbers, one row per arm, got nothing",
     "add e.evenhand c --share 0.9": "lower the others first with evenhand change",
-    "tell e.evenhand 9 1": "ticket 9 was never handed out; the last one was 0",
+    "tell e.evenhand 9 1": "ticket 9 was never handed out; none was so far",
 }
 
 

@@ -300,7 +300,7 @@ def test_trials_of_an_allocation(trial, tmp_path):
     assert answer("tell", trial, "1", "--samples", tmp_path / "seen.csv") == "told\n"
     said = answer("show", trial)
     assert "Candidates" in said
-    assert answer("export", trial, "--out", tmp_path / "log.parquet").startswith("1 decisions")
+    assert answer("export", trial, "--out", tmp_path / "log.parquet").startswith("1 decision ")
     refused(ArgumentError, "bandit feedback", "export", trial, "--form", "bandit", "--out", "-")
 
 
