@@ -158,25 +158,7 @@ def _report(
             runs += f", delay {history.attrs['delay']}"
         print_text(f"seed {history.attrs['seed']}, {runs}\n")
         say_notes(history)
-        told = [{k: KEPT[v] if k == "promise_kept" else v for k, v in row.items()} for row in summary]
-        of_groups = [k for k in told[0] if k.startswith("share_of_") or k == "selection_rate_ratio"]
-        blank = {k for k in summary[0] if all(row[k] is None or row[k] != row[k] for row in summary)}
-        blank |= {"forced_share"} if "worst_shortfall" in blank else set()
-        of_policies = [k for k in told[0] if k not in of_groups and k not in blank]
-        first = "Rewards" if "forced_share" in blank else "Promises at every round, and rewards"
-        for title, columns in (
-            (f"{first} (means over replications)", of_policies),
-            ("Shares of the decisions by group; smallest over largest selection rate", ["policy", *of_groups]),
-        ):
-            cells: list[Any] = [[k.replace("_", " ") for k in columns], *([row[k] for k in columns] for row in told)]
-            if len(columns) > WIDEST:  # a row of each, as a line has no room for so many columns
-                cells = list(zip(*cells, strict=True))
-            if len(columns) > 1:
-                table(title, cells[0], cells[1:])
-        if "r_regret" in of_policies:
-            print_text(
-                "regret: expected reward lost against the best arm; r regret: against the best that keeps the promise."
-            )
+        _show_policies(summary)
         which = " on offer" if "offered" in history else ""
         table(f"Share of the rounds{which} by arm", *_arms(history, clauses))
         if bias is not None:
@@ -193,6 +175,29 @@ def _report(
             )
         if written:
             print_text("Written: " + ", ".join(str(path) for path in written))
+
+
+def _show_policies(summary: list[dict[str, Any]]) -> None:
+    """Print a table of the policies, without the columns in which nothing stands, and one of their groups."""
+    told = [{k: KEPT[v] if k == "promise_kept" else v for k, v in row.items()} for row in summary]
+    of_groups = [k for k in told[0] if k.startswith("share_of_") or k == "selection_rate_ratio"]
+    blank = {k for k in summary[0] if all(row[k] is None or row[k] != row[k] for row in summary)}
+    blank |= {"forced_share"} if "worst_shortfall" in blank else set()
+    of_policies = [k for k in told[0] if k not in of_groups and k not in blank]
+    first = "Rewards" if "forced_share" in blank else "Promises at every round, and rewards"
+    for title, columns in (
+        (f"{first} (means over replications)", of_policies),
+        ("Shares of the decisions by group; smallest over largest selection rate", ["policy", *of_groups]),
+    ):
+        cells: list[Any] = [[k.replace("_", " ") for k in columns], *([row[k] for k in columns] for row in told)]
+        if len(columns) > WIDEST:  # a row of each, as a line has no room for so many columns
+            cells = list(zip(*cells, strict=True))
+        if len(columns) > 1:
+            table(title, cells[0], cells[1:])
+    if "r_regret" in of_policies:
+        print_text(
+            "regret: expected reward lost against the best arm; r regret: against the best that keeps the promise."
+        )
 
 
 def _summary(history: xr.Dataset, later: set[str]) -> list[dict[str, Any]]:
