@@ -88,6 +88,11 @@ ENDS = {
     "ask c.evenhand": "--contexts: expected 2 rows of 3 numbers, one row per arm, got nothing",
     "add e.evenhand c --share 0.9": "lower the others first with evenhand change",
     "tell e.evenhand 9 1": "ticket 9 was never handed out; none was so far",
+    "new q.evenhand -p group-fair-top-interval": "needs --groups",
+    "new q.evenhand -p linear-thompson --groups a=x,b=y --set noise_scale=abc": "--set noise_scale: expected a number, "
+    "got 'abc'",
+    "simulate --data log.csv --shares {'a':0.1}": "; NAME=VALUE,NAME=VALUE is read as well",
+    "ask l.evenhand --contexts [[3,4],[1,1]]": "the part similarity/scale with a centre and a unit for each feature",
 }
 
 
@@ -99,6 +104,8 @@ def test_a_refusal_advises_what_can_be_typed(arguments, tmp_path, monkeypatch):
     assert call("new", "e.evenhand", "--promise", "e.toml").exit_code == 0
     assert call("new", "c.evenhand", "-p", "group-fair-top-interval", "--groups", "a=x,b=y").exit_code == 0
     assert call("ask", "c.evenhand", "--contexts", "[[1, 2, 3], [1, 2, 4]]").exit_code == 0
+    (tmp_path / "l.json").write_text('{"policy": "similarity/lipschitz-ucb", "dimension": 2, "individuals": 2}')
+    assert call("new", "l.evenhand", "--spec", "l.json").exit_code == 0
     result = call(*arguments.split())
     assert isinstance(result.exception, EvenhandError), result.output
     assert str(result.exception).endswith(ENDS[arguments])

@@ -7,10 +7,25 @@ import pandas as pd
 from sqlalchemy import create_engine, text
 
 import evenhand as eh
-from evenhand.cli.studies.show import bars
+from evenhand.cli.studies.show import bars, pictures
 from evenhand.errors import ArgumentError, StateFileError
+from evenhand.plots.style import figure
 from evenhand.studies import Operation, Study
 from tests.cli.shell import answer, asked, call, cells, refused
+
+
+def test_a_set_is_drawn_as_one_more_arm_and_a_cap_as_a_level(tmp_path):
+    promise = eh.quotas.Promise({"a": 0.1, "b": 0, "c": 0, ("a", "b"): 0.3}, caps={"c": 0.6})
+    with Study.create(tmp_path / "s.evenhand", eh.quotas.DeadlineLearn(eh.learners.UCB1(), promise)) as study:
+        for _ in range(40):
+            study.tell(study.ask(), 1.0)
+        drawn = pictures(study.statistics())
+    _, axes = figure()
+    drawn["shares"](ax=axes)
+    said = " ".join(text.get_text() for text in axes.texts)
+    assert "a + b has " in said
+    assert ", promised 0.3" in said
+    assert ", at most 0.6" in said
 
 
 def test_show_tells_how_a_study_stands(played, tmp_path):

@@ -94,6 +94,17 @@ def test_bars_are_the_shares_and_the_lines_what_is_owed(history):
     assert owed == [0.2, 0.3, 0.25]
 
 
+def test_caps_are_lines_too_and_an_arm_that_is_owed_nothing_has_none(history):
+    caps = np.array([[0.5, np.nan, np.nan], [np.nan] * 3, [np.nan] * 3])
+    capped = history.assign_coords(share=history.share * [1, 0, 1], cap=(("policy", "arm"), caps))
+    _, axes = figure()
+    plots.plot_shares(capped, ax=axes)
+    promised, most = ([one[0].tolist() for one in lines.get_segments() if len(one)] for lines in axes.collections)
+    assert promised == [[-0.45, 0.2], [1.55, 0.25]]
+    assert most == [[-0.45, 0.5]]
+    assert [text.get_text() for text in axes.get_legend().get_texts()][:2] == ["promised", "at most"]
+
+
 def test_the_cost_is_the_regret_a_round_against_the_reference(history):
     _, axes = figure()
     plots.plot_cost(history, ax=axes, against="free")

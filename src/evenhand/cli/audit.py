@@ -222,7 +222,7 @@ def promised_rows(finding: Audit, unit: str, segments: bool) -> list[dict[str, A
         row["promised"] = f"at {'most' if most else 'least'} {limit}"
         always = bool(((mine["share"] * finding.rounds).round() == mine["pulls"]).all())
         known = not segments and (len(named) == 1 or always)  # the rounds that offered one of a set are not counted
-        row["share"] = mine["share"].sum() if known else None
+        row["share"] = mine["share"].sum(skipna=False) if known else None
         row["plays"] = None if segments else mine["pulls"].sum()
         row["behind"] = None if most else one["broken_by"] if within else one["worst_shortfall"]
         row["above"] = one["broken_by"] + ahead if most and (one["broken_by"] or not ahead) else None

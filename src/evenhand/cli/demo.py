@@ -68,5 +68,5 @@ def _say(shown: Programme) -> None:
     held = "after EVERY place" if shown.finding.kept else f"NOT after {shown.finding.rounds_in_violation} places"
     print_text(f"\nThe promise held {held}, as an audit of the log shows;")
     worst = shown.finding.worst_shortfall
-    print_text(f"the most that a group was ever behind is {worst:.4f} of a place.")
+    print_text("no group was ever a whole place behind." if worst < 1 else f"a group was {worst:.3f} places behind.")
     print_text(cost_of(shown.history, "with the promise", "without").sentences("Thompson sampling"))

@@ -108,7 +108,7 @@ def _policies(
         raise ArgumentError(wanted("--policy", "a policy to evaluate, or --shares or --promise", None))
     arm, reward, position = columns
     world = LoggedArms(frame, arm=arm, reward=reward)
-    floors: Any = shares_of(shares, world.arms) if shares else None
+    promised: Any = shares_of(shares, world.arms) if shares else None
     found: dict[str, Any] = {}
     for spec in given or (UNDER_SHARES if promise is None else [""]):
         if spec.startswith("log:"):
@@ -116,17 +116,18 @@ def _policies(
             read = shares_in(other, arm, position or None, world.arms)
         elif (read := _distribution(spec)) is None:
             if promise is None:
-                named = policies_of([spec], world, floors, tolerance, len(frame))
+                named = policies_of([spec], world, promised, tolerance, len(frame))
             else:
                 named = with_and_without(promise, [spec], world, len(frame))
             found |= {name: learner.fresh(seed=seed) for name, learner in named.items()}
             continue
         found[spec] = read
         if promise is not None:
-            floors = promise_in(promise, world.arms)
-        if floors is not None:
+            promised = promise_in(promise, world.arms)
+        if promised is not None:
             by_position = isinstance(next(iter(read.values())), dict)
-            kept = {k: under_shares(v, floors) for k, v in read.items()} if by_position else under_shares(read, floors)
+            under = partial(under_shares, shares=promised)
+            kept = {k: under(v) for k, v in read.items()} if by_position else under(read)
             found[spec + (" under the shares" if promise is None else UNDER)] = kept
     return found
 

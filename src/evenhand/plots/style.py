@@ -98,7 +98,8 @@ def over_replications(values: xr.DataArray) -> tuple[Any, Any]:
 
 
 def bars(axes: Axes, heights: dict[str, Any], marks: dict[str, Any]) -> Any:
-    """Draw a group of bars for each position, one bar a name, and a line at each mark; return the positions.
+    """Draw a group of bars for each position, one bar a name, and a line at each of one or two kinds of marks; return
+    the positions.
 
     Where the bars would be too thin to be told apart, dots stand in their place.
     """

@@ -131,8 +131,7 @@ class Cost(NamedTuple):
         part, low, high = (f"{x * scale:.2f}{unit}" for x in numbers)
         sure = "" if math.isnan(self.low) else f" (95 % interval {low} to {high})"
         runs = "1 replication" if self.replications == 1 else f"{self.replications} replications"
-        costs = f"costs {who}" if self.low > 0 else f"is not shown to cost {who} anything:"
-        costs = f"gains {who}" if gains else costs
+        costs = f"gains {who}" if gains else f"costs {who}" if self.low > 0 else f"is not shown to cost {who} anything:"
         a_round = f", {numbers[0]:.2g} per round" if self.free > 0 else ""
         said = f"The promise {costs} {part} of its expected reward{sure}{a_round}, over {runs}."
         without = f" Without it the promise would have been broken in {self.broken} of {runs}."
