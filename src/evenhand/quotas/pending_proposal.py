@@ -75,7 +75,7 @@ def propose(pending: PendingProposal, proposal: int, why: int, chance: float) ->
 
 @kernel
 def restore_proposal(state: Any, now: int) -> bool:
-    """Make the proposal that is held that of the round; return whether there is one that may come."""
+    """Make the pending proposal that of the round; return whether there is one that may come."""
     pending = state.learner
     if pending.proposal[0] < 0 or not may_come(state, pending.proposal[0], now):
         return False
@@ -86,7 +86,7 @@ def restore_proposal(state: Any, now: int) -> bool:
 
 @kernel
 def resolve_proposal(pending: PendingProposal, arm: int) -> None:
-    """Hold the proposal of the round if another arm is played, and none is held already."""
+    """Keep the proposal of the round if another arm is played, and none is pending already."""
     if arm == pending.proposal[1]:
         pending.told[0] = pending.chance[1]
         pending.granted[0] += 1
