@@ -19,7 +19,7 @@ from benchmarks.timing import Measure, interleaved, ratio, report, seconds
 from evenhand.cli.output import table
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
-from evenhand.kernels.largest import largest_beta
+from evenhand.kernels.probability_of_largest import largest_beta
 from evenhand.learners import UCB1, EpsilonGreedy, Thompson
 from evenhand.policy.kernel_policy import KernelPolicy, Kernels
 from evenhand.policy.kernel_set import reason

@@ -1,25 +1,19 @@
-"""The command `evenhand`: each command a few lines over library calls.
-
-Exit codes: 0 done; 1 the answer is no (a promise was broken, a contract is not kept); 2 nothing can be said (too few
-rows, too many groups), or the input or the machine refused; 70 evenhand itself failed; 130 interrupted.
-"""
+"""The command `evenhand`: each command a few lines over library calls."""
 
 from __future__ import annotations
 
-import re
 import sys
-import traceback
 import warnings
 from io import TextIOWrapper
-from pathlib import Path
 
 import typer
 
 from evenhand.cli.command import COMMANDS, Command, Commands, imported_when_called
+from evenhand.cli.exit_codes import exit_codes
 from evenhand.cli.options import JSON
-from evenhand.cli.output import discard_output, visible
+from evenhand.cli.output import visible
 from evenhand.cli.refusals import in_shell
-from evenhand.errors import ArgumentError, EvenhandError, SimulationInterrupted
+from evenhand.errors import ArgumentError
 from evenhand.version import __version__
 
 __all__ = ["app", "main"]
@@ -55,43 +49,5 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # labels that a terminal cannot show are written \\u2603, not a defect
             stream.reconfigure(errors="backslashreplace")
-    try:
+    with exit_codes():
         app()
-    except SimulationInterrupted as stopped:
-        typer.secho(f"evenhand: {stopped}", err=True, fg="yellow")
-        sys.exit(130)
-    except EvenhandError as error:
-        typer.secho(f"evenhand: {visible(str(error))}", err=True, fg="red")
-        sys.exit(2)
-    except KeyboardInterrupt:
-        typer.secho("evenhand: interrupted; all that was printed is done, the rest may be", err=True, fg="yellow")
-        sys.exit(130)
-    except (OSError, MemoryError) as error:
-        named = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
-        what = f"the operating system reports: {named or 'not enough memory'}"
-        if isinstance(error, OSError) and (folder := _missing_folder(error)):
-            what = f"there is no folder {folder}; create it, or name another"
-        typer.secho(f"evenhand: {what}", err=True, fg="red")
-        sys.exit(2)
-    except Exception:
-        traceback.print_exc()
-        typer.secho("evenhand: this is a bug in evenhand, not a result; please report it", err=True, fg="red")
-        sys.exit(70)
-    finally:
-        _drop_unwritten()
-
-
-def _missing_folder(error: OSError) -> str:
-    """Return the folder that a file was to be written into and that is not there, nothing where it is another error."""
-    said = re.search("non-existent directory: '(.*)'", str(error))  # pandas says no more
-    folder = Path(error.filename or "").parent if isinstance(error, FileNotFoundError) else Path()
-    return said[1] if said else str(folder) * (not folder.exists())
-
-
-def _drop_unwritten() -> None:
-    """Drop what standard output did not take: at exit Python would fail at it again and replace the exit code."""
-    if isinstance(sys.stdout, TextIOWrapper):
-        try:
-            sys.stdout.flush()
-        except OSError:
-            discard_output()

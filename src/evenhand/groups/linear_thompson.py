@@ -17,7 +17,7 @@ from evenhand.groups.problem import Grouped, Groups, Membership
 from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.compose import bind, kernel
-from evenhand.kernels.largest import largest_normal
+from evenhand.kernels.probability_of_largest import largest_normal
 from evenhand.kernels.linear import Regressions, intercept, learn, product, regressions
 from evenhand.kernels.random import draw, normal
 from evenhand.policy.kernel_set import Chances, Kernels, reason, sampled, unknown_probability

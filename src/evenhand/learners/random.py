@@ -30,7 +30,7 @@ from evenhand.arguments import as_float, real, whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import bind, kernel
-from evenhand.kernels.largest import largest_beta
+from evenhand.kernels.probability_of_largest import largest_beta
 from evenhand.kernels.random import below, beta, draw, uniform
 from evenhand.learners.indices import UNSEEN, UNTRIED, choose_highest, learn_mean, rank_by_index, untried
 from evenhand.policy.compiled import NO_CONTEXTS
@@ -101,7 +101,7 @@ class Thompson(KernelPolicy):
 
     A reward strictly between 0 and 1 counts as a success with that probability (the Bernoulli extension). The
     probability of each arm is an integral, computed to 10^-6 when a decision's `probabilities` are read; see
-    `evenhand.kernels.largest`.
+    `evenhand.kernels.probability_of_largest`.
 
     Parameters
     ----------

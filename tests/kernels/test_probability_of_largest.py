@@ -5,7 +5,7 @@ import pytest
 from scipy import special, stats
 
 from evenhand.kernels.compose import interpreted
-from evenhand.kernels.largest import _walker, beta_density, largest_beta, largest_normal, prepare_beta
+from evenhand.kernels.probability_of_largest import _walker, beta_density, largest_beta, largest_normal, prepare_beta
 
 pytestmark = pytest.mark.compiled
 
@@ -79,7 +79,7 @@ def test_plain_python_and_machine_code_give_the_same_numbers():
     a, b = np.array([3.0, 40.0, 1.0]), np.array([9.0, 70.0, 1.0])
     plain = interpreted(_walker(prepare_beta, beta_density)._entered.uncompiled)
     for walk in (plain, _walker(prepare_beta, beta_density)._entered):
-        from evenhand.kernels.largest import GAUSS, NODES, _rule
+        from evenhand.kernels.probability_of_largest import GAUSS, NODES, _rule
 
         found = np.empty(3)
         walk(a, b, np.empty((3, NODES + 2 * GAUSS)), *_rule(), found)
