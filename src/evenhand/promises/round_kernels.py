@@ -286,18 +286,12 @@ def enter(rates: Rates, counts: Counts, rounds: Rounds, t: int, round: int) -> b
         arm = rounds.arms[rounds.codes[j]]
         if arm < 0:
             return False
-        play_all(rates, counts, key, arm, round)
+        for i in range(rates.first[arm], rates.first[arm + 1]):
+            q = rates.owners[i]
+            if rates.live[q]:
+                play(rates, counts, key, q, round)
     settle(rates, counts, key, paused, round)
     return True
-
-
-@kernel
-def play_all(rates: Rates, counts: Counts, key: int, arm: int, round: int) -> None:
-    """Count a play of an arm for every clause that it belongs to."""
-    for i in range(rates.first[arm], rates.first[arm + 1]):
-        q = rates.owners[i]
-        if rates.live[q]:
-            play(rates, counts, key, q, round)
 
 
 @kernel

@@ -46,6 +46,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -65,14 +66,19 @@ def chain(windows: Sequence[int]) -> list[int]:
     >>> chain([2, 5, 9]), chain([3, 7])
     ([2, 4, 8], [3, 6])
     """
+    x = _least_dense(tuple(windows))
+    return [_period(x, w) for w in windows]
+
+
+@lru_cache(256)
+def _least_dense(windows: tuple[int, ...]) -> int:
     times, shortest = Counter(windows), min(windows)
     tried = {w >> j for w in times for j in range(w.bit_length()) if 0 < w >> j <= shortest}
 
     def density(x: int) -> Fraction:
         return sum((Fraction(count, _period(x, w)) for w, count in times.items()), Fraction(0))
 
-    best = min(sorted(tried, reverse=True), key=density)
-    return [_period(best, w) for w in windows]
+    return min(sorted(tried, reverse=True), key=density)
 
 
 def _period(x: int, window: int) -> int:

@@ -16,7 +16,7 @@ from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.kernels.compose import OPEN, kernel
 from evenhand.promises.books import ClauseCounts
 from evenhand.promises.clause import Clause
-from evenhand.promises.round_kernels import FLOOR, Counts, Rates, pause
+from evenhand.promises.round_kernels import FLOOR, Counts, Rates, pause, play
 
 
 class Trace(NamedTuple):
@@ -84,6 +84,14 @@ def set_offer(stage: Stage, state: Any, rates: Rates, counts: Counts, key: int, 
         state.offered[arm] = 1 if stage.offers[round - 1, arm] else 0
     paused: int = pause(rates, counts, key, stage.offers[round - 1], round)
     return paused
+
+
+@kernel
+def count(rates: Rates, counts: Counts, key: int, arm: int, round: int) -> None:
+    """Count a play for the arm's own floor, which stands at the arm's place, and then for what else it belongs to."""
+    play(rates, counts, key, arm, round)
+    for i in range(rates.first[arm] + 1, rates.first[arm + 1]):
+        play(rates, counts, key, rates.owners[i], round)
 
 
 @kernel

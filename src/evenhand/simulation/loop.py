@@ -18,14 +18,14 @@ from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import RewardContext, is_forced
 from evenhand.policy.traits import traits_of
 from evenhand.promises.books import ClauseCounts
-from evenhand.promises.round_kernels import Counts, Rates, play_all, settle
-from evenhand.promises.round_kernels import play as play_clause
+from evenhand.promises.round_kernels import Counts, Rates, settle
 from evenhand.protocol import Decision, Policy, Renewable
 from evenhand.rng import child
 from evenhand.simulation.counting import (
     Stage,
     Trace,
     all_offered,
+    count,
     empty_trace,
     note,
     one_segment,
@@ -51,7 +51,7 @@ ROUNDS_A_CALL = 1 << 22
 
 
 observe = choose = probability = respond = learn = deliver = score = OPEN
-offer = enter_segment = places = arm_at = count = OPEN
+offer = enter_segment = places = arm_at = OPEN
 
 
 @kernel
@@ -230,8 +230,6 @@ def _play(run: _Run, books: ClauseCounts, kept: Any, first: int, last: int, row:
     named = {"choose": kernels.choose, "probability": kernels.probability, **world.kernels._asdict()}
     named["learn"] = bind(learn_at_once if pending is None else learn_later, update=kernels.update)
     named["deliver"] = nothing_due if pending is None else bind(tell_due, update=kernels.update)
-    # Where nothing but shares of arms is promised, the only clause of an arm stands at its own place: a tenth faster.
-    named["count"] = play_clause if len(books.clauses) == len(world.arms) else play_all
     places, arm_at = (one_place, same_arm) if policy.plays == 1 else (all_places, arm_there)
     named |= {"places": places, "arm_at": arm_at}
     named["offer"] = set_offer if len(stage.offers) else all_offered
