@@ -17,8 +17,8 @@ from evenhand.groups.problem import Grouped, Groups, Membership
 from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.compose import bind, kernel
-from evenhand.kernels.probability_of_largest import largest_normal
 from evenhand.kernels.linear import Regressions, intercept, learn, product, regressions
+from evenhand.kernels.probability_of_largest import largest_normal
 from evenhand.kernels.random import draw, normal
 from evenhand.policy.kernel_set import Chances, Kernels, reason, sampled, unknown_probability
 from evenhand.registry import register
