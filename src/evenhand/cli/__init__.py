@@ -9,7 +9,7 @@ from io import TextIOWrapper
 import typer
 
 from evenhand.cli.command import COMMANDS, Command, Commands, imported_when_called
-from evenhand.cli.exit_codes import exit_codes
+from evenhand.cli.exit_codes import exit_with_code
 from evenhand.cli.options import JSON
 from evenhand.cli.output import visible
 from evenhand.cli.refusals import in_shell
@@ -49,5 +49,5 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # labels that a terminal cannot show are written \\u2603, not a defect
             stream.reconfigure(errors="backslashreplace")
-    with exit_codes():
+    with exit_with_code():
         app()

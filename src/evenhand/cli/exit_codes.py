@@ -18,7 +18,7 @@ from evenhand.errors import EvenhandError, SimulationInterrupted
 
 
 @contextmanager
-def exit_codes() -> Iterator[None]:
+def exit_with_code() -> Iterator[None]:
     """End the program with the code of what is raised inside, and say why in one line on standard error."""
     try:
         yield

@@ -66,12 +66,13 @@ def chain(windows: Sequence[int]) -> list[int]:
     >>> chain([2, 5, 9]), chain([3, 7])
     ([2, 4, 8], [3, 6])
     """
-    x = _least_dense(tuple(windows))
+    x = _least_dense(tuple(windows))  # kept, as each policy asks again for its arrays, and fractions are slow
     return [_period(x, w) for w in windows]
 
 
 @lru_cache(256)
 def _least_dense(windows: tuple[int, ...]) -> int:
+    """Return the x of the periods of least density."""
     times, shortest = Counter(windows), min(windows)
     tried = {w >> j for w in times for j in range(w.bit_length()) if 0 < w >> j <= shortest}
 

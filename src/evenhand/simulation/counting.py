@@ -89,6 +89,7 @@ def set_offer(stage: Stage, state: Any, rates: Rates, counts: Counts, key: int, 
 @kernel
 def count(rates: Rates, counts: Counts, key: int, arm: int, round: int) -> None:
     """Count a play for the arm's own floor, which stands at the arm's place, and then for what else it belongs to."""
+    # Read from `owners`, the floor's place could be an index from the end: a twentieth of a round under caps.
     play(rates, counts, key, arm, round)
     for i in range(rates.first[arm] + 1, rates.first[arm + 1]):
         play(rates, counts, key, rates.owners[i], round)
