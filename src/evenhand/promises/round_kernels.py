@@ -133,19 +133,13 @@ def position_of(clause: Clause, plays: int, clock: int, moments: list[int]) -> t
 
 
 @kernel
-def slot(rates: Rates, q: int, play: int) -> int:
-    """Return where the ring of a window's last plays holds a play, without a division where it holds one alone."""
-    return play % rates.plays[q] if rates.plays[q] > 1 else 0
-
-
-@kernel
 def due(rates: Rates, counts: Counts, q: int, at: int) -> int:
     """Return the tick of the clause's clock at which its number changes without a play."""
     missed = counts.missed[at]
     if rates.kinds[q] == WINDOW:
         if missed == rates.plays[q]:
             return NEVER
-        return counts.recent[at, slot(rates, q, counts.plays[at] + missed)] + rates.lengths[q]
+        return counts.recent[at, (counts.plays[at] + missed) % rates.plays[q]] + rates.lengths[q]
     if rates.kinds[q] == CAP:
         return counts.whole[at] + 1 if missed > 0 else NEVER
     return counts.whole[at] + (1 if counts.rest[at] > 0 else 0)
@@ -227,7 +221,7 @@ def play(rates: Rates, counts: Counts, key: int, q: int, round: int) -> None:
         else:
             move(rates, counts, q, at)
     else:
-        counts.recent[at, slot(rates, q, counts.plays[at])] = own
+        counts.recent[at, counts.plays[at] % rates.plays[q]] = own
         if counts.missed[at] > 0:
             ease(counts, key, at, own)
             sooner = True
