@@ -48,14 +48,27 @@ def stream(seed: int, *path: int) -> Words:
     >>> bool((stream(1, 0) == stream(1, 0)).all()), bool((stream(1, 0) == stream(1, 1)).any())
     (True, False)
     """
-    return np.random.SeedSequence(seed, spawn_key=path).generate_state(4, np.uint64).astype(np.uint64)
+    return _sequence(seed, path).generate_state(4, np.uint64).astype(np.uint64)
 
 
 def generator(seed: int, *path: int) -> np.random.Generator:
     """Return the numpy Generator at `path` under `seed`, for code that runs outside kernels."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=path))
+    return np.random.default_rng(_sequence(seed, path))
 
 
 def child(seed: int, *path: int) -> int:
     """Return the integer seed at `path` under `seed`, for an object that wants a seed of its own."""
-    return int(np.random.SeedSequence(seed, spawn_key=path).generate_state(1, np.uint64)[0] >> np.uint64(1))
+    return int(_sequence(seed, path).generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
+def _sequence(seed: int, path: tuple[int, ...]) -> np.random.SeedSequence:
+    """Return numpy's source of the numbers at `path` under `seed`.
+
+    Raises
+    ------
+    ArgumentError
+        If the seed is not a whole number >= 0.
+    """
+    if not is_whole(seed) or seed < 0:
+        raise ArgumentError(wanted("seed", "an int >= 0", seed))
+    return np.random.SeedSequence(int(seed), spawn_key=path)

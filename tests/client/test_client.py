@@ -23,7 +23,7 @@ import pytest
 
 import evenhand as eh
 from evenhand import errors
-from evenhand.client import AsyncClient, Client, ServiceDecision
+from evenhand.client import AsyncClient, AsyncRemoteStudy, Client, ServiceDecision
 from evenhand.errors import (
     ArgumentError,
     ContextError,
@@ -44,10 +44,35 @@ from tests.sampling.labelled_items import LabelledItems
 POLICY = {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "shares": {"a": 0.2, "b": 0.3}, "seed": 1}
 
 
-@pytest.fixture
-def client(served):
-    with Client(served.url, key=served.key, seed=1) as one:
+class Awaited:
+    """A client of asyncio, or a study of one, whose methods are awaited where they are called."""
+
+    def __init__(self, one, runner):
+        self._one, self._runner = one, runner
+
+    def __getattr__(self, name):
+        value = getattr(self._one, name)
+        if not callable(value):
+            return value
+
+        def called(*given, **named):
+            found = value(*given, **named)
+            found = self._runner.run(found) if asyncio.iscoroutine(found) else found
+            return Awaited(found, self._runner) if isinstance(found, AsyncRemoteStudy) else found
+
+        return called
+
+
+@pytest.fixture(params=["plain", pytest.param("asyncio", marks=pytest.mark.slow)])
+def client(served, request):
+    if request.param == "plain":
+        with Client(served.url, key=served.key, seed=1) as one:
+            yield one
+        return
+    with asyncio.Runner() as runner:
+        one = Awaited(AsyncClient(served.url, key=served.key, seed=1), runner)
         yield one
+        one.close()
 
 
 @pytest.fixture

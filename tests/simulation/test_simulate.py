@@ -139,7 +139,7 @@ def test_checkpoints(checkpoints, spacing, rounds, kept):
         ({"checkpoints": [5, 11]}, "checkpoints: expected"),
         ({"checkpoints": [1.5]}, "checkpoints: expected"),
         ({"checkpoints": []}, "checkpoints: expected"),
-        ({"spacing": "odd"}, "spacing: expected 'even' or 'log'"),
+        ({"spacing": "odd"}, "spacing: expected one of 'even', 'log'"),
         ({"jobs": 0}, "jobs: expected a number of processes or threads"),
         ({"backend": "no-such"}, "backend: expected a joblib backend"),
         ({"seed": -3}, "seed: expected an int >= 0"),

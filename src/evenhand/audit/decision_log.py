@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.data.tables import cells, column, in_natural_order, levels_of, named_alike, places_in
-from evenhand.errors import TableError, UnknownArmError, wanted, wanted_label, wanted_one_of
+from evenhand.data.tables import cells, check_column, column, in_natural_order, levels_of, named_alike, places_in
+from evenhand.errors import TableError, UnknownArmError, wanted, wanted_label
 from evenhand.kernels.arrays import Bools, Ints
 from evenhand.promises.round_kernels import Rounds
 from evenhand.protocol import Label, find_label, label_of, places, writing
@@ -101,14 +101,12 @@ def read_rounds(frame: pd.DataFrame, order: str | None, round: str | None) -> Nu
     moments = None
     sequence = np.arange(len(frame))
     if order is not None:
-        if order not in frame.columns:
-            raise TableError(wanted_one_of("order", map(str, frame.columns), order))
+        check_column(frame, order, "order")
         moments = moments_of(cells(frame, order), order)
         sequence = np.argsort(moments, kind="stable")
     numbers, first = np.arange(len(frame)), sequence
     if round is not None:
-        if round not in frame.columns:
-            raise TableError(wanted_one_of("round", map(str, frame.columns), round))
+        check_column(frame, round, "round")
         numbers, names = pd.factorize(cells(frame, round).take(sequence))
         first = sequence[np.searchsorted(np.maximum.accumulate(numbers), np.arange(len(names)))]
     of_row = np.empty(len(frame), np.int64)

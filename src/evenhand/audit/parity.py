@@ -20,7 +20,7 @@ import numpy as np
 from evenhand.arguments import real, whole
 from evenhand.audit.gaps import WITHIN, Gap, wealth_of
 from evenhand.data.groupings import Grouping, groups_in, least_rows
-from evenhand.data.tables import column, in_natural_order, numbers, places_in
+from evenhand.data.tables import column, column_names, in_natural_order, numbers, places_in
 from evenhand.display.html import Card, HasCard, Table
 from evenhand.errors import TableError, wanted
 from evenhand.frames import as_pandas
@@ -137,7 +137,7 @@ def parity(
     within = whole("within", within, low=1)
     frame = as_pandas(frame)
     values = numbers(frame, value, low=0.0, high=1.0)
-    columns: list[Any] = list(group) if isinstance(group, (list, tuple)) else [group]
+    columns = column_names("group", group)
     labels = column(frame, columns[0]) if len(columns) == 1 else groups_in(frame, columns)
     names, grouped = in_natural_order(labels.tolist()), ", ".join(map(repr, columns))
     if len(names) < 2:

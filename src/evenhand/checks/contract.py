@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from evenhand import registry
+from evenhand.arguments import whole
 from evenhand.checks.ask_tell import (
     check_bad_input,
     check_promise_kept,
@@ -29,6 +30,7 @@ from evenhand.policy.traits import traits_of
 from evenhand.protocol import Decision, Policy, World
 from evenhand.saving.state import from_bytes, to_bytes
 
+MOST_ROUNDS = 10**9
 PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("stdlib"), str(Path(__file__).parent))
 """Where code lies that is not the policy's."""
 
@@ -70,8 +72,7 @@ def check_policy(policy: Any, world: Any = None, *, rounds: int = 300) -> list[C
     """
     if isinstance(policy, type) or not isinstance(policy, Policy):
         raise ArgumentError(wanted("policy", "an object with ask() and tell()", policy))
-    if not isinstance(rounds, int) or rounds < 2:
-        raise ArgumentError(wanted("rounds", "a whole number >= 2", rounds))
+    rounds = whole("rounds", rounds, low=2, high=MOST_ROUNDS)
     policy, world = _prepared(policy, world)
     checks: dict[str, Callable[[Any, Any, int], None]] = {
         "same seed": check_same_seed,
@@ -117,6 +118,7 @@ def check_world(world: Any, *, rounds: int = 200) -> list[Check]:
     """
     if not isinstance(world, World):
         raise ArgumentError(wanted("world", "an object with reset, observe and respond", world))
+    rounds = whole("rounds", rounds, low=1, high=MOST_ROUNDS)
     seen: list[list[Any]] = []
     for one in (copy.deepcopy(world), copy.deepcopy(world)):
         one.reset(SEED)

@@ -62,6 +62,8 @@ class Connection:
         if not isinstance(retries, int) or retries < 0:
             raise ArgumentError(wanted("retries", "a whole number >= 0", retries))
         self.timeout, self._retries = timeout, retries
+        if not isinstance(seed, int | None):
+            raise ArgumentError(wanted("seed", "a whole number, or None", seed))
         self._random = random.Random(seed)
 
     def request(self, call: Call) -> dict[str, Any]:
@@ -156,7 +158,8 @@ def key_for(role: Role, keys: Sequence[str]) -> str:
 
 def _checked_keys(keys: str | Sequence[str]) -> list[str]:
     """Return the texts of one key, or of several of different roles."""
-    texts = re.split(r"[\s,]+", keys.strip()) if isinstance(keys, str) else list(keys)
+    given = re.split(r"[\s,]+", keys.strip()) if isinstance(keys, str) else keys
+    texts = list(given) if isinstance(given, (list, tuple)) else []
     if not texts or not all(isinstance(text, str) and re.fullmatch("[!-~]+", text) for text in texts):
         raise ArgumentError(
             "key: expected the text of a key, or of several; pass key= or set EVENHAND_KEY "

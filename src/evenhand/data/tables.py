@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import date, time, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ UNREADABLE = "unreadable"
 """Where the attributes of a frame hold, by column, why whoever read it could not read that column."""
 SPELLED = {"True", "TRUE", "False", "FALSE"}
 """Texts that are the labels "true" and "false", written otherwise."""
+UNORDERED = set, frozenset, Mapping
 FEW_TEXTS = 6
 """Of so many texts a refusal says which numbers they might be."""
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -188,6 +189,35 @@ def chances(frame: pd.DataFrame, name: str) -> Floats:
     return np.minimum(read, 1.0)
 
 
+def column_names(name: str, given: Any) -> list[Any]:
+    """Return the columns that a user names: one, or several in a list.
+
+    Raises
+    ------
+    TableError
+        If there is none, or something that cannot be a column's name.
+    """
+    try:
+        names = [given] if isinstance(given, (str, bytes)) else list(given)
+    except TypeError:  # neither text nor a list
+        names = [given]
+    if not names or isinstance(given, UNORDERED) or any(one is None or not isinstance(one, Hashable) for one in names):
+        raise TableError(wanted(name, "the name of a column, or a list of them", given))
+    return names
+
+
+def check_column(frame: pd.DataFrame, name: Any, use: str = "column") -> None:
+    """Refuse a name that no column of a frame has; `use` is what the column is for.
+
+    Raises
+    ------
+    TableError
+        If there is no such column.
+    """
+    if not isinstance(name, Hashable) or name not in frame.columns:
+        raise TableError(wanted_one_of(use, map(str, frame.columns), name))
+
+
 def cells(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
     """Return a column as it stands, without an empty cell.
 
@@ -200,8 +230,7 @@ def cells(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
 
     if not isinstance(frame, pd.DataFrame):
         raise TableError(wanted("frame", "a pandas DataFrame", type(frame).__name__, "read files with pandas first"))
-    if not isinstance(name, Hashable) or name not in frame.columns:
-        raise TableError(wanted_one_of("column", map(str, frame.columns), name))
+    check_column(frame, name)
     if name in frame.attrs.get(UNREADABLE, ()):
         raise TableError(frame.attrs[UNREADABLE][name])
     values = frame[name]

@@ -119,7 +119,10 @@ def under_shares(distribution: Mapping[Label, float], shares: Any) -> dict[Label
     UnknownArmError
         If an arm that is owed a share has no probability.
     """
-    given = dict(by_label(distribution, "distribution", "a dict arm -> probability"))
+    what = "a dict arm -> probability"
+    given = by_label(distribution, "distribution", what)
+    if not isinstance(given, dict) or not given:
+        raise ArgumentError(wanted("distribution", what, distribution))
     chances = np.array([as_float(chance) for chance in given.values()])
     if not ((chances >= 0) & (chances <= 1)).all():
         raise ArgumentError(wanted("distribution", "probabilities in [0, 1]", dict(distribution)))

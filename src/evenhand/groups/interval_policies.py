@@ -72,9 +72,7 @@ class IntervalPolicy(Grouped):
             raise ArgumentError(wanted("horizon", what, horizon))
         never = isinstance(exploration, float) and exploration == math.inf
         self.exploration = math.inf if never else real("exploration", exploration, above=0)
-        if cold_start not in (None, "infinite", "minimum_norm"):
-            raise ArgumentError(wanted("cold_start", "'infinite', 'minimum_norm' or None for the preset's", cold_start))
-        self.cold_start = cold_start
+        self.cold_start = None if cold_start is None else one_of("cold_start", cold_start, ("infinite", "minimum_norm"))
         self.intercept = yes_or_no("intercept", intercept)
         super().__init__(self.membership.arms, seed)
 

@@ -191,7 +191,7 @@ class LinearThompson(Grouped):
         self.delta = real("delta", delta, above=0, below=1)
         self.noise_scale = real("noise_scale", noise_scale, above=0)
         self.spread = None if spread is None else real("spread", spread, above=0)
-        self.shared = bool(shared)
+        self.shared = yes_or_no("shared", shared)
         self.intercept = yes_or_no("intercept", intercept)
         self.draws = None if draws is None else whole("draws", draws, low=1, high=MOST_DRAWS)
         self.exploration = real("exploration", exploration, above=0, high=1)

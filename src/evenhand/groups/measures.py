@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.arguments import as_floats
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_of
 from evenhand.frames import is_frame
@@ -39,7 +40,8 @@ def round_regrets(biased: Any, true: Any, index: Any, reward: Any) -> Floats:
     Raises
     ------
     ArgumentError
-        If rows or arms of data frames and Series carry different labels.
+        If these are no numbers, their shapes do not fit, an arm is not there, or rows or arms of data frames and Series
+        carry different labels.
 
     Examples
     --------
@@ -49,10 +51,28 @@ def round_regrets(biased: Any, true: Any, index: Any, reward: Any) -> Floats:
     biased, true, index, reward = in_step(("biased", biased), ("true", true), ("index", index), ("reward", reward))
     if is_frame(biased):
         true = in_order(true, [None, list(biased.columns)], "true")
-    biased, true = np.asarray(biased, dtype=np.float64), np.asarray(true, dtype=np.float64)
-    at = np.asarray(index)[..., None]
-    lost = [means.max(axis=-1) - np.take_along_axis(means, at, axis=-1)[..., 0] for means in (biased, true)]
-    return np.stack([*lost, biased.max(axis=-1) - np.asarray(reward)], axis=-1)
+    means = as_floats(biased)
+    if means is None or means.ndim < 1 or means.size == 0:
+        raise ArgumentError(wanted("biased", "an expected reward for each arm (..., n_arms)", biased))
+    rounds, k = means.shape[:-1], means.shape[-1]
+    worth = _shaped("true", true, means.shape, "as many numbers as `biased` has")
+    received = _shaped("reward", reward, rounds, "a finite number for each round")
+    if not np.isfinite(received).all():
+        raise ArgumentError(wanted("reward", "a finite number for each round", reward))
+    arms = _shaped("index", index, rounds, "the position of an arm for each round")
+    if not np.isin(arms, np.arange(k)).all():
+        raise ArgumentError(wanted("index", f"positions of arms, from 0 to {k - 1}", index))
+    at = arms.astype(np.int64)[..., None]
+    lost = [of.max(axis=-1) - np.take_along_axis(of, at, axis=-1)[..., 0] for of in (means, worth)]
+    return np.stack([*lost, means.max(axis=-1) - received], axis=-1)
+
+
+def _shaped(name: str, given: Any, shape: tuple[int, ...], what: str) -> Floats:
+    """Return numbers of this shape."""
+    found = as_floats(given)
+    if found is None or found.shape != shape:
+        raise ArgumentError(wanted(name, f"{what}, of shape {shape}", given))
+    return found
 
 
 class Ledger:

@@ -20,7 +20,7 @@ the experiments on real data.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -29,7 +29,7 @@ from evenhand.arguments import real
 from evenhand.data.encoding import fitted
 from evenhand.data.features import other_columns
 from evenhand.data.groupings import Grouping
-from evenhand.data.tables import column, in_natural_order, named_alike, numbers, places_in
+from evenhand.data.tables import column, column_names, in_natural_order, named_alike, numbers, places_in
 from evenhand.errors import ArgumentError, TableError, wanted
 from evenhand.frames import as_pandas
 from evenhand.groups.bias import INTERCEPT, named
@@ -407,10 +407,8 @@ class TableArms(KernelWorld):
 
 
 def _names(name: str, columns: Any) -> list[Any]:
-    if isinstance(columns, str):
-        return [columns]
-    names = list(columns) if isinstance(columns, Iterable) else []
-    if not names or not all(isinstance(one, (str, int)) for one in names) or len(set(names)) < len(names):
+    names = column_names(name, columns)
+    if len(set(names)) < len(names):
         raise TableError(wanted(name, "at least one column, each once", columns))
     return names
 

@@ -25,7 +25,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from evenhand.arguments import real
+from evenhand.arguments import real, yes_or_no
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.bets import Bets, Contrast, gap, lead, least, outcome
 from evenhand.interventions.cells import CellCounts, Evidence
@@ -100,7 +100,7 @@ class CSR(Search):
     ) -> None:  # fmt: skip
         self.delta = None if delta is None else real("delta", delta, above=0, below=1)
         self.slack = real("slack", slack, low=0)
-        self.tested = bool(pooled) and delta is not None
+        self.tested = yes_or_no("pooled", pooled) and delta is not None
         if self.slack and not self.tested:
             raise ArgumentError(wanted("slack", "0 without tests: the published rules have no slack", slack))
         super().__init__(

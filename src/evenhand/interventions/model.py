@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from evenhand.arguments import as_floats, whole
+from evenhand.arguments import as_floats, real, whole
 from evenhand.data.probabilities import scaled_note, summed
 from evenhand.errors import ArgumentError, nearest, wanted, wanted_one_of
 from evenhand.interventions.bif_files import read_bif
@@ -109,8 +109,9 @@ class CausalModel:
         self.notes = rounded_tables("the model", missed)
         self.order = self._topological()
         self.latent = tuple((self._known(a, "latent"), self._known(b, "latent")) for a, b in read_latent(latent))
-        self.smoothing = smoothing
-        self.counts = None if counts is None else {node: np.asarray(seen) for node, seen in counts.items()}
+        self.smoothing = None if smoothing is None else real("smoothing", smoothing, low=0)
+        counted = {node: self._counted(node, seen) for node, seen in _by_node("counts", counts)}
+        self.counts = None if counts is None else counted
 
     @classmethod
     def from_tables(
@@ -229,9 +230,10 @@ class CausalModel:
         ArgumentError
             If a node or state is unknown, or a table that is needed is not there.
         """
+        nodes = self._named(nodes)
         factors = self._intervened(nodes, do, tables)
         sizes = {node: len(values) for node, values in self.states.items()}
-        return eliminate([((*ps, node), table) for node, (ps, table) in factors.items()], list(nodes), sizes)
+        return eliminate([((*ps, node), table) for node, (ps, table) in factors.items()], nodes, sizes)
 
     def sample(
         self,
@@ -254,7 +256,7 @@ class CausalModel:
         import pandas as pd
 
         count = whole("count", count, low=0, high=MOST_ROWS)
-        shown = list(self.states) if nodes is None else list(nodes)
+        shown = list(self.states) if nodes is None else self._named(nodes)
         factors = self._intervened(shown, do, tables)
         random = generator(draw_seed(seed))
         codes: dict[str, Ints] = {}
@@ -277,12 +279,12 @@ class CausalModel:
         self, nodes: Sequence[str], do: Mapping[str, State] | None, tables: Mapping[str, Any] | None
     ) -> dict[str, tuple[tuple[str, ...], Floats]]:
         """Return parents and table of the nodes and of all above them, as the interventions leave them."""
-        held = {self._known(node, "do"): self.code(node, state, f"do[{node!r}]") for node, state in (do or {}).items()}
+        held = {self._known(node, "do"): self.code(node, state, f"do[{node!r}]") for node, state in _by_node("do", do)}
         soft = {
             self._known(node, "tables"): read_conditional_table(f"tables[{node!r}]", table, self.axes(node))[0]
-            for node, table in (tables or {}).items()
+            for node, table in _by_node("tables", tables)
         }
-        needed = self.ancestors([self._known(node, "nodes") for node in nodes], tuple(held))
+        needed = self.ancestors(nodes, tuple(held))
         missing = sorted(node for node in needed if node not in self.tables and node not in held and node not in soft)
         if missing:
             what = f"tables for {missing}, which lie above {list(nodes)}"
@@ -293,6 +295,19 @@ class CausalModel:
             else (self.parents[node], soft.get(node, self.tables.get(node)))  # type: ignore[misc]
             for node in needed
         }
+
+    def _named(self, nodes: Any) -> list[str]:
+        """Return the nodes that are asked for."""
+        if isinstance(nodes, UNORDERED) or not isinstance(nodes, Iterable) or not (listed := list(nodes)):
+            raise ArgumentError(wanted("nodes", "a list of nodes", nodes))
+        return [self._known(node, "nodes") for node in listed]
+
+    def _counted(self, node: Any, seen: Any) -> Floats:
+        """Return how often each entry of a node's table was seen."""
+        found = as_floats(seen)
+        if self._known(node, "counts") not in self.parents or found is None or found.shape != self.shape(node):
+            raise ArgumentError(wanted(f"counts[{node!r}]", "a number for each entry of the node's table", seen))
+        return found
 
     def _checked_parents(self, node: str, above: Any) -> tuple[str, ...]:
         name = f"parents[{node!r}]"
@@ -321,6 +336,13 @@ class CausalModel:
     def __repr__(self) -> str:
         arrows = sum(map(len, self.parents.values()))
         return f"CausalModel({len(self.states)} nodes, {arrows} arrows, {len(self.tables)} tables)"
+
+
+def _by_node(name: str, given: Any) -> Iterable[tuple[Any, Any]]:
+    """Return what is given for each node, nothing for None."""
+    if given is not None and not isinstance(given, Mapping):
+        raise ArgumentError(wanted(name, "a dict by node", given))
+    return (given or {}).items()
 
 
 def _checked_states(node: Any, values: Any) -> tuple[State, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 from evenhand.arguments import real, whole
 from evenhand.errors import ArgumentError, ModelError, wanted
 from evenhand.kernels.arrays import Floats
-from evenhand.learners.adapter import Adapter
+from evenhand.learners.adapter import Adapter, read_range
 from evenhand.learners.functions import know
 from evenhand.protocol import Estimator, columns_seen, gives_probabilities
 from evenhand.rng import Seed, draw_seed, generator
@@ -113,7 +113,8 @@ def from_sklearn(
     features = None if names is None else list(map(str, names))
     explores, waits = real("epsilon", epsilon, low=0, high=1), whole("warmup", warmup, low=1)
     learner = SklearnLearner(own, features, explores, waits, classifies, random)
-    pays = (0.0, 1.0) if classifies else reward_range
+    pays = None if reward_range is None else read_range(reward_range)
+    pays = (0.0, 1.0) if classifies else pays
     return Adapter(learner, **FUNCTIONS, contextual=True, features=features, reward_range=pays, among=True)
 
 

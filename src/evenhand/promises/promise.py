@@ -258,7 +258,14 @@ class Promise(HasCard):
     # ------------------------------------------------------------------ what is owed
 
     def owed(self, round: int) -> list[int]:
-        """Return the pulls (n_arms,) owed to the arms by the end of round t: max(0, floor(r_i t) - floor(alpha))."""
+        """Return the pulls (n_arms,) owed to the arms by the end of round t: max(0, floor(r_i t) - floor(alpha)).
+
+        Raises
+        ------
+        ArgumentError
+            If the round is not a whole number >= 0.
+        """
+        round = whole("round", round, low=0)
         return [max(0, share.numerator * round // share.denominator - self.slack) for share in self.shares]
 
     def kept(self, pulls: Any, round: int) -> bool:
@@ -279,11 +286,10 @@ class Promise(HasCard):
             counts = [counts.get(arm) for arm in self.arms]
         if len(counts) != len(self.arms) or not all(map(is_whole, counts)):
             raise ArgumentError(wanted("pulls", f"a whole number for each of the arms {list(self.arms)}", pulls))
-        if not is_whole(round) or round < 0:
-            raise ArgumentError(wanted("round", "a whole number >= 0", round))
+        round = whole("round", round, low=0)
         by_arm = dict(zip(self.arms, counts, strict=True))
         plays = [(clause, sum(by_arm[arm] for arm in clause.arms)) for clause in self.clauses]
-        return not any(position_of(clause, n, int(round), [])[2] for clause, n in plays)
+        return not any(position_of(clause, n, round, [])[2] for clause, n in plays)
 
     # ------------------------------------------------------------------ as kernels count
 

@@ -16,7 +16,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.arguments import real, whole
+from evenhand.arguments import one_of, real, whole
 from evenhand.data.rows import in_step
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ContextError, ExhaustedError, StateFileError, wanted, wanted_one_of
@@ -88,9 +88,7 @@ class Certification(Drawing):
         if len(model.classes_) < 2:
             mend = "collect until a second label is told, or pass classes="
             raise ArgumentError(wanted("model", "a classifier that knows two labels", model.classes_.tolist(), mend))
-        if loss not in BOUNDED:
-            raise ArgumentError(wanted("loss", f"a loss in [0, 1], one of {', '.join(BOUNDED)}", loss))
-        self.model, self.loss = copy.deepcopy(model), loss
+        self.model, self.loss = copy.deepcopy(model), one_of("loss", loss, BOUNDED)
         self.threshold = real("threshold", threshold, low=0.0, high=1.0)
         self.delta = real("delta", delta, low=1e-300, high=1.0)
         self.batch = whole("batch", batch, low=1, high=MOST)

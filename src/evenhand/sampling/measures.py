@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.arguments import real
+from evenhand.arguments import real, whole
 from evenhand.data.groupings import Grouping
-from evenhand.data.rows import in_step
+from evenhand.errors import ArgumentError, wanted
 from evenhand.extras import optional
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label
 from evenhand.sampling.models.losses import BOUNDED, Loss
-from evenhand.sampling.pools.labels import as_predicted, grouped
+from evenhand.sampling.pools.labels import predicted_rows
+from evenhand.sampling.problem import MOST
 
 
 def confidence_sequence(total: float, n: int, *, delta: float = 0.05) -> tuple[float, float]:
@@ -45,9 +46,11 @@ def confidence_sequence(total: float, n: int, *, delta: float = 0.05) -> tuple[f
     from scipy.special import betaln
 
     real("delta", delta, low=1e-300, high=1.0)
+    n = whole("n", n, low=0, high=MOST)
+    total = real("total", total, low=0, high=n)
     if n == 0:
         return 0.0, 1.0
-    hits, misses = float(total), float(n - total)
+    hits, misses = total, n - total
     level = float(betaln(hits + 1, misses + 1)) + math.log(delta)
 
     def excess(p: float) -> float:
@@ -92,20 +95,20 @@ def fairness_report(
     Raises
     ------
     ArgumentError
-        If labels or groups carry other row labels than X, or one is missing or invalid.
+        If the model cannot predict, a metric is no function, or predictions, labels and groups do not fit the rows; see
+        `group_errors`.
     MissingExtraError
         If fairlearn is not installed.
     """
     from sklearn.metrics import zero_one_loss
 
-    _, y, groups = in_step(("X", X), ("y", y), ("groups", groups))
     fairlearn = optional("fairlearn.metrics", "fairness_report")
-    chosen = dict(metrics) if metrics is not None else {"error rate": zero_one_loss, "count": fairlearn.count}
-    predicted = model.predict(X)
-    told = as_predicted(y, model, predicted)
-    named, codes = grouped(groups, "groups")
+    chosen = {"error rate": zero_one_loss, "count": fairlearn.count} if metrics is None else metrics
+    if not isinstance(chosen, Mapping) or not chosen or not all(map(callable, chosen.values())):
+        raise ArgumentError(wanted("metrics", "a dict name -> function of (y_true, y_pred)", metrics))
+    predicted, told, named, codes = predicted_rows(model, X, y, groups)
     of_rows = np.array(named, dtype=object)[codes]
-    report = fairlearn.MetricFrame(metrics=chosen, y_true=told, y_pred=predicted, sensitive_features=of_rows)
+    report = fairlearn.MetricFrame(metrics=dict(chosen), y_true=told, y_pred=predicted, sensitive_features=of_rows)
     sizes = np.bincount(codes)
     report.notes = Grouping.of_rows(list(named), sizes).note("groups", "have too few rows to be compared")
     return report

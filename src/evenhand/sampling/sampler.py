@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from evenhand.arguments import real, whole
+from evenhand.arguments import is_whole, one_of, real, whole
 from evenhand.data.groupings import least_rows
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ExhaustedError, wanted
@@ -241,12 +241,11 @@ class Sampler(Drawing):
         ArgumentError
             If there is no such row, or the label is outside the classes.
         """
-        rows = {"training": self.training, "validation": self.validation}.get(part)
-        if rows is None:
-            raise ArgumentError(wanted("part", "'training' or 'validation'", part))
-        if not 0 <= row < rows.count:
+        kinds = {"training": self.training, "validation": self.validation}
+        rows = kinds[one_of("part", part, kinds)]
+        if not is_whole(row) or not 0 <= row < rows.count:
             raise ArgumentError(wanted("row", f"a row of {rows.count}", row))
-        self._trainer.relabel(rows, row, label)
+        self._trainer.relabel(rows, int(row), label)
 
     @locked
     def forget(self, draw: Draw | int) -> None:

@@ -20,7 +20,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from evenhand.arguments import as_floats, real, whole
+from evenhand.arguments import as_floats, one_of, real, whole
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels import random, sampling
 from evenhand.kernels.arrays import Bools, Floats, Ints
@@ -197,13 +197,14 @@ class OptimisticSampler(Sampler):
         super().__init__(groups, model, batch, warmup, forced, loss, costs, budget, classes, validation_rows, seed)
         self.exploration = real("exploration", exploration, low=0.0)
         self.trend = real("trend", trend, low=0.0)
-        self.ties = read_ties(ties)
-        if bound not in ("heuristic", "theory"):
-            raise ArgumentError(wanted("bound", "'heuristic' or 'theory'", bound))
+        self.ties = one_of("ties", ties, TIES)
+        self.bound = one_of("bound", bound, ("heuristic", "theory"))
+        if deviation is not None and not callable(deviation):
+            raise ArgumentError(wanted("deviation", "a function of the number of samples, or None", deviation))
         if bound == "theory" and (vc_dimension is None) == (deviation is None):
             what, mend = "either vc_dimension= or deviation=", "d + 1 features for a linear class"
             raise ArgumentError(wanted("bound", what, bound, mend))
-        self.bound, self.deviation = bound, deviation
+        self.deviation = deviation
         self.vc_dimension = None if vc_dimension is None else real("vc_dimension", vc_dimension, low=1.0)
         self.C = real("C", C, low=0.0)
         self.delta = real("delta", delta, low=1e-300, high=1.0)
@@ -262,19 +263,6 @@ class OptimisticSampler(Sampler):
         yield cls(["u", "v"], bound="theory", vc_dimension=3, ties="first", seed=3), SyntheticModel1(instance="II")
 
 
-def read_ties(ties: str) -> Any:
-    """Return how ties are broken.
-
-    Raises
-    ------
-    ArgumentError
-        If it is none of "random", "first" and "least".
-    """
-    if ties not in TIES:
-        raise ArgumentError(wanted("ties", "'random', 'first' or 'least'", ties))
-    return ties
-
-
 _largest = entry(sampling.largest)
 _uniform = entry(random.uniform)
 _drawn = entry(sampling.drawn)
@@ -313,7 +301,7 @@ class EpsilonGreedySampler(Sampler):
     ) -> None:  # fmt: skip
         super().__init__(groups, model, batch, warmup, forced, loss, costs, budget, classes, validation_rows, seed)
         self.epsilon = real("epsilon", epsilon, low=0.0, high=1.0)
-        self.ties = read_ties(ties)
+        self.ties = one_of("ties", ties, TIES)
 
     def select(self, available: Bools) -> tuple[int, str]:
         """Return a random group, or the one with the largest risk."""
@@ -357,7 +345,7 @@ class GreedySampler(Sampler):
         validation_rows: int | None = None, seed: Seed = None,
     ) -> None:  # fmt: skip
         super().__init__(groups, model, batch, warmup, forced, loss, costs, budget, classes, validation_rows, seed)
-        self.ties = read_ties(ties)
+        self.ties = one_of("ties", ties, TIES)
 
     def select(self, available: Bools) -> tuple[int, str]:
         """Return the group with the largest risk."""

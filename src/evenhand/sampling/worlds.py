@@ -16,7 +16,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from evenhand.arguments import as_floats, whole
+from evenhand.arguments import as_floats, one_of, whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label
@@ -147,9 +147,9 @@ class SyntheticModel1(Synthetic):
     def __init__(self, means: Mapping[Label, Any] | None = None, *, instance: Literal["I", "II"] | None = None) -> None:
         if (means is None) == (instance is None):
             raise ArgumentError(wanted("means", "either means= or instance=", means))
-        if instance is not None and instance not in INSTANCES:
-            raise ArgumentError(wanted("instance", "'I' or 'II'", instance))
-        chosen = means if means is not None else INSTANCES[str(instance)]
+        chosen = means if instance is None else INSTANCES[one_of("instance", instance, INSTANCES)]
+        if not isinstance(chosen, Mapping):
+            raise ArgumentError(wanted("means", "a dict group -> two vectors", means))
         self.groups = tuple(chosen)
         numbers = as_floats([chosen[z] for z in self.groups])
         self.means = np.zeros(0) if numbers is None else numbers

@@ -85,7 +85,7 @@ class Individuals:
         if not callable(oracle):
             raise ArgumentError(wanted("oracle", "a callable of contexts and probabilities", oracle))
         measured = oracle if isinstance(oracle, MahalanobisOracle) else truth
-        if not isinstance(measured, MahalanobisOracle):
+        if not isinstance(measured, MahalanobisOracle) or not isinstance(truth, MahalanobisOracle | None):
             what = "a MahalanobisOracle to measure against, where the oracle is another callable"
             raise ArgumentError(wanted("truth", what, truth))
         read_select(select)

@@ -37,6 +37,7 @@ from evenhand.similarity.moments import MomentDistance
 from evenhand.similarity.oracles import MahalanobisOracle
 from evenhand.similarity.program import Select, read_select
 from evenhand.similarity.reading import (
+    MOST_FEATURES,
     MOST_INDIVIDUALS,
     Pairs,
     RoundTicket,
@@ -139,10 +140,14 @@ class LipschitzUCB(AskTell):
         super().__init__()
         one = read_select(select)
         self.theta = None if theta is None and not self.known_rewards else read_theta(theta)
-        if self.theta is not None and dimension not in (None, self.theta.size):
-            what = f"{self.theta.size}, one for each weight in theta"
+        size = None if self.theta is None else self.theta.size
+        if dimension is not None or size is None:
+            self.dimension = whole("dimension", dimension, low=1, high=MOST_FEATURES)
+        else:
+            self.dimension = size
+        if size not in (None, self.dimension):
+            what = f"{size}, one for each weight in theta"
             raise ArgumentError(wanted("dimension", what, dimension, "leave it out"))
-        self.dimension = whole("dimension", dimension, low=1) if self.theta is None else self.theta.size
         self.select = select
         self.margin, self.precision = yes_or_no("margin", margin), real("precision", precision, above=0, below=1)
         self.delta, self.ridge = real("delta", delta, above=0, below=1), real("ridge", ridge, above=0)

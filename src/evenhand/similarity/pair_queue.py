@@ -214,7 +214,7 @@ class PairQueue(AskTell):
         """
         number, (_, question, asked) = self._ticket(ticket)
         who = read_auditor(annotator) or asked
-        if label in (UNFAIR, ACCEPTABLE):
+        if isinstance(label, str) and label in (UNFAIR, ACCEPTABLE):
             x, y = self._rows[question.one], self._rows[question.other]
             told, _ = self.policy.judge(x, y, question.gap, label == UNFAIR, auditor=who or None)
             self._answers.append((told, question, who))

@@ -23,6 +23,7 @@ LARGEST_FEATURE = 1e70
 """The largest size of a feature, and of an entry of a matrix: fourth powers stay finite."""
 
 MOST_INDIVIDUALS = 10_000
+MOST_FEATURES = 1_000_000
 """The most individuals in a round: a policy keeps tables of all their pairs."""
 
 

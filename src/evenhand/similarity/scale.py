@@ -9,6 +9,7 @@ import numpy as np
 
 from evenhand.arguments import array
 from evenhand.data.contexts import feature_columns
+from evenhand.data.tables import column_names
 from evenhand.errors import ArgumentError, ContextError, wanted
 from evenhand.frames import frame_or_value, is_frame
 from evenhand.kernels.arrays import Floats
@@ -45,7 +46,7 @@ class Scale(Parameters):
     def __init__(self, centre: Sequence[float], unit: Sequence[float], features: Sequence[str] | None = None) -> None:
         self.centre = array("centre", centre, "numbers (d,)", dimensions=1, largest=LARGEST_FEATURE).tolist()
         self.unit, d = array("unit", unit, "numbers above 0 (d,)", dimensions=1).tolist(), len(self.centre)
-        self.features = None if features is None else list(map(str, features))
+        self.features = None if features is None else list(map(str, column_names("features", features)))
         if len(self.unit) != d or min(self.unit) <= 0.0:
             raise ArgumentError(wanted("unit", f"{d} numbers above 0, as many as the centre has", self.unit))
         if self.features is not None and not len(set(self.features)) == d == len(self.features):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from evenhand.arguments import as_whole_numbers, is_whole
+from evenhand.arguments import as_whole_numbers, is_whole, one_of, yes_or_no
 from evenhand.display.html import notes_of
 from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError, SimulationInterrupted, wanted
@@ -127,6 +127,7 @@ def simulate(
     """
     named = _named(policies)
     check_world(world)
+    progress = yes_or_no("progress", progress)
     _check_arms(named, world)
     for name, policy in named.items():
         check_fit(f"policies[{name!r}]", policy, world)
@@ -145,6 +146,8 @@ def simulate(
         _warn_of_shared_randomness(named)
     promises = _promises(named, given is not None and bool(given.changes))
     workers = _read_workers(jobs, backend, own or all(runs_compiled(policy, world) for policy in named.values()))
+    if store is not None and not isinstance(store, (str, os.PathLike)):
+        raise ArgumentError(wanted("store", "the path of a folder, or None", store))
     number = draw_seed(seed if seed is not None or store is None else remembered_seed(Path(store)))
     keep = None if store is None else ReplicationCache(Path(store), signature(named, world, number, kept, late, given))
     owed = dict(promises)
@@ -296,8 +299,7 @@ def _warn_of_shared_randomness(named: dict[str, Any]) -> None:
 
 
 def _checkpoints(checkpoints: int | Sequence[int], spacing: str, rounds: int) -> Ints:
-    if spacing not in ("even", "log"):
-        raise ArgumentError(wanted("spacing", "'even' or 'log'", spacing))
+    one_of("spacing", spacing, ("even", "log"))
     if is_whole(checkpoints) and 1 <= min(checkpoints, rounds) <= MOST["checkpoints"]:
         if checkpoints >= rounds:
             return np.arange(1, rounds + 1)

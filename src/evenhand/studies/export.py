@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.data.contexts import read_shown
-from evenhand.errors import ArgumentError
+from evenhand.errors import ArgumentError, wanted
 from evenhand.frames import is_frame
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
 from evenhand.studies.log.codec import CHECKED, revive
 from evenhand.studies.log.log import Log, Record, as_event, closed_record, open_record
 from evenhand.studies.store.store import Store
+from evenhand.studies.study import Study
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from evenhand.studies import Study
 
 COLUMNS = [
     "ticket", "round", "at", "arm", "index", "reason", "probabilities", "propensity", "given", "status", "told_at",
@@ -110,6 +109,8 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     """
     import pandas as pd
 
+    if not isinstance(study, Study):
+        raise ArgumentError(wanted("study", "a study, such as Study.open(path)", study))
     table, policy, name = study.frame(), study.state.bare_copy(), study.log.birth.policy
     answered = table[table["status"].eq("told")]
     told = answered[answered["index"].notna()]

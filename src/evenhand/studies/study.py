@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from sqlalchemy import bindparam, select
 
-from evenhand.arguments import whole
+from evenhand.arguments import whole, yes_or_no
 from evenhand.display.html import Card, notes_of
 from evenhand.errors import ArgumentError, EvenhandError, UnknownStudyError, wanted
 from evenhand.policy.ask_tell import AskTell
@@ -252,9 +252,12 @@ class Study:
         ArgumentError
             If one of them is no `Operation`; nothing has changed.
         """
+        what = "a list of evenhand.studies.Operation"
+        if not isinstance(operations, (list, tuple)):
+            raise ArgumentError(wanted("operations", what, operations))
         for operation in operations:
             if not isinstance(operation, Operation):
-                raise ArgumentError(wanted("operations", "a list of evenhand.studies.Operation", operation))
+                raise ArgumentError(wanted("operations", what, operation))
         return self.state.perform(operations)
 
     def erase(self, subject: str | None = None, *, older_than: float | str | timedelta | None = None) -> Erasure:
@@ -342,6 +345,9 @@ class Study:
         from evenhand.studies.statistics.checkpoint import read_mark
         from evenhand.studies.verify import Verification, verify
 
+        if known is not None and not isinstance(known, str):
+            raise ArgumentError(wanted("known", "a digest as text, or None", known))
+        progress = yes_or_no("progress", progress)
         given = since.mark if isinstance(since, Verification) else since
         mark = None if since is None else read_mark(given, self._birth.digest)
         return verify(self.store, self._log, self._birth, self.state, known=known, mark=mark, progress=progress)

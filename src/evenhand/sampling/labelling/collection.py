@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.arguments import as_floats, whole
-from evenhand.data.rows import in_step
+from evenhand.arguments import as_floats, as_whole_numbers, is_whole, whole, yes_or_no
 from evenhand.errors import ArgumentError, ExhaustedError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import by_label
-from evenhand.protocol import Label
-from evenhand.sampling.pools.labels import as_predicted, grouped
+from evenhand.protocol import Label, World
+from evenhand.sampling.pools.labels import predicted_rows
 from evenhand.sampling.problem import MOST
+from evenhand.sampling.sampler import Sampler
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +53,7 @@ def collect(
     Raises
     ------
     ArgumentError
-        If the test returns anything but a number for each group.
+        If an argument is of another kind, or the test returns anything but a number for each group.
 
     Examples
     --------
@@ -68,7 +68,15 @@ def collect(
 
     from evenhand.display.html import notes_of
 
+    if not isinstance(sampler, Sampler):
+        raise ArgumentError(wanted("sampler", "a sampler such as GreedySampler(groups)", sampler))
+    if isinstance(world, type) or not isinstance(world, World):
+        raise ArgumentError(wanted("world", "an object with respond, such as a pool", world))
+    for name, function in (("test", test), ("watch", watch)):
+        if function is not None and not callable(function):
+            raise ArgumentError(wanted(name, "a function, or None", function))
     whole("rounds", rounds, low=1, high=MOST)
+    final = yes_or_no("final", final)
     noted = _rounds(rounds, checkpoints)
     rows: list[dict[str, Any]] = []
     while sampler.rounds < rounds:
@@ -89,10 +97,13 @@ def collect(
 
 
 def _rounds(rounds: int, checkpoints: int | Sequence[int]) -> set[int]:
-    if isinstance(checkpoints, int):
-        checkpoints = min(whole("checkpoints", checkpoints, low=0, high=MOST), rounds)
-        return {round(rounds * (i + 1) / checkpoints) for i in range(checkpoints)}
-    return {whole("checkpoints", c, low=1, high=MOST) for c in checkpoints}
+    if is_whole(checkpoints):
+        count = min(whole("checkpoints", checkpoints, low=0, high=MOST), rounds)
+        return {round(rounds * (i + 1) / count) for i in range(count)}
+    listed = as_whole_numbers(checkpoints)
+    if listed is None or not (listed >= 1).all():
+        raise ArgumentError(wanted("checkpoints", "a number of rounds, or a list of rounds", checkpoints))
+    return set(listed.tolist())
 
 
 def _note(sampler: Any, test: Test | None, final: bool) -> list[dict[str, Any]]:
@@ -130,7 +141,8 @@ def group_errors(model: Any, X: Any, y: Any, *, groups: Any) -> Floats:
     Raises
     ------
     ArgumentError
-        If there are not as many labels and groups as rows, one is missing or invalid, or they carry other row labels.
+        If the model cannot predict, there are not as many predictions, labels and groups as rows, one is missing or
+        invalid, or they carry other row labels.
 
     >>> class Yes:
     ...     def predict(self, X):
@@ -138,12 +150,5 @@ def group_errors(model: Any, X: Any, y: Any, *, groups: Any) -> Floats:
     >>> group_errors(Yes(), np.zeros((3, 1)), np.array([1, 0, 1]), groups=["a", "a", "b"])
     array([0.5, 0. ])
     """
-    _, y, groups = in_step(("X", X), ("y", y), ("groups", groups))
-    index = grouped(groups, "groups")[1]
-    predicted = model.predict(X)
-    labels = as_predicted(y, model, predicted)
-    if not len(X) == len(labels) == len(index):
-        lengths = (len(X), len(labels), len(index))
-        raise ArgumentError(wanted("groups", "rows, and as many labels and groups", lengths))
-    wrong = predicted != labels
-    return np.asarray(np.bincount(index, wrong) / np.bincount(index))
+    predicted, labels, _, index = predicted_rows(model, X, y, groups)
+    return np.asarray(np.bincount(index, predicted != labels) / np.bincount(index))

@@ -8,7 +8,7 @@ chosen, so that the risks the sampler looks at are those of the group and not th
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -237,6 +237,9 @@ class LabelQueue(AskTell):
         UnknownTicketError, ArgumentError
             If there is no such item, or it is not labelled.
         """
+        if isinstance(ids, (str, bytes, Mapping)) or not isinstance(ids, Iterable):
+            raise ArgumentError(wanted("ids", "a list of the ids of items", ids))
+        ids = list(ids)
         positions = [self._items.position(one) for one in ids]
         for one, position in zip(ids, positions, strict=True):
             if self._items.state[position] != LABELLED:
@@ -260,8 +263,10 @@ class LabelQueue(AskTell):
         ArgumentError
             If the file's name ends otherwise.
         """
-        texts = self.content or [str(one) for one in self.ids]
-        asked = [(p, who) for _, p, who in self._open.values() if annotator in (None, who)]
+        if not isinstance(path, (str, os.PathLike)):
+            raise ArgumentError(wanted("path", "the path of a file", path))
+        chosen, texts = _name(annotator), self.content or [str(one) for one in self.ids]
+        asked = [(p, who) for _, p, who in self._open.values() if chosen in (None, who)]
         return write_tasks(Path(path), [(self.ids[p], self._group(p), texts[p], who) for p, who in asked])
 
     @locked
@@ -302,12 +307,15 @@ class LabelQueue(AskTell):
         table = is_frame(path)
         if not table and not isinstance(path, (str, os.PathLike)):
             raise ArgumentError(wanted("path", "the path of a file, or a data frame", path))
+        if name is not None and not isinstance(name, str):
+            raise ArgumentError(wanted("name", "what error messages call the file", name))
         return tell_file(self, path, encoding, annotator, name or ("labels" if table else Path(path).name))
 
     @locked
     def open_items(self, *, annotator: str | None = None) -> list[Label]:
         """Return the ids of the items that were asked for and not told yet, all or one annotator's."""
-        asked = [position for _, position, who in self._open.values() if annotator in (None, who)]
+        chosen = _name(annotator)
+        asked = [position for _, position, who in self._open.values() if chosen in (None, who)]
         return [self.ids[position] for position in dict.fromkeys(asked)]
 
     def by_number(self, number: int) -> Task:

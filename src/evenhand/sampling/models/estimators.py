@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arguments import one_of
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import gives_probabilities
@@ -70,8 +71,7 @@ class EstimatorModel(Classifier):
         lacks = {name for name in ("fit", "predict", "get_params", "partial_fit") if not hasattr(estimator, name)}
         if isinstance(estimator, type) or lacks - {"partial_fit"} or _kind(estimator) not in (None, "classifier"):
             raise ArgumentError(wanted("estimator", "a scikit-learn classifier", estimator))
-        if refit not in ("exact", "partial_fit"):
-            raise ArgumentError(wanted("refit", "'exact' or 'partial_fit'", refit))
+        one_of("refit", refit, ("exact", "partial_fit"))
         if refit == "partial_fit" and "partial_fit" in lacks:
             raise ArgumentError(wanted("estimator", "a classifier with partial_fit", estimator, "use refit='exact'"))
         self.estimator, self.refit = estimator, refit

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from evenhand.arguments import real
+from evenhand.arguments import as_floats, real
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels import logistic
@@ -136,9 +136,9 @@ class LogisticModel(Classifier):
         labels = read_labels(y)
         if len(labels) != len(table) or not labels:
             raise ArgumentError(wanted("y", f"{max(1, len(table))} labels, one for each row of X", len(labels)))
-        weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight)
-        numbers = weight.shape == (len(labels),) and weight.dtype.kind in "biuf"
-        if not numbers or not ((weight >= 0) & np.isfinite(weight)).all():
+        weight = np.ones(len(labels)) if sample_weight is None else as_floats(sample_weight)
+        fits = weight is not None and weight.shape == (len(labels),)
+        if weight is None or not fits or not ((weight >= 0) & np.isfinite(weight)).all():
             raise ArgumentError(wanted("sample_weight", f"{len(labels)} numbers >= 0", sample_weight))
         classes = tuple(sorted(set(labels), key=lambda label: (isinstance(label, str), label)))
         self.begin(classes)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.data.rows import in_step
 from evenhand.data.tables import in_natural_order, places_in
 from evenhand.errors import ArgumentError, of_one_type, wanted, wanted_one_of
 from evenhand.kernels.arrays import Ints
@@ -120,6 +121,30 @@ def as_predicted(y: Any, model: Any, predicted: Any) -> NDArray[Any]:
             raise ArgumentError(wanted_one_of("y", classes, label, what="labels among"))
         named.append(label if place is None else classes[place])
     return np.array(named)
+
+
+def predicted_rows(
+    model: Any, X: Any, y: Any, groups: Any
+) -> tuple[NDArray[Any], NDArray[Any], tuple[Label, ...], Ints]:
+    """Return what a model predicts of rows X (n, ...), the labels (n,) as it names them, the different groups, and the
+    position of each row's among them (n,).
+
+    Raises
+    ------
+    ArgumentError
+        If the model has no `predict`, there are not as many predictions, labels and groups as rows, one is missing or
+        invalid, or they carry other row labels.
+    """
+    if isinstance(model, type) or not hasattr(model, "predict"):
+        raise ArgumentError(wanted("model", "a trained model, with predict", model))
+    _, y, groups = in_step(("X", X), ("y", y), ("groups", groups))
+    named, codes = grouped(groups, "groups")
+    predicted = np.asarray(model.predict(X))
+    labels = as_predicted(y, model, predicted)
+    if not predicted.shape == labels.shape == codes.shape or not len(codes):
+        lengths = f"{predicted.shape[0] if predicted.ndim else 'no'}, {len(labels)} and {len(codes)}"
+        raise ArgumentError(wanted("groups", "a prediction, a label and a group for each row of X", lengths))
+    return predicted, labels, named, codes
 
 
 def _label(plain: Any, name: str, known: Sequence[Label], at: dict[Any, int]) -> Label:

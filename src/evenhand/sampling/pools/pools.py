@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.arguments import whole
+from evenhand.arguments import whole, yes_or_no
 from evenhand.data.groupings import Grouping
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_of
@@ -64,14 +64,14 @@ class ArrayPool:
 
     def __init__(self, X: Any, y: Any, *, group: Any, replace: bool = False) -> None:
         X, y, group = in_step(("X", frame_or_value(X, "X")), ("y", y), ("group", group))
-        self.X, self.y = np.asarray(X), _alike(read_labels(y), "y")
+        self.X, self.y = _stacked("X", X), _alike(read_labels(y), "y")
         self.groups, self.group = grouped(_alike(read_labels(group, "group"), "group"), "group")
         lengths = (len(self.X) if len(self.X.shape) else 0, len(self.y), len(self.group))
         if not lengths[0] == lengths[1] == lengths[2] > 0:
             raise ArgumentError(wanted("X", "rows, and as many labels and groups", lengths))
         self.sizes = np.bincount(self.group)
-        self.replace = replace
-        if replace:
+        self.replace = yes_or_no("replace", replace)
+        if self.replace:
             said = "drawing with replacement: a row may train and validate, so validation risks come out too low"
             warnings.warn(said, UserWarning, stacklevel=2)
         self.reset(0)
@@ -212,14 +212,16 @@ def label_pairs(
     """
     images, labels = in_step(("images", frame_or_value(images, "images")), ("labels", labels))
     classes, of_images = grouped(labels, "labels")
-    images = np.asarray(images)
-    if len(images) != len(of_images):
-        raise ArgumentError(wanted("labels", f"{len(images)} classes, one for each image", len(of_images)))
+    images = _stacked("images", images)
+    if images.shape[:1] != of_images.shape:
+        raise ArgumentError(wanted("labels", "as many classes as there are images", len(of_images)))
+    if not isinstance(pairs, Mapping) or not pairs:
+        raise ArgumentError(wanted("pairs", "a dict group -> (class, class)", pairs))
     parts: list[tuple[Ints, ...]] = []
     owners: dict[int, Label] = {}
     known = places(classes)
     for name, pair in pairs.items():
-        if len(pair) != 2:
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
             raise ArgumentError(wanted(f"pairs[{name!r}]", "two classes", pair))
         for code, value in enumerate(pair):
             place = find_label(value, known)
@@ -234,6 +236,14 @@ def label_pairs(
         raise ArgumentError(wanted("pairs", "names that differ as text", list(pairs)))
     rows, y, group = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     return ArrayPool(images[rows], y, group=group, replace=replace)
+
+
+def _stacked(name: str, rows: Any) -> NDArray[Any]:
+    """Return rows of one shape as an array."""
+    try:
+        return np.asarray(rows)
+    except ValueError:
+        raise ArgumentError(wanted(name, "rows of one shape", rows)) from None
 
 
 def _alike(labels: list[Label], name: str) -> NDArray[Any]:

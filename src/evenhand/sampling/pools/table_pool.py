@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from evenhand.data.encoding import Encoder
 from evenhand.data.features import other_columns
 from evenhand.data.groupings import groups_in, used_once
-from evenhand.data.tables import cells, column, places_in
+from evenhand.data.tables import cells, check_column, column, column_names, places_in
 from evenhand.errors import TableError, wanted, wanted_one_of
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats
@@ -109,11 +109,13 @@ class TablePool(ArrayPool):
         replace: bool = False,
     ) -> None:  # fmt: skip
         frame = as_pandas(frame)
-        self.group_columns = [group] if isinstance(group, str) else list(group)
+        self.group_columns = column_names("group", group)
+        check_column(frame, label, "label")
         self.label_column = label
         used_once("group", self.group_columns, {label: "the label"})
         groups, y = self.groups_of(frame), self._labels(frame)
-        names = other_columns(frame, {*self.group_columns, label}) if features is None else list(features)
+        used = {*self.group_columns, label}
+        names = other_columns(frame, used) if features is None else column_names("features", features)
         if not names:
             raise TableError(wanted("features", "at least one column to learn from", names))
         used_once("features", names, {label: "the label"})

@@ -1,0 +1,651 @@
+"""Whatever is passed to a public call, it answers or refuses: no error of numpy, pandas or Python comes through.
+
+Each argument of each call in turn is replaced by each of the wrong values, the others stay as they are right.
+"""
+
+import copy
+import datetime
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+import evenhand as eh
+from evenhand import audit, evaluation, groups, interventions, learners, quotas, sampling, similarity, simulation
+from evenhand.client import Client
+from evenhand.errors import EvenhandError
+from evenhand.studies import Operation, Study, bandit_frame
+
+WRONG = {
+    "None": None,
+    "True": True,
+    "-1": -1,
+    "0": 0,
+    "0.5": 0.5,
+    "not a number": float("nan"),
+    "infinite": float("inf"),
+    "10^30": 10**30,
+    "10^400": 10**400,
+    "complex": 1j,
+    "text": "wrong",
+    "empty text": "",
+    "bytes": b"a",
+    "empty list": [],
+    "list of None": [None],
+    "list of one number": [0.5],
+    "list of texts": ["a", "b"],
+    "list of lists": [[0.5], [1, 2]],
+    "pairs": [(0, 1)],
+    "empty dict": {},
+    "dict": {"a": 1},
+    "dict of lists": {1: ["a"], None: 2},
+    "set": {1, 2},
+    "object": object(),
+    "class": dict,
+    "function": abs,
+    "date": datetime.date(2026, 1, 1),
+    "array": np.array([[[np.nan]]]),
+    "frame": pd.DataFrame({"a": [1]}),
+}
+
+LOG = pd.DataFrame({"arm": ["a", "b"] * 10, "reward": [0.0, 1.0] * 10, "p": 0.5, "t": range(20), "x": [0.1, 0.3] * 10})
+PEOPLE = pd.DataFrame(
+    {"id": range(8), "sex": ["f", "m"] * 4, "x": np.linspace(0, 1, 8), "z": [1, 0] * 4, "y": [0, 1, 1, 0] * 2}
+)
+X, Y, G = np.linspace(0, 1, 16).reshape(8, 2), np.array([0, 1] * 4), np.array(["f", "f", "m", "m"] * 2)
+"""Features (8, 2), labels (8,) and groups (8,) of as many people."""
+ARMS = ["a", "b"]
+
+
+TRIAL = {
+    "states": {"V": ["low", "high"], "A": ["f", "m"], "Y": [0, 1]},
+    "parents": {"A": [], "V": ["A"], "Y": ["V", "A"]},
+    "tables": {
+        "A": [0.5, 0.5],
+        "V": [[0.5, 0.5], [0.4, 0.6]],
+        "Y": [[[0.5, 0.5], [0.4, 0.6]], [[0.3, 0.7], [0.2, 0.8]]],
+    },
+}
+MODEL = interventions.CausalModel(**TRIAL)
+
+
+def problem():
+    return interventions.Problem(MODEL, intervene="V", sensitive="A", outcome="Y", candidates=[None, "high"])
+
+
+def queue():
+    return sampling.LabelQueue(list(range(8)), X, groups=list(G), seed=1)
+
+
+def asked_queue():
+    one = queue()
+    one.ask(8)
+    return one
+
+
+def labelled_queue():
+    one = asked_queue()
+    one.tell(3, 0)
+    return one
+
+
+def offline():
+    return Client("http://127.0.0.1:9", key="k", retries=0)
+
+
+POLICY = quotas.FairUCB({"a": 0.2, "b": 0.2}, seed=1)
+CHANGEABLE = quotas.DeadlineLearn(learners.UCB1(), {"a": 0.2, "b": 0.2}, seed=1)
+FITTED = interventions.Problem(
+    interventions.CausalModel.fit(PEOPLE[["sex", "z", "y"]], [("sex", "z"), ("z", "y"), ("sex", "y")]),
+    intervene="z",
+    sensitive="sex",
+    outcome="y",
+    candidates=[None, 1],
+)
+QUOTA = {"learner": learners.UCB1(), "shares": {"a": 0.2, "b": 0.2}, "tolerance": 0.0}
+SAMPLER = {
+    "groups": ["f", "m"],
+    "batch": 2,
+    "warmup": 1,
+    "forced": 0.5,
+    "loss": "zero_one",
+    "costs": None,
+    "budget": None,
+    "classes": None,
+    "validation_rows": None,
+    "seed": 1,
+}
+LIPSCHITZ = {
+    "precision": 0.1,
+    "metric": None,
+    "select": "one",
+    "margin": True,
+    "delta": 0.05,
+    "ridge": 1.0,
+    "noise_scale": 1.0,
+    "individuals": None,
+    "silence": "acceptable",
+    "scale": None,
+    "seed": 1,
+}
+INTERVAL = {
+    "groups": {"a": "f", "b": "m"},
+    "delta": 0.1,
+    "noise_scale": 1.0,
+    "horizon": None,
+    "preset": "paper",
+    "exploration": 0.3,
+    "cold_start": None,
+    "intercept": False,
+    "seed": 1,
+}
+DISTANCE = {"radius": None, "shared": True, "structure": "symmetric", "tolerance": 0.0, "precision": 0.1, "seed": 1}
+LEARNER = {"arms": ARMS, "seed": 1}
+
+
+def call(function, /, **right):
+    """Return a call with arguments that are right."""
+    return function, right
+
+
+def of_new(make, method):
+    """Return a method of an object that is made anew for each call."""
+    return lambda **given: getattr(make(), method)(**given)
+
+
+def told(make, ticket):
+    """Return a function that tells an object made anew of its first ticket, or of whatever is given in its place."""
+
+    def tell(**given):
+        one = make()
+        return one.tell(**{ticket: one.ask(), **given})
+
+    return tell
+
+
+def asked(policy):
+    policy.ask()
+    return policy
+
+
+def of_study(method):
+    """Return a method of a study that is made anew for each call."""
+
+    def run(**given):
+        with TemporaryDirectory() as folder, closing(Study.create(Path(folder) / "one.db", CHANGEABLE)) as study:
+            study.ask()
+            return getattr(study, method)(**given)
+
+    return run
+
+
+def create_study(**given):
+    with TemporaryDirectory() as folder:
+        Study.create(**{"store": Path(folder) / "one.db", **given}).close()
+
+
+def relabelled(**given):
+    sampler = sampling.GreedySampler(["f", "m"], warmup=1, seed=1)
+    sampler.tell(sampler.ask(), X[:2], [0, 1])
+    sampler.relabel(**given)
+
+
+CALLS = {
+    "audit.parity": call(audit.parity, frame=PEOPLE, group="sex", value="y", level=0.95, tolerance=0.0, within=5),
+    "quotas.audit": call(
+        quotas.audit,
+        frame=LOG,
+        arm="arm",
+        shares={"a": 0.2, "b": 0.2},
+        tolerance=0.0,
+        order="t",
+        caps=None,
+        cap_tolerance=0.0,
+        windows=None,
+        segment=None,
+        available=None,
+        round=None,
+    ),
+    "evaluate": call(
+        eh.evaluate,
+        log=LOG,
+        policy={"a": 0.5, "b": 0.5},
+        arm="arm",
+        reward="reward",
+        propensity="p",
+        contexts=None,
+        estimator="ips",
+        level=0.95,
+        anytime=True,
+        stationary=False,
+        position=None,
+        order="t",
+        model=None,
+        rounds=None,
+        largest_weight=None,
+        seed=1,
+    ),
+    "under_shares": call(evaluation.under_shares, distribution={"a": 0.5, "b": 0.5}, shares={"a": 0.2, "b": 0.2}),
+    "Promise": call(
+        eh.Promise, shares={"a": 0.2, "b": 0.2}, tolerance=0.0, caps=None, cap_tolerance=0.0, windows=None, plays=1
+    ),
+    "Promise.kept": call(POLICY.promise.kept, pulls=[1, 1], round=2),
+    "Promise.owed": call(POLICY.promise.owed, round=2),
+    "Promise.split": call(eh.Promise({"a": 0.2, "b": 0.2}, tolerance=5).split, workers=2),
+    "Promise.from_dict": call(eh.Promise.from_dict, data=POLICY.promise.to_dict()),
+    "FairUCB": call(quotas.FairUCB, shares={"a": 0.2, "b": 0.2}, tolerance=0.0, arms=None, seed=1),
+    "FairLearn": call(quotas.FairLearn, **QUOTA, arms=None, seed=1),
+    "HorizonFairUCB": call(quotas.HorizonFairUCB, shares={"a": 0.2, "b": 0.2}, horizon=10, tolerance=0.0, seed=1),
+    "DeadlineLearn": call(
+        quotas.DeadlineLearn,
+        **QUOTA,
+        plays=1,
+        caps=None,
+        cap_tolerance=0.0,
+        lottery=None,
+        windows=None,
+        arms=None,
+        seed=1,
+    ),
+    "LotteryLearn": call(quotas.LotteryLearn, **QUOTA, floor=0.5, plays=1, caps=None, arms=None, seed=1),
+    "WindowLearn": call(
+        quotas.WindowLearn, learner=learners.UCB1(), windows={"a": (1, 4)}, arms=ARMS, plays=1, caps=None, seed=1
+    ),
+    "LFG": call(quotas.LFG, shares={"a": 0.2, "b": 0.2}, eta=10.0, plays=1, arms=None, seed=1),
+    "BernoulliArms": call(quotas.BernoulliArms, means={"a": 0.2, "b": 0.3}),
+    "ChangingArms": call(quotas.ChangingArms, means=[[0.2, 0.3], [0.3, 0.2]], changes=[5]),
+    "DriftingArms": call(quotas.DriftingArms, means=[0.4, 0.5], amplitude=0.1, period=10.0, shape="sine", phases=None),
+    "LoggedArms": call(quotas.LoggedArms, frame=LOG, arm="arm", reward="reward", propensity="p"),
+    "UCB1": call(learners.UCB1, **LEARNER),
+    "KLUCB": call(learners.KLUCB, **LEARNER),
+    "Thompson": call(learners.Thompson, **LEARNER),
+    "MOSS": call(learners.MOSS, **LEARNER, horizon=10),
+    "EpsilonGreedy": call(learners.EpsilonGreedy, **LEARNER, epsilon=0.1),
+    "Exp3": call(learners.Exp3, **LEARNER, exploration=0.1, horizon=None),
+    "DiscountedUCB": call(learners.DiscountedUCB, **LEARNER, discount=0.9, xi=0.5, horizon=None, changes=1),
+    "SlidingWindowUCB": call(learners.SlidingWindowUCB, **LEARNER, window=5, xi=0.5, horizon=None, changes=1),
+    "LinUCB": call(
+        learners.LinUCB,
+        **LEARNER,
+        discount=1.0,
+        noise_scale=1.0,
+        horizon=None,
+        variation=1.0,
+        delta=0.1,
+        ridge=1.0,
+        coefficient_norm=1.0,
+        context_norm=1.0,
+    ),
+    "Adapter": call(
+        learners.Adapter,
+        learner={},
+        choose=lambda one, *rest: 0,
+        update=lambda one, *rest: None,
+        seed=None,
+        dump=None,
+        load=None,
+        contextual=False,
+        features=None,
+        reward_range=None,
+        arms=ARMS,
+    ),
+    "from_sklearn": call(
+        learners.from_sklearn, estimator=LogisticRegression(), epsilon=0.1, warmup=2, reward_range=None, seed=1
+    ),
+    "TopInterval": call(groups.TopInterval, **INTERVAL),
+    "IntervalChaining": call(groups.IntervalChaining, **INTERVAL),
+    "GroupFairTopInterval": call(
+        groups.GroupFairTopInterval, **INTERVAL, sensitive="m", mean_reward=None, within="top"
+    ),
+    "LinearThompson": call(
+        groups.LinearThompson,
+        groups={"a": "f", "b": "m"},
+        delta=0.1,
+        noise_scale=1.0,
+        spread=None,
+        shared=False,
+        intercept=False,
+        draws=None,
+        exploration=0.05,
+        seed=1,
+    ),
+    "NaiveFair": call(
+        groups.NaiveFair,
+        groups={"a": "f", "b": "m"},
+        group_odds="equal",
+        inner=None,
+        delta=0.1,
+        noise_scale=1.0,
+        intercept=False,
+        seed=1,
+    ),
+    "BiasedLinearArms": call(
+        groups.BiasedLinearArms,
+        arms=4,
+        sensitive=2,
+        dimension=2,
+        bias=1.0,
+        spread=1.0,
+        base=3.0,
+        bias_spread=1.0,
+        noise=1.0,
+        groups=None,
+    ),
+    "TableArms": call(
+        groups.TableArms, frame=PEOPLE, arm="z", group="sex", reward="y", features=["x"], sensitive=None, noise=0.0
+    ),
+    "Groups.read": call(groups.Groups.read, groups={"a": "f", "b": "m"}),
+    "Ledger.add": call(
+        of_new(lambda: groups.Ledger({"a": "f", "b": "m"}), "add"), arm="a", reward=1.0, biased=None, true=None
+    ),
+    "round_regrets": call(groups.round_regrets, biased=[[1.0, 2.0]], true=[[1.0, 2.0]], index=[0], reward=[1.0]),
+    "CausalModel": call(
+        interventions.CausalModel,
+        **TRIAL,
+        latent=(),
+        counts=None,
+        smoothing=None,
+    ),
+    "CausalModel.fit": call(
+        interventions.CausalModel.fit,
+        frame=PEOPLE[["sex", "z", "y"]],
+        edges=[("sex", "z"), ("z", "y")],
+        smoothing=1.0,
+        latent=(),
+    ),
+    "CausalModel.from_bif": call(interventions.CausalModel.from_bif, path="absent.bif", encoding=None),
+    "CausalModel.probabilities": call(MODEL.probabilities, nodes=["Y"], do={"V": "low"}, tables=None),
+    "CausalModel.sample": call(MODEL.sample, count=3, do={"V": "low"}, tables=None, nodes=["Y"], seed=1),
+    "Problem": call(
+        interventions.Problem,
+        model=MODEL,
+        intervene="V",
+        sensitive="A",
+        outcome="Y",
+        candidates=[None, "high"],
+        values=None,
+        log=None,
+    ),
+    "Problem.recommend": call(problem().recommend, tolerance=0.1),
+    "Problem.sensitivity": call(problem().sensitivity, tolerance=0.1, between=("V", "Y")),
+    "Problem.posterior": call(FITTED.posterior, draws=10, seed=1),
+    "CSR": call(
+        interventions.CSR,
+        problem=problem(),
+        tolerance=0.1,
+        budget=100,
+        costs=None,
+        mean_cost=None,
+        reuse=True,
+        pooled=True,
+        delta=0.05,
+        slack=0.0,
+    ),
+    "OneShot": call(
+        interventions.OneShot, problem=problem(), tolerance=0.1, budget=100, costs=None, mean_cost=None, pooled=False
+    ),
+    "SRIS": call(
+        interventions.SRIS, problem=problem(), budget=100, costs=None, mean_cost=None, reuse=True, pooled=False
+    ),
+    "TwoStageCSR": call(
+        interventions.TwoStageCSR,
+        problem=problem(),
+        tolerance=0.1,
+        budget=100,
+        costs=None,
+        mean_cost=None,
+        reuse=True,
+        pooled=False,
+    ),
+    "UniformSampler": call(
+        sampling.UniformSampler, **{name: value for name, value in SAMPLER.items() if name not in ("warmup", "forced")}
+    ),
+    "GreedySampler": call(sampling.GreedySampler, **SAMPLER, ties="first"),
+    "EpsilonGreedySampler": call(sampling.EpsilonGreedySampler, **SAMPLER, epsilon=0.1, ties="first"),
+    "OptimisticSampler": call(
+        sampling.OptimisticSampler,
+        **SAMPLER,
+        exploration=0.1,
+        trend=0.0,
+        bound="heuristic",
+        vc_dimension=None,
+        deviation=None,
+        C=1.0,
+        delta=0.05,
+        ties="first",
+    ),
+    "ProportionalSampler": call(
+        sampling.ProportionalSampler,
+        **{name: value for name, value in SAMPLER.items() if name != "forced"},
+        proportions={"f": 0.5, "m": 0.5},
+    ),
+    "Certification": call(
+        sampling.Certification,
+        groups=["f", "m"],
+        model=sampling.LogisticModel().fit(X, Y),
+        threshold=0.3,
+        delta=0.05,
+        batch=1,
+        loss="zero_one",
+    ),
+    "Sampler.tell": call(
+        told(lambda: sampling.GreedySampler(["f", "m"], warmup=1, batch=1, seed=1), "draw"), X=X[:2], y=[0, 1]
+    ),
+    "ArrayPool": call(sampling.ArrayPool, X=X, y=Y, group=G, replace=False),
+    "TablePool": call(sampling.TablePool, frame=PEOPLE, group="sex", label="y", features=["x"], replace=False),
+    "label_pairs": call(sampling.label_pairs, images=X, labels=Y, pairs={"one": (0, 1)}, replace=False),
+    "SyntheticModel1": call(sampling.SyntheticModel1, means=None, instance="I"),
+    "LogisticModel": call(sampling.LogisticModel, C=1.0),
+    "LogisticModel.fit": call(sampling.LogisticModel().fit, X=X, y=Y, sample_weight=None),
+    "EstimatorModel": call(sampling.EstimatorModel, estimator=DecisionTreeClassifier(), refit="exact"),
+    "collect": call(
+        sampling.collect,
+        sampler=sampling.UniformSampler(["f", "m"], seed=1),
+        world=sampling.ArrayPool(X, Y, group=G),
+        rounds=3,
+        checkpoints=2,
+        test=lambda model: [0.5, 0.5],
+        final=False,
+        watch=None,
+    ),
+    "group_errors": call(sampling.group_errors, model=sampling.LogisticModel().fit(X, Y), X=X, y=Y, groups=G),
+    "fairness_report": call(
+        sampling.fairness_report, model=sampling.LogisticModel().fit(X, Y), X=X, y=Y, groups=G, metrics=None
+    ),
+    "confidence_sequence": call(sampling.confidence_sequence, total=1.0, n=4, delta=0.05),
+    "mann_kendall": call(sampling.mann_kendall, values=[1.0, 2.0, 3.0]),
+    "minimax_reweighting": call(
+        sampling.minimax_reweighting, X=X, y=Y, group=G, C=1.0, rounds=2, step=1.0, loss="zero_one"
+    ),
+    "rademacher_deviation": call(sampling.rademacher_deviation, n=10.0, complexity=0.5, groups=2, delta=0.05),
+    "vc_deviation": call(sampling.vc_deviation, n=10.0, dimension=2.0, groups=2, delta=0.05),
+    "LabelQueue": call(
+        sampling.LabelQueue,
+        ids=list(range(8)),
+        features=X,
+        groups=list(G),
+        sampler=None,
+        choice="uncertainty",
+        annotators=1,
+        content=None,
+        seed=1,
+    ),
+    "LabelQueue.ask": call(of_new(queue, "ask"), n=2, annotator=None),
+    "LabelQueue.ask_again": call(of_new(asked_queue, "ask_again"), ids=[]),
+    "LabelQueue.tell": call(of_new(asked_queue, "tell"), id=3, label=0, annotator=None),
+    "LabelQueue.forget": call(of_new(asked_queue, "forget"), id=3),
+    "LabelQueue.correct": call(of_new(labelled_queue, "correct"), id=3, label=0, annotator=None),
+    "LabelQueue.open_items": call(of_new(asked_queue, "open_items"), annotator=None),
+    "LabelQueue.write_tasks": call(of_new(asked_queue, "write_tasks"), path="/absent/absent.json"),
+    "LabelQueue.read_labels": call(
+        of_new(asked_queue, "read_labels"), path="/absent/absent.json", annotator=None, name=None, encoding=None
+    ),
+    "LipschitzUCB": call(similarity.LipschitzUCB, **LIPSCHITZ, dimension=2),
+    "KnownRewardLipschitz": call(similarity.KnownRewardLipschitz, **LIPSCHITZ, dimension=None, theta=[0.5, 0.5]),
+    "EllipsoidDistance": call(similarity.EllipsoidDistance, **DISTANCE),
+    "MomentDistance": call(similarity.MomentDistance, **DISTANCE, error_rate=0.1),
+    "PosteriorDistance": call(similarity.PosteriorDistance, **DISTANCE, at_most=None),
+    "ProjectedVolumeDistance": call(similarity.ProjectedVolumeDistance, **DISTANCE, thin=None, most_pairs=20),
+    "KnownDistance": call(similarity.KnownDistance, A=[[1.0, 0.0], [0.0, 1.0]]),
+    "MahalanobisOracle": call(
+        similarity.MahalanobisOracle, A=[[1.0, 0.0], [0.0, 1.0]], names="all", error_rate=0.0, seed=1
+    ),
+    "LinearContexts": call(
+        similarity.LinearContexts,
+        theta=[0.5, 0.5],
+        oracle=similarity.MahalanobisOracle(np.eye(2)),
+        individuals=3,
+        contexts="orthant",
+        noise=0.1,
+        select="one",
+        precision=0.1,
+        clusters=None,
+        spread=0.05,
+        truth=None,
+    ),
+    "TableIndividuals": call(
+        similarity.TableIndividuals,
+        frame=PEOPLE,
+        features=["x", "z"],
+        reward="y",
+        oracle=similarity.MahalanobisOracle(np.eye(2)),
+        individuals=3,
+        noise=0.0,
+        select="one",
+        precision=0.1,
+        truth=None,
+    ),
+    "PairQueue": call(
+        similarity.PairQueue,
+        features=X,
+        rewards=Y * 0.5,
+        people=None,
+        individuals=3,
+        auditors=1,
+        errors=0.0,
+        scale=None,
+        seed=1,
+    ),
+    "PairQueue.tell": call(
+        told(lambda: similarity.PairQueue(X, Y * 0.5, individuals=3, seed=1), "ticket"),
+        label="acceptable",
+        annotator=None,
+    ),
+    "Scale": call(similarity.Scale, centre=[0.0, 0.0], unit=[1.0, 1.0], features=["x", "z"]),
+    "Scale.of": call(similarity.Scale.of, people=PEOPLE[["x", "z"]]),
+    "fair_distribution": call(
+        similarity.fair_distribution,
+        rewards=[0.1, 0.5],
+        distances=[[0.0, 0.2], [0.2, 0.0]],
+        select="one",
+        details=False,
+    ),
+    "regret_bound": call(similarity.regret_bound, A=np.eye(2), individuals=3, rounds=10, precision=0.1, delta=0.05),
+    "violations_bound": call(similarity.violations_bound, A=np.eye(2), individuals=3, precision=0.1, many=False),
+    "simulate": call(
+        simulation.simulate,
+        policies=POLICY.fresh(),
+        world=quotas.BernoulliArms({"a": 0.2, "b": 0.3}),
+        rounds=5,
+        replications=1,
+        seed=1,
+        checkpoints=2,
+        spacing="even",
+        delay=None,
+        offers=None,
+        segments=None,
+        changes=None,
+        jobs=1,
+        backend="sequential",
+        progress=False,
+        store=None,
+    ),
+    "FairUCB.tell": call(told(lambda: POLICY.fresh(seed=1), "decision"), reward=0.5),
+    "FairUCB.ask": call(of_new(lambda: POLICY.fresh(seed=1), "ask"), available=None),
+    "FairUCB.forget": call(of_new(lambda: asked(POLICY.fresh(seed=1)), "forget"), decision=1),
+    "FairUCB.fresh": call(POLICY.fresh, arms=None, seed=1),
+    "TopInterval.ask": call(of_new(lambda: groups.TopInterval({"a": "f", "b": "m"}), "ask"), contexts=X[:2]),
+    "LipschitzUCB.ask": call(of_new(lambda: similarity.LipschitzUCB(2), "ask"), contexts=X[:3]),
+    "load": call(eh.load, path="absent.evenhand"),
+    "Client": call(Client, url="http://127.0.0.1:9", key="k", timeout=1.0, retries=0, seed=1),
+    "Client.study": call(of_new(offline, "study"), name="absent"),
+    "RemoteStudy.ask": call(
+        of_new(lambda: offline().study("one"), "ask"),
+        contexts=None,
+        groups=None,
+        available=None,
+        segment=None,
+        annotator=None,
+        key=None,
+        sticky=False,
+        subject=None,
+    ),
+    "Sampler.relabel": call(relabelled, part="training", row=0, label=1),
+    "Study.create": call(create_study, policy=POLICY.fresh(), name=None, expire_after=None),
+    "Study.open": call(Study.open, store="absent.db", name=None),
+    "Study.ask": call(of_study("ask"), available=None, key=None, sticky=False, count=None, subject=None),
+    "Study.tell": call(of_study("tell"), ticket=1, reward=0.5),
+    "Study.forget": call(of_study("forget"), ticket=1),
+    "Study.sign": call(of_study("sign"), ticket=1),
+    "Study.change": call(of_study("change"), shares={"a": 0.1, "b": 0.1}),
+    "Study.add": call(of_study("add"), arm="c", share=0.1),
+    "Study.retire": call(of_study("retire"), arm="a"),
+    "Study.erase": call(of_study("erase"), subject="one", older_than=None),
+    "Study.verify": call(of_study("verify"), known=None, since=None, progress=False),
+    "Study.perform": call(of_study("perform"), operations=[Operation("ask")]),
+    "bandit_frame": call(bandit_frame, study=None),
+    "reset": call(quotas.BernoulliArms([0.2, 0.3]).reset, seed=1),
+    "pool.reset": call(sampling.ArrayPool(X, Y, group=G).reset, seed=1),
+    "check_policy": call(eh.check_policy, policy=POLICY, world=None, rounds=5),
+}
+
+
+ABSENT = {
+    "CausalModel.from_bif",
+    "LabelQueue.read_labels",
+    "LabelQueue.write_tasks",
+    "RemoteStudy.ask",
+    "Study.open",
+    "bandit_frame",
+    "load",
+}
+"""Calls about what is not there."""
+CALLED = {("collect", "test"), ("collect", "watch"), ("minimax_reweighting", "loss"), ("simulate", "offers")}
+CALLED |= {("simulate", "segments")}
+"""Arguments that may be functions, whose own errors come through when they are called."""
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """Work in a folder of the test's own: what is given for a path may be one."""
+    monkeypatch.chdir(tmp_path)
+
+
+def copied(arguments):
+    return {name: value if callable(value) else copy.deepcopy(value) for name, value in arguments.items()}
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if name not in ABSENT])
+def test_right_arguments_are_taken(name):
+    function, right = CALLS[name]
+    function(**copied(right))
+
+
+@pytest.mark.parametrize(("name", "argument"), [(name, one) for name, (_, right) in CALLS.items() for one in right])
+@pytest.mark.filterwarnings("ignore:drawing with replacement")
+def test_wrong_arguments_are_refused_by_errors_of_evenhand(name, argument):
+    function, right = CALLS[name]
+    for words, value in WRONG.items():
+        if (name, argument) in CALLED and callable(value):
+            continue
+        try:
+            function(**copied(right) | {argument: value})
+        except EvenhandError:
+            pass
+        except Exception as error:
+            pytest.fail(f"{name}({argument}={words}): {type(error).__name__}: {error}")
