@@ -16,6 +16,7 @@ from evenhand.registry import register
 from evenhand.sampling import (
     EpsilonGreedySampler,
     EstimatorModel,
+    LabelQueue,
     LogisticModel,
     OptimisticSampler,
     SyntheticModel1,
@@ -298,3 +299,23 @@ def test_one_label_says_nothing_about_positives_and_negatives():
     codes, both = np.array([0, 0, 1]), LogisticModel().fit([[0.0], [1.0]], [0, 1])
     for loss, counted in (("false_negative", [0, 0, 1]), ("false_positive", [1, 1, 0]), ("zero_one", [1, 1, 1])):
         assert row_losses(loss, both, np.zeros((3, 1)), codes, (0, 1))[1].tolist() == counted
+
+
+def test_a_model_that_fails_on_a_label_leaves_the_queue_as_it_was(monkeypatch):
+    sampler = UniformSampler(["u", "v"], EstimatorModel(Brittle()), classes=["no", "yes"], seed=0)
+    queue = LabelQueue(list(range(24)), np.ones((24, 2)), groups=["u", "v"] * 12, sampler=sampler, choice="uniform")
+    told = []
+    for label in ["yes", "no"] * 4:
+        told.append(queue.ask())
+        queue.tell(told[-1], label)
+    task = queue.ask()
+    before = to_bytes(queue)
+    monkeypatch.setattr(Brittle, "failure", ValueError("no"))
+    trains = next(one for one in told if one.purpose == "training")
+    other = "no" if trains in told[::2] else "yes"
+    with pytest.raises(ModelError, match="nothing has changed"):
+        queue.correct(trains.item, other)
+    assert to_bytes(queue) == before
+    monkeypatch.setattr(Brittle, "failure", None)
+    queue.correct(trains.item, other)
+    queue.tell(task, "yes")
