@@ -192,7 +192,7 @@ def test_groups_in_a_set_have_no_order_and_are_refused():
 def test_held_out_rows_and_checkpoints_that_do_not_fit_are_refused():
     model, world = LogisticModel().fit(X, [0, 1]), SyntheticModel1(instance="I")
     for y, groups in (([0], ["a", "b"]), ([0, 1], ["a"]), ([0, 1, 1], ["a", "b", "b"])):
-        with pytest.raises(ArgumentError, match="groups: expected rows, and as many labels and groups"):
+        with pytest.raises(ArgumentError, match="groups: expected a prediction, a label and a group for each row"):
             group_errors(model, X, y, groups=groups)
     for checkpoints in (-3, [0], [1.5], "x", 10**30):
         with pytest.raises(ArgumentError, match="checkpoints: expected"):

@@ -426,7 +426,7 @@ def test_bad_tickets_are_refused():
         ({"batch": 0}, ArgumentError, "batch: expected a whole number >= 1"),
         ({"forced": 2.0}, ArgumentError, "forced: expected a number >= 0 and <= 1"),
         ({"bound": "theory"}, ArgumentError, "bound: expected either vc_dimension= or"),
-        ({"bound": "practice"}, ArgumentError, "bound: expected 'heuristic'"),
+        ({"bound": "practice"}, ArgumentError, "bound: expected one of 'heuristic'"),
         ({"ties": "best"}, ArgumentError, "ties: expected"),
         ({"loss": "hinge"}, ArgumentError, "loss: expected"),
         ({"classes": [1]}, ArgumentError, "classes: expected at least two"),

@@ -66,7 +66,7 @@ class ArrayPool:
         X, y, group = in_step(("X", frame_or_value(X, "X")), ("y", y), ("group", group))
         self.X, self.y = _stacked("X", X), _alike(read_labels(y), "y")
         self.groups, self.group = grouped(_alike(read_labels(group, "group"), "group"), "group")
-        lengths = (len(self.X) if len(self.X.shape) else 0, len(self.y), len(self.group))
+        lengths = len(self.X), len(self.y), len(self.group)
         if not lengths[0] == lengths[1] == lengths[2] > 0:
             raise ArgumentError(wanted("X", "rows, and as many labels and groups", lengths))
         self.sizes = np.bincount(self.group)
@@ -213,8 +213,8 @@ def label_pairs(
     images, labels = in_step(("images", frame_or_value(images, "images")), ("labels", labels))
     classes, of_images = grouped(labels, "labels")
     images = _stacked("images", images)
-    if images.shape[:1] != of_images.shape:
-        raise ArgumentError(wanted("labels", "as many classes as there are images", len(of_images)))
+    if len(images) != len(of_images):
+        raise ArgumentError(wanted("labels", f"{len(images)} classes, one for each image", len(of_images)))
     if not isinstance(pairs, Mapping) or not pairs:
         raise ArgumentError(wanted("pairs", "a dict group -> (class, class)", pairs))
     parts: list[tuple[Ints, ...]] = []
@@ -241,9 +241,12 @@ def label_pairs(
 def _stacked(name: str, rows: Any) -> NDArray[Any]:
     """Return rows of one shape as an array."""
     try:
-        return np.asarray(rows)
-    except ValueError:
-        raise ArgumentError(wanted(name, "rows of one shape", rows)) from None
+        found = np.asarray(rows)
+    except ValueError:  # rows of several shapes
+        found = np.zeros(())
+    if not found.ndim:
+        raise ArgumentError(wanted(name, "rows of one shape", rows))
+    return found
 
 
 def _alike(labels: list[Label], name: str) -> NDArray[Any]:
