@@ -22,6 +22,8 @@ from tests.waiting import until
 
 GROWTH = 200 * 2**20
 """Bytes by which the process may grow: a flood that is parsed ahead takes gigabytes."""
+LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=100)
+"""With fewer kept alive than there are, httpx closes idle ones, also those that another thread is about to use."""
 ASK = b"POST /studies/ads/ask HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
 GET = b"GET /livez HTTP/1.1\r\nHost: a\r\n"
 LIST = b"GET /studies HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -32,7 +34,7 @@ class Attacked:
 
     def __init__(self, process, lines, url):
         self.process, self.url, self.keys = process, url, keys_in(lines)
-        self.http = httpx.Client(base_url=url, trust_env=False, timeout=120)
+        self.http = httpx.Client(base_url=url, trust_env=False, timeout=120, limits=LIMITS)
         assert self.post("decide", "/studies", {"name": "ads", "policy": POLICY}).status_code == 201
 
     def post(self, role, path, body):

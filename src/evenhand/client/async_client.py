@@ -52,7 +52,7 @@ class AsyncClient:
         retries: int = 4, seed: int | None = None, transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:  # fmt: skip
         self._connection = Connection(url, key, timeout, retries, seed)
-        self._http: httpx.AsyncClient = import_httpx().AsyncClient(transport=transport)
+        self._http: httpx.AsyncClient = import_httpx().AsyncClient(transport=transport, limits=self._connection.limits)
 
     def study(self, name: str) -> AsyncRemoteStudy:
         """Return a study by its name; nothing is sent yet."""

@@ -53,7 +53,7 @@ class Client:
         retries: int = 4, seed: int | None = None, transport: httpx.BaseTransport | None = None,
     ) -> None:  # fmt: skip
         self._connection = Connection(url, key, timeout, retries, seed)
-        self._http: httpx.Client = import_httpx().Client(transport=transport)
+        self._http: httpx.Client = import_httpx().Client(transport=transport, limits=self._connection.limits)
 
     def study(self, name: str) -> RemoteStudy:
         """Return a study by its name; nothing is sent yet."""

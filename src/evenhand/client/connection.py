@@ -24,6 +24,8 @@ ALSO: Mapping[Role, tuple[str, ...]] = {"decide": ("both",), "report": ("both",)
 """The roles of keys that may do what a key of the role may, and more."""
 FIRST, LONGEST = 0.1, 5.0
 """Seconds of the longest pause before the first repetition, doubled for each further one; and of any."""
+CONNECTIONS = 100
+"""Of a client at most, all kept alive: httpx closes those above, also one that another thread is about to use."""
 PATIENCE = 30.0
 """Seconds: a service that says to wait longer than this is answered by an error."""
 AGAIN = (429, 502, 503, 504)
@@ -65,6 +67,7 @@ class Connection:
         if not isinstance(seed, int | None):
             raise ArgumentError(wanted("seed", "a whole number, or None", seed))
         self._random = random.Random(seed)
+        self.limits = self._httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS)
 
     def request(self, call: Call) -> dict[str, Any]:
         """Return the arguments of httpx's `request`."""

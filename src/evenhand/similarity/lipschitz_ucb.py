@@ -141,13 +141,10 @@ class LipschitzUCB(AskTell):
         one = read_select(select)
         self.theta = None if theta is None and not self.known_rewards else read_theta(theta)
         size = None if self.theta is None else self.theta.size
-        if dimension is not None or size is None:
-            self.dimension = whole("dimension", dimension, low=1, high=MOST_FEATURES)
-        else:
-            self.dimension = size
+        known = dimension is None and size
+        self.dimension = known or whole("dimension", dimension, low=1, high=MOST_FEATURES)
         if size not in (None, self.dimension):
-            what = f"{size}, one for each weight in theta"
-            raise ArgumentError(wanted("dimension", what, dimension, "leave it out"))
+            raise ArgumentError(wanted("dimension", f"{size}, one for each weight in theta", dimension, "leave it out"))
         self.select = select
         self.margin, self.precision = yes_or_no("margin", margin), real("precision", precision, above=0, below=1)
         self.delta, self.ridge = real("delta", delta, above=0, below=1), real("ridge", ridge, above=0)

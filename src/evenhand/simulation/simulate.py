@@ -127,7 +127,6 @@ def simulate(
     """
     named = _named(policies)
     check_world(world)
-    progress = yes_or_no("progress", progress)
     _check_arms(named, world)
     for name, policy in named.items():
         check_fit(f"policies[{name!r}]", policy, world)
@@ -137,7 +136,7 @@ def simulate(
     if late is not None and own:
         what = f"None: {type(world).__name__} plays rounds of its own, whose answers come at once"
         raise ArgumentError(wanted("delay", what, delay))
-    kept = _checkpoints(checkpoints, spacing, int(rounds))
+    kept, folder = _checkpoints(checkpoints, spacing, int(rounds)), _read_folder(store)
     given = read_given(offers, segments, changes, **counts, arms=tuple(world.arms))
     if given is not None and own:
         name = "offers" if offers is not None else "segments" if segments is not None else "changes"
@@ -146,10 +145,8 @@ def simulate(
         _warn_of_shared_randomness(named)
     promises = _promises(named, given is not None and bool(given.changes))
     workers = _read_workers(jobs, backend, own or all(runs_compiled(policy, world) for policy in named.values()))
-    if store is not None and not isinstance(store, (str, os.PathLike)):
-        raise ArgumentError(wanted("store", "the path of a folder, or None", store))
-    number = draw_seed(seed if seed is not None or store is None else remembered_seed(Path(store)))
-    keep = None if store is None else ReplicationCache(Path(store), signature(named, world, number, kept, late, given))
+    number = draw_seed(seed if seed is not None or folder is None else remembered_seed(folder))
+    keep = None if folder is None else ReplicationCache(folder, signature(named, world, number, kept, late, given))
     owed = dict(promises)
     if given is not None:
         first = given.schedule(0, child(number, 0, 0))
@@ -163,7 +160,7 @@ def simulate(
         return assemble(results, list(named), int(replications), kept, world, owed, attributes)
 
     try:
-        _play_missing(results, keep, play, named, promises, workers, **counts, shown=progress)
+        _play_missing(results, keep, play, named, promises, workers, **counts, shown=yes_or_no("progress", progress))
     except (KeyboardInterrupt, Halt):
         partly = assembled()
         done = partly.sizes["replication"]
@@ -181,6 +178,12 @@ def _read_counts(**numbers: Any) -> dict[str, int]:
         if value > MOST[name]:
             raise ArgumentError(wanted(name, f"at most {MOST[name]:,}", value))
     return {name: int(value) for name, value in numbers.items()}
+
+
+def _read_folder(store: Any) -> Path | None:
+    if not isinstance(store, str | os.PathLike | None):
+        raise ArgumentError(wanted("store", "the path of a folder, or None", store))
+    return None if store is None else Path(store)
 
 
 def _read_workers(jobs: int, backend: str | None, quick: bool) -> tuple[int, str]:

@@ -16,10 +16,11 @@ from evenhand.policy.traits import traits_of
 from evenhand.studies.log.codec import CHECKED, revive
 from evenhand.studies.log.log import Log, Record, as_event, closed_record, open_record
 from evenhand.studies.store.store import Store
-from evenhand.studies.study import Study
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from evenhand.studies import Study
 
 COLUMNS = [
     "ticket", "round", "at", "arm", "index", "reason", "probabilities", "propensity", "given", "status", "told_at",
@@ -109,7 +110,7 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     """
     import pandas as pd
 
-    if not isinstance(study, Study):
+    if isinstance(study, type) or not hasattr(study, "frame"):
         raise ArgumentError(wanted("study", "a study, such as Study.open(path)", study))
     table, policy, name = study.frame(), study.state.bare_copy(), study.log.birth.policy
     answered = table[table["status"].eq("told")]
