@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from evenhand.client.connection import CONNECTIONS
 from evenhand.service import run
 from evenhand.service.bodies import read_body
 from tests.service.conftest import POLICY
@@ -22,11 +23,12 @@ from tests.waiting import until
 
 GROWTH = 200 * 2**20
 """Bytes by which the process may grow: a flood that is parsed ahead takes gigabytes."""
-LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=100)
-"""With fewer kept alive than there are, httpx closes idle ones, also those that another thread is about to use."""
 ASK = b"POST /studies/ads/ask HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
 GET = b"GET /livez HTTP/1.1\r\nHost: a\r\n"
 LIST = b"GET /studies HTTP/1.1\r\nHost: a\r\n\r\n"
+
+
+LIMITS = httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS)
 
 
 class Attacked:

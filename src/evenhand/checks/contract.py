@@ -31,6 +31,7 @@ from evenhand.protocol import Decision, Policy, World
 from evenhand.saving.state import from_bytes, to_bytes
 
 MOST_ROUNDS = 10**9
+"""Of a check: nobody waits for more."""
 PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("stdlib"), str(Path(__file__).parent))
 """Where code lies that is not the policy's."""
 

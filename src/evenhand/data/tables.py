@@ -22,6 +22,7 @@ UNREADABLE = "unreadable"
 SPELLED = {"True", "TRUE", "False", "FALSE"}
 """Texts that are the labels "true" and "false", written otherwise."""
 UNORDERED = set, frozenset, Mapping
+"""What holds several names in no order that a user has chosen."""
 FEW_TEXTS = 6
 """Of so many texts a refusal says which numbers they might be."""
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")

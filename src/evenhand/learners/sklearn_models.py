@@ -113,8 +113,8 @@ def from_sklearn(
     features = None if names is None else list(map(str, names))
     explores, waits = real("epsilon", epsilon, low=0, high=1), whole("warmup", warmup, low=1)
     learner = SklearnLearner(own, features, explores, waits, classifies, random)
-    pays = None if reward_range is None else read_range(reward_range)
-    pays = (0.0, 1.0) if classifies else pays
+    own_range = None if reward_range is None else read_range(reward_range)
+    pays = (0.0, 1.0) if classifies else own_range
     return Adapter(learner, **FUNCTIONS, contextual=True, features=features, reward_range=pays, among=True)
 
 

@@ -32,6 +32,11 @@ def confidence_sequence(total: float, n: int, *, delta: float = 0.05) -> tuple[f
     n : their number.
     delta : probability with which the interval may ever miss the mean.
 
+    Raises
+    ------
+    ArgumentError
+        If `n` is not a whole number >= 0, `total` is not a number from 0 to n, or `delta` is out of range.
+
     Examples
     --------
     >>> low, high = confidence_sequence(20, 100, delta=0.05)

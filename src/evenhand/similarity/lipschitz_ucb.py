@@ -141,8 +141,7 @@ class LipschitzUCB(AskTell):
         one = read_select(select)
         self.theta = None if theta is None and not self.known_rewards else read_theta(theta)
         size = None if self.theta is None else self.theta.size
-        known = dimension is None and size
-        self.dimension = known or whole("dimension", dimension, low=1, high=MOST_FEATURES)
+        self.dimension = whole("dimension", size if dimension is None else dimension, low=1, high=MOST_FEATURES)
         if size not in (None, self.dimension):
             raise ArgumentError(wanted("dimension", f"{size}, one for each weight in theta", dimension, "leave it out"))
         self.select = select

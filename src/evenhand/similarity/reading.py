@@ -23,8 +23,9 @@ LARGEST_FEATURE = 1e70
 """The largest size of a feature, and of an entry of a matrix: fourth powers stay finite."""
 
 MOST_INDIVIDUALS = 10_000
-MOST_FEATURES = 1_000_000
 """The most individuals in a round: a policy keeps tables of all their pairs."""
+MOST_FEATURES = 1_000_000
+"""Of an individual; how many a metric learner can keep, it says itself."""
 
 
 class RoundTicket(NamedTuple):

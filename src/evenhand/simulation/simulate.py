@@ -127,16 +127,16 @@ def simulate(
     """
     named = _named(policies)
     check_world(world)
-    _check_arms(named, world)
-    for name, policy in named.items():
-        check_fit(f"policies[{name!r}]", policy, world)
+    progress = yes_or_no("progress", progress)
+    _check_fit(named, world)
     counts = _read_counts(rounds=rounds, replications=replications)
     notes = [*notes_of(world), *(f"{name}: {note}" for name, policy in named.items() for note in notes_of(policy))]
     own, late = world_traits(world).replicate is not None, read_delay(delay)
     if late is not None and own:
         what = f"None: {type(world).__name__} plays rounds of its own, whose answers come at once"
         raise ArgumentError(wanted("delay", what, delay))
-    kept, folder = _checkpoints(checkpoints, spacing, int(rounds)), _read_folder(store)
+    kept = _checkpoints(checkpoints, spacing, int(rounds))
+    folder = _read_folder(store)
     given = read_given(offers, segments, changes, **counts, arms=tuple(world.arms))
     if given is not None and own:
         name = "offers" if offers is not None else "segments" if segments is not None else "changes"
@@ -160,7 +160,7 @@ def simulate(
         return assemble(results, list(named), int(replications), kept, world, owed, attributes)
 
     try:
-        _play_missing(results, keep, play, named, promises, workers, **counts, shown=yes_or_no("progress", progress))
+        _play_missing(results, keep, play, named, promises, workers, **counts, shown=progress)
     except (KeyboardInterrupt, Halt):
         partly = assembled()
         done = partly.sizes["replication"]
@@ -280,7 +280,7 @@ def _named(policies: Any) -> dict[str, Any]:
     return dict(policies)
 
 
-def _check_arms(named: dict[str, Any], world: Any) -> None:
+def _check_fit(named: dict[str, Any], world: Any) -> None:
     for name, policy in named.items():
         arms = traits_of(policy).arms
         if arms is not None and not same_labels(arms, world.arms):
@@ -288,6 +288,8 @@ def _check_arms(named: dict[str, Any], world: Any) -> None:
             got = f"{list(arms)[:5]}" if both else f"{len(arms)} arms"
             want = f"the world's arms {list(world.arms)[:5]}" if both else f"{len(world.arms)} arms, as the world has"
             raise ArgumentError(wanted(f"policies[{name!r}]", want, got))
+    for name, policy in named.items():
+        check_fit(f"policies[{name!r}]", policy, world)
 
 
 def _warn_of_shared_randomness(named: dict[str, Any]) -> None:

@@ -71,7 +71,7 @@ def collect(
     if not isinstance(sampler, Sampler):
         raise ArgumentError(wanted("sampler", "a sampler such as GreedySampler(groups)", sampler))
     if isinstance(world, type) or not isinstance(world, World):
-        raise ArgumentError(wanted("world", "an object with respond, such as a pool", world))
+        raise ArgumentError(wanted("world", "an object with reset, observe and respond, such as a pool", world))
     for name, function in (("test", test), ("watch", watch)):
         if function is not None and not callable(function):
             raise ArgumentError(wanted(name, "a function, or None", function))
