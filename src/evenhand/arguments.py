@@ -7,7 +7,7 @@ numbers are no numbers, True is no 1, and what is too large for floating point i
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any, TypeGuard, TypeVar
@@ -99,6 +99,26 @@ def as_whole_numbers(value: Any) -> Ints | None:
     except ValueError:  # rows of several lengths
         return None
     return found.astype(np.int64) if found.ndim == 1 and (found.dtype.kind in "iu" or not found.size) else None
+
+
+def in_sequence(name: str, value: Any, what: str, *, refusal: type[ArgumentError] = ArgumentError) -> list[Any]:
+    """Return what a list, or anything else in an order, holds.
+
+    >>> in_sequence("parents", ("a", "b"), "a list of nodes")
+    ['a', 'b']
+
+    Raises
+    ------
+    ArgumentError
+        If it is one text, a dict or a set, whose order nobody has chosen, or holds nothing in turn; of the class
+        `refusal`.
+    """
+    try:
+        if not isinstance(value, (str, bytes, Mapping, set, frozenset)):
+            return list(value)
+    except TypeError:  # it cannot be iterated over
+        pass
+    raise refusal(wanted(name, what, value))
 
 
 def yes_or_no(name: str, value: Any, *, refusal: type[ArgumentError] = ArgumentError) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from datetime import date, time, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arguments import in_sequence
 from evenhand.errors import TableError, wanted, wanted_one_of
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label, composed, distinct, find_label, label_of, places, writing
@@ -21,8 +22,6 @@ UNREADABLE = "unreadable"
 """Where the attributes of a frame hold, by column, why whoever read it could not read that column."""
 SPELLED = {"True", "TRUE", "False", "FALSE"}
 """Texts that are the labels "true" and "false", written otherwise."""
-UNORDERED = set, frozenset, Mapping
-"""What holds several names in no order that a user has chosen."""
 FEW_TEXTS = 6
 """Of so many texts a refusal says which numbers they might be."""
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -198,12 +197,10 @@ def column_names(name: str, given: Any) -> list[Any]:
     TableError
         If there is none, or something that cannot be a column's name.
     """
-    try:
-        names = [given] if isinstance(given, (str, bytes)) else list(given)
-    except TypeError:  # neither text nor a list
-        names = [given]
-    if not names or isinstance(given, UNORDERED) or any(one is None or not isinstance(one, Hashable) for one in names):
-        raise TableError(wanted(name, "the name of a column, or a list of them", given))
+    what = "the name of a column, or a list of them"
+    names = in_sequence(name, [given] if isinstance(given, (str, int)) else given, what, refusal=TableError)
+    if not names or any(one is None or not isinstance(one, Hashable) for one in names):
+        raise TableError(wanted(name, what, given))
     return names
 
 

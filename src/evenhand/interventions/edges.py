@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from itertools import count, pairwise
 from typing import Any
 
+from evenhand.arguments import in_sequence
 from evenhand.errors import ArgumentError, wanted
 
 Arcs = tuple[tuple[str, str], ...]
@@ -93,10 +93,8 @@ def read_latent(latent: Any) -> Arcs:
 def read_pairs(name: str, pairs: Any) -> Arcs:
     """Return pairs of different names, each once."""
     what = "pairs of names such as ('sex', 'dose')"
-    if isinstance(pairs, (str, dict, set, frozenset)) or not isinstance(pairs, Iterable):
-        raise ArgumentError(wanted(name, what, pairs))
     found = []
-    for pair in pairs:
+    for pair in in_sequence(name, pairs, what):
         if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not all(isinstance(end, str) for end in pair):
             raise ArgumentError(wanted(name, what, pair))
         if pair[0] == pair[1]:

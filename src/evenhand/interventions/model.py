@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from evenhand.arguments import as_floats, real, whole
+from evenhand.arguments import as_floats, in_sequence, real, whole
 from evenhand.data.probabilities import scaled_note, summed
 from evenhand.errors import ArgumentError, nearest, wanted, wanted_one_of
 from evenhand.interventions.bif_files import read_bif
@@ -50,7 +50,6 @@ def rounded_tables(whose: str, missed: Mapping[Any, float]) -> tuple[str, ...]:
 
 State = str | int
 MOST_ROWS = 10**9
-UNORDERED = str, set, frozenset
 
 
 class CausalModel:
@@ -298,9 +297,11 @@ class CausalModel:
 
     def _named(self, nodes: Any) -> list[str]:
         """Return the nodes that are asked for."""
-        if isinstance(nodes, UNORDERED) or not isinstance(nodes, Iterable) or not (listed := list(nodes)):
-            raise ArgumentError(wanted("nodes", "a list of nodes", nodes))
-        return [self._known(node, "nodes") for node in listed]
+        what = "a list of nodes"
+        named = [self._known(node, "nodes") for node in in_sequence("nodes", nodes, what)]
+        if not named:
+            raise ArgumentError(wanted("nodes", what, nodes))
+        return named
 
     def _counted(self, node: Any, seen: Any) -> Floats:
         """Return how often each entry of a node's table was seen."""
@@ -311,9 +312,8 @@ class CausalModel:
 
     def _checked_parents(self, node: str, above: Any) -> tuple[str, ...]:
         name = f"parents[{node!r}]"
-        if isinstance(above, UNORDERED) or not isinstance(above, Iterable):
-            raise ArgumentError(wanted(name, "a list of nodes, [] for a root", above))
-        found = tuple(self._known(parent, name) for parent in above)
+        listed = in_sequence(name, above, "a list of nodes, [] for a root")
+        found = tuple(self._known(parent, name) for parent in listed)
         if len(set(found)) < len(found) or node in found:
             raise ArgumentError(wanted(name, "each parent once, and not the node itself", list(found)))
         return found
@@ -348,9 +348,7 @@ def _by_node(name: str, given: Any) -> Iterable[tuple[Any, Any]]:
 def _checked_states(node: Any, values: Any) -> tuple[State, ...]:
     if not isinstance(node, str):
         raise ArgumentError(wanted("states", "nodes named by text", node))
-    if isinstance(values, UNORDERED) or not isinstance(values, Iterable):
-        raise ArgumentError(wanted(f"states[{node!r}]", "a list of states", values))
-    states = tuple(map(as_label, values))
+    states = tuple(map(as_label, in_sequence(f"states[{node!r}]", values, "a list of states")))
     sound = all(type(value) in (str, int) for value in states)
     if not sound or not states or len(set(map(writing, states))) < len(states):
         raise ArgumentError(wanted(f"states[{node!r}]", "distinct states, str or int, that read differently", values))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evenhand.arguments import array, one_of, real
+from evenhand.arguments import array, in_sequence, one_of, real
 from evenhand.data.contexts import feature_columns
 from evenhand.data.tables import numbers
 from evenhand.errors import ArgumentError, TableError, wanted
@@ -145,9 +145,10 @@ class TableIndividuals(Individuals):
         self, frame: pd.DataFrame, *, features: Sequence[str], reward: str, oracle: Auditor, individuals: int = 5,
         noise: float = 0.0, select: Select = "one", precision: float = 0.02, truth: MahalanobisOracle | None = None,
     ) -> None:  # fmt: skip
-        names = [] if isinstance(features, (str, bytes)) or not isinstance(features, Iterable) else list(features)
+        what = "a list of column names, each once"
+        names = in_sequence("features", features, what, refusal=TableError)
         if not names or len(set(map(repr, names))) < len(names):
-            raise TableError(wanted("features", "a list of column names, each once", features))
+            raise TableError(wanted("features", what, features))
         frame = as_pandas(frame)
         super().__init__(oracle, individuals, select, precision, noise, truth)
         raw = feature_columns(frame, names, -LARGEST_FEATURE, LARGEST_FEATURE)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evenhand.arguments import in_sequence
 from evenhand.data.rows import in_step
 from evenhand.data.tables import in_natural_order, places_in
 from evenhand.errors import ArgumentError, UnknownTicketError, wanted
@@ -109,9 +110,7 @@ class Items:
 
 
 def _ids(ids: Any) -> tuple[Label, ...]:
-    if isinstance(ids, (str, bytes, dict, set, frozenset)) or not isinstance(ids, Iterable):
-        raise ArgumentError(wanted("ids", "a list of ids, one for each item", ids))
-    labels = _labels(ids, None, "ids")
+    labels = _labels(in_sequence("ids", ids, "a list of ids, one for each item"), None, "ids")
     if not labels:
         raise ArgumentError(wanted("ids", "at least one item", "none"))
     if len(set(labels)) < len(labels):

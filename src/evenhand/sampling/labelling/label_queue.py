@@ -8,13 +8,13 @@ chosen, so that the risks the sampler looks at are those of the group and not th
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from evenhand.arguments import is_whole, one_of, whole
+from evenhand.arguments import in_sequence, is_whole, one_of, whole
 from evenhand.data.groupings import Grouping
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ExhaustedError, UnknownTicketError, first_few, wanted
@@ -237,9 +237,7 @@ class LabelQueue(AskTell):
         UnknownTicketError, ArgumentError
             If there is no such item, or it is not labelled.
         """
-        if isinstance(ids, (str, bytes, Mapping)) or not isinstance(ids, Iterable):
-            raise ArgumentError(wanted("ids", "a list of the ids of items", ids))
-        ids = list(ids)
+        ids = in_sequence("ids", ids, "a list of the ids of items")
         positions = [self._items.position(one) for one in ids]
         for one, position in zip(ids, positions, strict=True):
             if self._items.state[position] != LABELLED:
