@@ -206,6 +206,16 @@ def test_tickets_expire_after_what_was_said(tmp_path, after):
         assert study.log.expire_after == timedelta(days=7)
 
 
+def test_tickets_are_told_the_reward_of_silence(tmp_path):
+    path = tmp_path / "ads.evenhand"
+    refused(ArgumentError, "--expire-reward: expected --expire-after as well", "new", path, *NEW, "--expire-reward", 0)
+    assert not path.exists()
+    answer("new", path, *NEW, "--expire-after", "1h", "--expire-reward", "0")
+    with Study.open(path) as study:
+        assert study.log.expire_reward == 0
+    assert "Tickets expire after 1 hour and are then told 0." in answer("show", path)
+
+
 @pytest.mark.parametrize("after", ["", "soon", "0s", "-1"])
 def test_what_is_no_duration_is_refused(tmp_path, after):
     path = tmp_path / "ads.evenhand"

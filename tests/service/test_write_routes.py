@@ -234,6 +234,30 @@ def test_tickets_expire_after_what_was_said_at_creation(served, monkeypatch):
     assert (state["open"], state["forgotten"]) == (0, 1)
 
 
+def test_silence_is_told_as_the_reward_that_was_said_at_creation(served, monkeypatch):
+    clock = [1_800_000_000_000_000]
+    monkeypatch.setattr("evenhand.studies.log.transaction.now", lambda: clock[0])
+    body = {"name": "clicks", "policy": POLICY, "expire_after": "1m", "expire_reward": 0}
+    assert served.send("decide", "POST", "/studies", json=body).status_code == 201
+    served.ask(name="clicks")
+    clock[0] += 60_000_000
+    served.ask(name="clicks")
+    (_, decision) = served.read("/studies/clicks/decisions")["decisions"]
+    assert (decision["status"], decision["reward"]) == ("expired", 0.0)
+    assert served.read("/studies/clicks")["reward"]["mean"] == 0.0
+    refused = served.send("decide", "POST", "/studies", json=body | {"name": "other", "expire_reward": 2})
+    assert refused.status_code == 422
+    assert "expire_reward: expected a number in [0, 1], got 2" in refused.json()["error"]["message"]
+
+
+def test_rewards_that_could_teach_nothing_are_noted(served):
+    asked = served.ask(json={"count": 60}).json()["decisions"]
+    assert served.read("/studies/ads")["notes"] == []
+    served.tell({"batch": [{"ticket": decision["ticket"], "reward": 1.0} for decision in asked[:30]]})
+    (note,) = served.read("/studies/ads")["notes"]
+    assert note.startswith("every reward is 1, and 30 of 60 decisions have none")
+
+
 def test_samplers_and_searches_are_asked_and_told_too(serving):
     served = serving()
     served.create("draws", {"policy": "sampling/uniform", "groups": ["F", "M"], "seed": 1})

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import numpy as np
 import pytest
 
 import evenhand as eh
@@ -224,3 +225,88 @@ def test_a_store_that_is_read_while_others_expire_tickets(tmp_path, clock):
     study.ask()
     assert reader.open_tickets == [3]
     assert reader.log.expire_after == timedelta(minutes=1)
+
+
+# ---------------------------------------------------------------------- rewards that never come
+
+
+def test_an_expired_ticket_is_told_the_reward_of_silence(place, clock):
+    study = Study.create(place, fair(), name="ads", expire_after="1m", expire_reward=0)
+    twin = fair()
+    asked = study.ask(count=4)
+    mine = [twin.ask() for _ in asked]
+    study.tell(2, 1.0)
+    clock.pass_by(MINUTE)
+    study.ask()
+    for decision, reward in zip([mine[1], mine[0], *mine[2:]], (1.0, 0.0, 0.0, 0.0), strict=True):
+        twin.tell(decision, reward)
+    assert twin.ask().arm == study.log.record(5).decision["arm"]
+    assert list(study.log.events())[-2].given == {"after": 60.0, "reward": 0.0}
+    assert study.frame()["reward"].tolist()[:4] == [0.0, 1.0, 0.0, 0.0]
+    assert (study.statistics().told, study.statistics().forgotten, study.statistics().reward[0]) == (4, 0, 0.25)
+    found = study.verify()
+    assert (found.problems, found.told, found.forgotten, found.open) == ((), 4, 0, 1)
+    assert study.tell(1, 0) == "already told"
+    for report in (lambda: study.tell(1, 1.0), lambda: study.forget(1)):
+        with pytest.raises(ClosedTicketError, match=r"ticket 1 expired at .*, and was told reward 0.0; nothing has"):
+            report()
+    again = Study.open(study.store)
+    assert again.state.now().bytes() == study.state.now().bytes()
+    assert (again.log.expire_after, again.log.expire_reward) == (timedelta(minutes=1), 0.0)
+
+
+def test_every_arm_of_an_expired_slate_is_told_the_reward_of_silence(clock):
+    shares = eh.Promise({"a": 0.2, "b": 0.3, "c": 0.1}, plays=2)
+    study = Study.create(
+        ":memory:", eh.quotas.DeadlineLearn(eh.learners.UCB1(), shares), expire_after=60, expire_reward=0
+    )
+    study.ask(count=3)
+    clock.pass_by(MINUTE)
+    study.ask()
+    assert study.frame()["reward"].tolist()[:3] == [[0.0, 0.0]] * 3
+    assert (study.statistics().rewarded.sum(), study.verify().problems) == (6, ())
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_policy_takes_the_reward_of_silence_or_the_study_is_refused(name, clock):
+    policy, world = next(iter(examples(registry.get(name).cls)))
+    try:
+        study = Study.create(":memory:", policy, name="study", expire_after="1m", expire_reward=0.5)
+    except ArgumentError as error:
+        assert str(error).startswith("expire_reward: expected a policy that is told rewards alone")  # noqa: PT017
+        assert not isinstance(policy, KernelPolicy)
+        return
+    world.reset(seed=3)
+    study.ask(*world.observe())
+    clock.pass_by(MINUTE)
+    study.state.perform([Operation("forget", 1)])
+    assert (study.log.record(1).told, study.verify().problems) == ({"reward": 0.5}, ())
+
+
+def test_a_learner_of_clicks_finds_the_best_arm_though_only_clicks_are_told(clock):
+    chance, random = {"a": 0.05, "b": 0.10, "c": 0.30}, np.random.default_rng(1)
+    policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), dict.fromkeys(chance, 0.1))
+    study = Study.create(":memory:", policy, expire_after="1s", expire_reward=0)
+    for _ in range(4):
+        for decision in study.ask(count=400):
+            if random.random() < chance[decision.arm]:
+                study.tell(decision, 1.0)
+        clock.pass_by(1_000_000)
+    assert study.frame()["arm"][800:].value_counts(normalize=True)["c"] > 0.5
+    assert study.verify().notes == study.statistics().notes == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"expire_reward": 0}, "expire_reward: expected None without expire_after, got 0; say when tickets expire"),
+        ({"expire_after": 60, "expire_reward": 2}, r"expire_reward: expected a number in \[0, 1\], got 2.0"),
+        ({"expire_after": 60, "expire_reward": "no"}, "expire_reward: expected a number, got 'no'"),
+        ({"expire_after": 60, "expire_reward": float("nan")}, "expire_reward: expected"),
+        ({"expire_after": 60, "expire_reward": True}, "expire_reward: expected a number, got True"),
+    ],
+)
+def test_a_reward_of_silence_is_refused_where_no_ticket_could_be_told_it(tmp_path, given, words):
+    with pytest.raises(ArgumentError, match=words):
+        Study.create(tmp_path / "ads.evenhand", fair(), **given)
+    assert not (tmp_path / "ads.evenhand").exists()

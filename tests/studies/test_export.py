@@ -9,6 +9,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.checks import examples
+from evenhand.data.tables import LEFT_OUT
 from evenhand.errors import ArgumentError
 from evenhand.protocol import Decision
 from evenhand.studies import Operation, Study
@@ -94,7 +95,7 @@ def test_an_empty_study(policy):
     assert list(study.frame().columns) == COLUMNS
     assert len(study.frame()) == 0
     table = bandit_frame(study)
-    assert (list(table.columns), len(table)) == (FEEDBACK, 0)
+    assert (list(table.columns), len(table)) == ([*FEEDBACK, LEFT_OUT], 0)
 
 
 def test_every_policy_s_decisions_become_a_table():
@@ -116,7 +117,7 @@ def test_every_policy_s_decisions_become_a_table():
 def test_a_policy_without_chance():
     study = talked(eh.quotas.FairUCB(SHARES, seed=1), [1.0, None, 0.25, 0.5])
     table = bandit_frame(study)
-    assert list(table.columns) == FEEDBACK
+    assert list(table.columns) == [*FEEDBACK, LEFT_OUT]
     assert table["ticket"].tolist() == [1, 3, 4]
     assert table["reward"].tolist() == [1.0, 0.25, 0.5]
     assert table["propensity"].tolist() == [1.0] * 3
@@ -211,7 +212,7 @@ def test_contexts_stand_in_columns_by_arm_and_feature(scratch_registry):
         study.tell(study.ask(contexts), 0.5)
     table = bandit_frame(study)
     names = ["context_a_0", "context_a_1", "context_b_0", "context_b_1"]
-    assert list(table.columns) == [*FEEDBACK, *names]
+    assert list(table.columns) == [*FEEDBACK, *names, LEFT_OUT]
     assert table[names].to_numpy().tolist() == [contexts.ravel().tolist() for contexts in rounds]
     assert bandit_feedback(study)["context"].shape == (3, 4)
 
@@ -234,7 +235,7 @@ def test_propensities_of_a_fair_distribution():
     study = similar(12, lambda contexts: contexts.sum(axis=1), ragged=True)
     table = bandit_frame(study)
     assert 0 < len(table) <= 12
-    assert list(table.columns) == FEEDBACK
+    assert list(table.columns) == [*FEEDBACK, LEFT_OUT]
     assert not table["deterministic"].any()
     for row in table.itertuples():
         decision = study.log.record(row.ticket).decision

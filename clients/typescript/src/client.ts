@@ -71,9 +71,10 @@ export class Client {
   async create(
     name: string,
     policy: Record<string, unknown>,
-    options: { expireAfter?: number | string } = {},
+    options: { expireAfter?: number | string; expireReward?: number } = {},
   ): Promise<Study> {
-    const body = { name: checkName(name), policy, expire_after: options.expireAfter };
+    const { expireAfter: expire_after, expireReward: expire_reward } = options;
+    const body = { name: checkName(name), policy, expire_after, expire_reward };
     const more = { repeatable: false, timeout: 120_000 };
     await this.#send("decide", more, (routes, init) => routes.POST("/studies", { ...init, body }));
     return this.study(name);

@@ -60,7 +60,8 @@ PROMISED = {"--tolerance": "--shares --promise", "--cap-tolerance": "--cap --pro
 COMPARED = {"--tolerance": "--shares --promise", "--promise": "not --shares --tolerance"}
 BESIDE = {
     "new": {
-        "--arms": "not --arms-from", "--arm": "--arms-from", FORM: "--shares --arms-from --spec --promise --groups"
+        "--arms": "not --arms-from", "--arm": "--arms-from", "--expire-reward": "--expire-after",
+        FORM: "--shares --arms-from --spec --promise --groups"
     },
     "ask": {"--sticky": "--key", FORM: "--contexts --groups"},
     "tell": {

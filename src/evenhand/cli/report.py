@@ -136,7 +136,7 @@ def _of_study(place: str, name: str | None) -> Found:
     said = _promised(promise, "segment" if statistics.segmented else "") if promise is not None else []
     said += [f"changed {changes} times; each round was checked against the promise in force"] if changes > 0 else []
     if promise is not None:
-        told = frame.loc[frame["status"].eq("told") & frame["reward"].notna(), [arm, "reward"]].explode([arm, "reward"])
+        told = frame.loc[frame["reward"].notna(), [arm, "reward"]].explode([arm, "reward"])
         forced = f"The promise forced {statistics.forced:,} of {statistics.rounds:,} decisions."
         cost = [forced, *_cost(promise, told[arm].to_numpy(), told["reward"].to_numpy(float))]
     if found.promise_kept is False and found.first_violation:

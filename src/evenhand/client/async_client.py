@@ -63,10 +63,20 @@ class AsyncClient:
         return await self._send(Call("GET", "/studies", "read", lambda content: loads(content)["studies"]))
 
     async def create(
-        self, name: str, policy: Mapping[str, Any], *, expire_after: float | str | None = None
+        self,
+        name: str,
+        policy: Mapping[str, Any],
+        *,
+        expire_after: float | str | None = None,
+        expire_reward: float | None = None,
     ) -> AsyncRemoteStudy:
         """Create a study; `policy` is a name with its arguments, as {"policy": "quotas/fair-ucb", "shares": ...}."""
-        body = {"name": calls.read_name(name), "policy": policy, "expire_after": expire_after}
+        body = {
+            "name": calls.read_name(name),
+            "policy": policy,
+            "expire_after": expire_after,
+            "expire_reward": expire_reward,
+        }
         call = calls.post("/studies", "decide", body, lambda state: state["name"], repeatable=False, timeout=CREATION)
         return self.study(await self._send(call))
 

@@ -63,9 +63,21 @@ class Client:
         """Return the outline of every study of the service."""
         return self._send(Call("GET", "/studies", "read", lambda content: loads(content)["studies"]))
 
-    def create(self, name: str, policy: Mapping[str, Any], *, expire_after: float | str | None = None) -> RemoteStudy:
+    def create(
+        self,
+        name: str,
+        policy: Mapping[str, Any],
+        *,
+        expire_after: float | str | None = None,
+        expire_reward: float | None = None,
+    ) -> RemoteStudy:
         """Create a study; `policy` is a name with its arguments, as {"policy": "quotas/fair-ucb", "shares": ...}."""
-        body = {"name": calls.read_name(name), "policy": policy, "expire_after": expire_after}
+        body = {
+            "name": calls.read_name(name),
+            "policy": policy,
+            "expire_after": expire_after,
+            "expire_reward": expire_reward,
+        }
         call = calls.post("/studies", "decide", body, lambda state: state["name"], repeatable=False, timeout=CREATION)
         return self.study(self._send(call))
 

@@ -165,6 +165,8 @@ def _as_numbers(texts: pd.Series[Any]) -> str:
     return f"turn its texts into numbers first, such as {numbered}" if 1 < len(known) <= FEW_TEXTS else ""
 
 
+LEFT_OUT = "decisions_left_out"
+"""The column of an exported log that says how many decisions are not in it, as they have no reward."""
 LEAST_CHANCE = 1e-100
 """Squares of 1 / p are added up, which must stay finite."""
 ROUNDING = 1e-9

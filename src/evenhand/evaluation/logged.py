@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from evenhand.arguments import as_floats
 from evenhand.data.contexts import feature_columns
 from evenhand.data.probabilities import scaled_note, summed
 from evenhand.data.rows import in_step
-from evenhand.data.tables import LEAST_CHANCE, ROUNDING, column, in_natural_order, numbers, places_in
+from evenhand.data.tables import LEAST_CHANCE, LEFT_OUT, ROUNDING, column, in_natural_order, numbers, places_in
 from evenhand.data.tables import chances as read_chances
 from evenhand.errors import ArgumentError, ContextError, TableError, UnknownArmError, none_for, wanted, wanted_one_of
 from evenhand.frames import as_pandas, frame_or_value, is_frame
@@ -153,7 +153,7 @@ def read_logged(
         _contexts(frame, shown, len(arms)),
         given,
         position is not None,
-        notes,
+        (*notes, *_left_out(frame)),
         columns=_context_names(shown),
     )
 
@@ -196,6 +196,15 @@ def positions_in(frame: pd.DataFrame, name: str) -> tuple[tuple[Label, ...], Int
     labels = column(frame, name)
     known = in_natural_order(pd.unique(labels).tolist())
     return tuple(known), places_in(labels, known)
+
+
+def _left_out(frame: pd.DataFrame) -> Iterator[str]:
+    """Yield for which decisions a value stands, where the log says that others are not in it."""
+    if LEFT_OUT in frame and (count := int(numbers(frame, LEFT_OUT, low=0.0).max())):
+        yield (
+            f"The log leaves out {count:,} decisions, which have no reward: the value stands for the {len(frame):,} "
+            "that have one, and is another where silence means a reward, such as 0."
+        )
 
 
 def _check_order(frame: pd.DataFrame, order: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterator
@@ -12,13 +13,15 @@ from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
 from evenhand import registry
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, RewardError, wanted
 from evenhand.policy.ask_tell import open_tickets_of
 from evenhand.policy.traits import traits_of
+from evenhand.policy.validation import checked_reward
 from evenhand.protocol import Policy
 from evenhand.saving.state import to_bytes
 from evenhand.studies.log.chain import Birth
 from evenhand.studies.log.codec import now
+from evenhand.studies.log.durations import read_expiry
 from evenhand.studies.log.log import Log
 from evenhand.studies.log.snapshots import latest_replay, write_snapshot
 from evenhand.studies.log.transaction import Transaction
@@ -32,8 +35,8 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 """The form of a study's name, which is part of addresses and tickets."""
 
 
-def write_study(store: Store, name: str, policy: Any, state: bytes, expire_after: float | None) -> None:
-    """Write a new study to a store: its row, the first state of its policy, and after how many seconds tickets expire.
+def write_study(store: Store, name: str, policy: Any, state: bytes, expiry: dict[str, float]) -> None:
+    """Write a new study to a store: its row, the first state of its policy, and how its tickets expire.
 
     Raises
     ------
@@ -48,10 +51,9 @@ def write_study(store: Store, name: str, policy: Any, state: bytes, expire_after
             raise ArgumentError(f"{store.url}: study {name!r} already exists; choose another name") from error
         assert number is not None
         write_snapshot(connection, number, 0, birth.digest, birth.created_at, version, state)
-        if expire_after is not None:
+        if expiry:
             log = Log(store, number)
-            setting = {"expire_after": expire_after}
-            Transaction(connection, log, latest_replay(connection, log), int).set(setting)
+            Transaction(connection, log, latest_replay(connection, log), int).set(expiry)
 
 
 def state_of_new(policy: Any) -> bytes:
@@ -73,6 +75,32 @@ def state_of_new(policy: Any) -> bytes:
         mend = "its promise is checked in every round, so the log must hold all rounds: pass policy.fresh()"
         raise ArgumentError(wanted("policy", "one that has not decided yet", got, mend))
     return to_bytes(policy)
+
+
+def expiry_of_new(policy: Any, after: Any, reward: Any) -> dict[str, float]:
+    """Return how the tickets of a new study expire: `expire_after` in seconds, and the `expire_reward` that is told
+    then, each where it is given.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no duration, the policy takes no such reward, or a reward is given without a duration.
+    """
+    seconds = read_expiry(after)
+    found = {} if seconds is None else {"expire_after": seconds}
+    if reward is None:
+        return found
+    if seconds is None:
+        raise ArgumentError(wanted("expire_reward", "None without expire_after", reward, "say when tickets expire"))
+    traits = traits_of(policy)
+    if traits.feedback != "reward" or traits.audited:
+        what = "verdicts" if traits.audited else traits.feedback
+        mend = "leave it out: tickets then expire without one"
+        raise ArgumentError(wanted("expire_reward", "a policy that is told rewards alone", f"one told {what}", mend))
+    try:
+        return found | {"expire_reward": checked_reward(reward, *(traits.reward_range or (-math.inf, math.inf)))}
+    except RewardError as error:
+        raise ArgumentError(f"expire_{error}") from error
 
 
 def name_of_new(name: str | None, store: Storage | str | os.PathLike[str]) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.data.contexts import read_shown
+from evenhand.data.tables import LEFT_OUT
 from evenhand.errors import ArgumentError, wanted
 from evenhand.frames import is_frame
 from evenhand.policy.kernel_policy import KernelPolicy
@@ -34,7 +35,8 @@ def log_table(store: Store, log: Log) -> pd.DataFrame:
     Columns: `ticket`, `round`, `at` (UTC), `arm` (the group of a draw, nothing for an allocation), `index`, `reason`,
     `probabilities` (a list, or None), `propensity` (the probability with which the arm, or exactly these arms where
     there are several, was chosen; nan where unknown), `given` (the arguments of `ask`), `status` ("open", "told",
-    "forgotten" or "expired"), `told_at`, `reward` (None where none was told), `told` (all that was told), `decision`
+    "forgotten" or "expired"), `told_at`, `reward` (None where none was told; an expired ticket may have been told one),
+    `told` (all that was told), `decision`
     (all that was decided), `version`, `random_state`, `key`, `actor`, `digest` (of the entry in the log). Where several
     arms are played in a round, `arms` has all of them, the best first, `reward` is a list in their order, and
     `slate_propensity` has for each of them the probability that it was among those played.
@@ -96,8 +98,9 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     Columns: `ticket`, `round`, `at`, `arm`, `action` (the arm's index), `n_actions`, `reward`, `propensity` (the
     probability with which the arm was taken, given all that had happened: 1.0 where nothing was drawn), `deterministic`
     (whether nothing was drawn), a column `context_<arm>_<feature>` for each number in the contexts, NaN where it was
-    erased, and `available`, `groups` and `segment` where some round had them. The other decisions are left out;
-    `attrs["left_out"]` of the table says how many, by status.
+    erased, and `available`, `groups` and `segment` where some round had them. The other decisions are left out: every
+    row says in `decisions_left_out` how many they are, so that `evaluate` can say for which decisions a value stands;
+    `attrs["left_out"]` of the table counts them by status.
 
     A policy that decides without chance leaves nothing for inverse propensity weighting to correct: other arms could
     never have been taken. Estimators on such a log need a model of the reward instead.
@@ -113,7 +116,8 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     if isinstance(study, type) or not hasattr(study, "frame"):
         raise ArgumentError(wanted("study", "a study, such as Study.open(path)", study))
     table, policy, name = study.frame(), study.state.bare_copy(), study.log.birth.policy
-    answered = table[table["status"].eq("told")]
+    has_outcome = table["status"].eq("told") | table["reward"].notna()
+    answered = table[has_outcome]
     told = answered[answered["index"].notna()]
     told = told[told["index"] >= 0]
     several = len(answered) - len(told)
@@ -154,8 +158,10 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     for name in CHECKED:
         if any(name in given for given in told["given"]):
             feedback[name] = [given.get(name) for given in told["given"]]
-    left_out = {**table["status"].value_counts().drop("told", errors="ignore").to_dict(), "of no single arm": several}
-    feedback.attrs["left_out"] = {status: int(count) for status, count in left_out.items() if count}
+    left_out = {**table.loc[~has_outcome, "status"].value_counts().to_dict(), "of no single arm": several}
+    left_out = {status: int(count) for status, count in left_out.items() if count}
+    feedback[LEFT_OUT] = sum(left_out.values())
+    feedback.attrs["left_out"] = left_out
     return feedback
 
 

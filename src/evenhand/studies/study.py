@@ -15,10 +15,9 @@ from evenhand.display.html import Card, notes_of
 from evenhand.errors import ArgumentError, EvenhandError, UnknownStudyError, wanted
 from evenhand.policy.ask_tell import AskTell
 from evenhand.protocol import Label
-from evenhand.studies.creation import name_of_new, open_store, state_of_new, write_study
+from evenhand.studies.creation import expiry_of_new, name_of_new, open_store, state_of_new, write_study
 from evenhand.studies.log.chain import Birth
 from evenhand.studies.log.codec import moment
-from evenhand.studies.log.durations import read_expiry
 from evenhand.studies.log.log import Log
 from evenhand.studies.log.operations import Operation, given_or_refusal
 from evenhand.studies.log.reader import Reader
@@ -79,6 +78,7 @@ class Study:
         *,
         name: str | None = None,
         expire_after: float | str | timedelta | None = None,
+        expire_reward: float | None = None,
     ) -> Study:
         """Create a study in a store, which is created if missing.
 
@@ -89,19 +89,21 @@ class Study:
         name : the study's name: letters, digits, - and _. By default the file's name, else "study".
         expire_after : how long a ticket may stay open: a timedelta, seconds, or a text such as "7d" or "12h". The first
             ask, tell or forget after that closes it, with an entry in the log. By default tickets never expire.
+        expire_reward : the reward of a ticket that expires, such as 0 where only clicks are reported. By default it has
+            none: the policy learns nothing from it.
 
         Raises
         ------
         ArgumentError
-            If the name is not of that form or is taken, the policy cannot be saved or still has open tickets, or
-            `expire_after` is not a duration.
+            If the name is not of that form or is taken, the policy cannot be saved or still has open tickets,
+            `expire_after` is not a duration, or the policy takes no reward such as `expire_reward`.
         StoreError
             If the store cannot be reached, or the place is not a store.
         """
         state, chosen = state_of_new(policy), name_of_new(name, store)
-        after = read_expiry(expire_after)
+        expiry = expiry_of_new(policy, expire_after, expire_reward)
         with open_store(store, create=True) as place:
-            write_study(place, chosen, policy, state, after)
+            write_study(place, chosen, policy, state, expiry)
             return cls(place, chosen)
 
     @classmethod

@@ -38,7 +38,8 @@ class Verification(HasCard):
     ----------
     ok : whether nothing is wrong: the log is whole, replays to the same decisions and states, and the promise held.
     problems, notes : what is wrong, and what could not be checked, in words.
-    entries, decisions, told, forgotten, open : counts of the log; expired tickets count as forgotten.
+    entries, decisions, told, forgotten, open : counts of the log; tickets that expired without a reward count as
+        forgotten.
     digest : of the last entry; keep it elsewhere to show later that no entry before it was removed or rewritten.
     since : how many entries an earlier verification found sound, which were not read again; 0 without one.
     replayed : how many of the other entries this version of the code replayed; if not all, `notes` say why.
@@ -160,6 +161,7 @@ def verify(
     except StoreError as error:
         problems.append(str(error))
     check = count.check
+    notes += count.outcomes.notes(count.decisions, count.forgotten, count.open)
     notes += ["the promise was checked inside each segment"] if check.segmented and check.when else []
     if check.kept is False:
         at = "" if check.first_violation is None else " first at round {} to {!r}".format(*check.first_violation)

@@ -23,7 +23,6 @@ from evenhand.policy import deterministic
 from evenhand.policy.traits import traits_of
 from evenhand.promises.clause import in_words, listed
 from evenhand.studies import Study
-from evenhand.studies.log.durations import read_expiry
 from evenhand.studies.specification import policy_from
 
 ALONE = "No other arm is on offer; add arms with --arms, or with --arms-from LOG --arm COLUMN."
@@ -37,6 +36,7 @@ def new(
     store: str, *, policy: Annotated[str, typer.Option("--policy", "-p")] = "", shares: str = "", arms: str = "",
     arms_from: Path | None = None, arm: str = "arm", tolerance: float | None = None, groups: str = "",
     sensitive: str = "", seed: int | None = None, name: str | None = None, expire_after: str | None = None,
+    expire_reward: float | None = None,
     settings: Annotated[list[str] | None, typer.Option("--set")] = None, spec: Path | None = None,
     promise: Path | None = None, json: JSON = False,
 ) -> None:  # fmt: skip
@@ -56,6 +56,7 @@ def new(
     seed : The seed; by default drawn at random.
     name : The study's name; by default the file's name.
     expire_after : How long a ticket may stay open: 90s, 12h, 7d; by default for ever.
+    expire_reward : The reward of a ticket that expires, such as 0 where only clicks are reported; by default none.
     settings : Another argument of the policy, horizon=1000; may be repeated.
     spec : JSON file with the policy, {"policy": "quotas/fair-ucb", ...}; options override it.
     promise : TOML or JSON file with a table promise and, next to it, learner, arms, lottery.
@@ -78,9 +79,8 @@ def new(
         if value is not None:
             put(described, option, value)
     described |= _settings(settings or [])
-    after = read_expiry(expire_after, "--expire-after")
     made = policy_from(described, bounded=False)
-    study = Study.create(store, made, name=name, expire_after=after)
+    study = Study.create(store, made, name=name, expire_after=expire_after, expire_reward=expire_reward)
     with study:
         known = labels is not None or "arms" in described
         policy_name, labels = study.log.birth.policy, list(traits_of(made).labels)

@@ -30,6 +30,7 @@ from evenhand.data.csv_files import write_csv
 from evenhand.display.html import notes_of
 from evenhand.promises.clause import Clause
 from evenhand.studies import Study
+from evenhand.studies.log.durations import duration
 from evenhand.studies.log.log import Record
 from evenhand.studies.statistics.state import summarize
 from evenhand.studies.statistics.statistics import Statistics
@@ -62,9 +63,13 @@ def show(
         statistics = running.statistics()
         found = summarize(running, statistics)
         found["open_tickets"] = running.open_tickets
+        after, found["expire_reward"] = running.log.expire_after, running.log.expire_reward
+        found["expire_after"] = None if after is None else after.total_seconds()
         found["latest"] = [_row(record) for record in running.log.latest(LATEST)]
-        found |= _tables(running.state.bare_copy())
-        found["notes"] = [*notes_of(running.state.bare_copy()), *found.get("notes", ())]
+        policy = running.state.bare_copy()
+        tables = _tables(policy)
+        notes = [*found["notes"], *notes_of(policy), *tables.get("notes", ())]
+        found |= tables | {"notes": notes}
         written = [] if out is None else _write(running, found, folder(out))
     if json:
         as_json(found)
@@ -206,6 +211,9 @@ def _sentences(found: dict[str, Any], every: bool) -> list[str]:
         shown = tickets if every else tickets[:12]
         more = "" if len(shown) == len(tickets) else f" and {len(tickets) - len(shown)} more; --open lists all"
         lines.append(f"Open tickets: {', '.join(map(str, shown))}{more}.")
+    if found["expire_after"] is not None:
+        told = "" if found["expire_reward"] is None else f" and are then told {found['expire_reward']:g}"
+        lines.append(f"Tickets expire after {duration(found['expire_after'])}{told}.")
     return lines
 
 

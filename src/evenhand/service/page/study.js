@@ -57,6 +57,7 @@ export function study(view) {
       ),
       figures(state),
     ),
+    notes(state),
     state.decisions === 0 ? beginning(state) : null,
     el(
       "nav",
@@ -75,6 +76,15 @@ export function study(view) {
     ),
     parts,
   ];
+}
+
+function notes(state) {
+  if (!state.notes?.length) return null;
+  return el(
+    "ul",
+    { class: "problem", "data-key": "notes" },
+    state.notes.map((note) => el("li", {}, note)),
+  );
 }
 
 function last(series) {

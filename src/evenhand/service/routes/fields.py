@@ -49,6 +49,7 @@ EXPECTED: dict[str, tuple[type[ArgumentError], str]] = {
     "acceptable": (ArgumentError, "pairs of positions [[0, 1], ...]"),
     "name": (ArgumentError, "up to 100 letters, digits, - and _, a letter or a digit first"),
     "expire_after": (ArgumentError, "seconds, or a text such as 7d or 12h"),
+    "expire_reward": (ArgumentError, "a number"),
     "policy": (ArgumentError, 'an object such as {"policy": "quotas/fair-ucb", ...}'),
 }
 """By field: the error that refuses what does not fit, and what was expected."""

@@ -41,6 +41,11 @@ class CreateBody(Body):
         description="How long a ticket may stay open: seconds, or a text such as 7d or 12h; null for ever.",
         examples=["7d"],
     )
+    expire_reward: int | float | None = Field(
+        default=None,
+        description="The reward of a ticket that expires, such as 0 where only clicks are reported; null for none.",
+        examples=[0],
+    )
 
 
 async def create(request: Request, body: CreateBody) -> Response:
@@ -56,7 +61,8 @@ async def create(request: Request, body: CreateBody) -> Response:
 
 def _create(sessions: Sessions, body: CreateBody) -> Any:
     try:
-        Study.create(sessions.store, policy_from(body.policy), name=body.name, expire_after=body.expire_after)
+        policy, after, reward = policy_from(body.policy), body.expire_after, body.expire_reward
+        Study.create(sessions.store, policy, name=body.name, expire_after=after, expire_reward=reward)
     except ArgumentError as error:
         if isinstance(error.__cause__, IntegrityError):
             raise Refusal(409, f"study {body.name!r} already exists; choose another name") from error
@@ -219,6 +225,7 @@ class StateOut(StudyCounts):
     reward: RewardOut | None
     bias: list[BiasOut] | None
     groups: list[GroupOut] | None
+    notes: list[str] = Field(description="What to know before believing the rewards.")
 
 
 def study(request: Request, session: Session) -> Response:

@@ -40,8 +40,9 @@ class Event(NamedTuple):
     Attributes
     ----------
     sequence : its position, 1, 2, ...
-    kind : "ask", "tell", "forget", "expire" (the ticket was open for too long), "set" (a setting of the study), "erase"
-        (the contexts of subjects can no longer be read), or a change of the promise: "add", "retire", "change".
+    kind : "ask", "tell", "forget", "expire" (the ticket was open for too long; `given` has the reward that was told, if
+        any), "set" (a setting of the study), "erase" (the contexts of subjects can no longer be read), or a change of
+        the promise: "add", "retire", "change".
     ticket : the ticket's number; None for a setting, a change, and a report without a ticket.
     at : when, in UTC.
     given : the arguments of the policy's method, by name.
@@ -251,6 +252,12 @@ def by_arm(reward: dict[str, Any], arms: list[Any]) -> Any:
     named = {writing(label): value for label, value in given.items()}
     fits = len(named) == len(given) == len(order) and set(named) == set(order)
     return [named[text] for text in order] if fits else reward
+
+
+def rewards_told(given: dict[str, Any]) -> list[Any]:
+    """Return the rewards of a report, in the log's form: one for each arm of its decision, none where it has none."""
+    reward = given.get("reward")
+    return reward if isinstance(reward, list) else [] if reward is None else [reward]
 
 
 def decision_from(decided: dict[str, Any]) -> Any:

@@ -246,4 +246,5 @@ def closed_record(record: Record, event: Event) -> Record:
         return record._replace(told_at=event.at, told=event.given)
     if event.kind == "forget":
         return record._replace(forgotten_at=event.at)
-    return record._replace(expired_at=event.at)
+    told = {name: value for name, value in event.given.items() if name == "reward"}
+    return record._replace(expired_at=event.at, told=told or None)

@@ -161,7 +161,9 @@ def apply(policy: Any, kind: str, ticket: Any, arguments: dict[str, Any]) -> Any
         return None
     if type(ticket) is int and isinstance(policy, AskTell):
         ticket = policy.by_number(ticket)
-    return policy.tell(ticket, **arguments) if kind == "tell" else policy.forget(ticket)
+    if kind == "expire":
+        arguments = {name: value for name, value in arguments.items() if name == "reward"}
+    return policy.tell(ticket, **arguments) if kind == "tell" or arguments else policy.forget(ticket)
 
 
 def _changes(policy: Any) -> dict[str, Callable[..., Any]]:

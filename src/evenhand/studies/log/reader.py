@@ -38,9 +38,17 @@ class Reader:
     @property
     def expire_after(self) -> timedelta | None:
         """How long a ticket may stay open; None where tickets never expire."""
-        with self._store.reading() as connection:
-            after = self._log.setting(connection, LARGEST).get("expire_after")
+        after = self._expiry().get("expire_after")
         return None if after is None else timedelta(seconds=after)
+
+    @property
+    def expire_reward(self) -> float | None:
+        """The reward of a ticket that expires; None where it has none."""
+        return self._expiry().get("expire_reward")
+
+    def _expiry(self) -> dict[str, float]:
+        with self._store.reading() as connection:
+            return self._log.setting(connection, LARGEST)
 
     @property
     def first_policy(self) -> Any:

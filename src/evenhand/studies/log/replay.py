@@ -34,6 +34,7 @@ class Replay:
     version : of the policy's code; `writer` is that of the last entry, `origin` that of the snapshot it began with.
     tickets : the open tickets, which the log holds.
     expire_after : for how many microseconds a ticket may be open, None for ever.
+    expire_reward : the reward of a ticket that expires, None where it has none.
     sealed : whether contexts are encrypted. Then the state after each transaction is saved, if it is small: if the key
         of one person is lost, the replay of the others does not need it.
     size, latest_saved : the bytes of the last snapshot, and the entry after which the last transaction of this process
@@ -47,6 +48,7 @@ class Replay:
         self.arguments = Arguments(policy)
         self.tickets = OpenTickets(policy, log, lower_bound)
         self.expire_after: int | None = None
+        self.expire_reward: float | None = None
         self.sealed = False
         self.size = self.latest_saved = 0
         self.reset_work()
@@ -90,6 +92,7 @@ class Replay:
         """Apply a setting of the study."""
         after = setting.get("expire_after")
         self.expire_after = None if after is None else round(after * 1e6)
+        self.expire_reward = setting.get("expire_reward")
         self.tickets.changed()
 
     @property

@@ -26,6 +26,7 @@ from evenhand.studies.log.codec import (
     by_arm,
     decision_from,
     first_random_state,
+    from_text,
     now,
     random_state_of,
     revive,
@@ -90,7 +91,7 @@ class Transaction:
         # See test_open_tickets_of_an_erased_subject_are_forgotten.
         replay.tickets.fetch_blind(self._connection, numbers, replay.sequence)
         for number in numbers:
-            self._close("forget", number, {})
+            self._close("forget", number, {}, {})
         for start in range(0, len(ids), MANY):
             self._enter("erase", None, to_text({"subjects": list(ids[start : start + MANY])}), time.perf_counter())
         self._subjects.drop(ids)
@@ -117,13 +118,21 @@ class Transaction:
             due = replay.tickets.expired(self._connection, at, after)
             for ask in [*due, *self._log.late(self._connection, numbers, at - after)]:
                 with suppress(ClosedTicketError):
-                    self._close("expire", ask.ticket, {"after": after / 1e6})
+                    self._close("expire", ask.ticket, {"after": after / 1e6}, self._reward_of_silence(ask))
 
-    def _close(self, kind: str, number: int | None, said: dict[str, Any]) -> None:
-        """Close a ticket without a reward: it has expired, or its subject is erased."""
+    def _reward_of_silence(self, ask: Entry) -> dict[str, Any]:
+        """Return what a ticket that expires is told: the study's reward for each of its arms, or nothing."""
+        reward = self._replay.expire_reward
+        if reward is None:
+            return {}
+        arms = from_text(ask.decision).get("arms")
+        return {"reward": reward if arms is None else [reward] * len(arms)}
+
+    def _close(self, kind: str, number: int | None, why: dict[str, Any], told: dict[str, Any]) -> None:
+        """Close a ticket that nobody reports on: it has expired, or its subject is erased."""
         started, drawn_from = time.perf_counter(), random_state_of(self._replay.policy)
-        apply(self._replay.policy, kind, number, {})
-        self._enter(kind, number, to_text(said), started, random_state=drawn_from)
+        apply(self._replay.policy, kind, number, told)
+        self._enter(kind, number, to_text(why | told), started, random_state=drawn_from)
 
     def _done(self, operation: Operation) -> Any:
         kind, ticket, given, key, actor, _, subject, sticky, refusal = operation
@@ -240,18 +249,20 @@ class Transaction:
                 f"the contexts of ticket {number} cannot be read, and nothing can be learned from a report on it: "
                 "restore the row of its subject, or erase the subject, which forgets the ticket"
             ) from closed
-        if kind == "forget" and record.status in ("forgotten", "expired"):
+        if kind == "forget" and record.told is None and record.status in ("forgotten", "expired"):
             return "already forgotten"
-        if kind == "tell" and record.told is not None:
-            if record.told == given:
-                return "already told"
-            was, says = (", ".join(f"{k} {_short(v)}" for k, v in each.items()) for each in (record.told, given))
+        if kind == "tell" and record.told == given:
+            return "already told"
+        if record.told_at is not None and kind == "tell":
+            assert record.told is not None
+            was, says = _said(record.told), _said(given)
             raise ContradictionError(f"ticket {number} was told before: {was}, not {says}; nothing has changed")
         if record.expired_at is not None:
             after = duration(events[-1].given["after"])
+            told = "" if record.told is None else f", and was told {_said(record.told)}"
             raise ClosedTicketError(
                 f"ticket {number} expired at {record.expired_at:%Y-%m-%d %H:%M:%S} UTC, {after} after it was handed "
-                "out; nothing has changed"
+                f"out{told}; nothing has changed"
             ) from closed
         raise ClosedTicketError(f"ticket {number} was {record.status} before; nothing has changed") from closed
 
@@ -264,6 +275,10 @@ class Transaction:
             raise ArgumentError(wanted("subject", f"none: {operation.kind} shows nothing of one", subject))
         _check_name("subject", subject, LONGEST)
         return () if text is None else tuple(self._subjects.hidden(subject, text))
+
+
+def _said(told: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {_short(value)}" for name, value in told.items())
 
 
 def _short(value: Any) -> str:

@@ -7,8 +7,9 @@ from typing import Any
 from evenhand.errors import ArgumentError, StateFileError, wanted
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies.log.chain import Entry
-from evenhand.studies.log.codec import arguments_of, from_text, promise_arguments
+from evenhand.studies.log.codec import arguments_of, from_text, promise_arguments, rewards_told
 from evenhand.studies.log.operations import CHANGES
+from evenhand.studies.statistics.outcomes import Outcomes
 from evenhand.studies.statistics.promise_check import PromiseCheck
 
 WHAT = "the mark of an earlier verification"
@@ -23,6 +24,7 @@ class Count:
         self.sequence, self.digest = 0, digest
         self.versions: list[str] = []
         self.decisions = self.told = self.forgotten = self.open = 0
+        self.outcomes = Outcomes()
         self.check = PromiseCheck(policy)
 
     def take(self, entry: Entry) -> None:
@@ -44,7 +46,9 @@ class Count:
                 self.check.decided(decision.get("indexes", [decision["index"]]), promise_arguments(entry.given))
             return
         self.open -= entry.ticket is not None
-        if entry.kind == "tell":
+        rewards = [] if entry.kind not in ("tell", "expire") else rewards_told(from_text(entry.given))
+        self.outcomes.told(rewards)
+        if entry.kind == "tell" or rewards:
             self.told += 1
         elif entry.kind in CHANGES:
             returned = (from_text(entry.decision) or {}).get("returned")
@@ -54,12 +58,14 @@ class Count:
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restore` needs to continue exactly here."""
-        return {name: vars(self)[name] for name in self.NAMES} | {"check": self.check.snapshot()}
+        parts = {"check": self.check.snapshot(), "outcomes": self.outcomes.snapshot()}
+        return {name: vars(self)[name] for name in self.NAMES} | parts
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Continue from a snapshot of a count of the same log."""
         vars(self).update({name: snapshot[name] for name in self.NAMES})
         self.check.restore(snapshot["check"])
+        self.outcomes.restore(snapshot["outcomes"])
 
 
 def mark_of(study: str, policy: Any, count: Count) -> bytes:

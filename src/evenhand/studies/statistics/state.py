@@ -44,8 +44,8 @@ def summarize(study: Study, statistics: Statistics | None = None) -> dict[str, A
     `worst_round`, `rounds_in_violation`, and where there are any `plays` (above one), `caps` (`label`, `cap`), `sets`
     (`arms`, `share`), `windows` (`label`, or the `arms` of a set, `plays`, `rounds`), `retired`, `segments` (True: all
     of this holds inside each), and `history`: the shares from each change on (`round`, `at`, `kind`, `shares`: `label`,
-    `share`). `reward`: `mean`, `recent`,
-    `window`. `bias`: rows of `group`, `reference`, `feature`, `bias`, `low`, `high`. `groups`: `label`, `share`.
+    `share`). `reward`: `mean`, `recent`, `window`. `bias`: rows of `group`, `reference`, `feature`, `bias`, `low`,
+    `high`. `groups`: `label`, `share`. `notes`: what to know before believing the rewards, in sentences.
     """
     statistics = study.statistics() if statistics is None else statistics
     traits = traits_of(study.state.bare_copy())
@@ -61,6 +61,7 @@ def summarize(study: Study, statistics: Statistics | None = None) -> dict[str, A
         else {"mean": statistics.reward[0], "recent": statistics.reward[1], "window": RECENT},
         "bias": _bias(traits.bias),
         "groups": _groups(statistics),
+        "notes": list(statistics.notes),
     }
 
 

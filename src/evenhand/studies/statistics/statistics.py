@@ -20,8 +20,9 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.policy.traits import traits_of
 from evenhand.protocol import Label
 from evenhand.studies.log.chain import Entry
-from evenhand.studies.log.codec import arguments_of, from_text, promise_arguments, revive
+from evenhand.studies.log.codec import arguments_of, from_text, promise_arguments, revive, rewards_told
 from evenhand.studies.log.operations import CHANGES
+from evenhand.studies.statistics.outcomes import Outcomes
 from evenhand.studies.statistics.promise_check import PromiseCheck
 
 MOMENTS = 400
@@ -102,6 +103,7 @@ class Statistics(PromiseCheck):
         self._tickets_groups: dict[int, list[int]] = {}
         self._low, self._high = _reward_range(traits.reward_range)
         self._recent: deque[float] = deque(maxlen=RECENT)
+        self._outcomes = Outcomes()
         self.epochs: list[Epoch] = []
         self._begin_epoch(None, None)
         self._chosen, self._every, self._at = chosen, 1, 0
@@ -132,10 +134,9 @@ class Statistics(PromiseCheck):
         self.sequence = row.sequence
         if row.kind == "ask":
             self._decided(row, decision)
-        elif row.kind == "tell":
+        elif row.kind == "tell" or (row.kind == "expire" and rewards_told(from_text(row.given))):
             self.told += 1
-            reward = from_text(row.given).get("reward")
-            self._rewarded(row.ticket or 0, reward if isinstance(reward, list) else [] if reward is None else [reward])
+            self._rewarded(row.ticket or 0, rewards_told(from_text(row.given)))
         elif row.kind in CHANGES:
             returned = decision.get("returned")
             self.changed(row.kind, arguments_of(row.given), returned)
@@ -162,6 +163,11 @@ class Statistics(PromiseCheck):
         if not self._recent:
             return None
         return float(self.rewards.sum() / self.rewarded.sum()), float(np.mean(self._recent))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know before believing the rewards, in sentences."""
+        return self._outcomes.notes(self.rounds, self.forgotten, len(self.open))
 
     @property
     def moments(self) -> list[Moment]:
@@ -210,6 +216,7 @@ class Statistics(PromiseCheck):
             self._recent.append(float(value))
             self.rewards[index] += value
             self.rewarded[index] += 1
+            self._outcomes.told([value])
         for group, value in zip(self._tickets_groups.pop(ticket, ()), values, strict=False):
             if self.gaps is not None:
                 self.gaps.take(group, min(max((value - self._low) / (self._high - self._low), 0.0), 1.0))
@@ -223,7 +230,7 @@ class Statistics(PromiseCheck):
     def copy(self) -> Self:
         """Return a copy that continues independently."""
         other = super().copy()
-        other.gaps = copy.deepcopy(self.gaps)
+        other.gaps, other._outcomes = copy.deepcopy(self.gaps), copy.deepcopy(self._outcomes)
         return other
 
     def snapshot(self) -> dict[str, Any]:
@@ -236,6 +243,7 @@ class Statistics(PromiseCheck):
             "open": [[ticket, at, *indices] for ticket, (indices, at) in self.open.items()],
             "tickets_groups": [[ticket, *groups] for ticket, groups in self._tickets_groups.items()],
             "gaps": None if self.gaps is None else self.gaps.snapshot(),
+            "outcomes": self._outcomes.snapshot(),
             "epochs": [[*epoch] for epoch in self.epochs],
             "moments": [np.array([moment[field] for moment in self._moments]) for field in range(len(Moment._fields))],
         }
@@ -252,6 +260,7 @@ class Statistics(PromiseCheck):
         self._tickets_groups = {ticket: groups for ticket, *groups in snapshot["tickets_groups"]}
         if self.gaps is not None:
             self.gaps.restore(snapshot["gaps"])
+        self._outcomes.restore(snapshot["outcomes"])
         self.epochs = [Epoch(*epoch) for epoch in snapshot["epochs"]]
         columns = (list(column) if column.ndim > 1 else column.tolist() for column in snapshot["moments"])
         self._moments = [Moment(*row) for row in zip(*columns, strict=True)]

@@ -1,0 +1,64 @@
+"""Rewards that never come: whether a log's rewards could have taught its policy anything.
+
+Where only one outcome is ever reported, such as a click, every reward is the same. A learner then believes that all
+arms are equally good, and an index of uncertainty sends it to the arm with the fewest rewards, which is the worst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+LEAST = 20
+"""How many rewards there must be before anything is said."""
+ALIKE = 0.95
+"""The share of equal rewards from which they are nearly all equal."""
+SILENT = 0.2
+"""The share of decisions without a reward from which there are many."""
+VALUES = 100
+"""How many different rewards are counted: a reward that is nearly always the same is among the first."""
+
+
+class Outcomes:
+    """Counts the rewards of a log by their values."""
+
+    def __init__(self) -> None:
+        self._rewards = 0
+        self._times: dict[float, int] = {}
+
+    def told(self, rewards: Iterable[Any]) -> None:
+        """Count the rewards of a decision."""
+        for reward in rewards:
+            self._rewards += 1
+            if reward in self._times or len(self._times) < VALUES:
+                self._times[reward] = self._times.get(reward, 0) + 1
+
+    def notes(self, decisions: int, closed: int, open_tickets: int) -> tuple[str, ...]:
+        """Return a warning if nearly all rewards are equal and many decisions have none.
+
+        Parameters
+        ----------
+        decisions : how many there are; `closed` of them were closed without a reward, `open_tickets` are open.
+        """
+        silent = closed + open_tickets
+        if self._rewards < LEAST or silent < SILENT * decisions:
+            return ()
+        value = max(self._times, key=self._times.__getitem__)
+        times = self._times[value]
+        if times < ALIKE * self._rewards:
+            return ()
+        which = "every reward is" if times == self._rewards else f"{times:,} of {self._rewards:,} rewards are"
+        other = "a reward of 0" if value else "another reward"
+        return (
+            f"{which} {value:g}, and {silent:,} of {decisions:,} decisions have none ({closed:,} closed without one, "
+            f"{open_tickets:,} open): if silence means {other}, tell it, or create the study with expire_reward= "
+            "(--expire-reward); until then the policy cannot learn which arm is best",
+        )
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return everything that `restore` needs to continue exactly here."""
+        return {"rewards": self._rewards, "times": [[*each] for each in self._times.items()]}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Continue from a snapshot."""
+        self._rewards, self._times = snapshot["rewards"], dict(snapshot["times"])

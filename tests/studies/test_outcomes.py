@@ -1,0 +1,99 @@
+"""Rewards that never come: where nearly all rewards are equal and many decisions have none, every door says so."""
+
+import json
+
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand.studies import Study
+from evenhand.studies.export import bandit_frame
+from evenhand.studies.statistics.outcomes import Outcomes
+from tests.cli.shell import call
+
+SHARES = {"ads": 0.2, "news": 0.3, "sport": 0.1}
+
+
+def silent_study(place, rewards=(1.0,) * 25, *, decisions=100, forgotten=60):
+    """A study of which only some decisions are told a reward, and some of the others are forgotten."""
+    study = Study.create(place, eh.quotas.FairUCB(SHARES, seed=1), name="ads")
+    asked = study.ask(count=decisions)
+    for decision, reward in zip(asked, rewards, strict=False):
+        study.tell(decision, reward)
+    for decision in asked[len(rewards) : len(rewards) + forgotten]:
+        study.forget(decision)
+    return study
+
+
+@pytest.mark.parametrize(
+    ("rewards", "closed", "open_tickets", "said"),
+    [
+        ([1.0] * 20, 30, 0, "every reward is 1, and 30 of 50 decisions have none (30 closed without one, 0 open): if "),
+        ([1.0] * 20, 0, 30, "every reward is 1, and 30 of 50 decisions have none (0 closed without one, 30 open): if "),
+        ([0.5] * 19 + [1.0], 30, 0, "19 of 20 rewards are 0.5, and 30 of 50 decisions have none"),
+        ([0.0] * 20, 30, 0, "if silence means another reward, tell it"),
+        ([1.0] * 20, 30, 0, "if silence means a reward of 0, tell it"),
+        ([1.0] * 18 + [0.0] * 2, 30, 0, None),
+        ([1.0] * 19, 30, 0, None),
+        ([1.0] * 80, 19, 0, None),
+        ([index / 200 for index in range(150)] + [1.0] * 50, 200, 0, None),
+        ([], 30, 0, None),
+    ],
+)
+def test_it_is_said_where_rewards_could_teach_nothing(rewards, closed, open_tickets, said):
+    outcomes = Outcomes()
+    outcomes.told(rewards)
+    again = Outcomes()
+    again.restore(json.loads(json.dumps(outcomes.snapshot())))
+    notes = outcomes.notes(len(rewards) + closed + open_tickets, closed, open_tickets)
+    assert again.notes(len(rewards) + closed + open_tickets, closed, open_tickets) == notes
+    assert len(notes) == (said is not None)
+    assert all(said in note for note in notes)
+
+
+def test_every_door_of_a_study_says_so(tmp_path):
+    path = tmp_path / "ads.evenhand"
+    with silent_study(path) as study:
+        (note,) = study.statistics().notes
+        assert "every reward is 1, and 75 of 100 decisions have none (60 closed without one, 15 open)" in note
+        first = study.verify()
+        assert (first.ok, first.notes[0]) == (True, note)
+        assert note in study.verify(since=first).notes
+    for command in (("show", path), ("verify", path), ("report", path, "--out", tmp_path / "report.html")):
+        assert "if silence means a reward of 0" in " ".join(call(*command).output.split())
+    assert "if silence means a reward of 0" in (tmp_path / "report.html").read_text()
+    assert note in json.loads(call("show", path, "--json").output)["notes"]
+
+
+def test_an_export_for_evaluation_counts_what_it_leaves_out_in_the_file_itself(tmp_path):
+    path, out = tmp_path / "ads.evenhand", tmp_path / "log.csv"
+    policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), SHARES, lottery=0.5, seed=1)
+    with Study.create(path, policy, name="ads") as study:
+        for number, decision in enumerate(study.ask(count=400)):
+            if number % 2:
+                study.tell(decision, number % 3 / 2)
+        assert bandit_frame(study)["decisions_left_out"].tolist() == [200] * 200
+    call("export", path, "--form", "bandit", "--out", out)
+    log = pd.read_csv(out)
+    words = "The log leaves out 200 decisions, which have no reward: the value stands for the 200 that have one"
+    named, uniform = {"arm": "arm", "reward": "reward"}, dict.fromkeys(SHARES, 1 / 3)
+    found = eh.evaluate(log, uniform, **named, propensity="propensity")
+    replayed = eh.evaluate(log, eh.learners.UCB1(arms=list(SHARES), seed=1), **named)
+    assert all(any(words in note for note in each.notes) for each in (found, replayed))
+    whole = eh.evaluate(log.drop(columns="decisions_left_out"), uniform, **named, propensity="propensity")
+    assert not any("leaves out" in note for note in whole.notes)
+
+
+def test_an_expired_decision_with_a_reward_is_in_the_export(tmp_path, monkeypatch):
+    time = 1_800_000_000_000_000
+    for module in ("creation", "log.state", "log.transaction"):
+        monkeypatch.setattr(f"evenhand.studies.{module}.now", lambda: time)
+    policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), SHARES, lottery=0.5, seed=1)
+    study = Study.create(":memory:", policy, expire_after="1m", expire_reward=0)
+    study.ask(count=3)
+    study.tell(2, 1.0)
+    time += 60_000_000
+    study.ask()
+    table = bandit_frame(study)
+    assert (table["reward"].tolist(), table["decisions_left_out"].tolist()) == ([0.0, 1.0, 0.0], [1, 1, 1])
+    assert table.attrs["left_out"] == {"open": 1}
