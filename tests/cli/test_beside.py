@@ -29,11 +29,11 @@ COUNTS = {
     "audit": "--shares --arm --order --cap --window --promise --segment --available --round",
     "report": "--shares --arm --order --cap --window --promise --segment --available --round --reward",
     "evaluate": "--arm --reward --propensity --policy --shares --estimator --model --largest-weight --stationary "
-    "--level --contexts --position --order --rounds --replays --seed --at-least --picture",
+    "--level --contexts --position --order --unit --rounds --replays --seed --at-least --picture",
     "recommend": "--edges --intervene --sensitive --outcome --candidates --values --tolerance --budget --trial",
     "audit-pairs": "--features --reward --individuals --errors --store --auditors --seed",
     "choose": "--state --places --reward",
-    "audit-parity": "--group --value --level --tolerance --within",
+    "audit-parity": "--group --value --level --tolerance --within --unit",
     "reproduce": "--quick --trials --rounds --device --finished-only --jobs --strict",
     "demo": "--seed",
 }

@@ -1,8 +1,9 @@
 """Whether groups have the same mean, such as of rewards or of selections: a test that may be looked at at any time,
 beside the plain difference and its interval for one look at one table.
 
-The interval of one look is that of Welch for two means, after a value of 0 and one of 1 were added to each side: its
-level then holds for few rows and rare events as well, and values that are all alike do not make it a point.
+The interval of one look is that of Welch for two means, or of units with several rows each (`evenhand.audit.units`),
+after a unit of zeros and one of ones were added to each side: its level then holds for few rows and rare events as
+well, and values that are all alike do not make it a point. The test for any number of looks takes one mean a unit.
 
 Source: A. Agresti, B. Caffo, "Simple and effective confidence intervals for proportions and differences of proportions
 result from adding two successes and two failures", The American Statistician 54 (2000).
@@ -19,6 +20,7 @@ import numpy as np
 
 from evenhand.arguments import real, whole
 from evenhand.audit.gaps import WITHIN, Gap, wealth_of
+from evenhand.audit.units import UnitMean, half_width, units_in
 from evenhand.data.groupings import Grouping, groups_in, least_rows
 from evenhand.data.tables import column, column_names, in_natural_order, numbers, places_in
 from evenhand.display.html import Card, HasCard, Table
@@ -44,19 +46,19 @@ class Parity(HasCard):
     Attributes
     ----------
     rejected : whether the groups are shown to differ by more than the tolerance.
-    round : the row, counted from 1, after which that was shown first; 0 if it was not.
+    round : the row, counted from 1, after which that was shown first, or with `unit` the unit; 0 if it was not.
     low, high : the interval of the difference between the first group's mean and that of the others, or with more than
         two groups of the group that differs most, for any number of looks.
     group : the group that `low` and `high` are about.
     difference, once_low, once_high : its plain difference in mean, and the interval for one look at one table.
-    pairs : how many pairs of rows were compared for it.
+    pairs : how many pairs of rows, or of units, were compared for it.
     enough : whether the log can say that groups do not differ: False where groups with more than half of the rows have
         intervals as wide as 2/3, a third either way; and where fewer than a tenth as many rows could be compared as if
         the groups came in random order, as in a log that is sorted by group.
     groups : one row per group: `group`, `rows`, `mean`, `difference` from the mean of all others, its interval for one
-        look, `once_low` and `once_high`, `pairs`, and that for any number of looks, `low` and `high`; those of all
-        groups hold together.
-    level, tolerance : as they were given.
+        look, `once_low` and `once_high`, `units` where they are named, `pairs`, and the interval for any number of
+        looks, `low` and `high`; those of all groups hold together.
+    level, tolerance, unit : as they were given.
     notes : what to know before trusting the result.
     """
 
@@ -72,38 +74,43 @@ class Parity(HasCard):
     groups: pd.DataFrame
     level: float
     tolerance: float
+    unit: str | None = None
     enough: bool = True
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         way, more = "lower" if self.difference < 0 else "higher", f"more than {self.tolerance:g}"
+        what, whose = ("row", "rows") if self.unit is None else ("unit", f"units ({self.unit})")
         apart = self.once_low > self.tolerance or self.once_high < -self.tolerance
         many = f"so they are not shown to differ by {more}."
         if self.rejected:
-            many = f"so they differ by {more}, first shown after row {self.round}."
+            many = f"so they differ by {more}, first shown after {what} {self.round}."
         elif not self.enough:
-            many = "which says little, as too few rows could be compared."
+            many = f"which says little, as too few {what}s could be compared."
         return (
             f"The mean of group {self.group!r} is {abs(self.difference):.4g} {way} than that of the others. One look at"
-            f" this table, if its rows are independent: between {self.once_low:.4g} and {self.once_high:.4g}, so the "
-            f"groups {'' if apart else 'are not shown to '}differ by {more}. Any number of looks: between "
+            f" this table, if its {whose} are independent: between {self.once_low:.4g} and {self.once_high:.4g}, so "
+            f"the groups {'' if apart else 'are not shown to '}differ by {more}. Any number of looks: between "
             f"{self.low:.4g} and {self.high:.4g}, {many}"
         )
 
     def card(self) -> Card:
-        facts = {"finding": str(self), "level": self.level, "pairs of rows compared": self.pairs}
+        facts = {"finding": str(self), "level": self.level, "pairs compared": self.pairs}
         return Card("Parity", facts, [Table.of(self.groups, "Groups")])
 
 
 def parity(
     frame: pd.DataFrame, *, group: str | Sequence[str], value: str, level: float = 0.95, tolerance: float = 0.0,
-    within: int = WITHIN,
+    within: int = WITHIN, unit: str | None = None,
 ) -> Parity:  # fmt: skip
     """Test whether groups have the same mean of a value, after every row.
 
     While they do, the test rejects with a probability of at most 1 - level, however often it is looked at and whenever
     the log ends. Means may change over time or from batch to batch, as long as they change for all groups alike. Of
     consecutive rows of one group only the first is compared; see `evenhand.audit.gaps`.
+
+    Rows of one person are not independent: groups that are alike are then said to differ far more often than 1 - level.
+    Name the column of the people with `unit`.
 
     Parameters
     ----------
@@ -114,6 +121,9 @@ def parity(
     tolerance : by how much means may differ.
     within : how many rows apart the rows of a pair may lie; a longer span finds more pairs, and is wrong where means
         change faster.
+    unit : the column that says which rows belong together, such as those of one person, ad or shop. The interval of one
+        look is then robust to that; the test for any number of looks takes the mean of each unit, in the order of their
+        first rows.
 
     Raises
     ------
@@ -143,11 +153,17 @@ def parity(
     if len(names) < 2:
         raise TableError(wanted(f"column {grouped}", "at least two groups", names[0]))
     codes = places_in(labels, names)
-    sizes = np.bincount(codes)
+    of = np.arange(len(codes)) if unit is None else units_in(frame, unit)
+    once = _once(codes, values, of, (1 - level) / (len(names) if len(names) > 2 else 1))
+    mixed = 0
+    if unit is not None:
+        codes, values, mixed = _units(codes, values, of)
+        once["units"] = np.bincount(codes, minlength=len(names))
+    sizes = np.bincount(codes, minlength=len(names))
     parts = np.split(np.argsort(codes, kind="stable"), np.cumsum(sizes)[:-1])
     gaps = [Gap(within) for _ in (names if len(names) > 2 else names[:1])]
     found = [_pairs(gap, mine, values) for gap, mine in zip(gaps, parts, strict=False)]
-    table = _table(names, _once(codes, values, (1 - level) / len(gaps)), gaps, 1 - level)
+    table = _table(names, once, gaps, 1 - level)
     first = _first(found, tolerance, 1 - level, len(values))
     furthest = int(np.maximum(table["low"], -table["high"])[: len(gaps)].argmax())
     row = table.iloc[furthest]
@@ -156,7 +172,13 @@ def parity(
     in_runs = (thin < FEW) & (np.minimum(sizes, len(values) - sizes) >= least_rows(len(gaps), 1 - level))
     known = Grouping(names, sizes, (table["high"] - table["low"]).to_numpy() < WIDE)
     few = known._replace(judged=known.judged | in_runs)
-    notes = few.note(f"groups of {grouped}", "have too few rows to be compared closely")
+    what = "rows" if unit is None else "units"
+    notes = few.note(f"groups of {grouped}", f"have too few {what} to be compared closely", what)
+    if mixed:
+        notes += (
+            f"{mixed:,} units have rows in several groups: the test for any number of looks uses of each those in the "
+            "group of its first row.",
+        )
     if notes and len(gaps) > 1:
         notes += (f"All {len(gaps)} intervals hold together; without the rows of small groups others are narrower.",)
     if in_runs.any():
@@ -166,7 +188,7 @@ def parity(
     named, pairs = names[furthest], gaps[furthest].pairs
     low, high, gap, near, far = (float(row[n]) for n in ("low", "high", "difference", "once_low", "once_high"))
     return Parity(
-        first > 0, first, low, high, named, pairs, gap, near, far, table, level, tolerance, enough=enough, notes=notes
+        first > 0, first, low, high, named, pairs, gap, near, far, table, level, tolerance, unit, enough, notes
     )
 
 
@@ -196,20 +218,36 @@ def _pairs(gap: Gap, mine: Ints, values: Floats) -> tuple[Floats, Ints]:
     return np.array(differences), np.array(rows, np.int64)
 
 
-def _once(codes: Ints, values: Floats, error: float) -> dict[str, Any]:
-    """Return the columns of the table that one look at all rows gives."""
-    from scipy.stats import t
+def _once(codes: Ints, values: Floats, of: Ints, error: float) -> dict[str, Any]:
+    """Return the columns of the table that one look at all rows gives; `of` (n_rows,) says of which unit they are."""
+    found = []
+    for group in range(int(codes.max()) + 1):
+        inside = codes == group
+        units = int(of.max()) + 1
+        one, other = (_side(values[rows], of[rows], units, place) for place, rows in enumerate((inside, ~inside)))
+        half, middle = half_width(error, one, other), one.mean - other.mean
+        gap = values[inside].mean() - values[~inside].mean()
+        found.append((inside.sum(), values[inside].mean(), gap, max(middle - half, -1.0), min(middle + half, 1.0)))
+    names = "rows", "mean", "difference", "once_low", "once_high"
+    return dict(zip(names, map(np.array, zip(*found, strict=True)), strict=True))
 
-    own = np.array([np.bincount(codes, values**power) for power in (0, 1, 2)])
-    rows, sums, squares = np.array([own, own.sum(axis=1, keepdims=True) - own]).swapaxes(0, 1)
-    means = sums / rows
-    n, middles = rows + 2, (sums + 1) / (rows + 2)
-    variances = ((squares + 1) / n - middles**2) / (n - 1)
-    half = t.ppf(1 - error / 2, variances.sum(axis=0) ** 2 / (variances**2 / (n - 1)).sum(axis=0))
-    half *= np.sqrt(variances.sum(axis=0))
-    middle = middles[0] - middles[1]
-    found = {"rows": rows[0].astype(np.int64), "mean": means[0], "difference": means[0] - means[1]}
-    return found | {"once_low": np.maximum(middle - half, -1.0), "once_high": np.minimum(middle + half, 1.0)}
+
+def _side(values: Floats, of: Ints, units: int, place: int) -> UnitMean:
+    """Return the mean of the rows of one side, with a unit of zeros and one of ones, as large as its units are on
+    average. They follow those of both sides, and are not those of the other."""
+    sums, sizes = (np.bincount(of, part, units + 4).astype(np.float64) for part in (values, np.ones(len(of))))
+    added = units + 2 * place
+    sizes[added : added + 2] = sums[added] = len(values) / np.count_nonzero(sizes)
+    return UnitMean.of(sums, sizes)
+
+
+def _units(codes: Ints, values: Floats, of: Ints) -> tuple[Ints, Floats, int]:
+    """Return the group and the mean of each unit, and how many have rows in several groups: of these, the rows in the
+    group of the first one count, as a unit may be compared only once."""
+    _, first = np.unique(of, return_index=True)
+    mine = codes == codes[first][of]
+    means = np.bincount(of[mine], values[mine]) / np.bincount(of[mine])
+    return codes[first], means, len(np.unique(of[~mine]))
 
 
 def _table(names: list[Label], once: dict[str, Any], gaps: list[Gap], error: float) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from evenhand.cli.output import as_json, print_text, records, say_notes
 
 def audit_parity(
     log: Path, *, group: str = "group", value: str = "reward", level: float = 0.95, tolerance: float = 0.0,
-    within: int = 20, json: JSON = False,
+    within: int = 20, unit: str = "", json: JSON = False,
 ) -> None:  # fmt: skip
     """Test whether groups have the same mean, in one look and in any number of looks. Exit code 1 when any number of
     looks would show that they differ, 2 when too few rows can be compared, as with too many groups.
@@ -27,12 +27,13 @@ def audit_parity(
     level : The probability that equal groups are never reported to differ.
     tolerance : By how much means may differ.
     within : How many rows apart the rows of a pair may lie.
+    unit : The column that says which rows belong together, such as a person's; without it rows must be independent.
     """
     from evenhand.audit import parity
 
     groups = names_of(group)
-    frame = read_table(log, text=groups)
-    found = parity(frame, group=groups, value=value, level=level, tolerance=tolerance, within=within)
+    frame = read_table(log, text=[*groups, *([unit] if unit else [])])
+    found = parity(frame, group=groups, value=value, level=level, tolerance=tolerance, within=within, unit=unit or None)
     if json:
         as_json(vars(found) | {"groups": found.groups.to_dict("records")}, found)
     else:

@@ -35,7 +35,7 @@ def evaluate(
     policy: Annotated[list[str] | None, typer.Option("--policy", "-p")] = None, shares: str = "",
     tolerance: float = 0.0, promise: Path | None = None, estimator: str = "dr", model: str = "",
     largest_weight: float | None = None, stationary: bool = False, level: float = 0.95, contexts: str = "",
-    position: str = "", order: str = "", rounds: int | None = None, replays: int = 10, seed: int = 0,
+    position: str = "", order: str = "", unit: str = "", rounds: int | None = None, replays: int = 10, seed: int = 0,
     at_least: float | None = None, picture: Path | None = None, json: JSON = False,
 ) -> None:  # fmt: skip
     """Estimate from a log what another policy would have earned, with an interval that is valid at any time.
@@ -63,6 +63,7 @@ def evaluate(
     contexts : The columns of contexts, separated by commas.
     position : A column with the position in which an arm was shown.
     order : A column by which the rows must be sorted.
+    unit : The column that says which rows belong together, such as a person's; without it rows must be independent.
     rounds : The rounds of a replay; by default as many as are sure to be reached. More narrow the interval.
     replays : How many replays are averaged for a policy that learns.
     seed : The seed of a replay.
@@ -71,7 +72,7 @@ def evaluate(
     """
     import evenhand as eh
 
-    frame = read_table(log, text=[name for name in (arm, position) if name])
+    frame = read_table(log, text=[name for name in (arm, position, unit) if name])
     named = _policies(policy or [], shares, promise, tolerance, seed, frame, arm, reward, position)
     typed = typed_options(context)
     if learners := [one for one in named.values() if learns(one)]:
@@ -82,8 +83,8 @@ def evaluate(
         frame, named if len(named) > 1 else next(iter(named.values())), arm=arm, reward=reward,
         propensity=_propensity(propensity, frame), contexts=names_of(contexts) or None,
         estimator=cast(Any, estimator), level=level, stationary=stationary, model=_model(model),
-        largest_weight=largest_weight, position=position or None, order=order or None, rounds=rounds, replays=replays,
-        seed=seed, progress=not json,
+        largest_weight=largest_weight, position=position or None, order=order or None, unit=unit or None, rounds=rounds,
+        replays=replays, seed=seed, progress=not json,
     )  # fmt: skip
     each: dict[str, Evaluation] = found.evaluations if len(named) > 1 else {next(iter(named)): found}
     if picture is not None:
@@ -183,7 +184,19 @@ def _draw(found: Evaluation | Comparison, picture: Path, at_least: float | None)
 
 
 def _body(name: str, found: Evaluation) -> dict[str, Any]:
-    told = ("value", "low", "high", "rounds", "effective_rounds", "reached", "estimator", "level", "anytime", "notes")
+    told = (
+        "value",
+        "low",
+        "high",
+        "rounds",
+        "effective_rounds",
+        "reached",
+        "estimator",
+        "level",
+        "anytime",
+        "unit",
+        "notes",
+    )
     body: dict[str, Any] = {"policy": name} | {one: getattr(found, one) for one in told}
     body["promise_kept"] = None if found.audit is None else found.audit.kept
     body["change"] = None if found.change is None else asdict(found.change)

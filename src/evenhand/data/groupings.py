@@ -80,15 +80,16 @@ class Grouping(NamedTuple):
             got = f"{len(self.sizes):,} groups in {self.sizes.sum():,} rows"
             raise ArgumentError(f"{name}: expected {what}, got {got}; {MERGE}")
 
-    def note(self, what: str, why: str) -> tuple[str, ...]:
-        """Return which groups cannot be judged and why, nothing where all can; `what` are they, and `why` a verb."""
+    def note(self, what: str, why: str, of: str = "rows") -> tuple[str, ...]:
+        """Return which groups cannot be judged and why, nothing where all can; `what` are they, `why` a verb, and `of`
+        what they consist of."""
         few = np.flatnonzero(~self.judged)
         if not few.size:
             return ()
         part = self.sizes[few].sum() / self.sizes.sum()
         rows = "under 1%" if part < 0.01 else f"{part:.0%}"
         named = ", ".join(repr(self.names[at]) for at in few[:NAMED]) + (", ..." if few.size > NAMED else "")
-        said = f"{few.size:,} of {len(self.sizes):,} {what}, with {rows} of the rows, {why}: {named}"
+        said = f"{few.size:,} of {len(self.sizes):,} {what}, with {rows} of the {of}, {why}: {named}"
         return (f"{said}." if self.enough or len(self.sizes) <= 2 else f"{said}; {MERGE}.",)
 
 

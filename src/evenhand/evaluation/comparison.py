@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from evenhand.audit.sequences import BettingProcess, Values
+from evenhand.audit.units import half_width
 from evenhand.display.progress import ProgressBar
 from evenhand.evaluation.diagnosis import check_weights, notes_on, overlap_of, weights_of
 from evenhand.evaluation.findings import Change, Comparison, Evaluation, change_in, split_rows
@@ -29,15 +30,14 @@ def follow(
     base = next(iter(value_curves.values()))
     pairs = {name: Pair(value_curve, base) for name, value_curve in list(value_curves.items())[1:]}
     curves = {name: Curve(value_curve, level, anytime, stationary) for name, value_curve in value_curves.items()}
-    rows = len(base.logged.codes)
-    looks, splits = look_rounds(rows), split_rows(rows) if anytime else []
+    looks, splits = look_rounds(base.length), split_rows(base.length) if anytime else []
     for stop in sorted({*looks, *splits}):
-        while base.rounds < stop:
+        while base.taken < stop:
             for value_curve in value_curves.values():
                 value_curve.take(stop, bounded=anytime, by_row=bool(pairs))
             for pair in pairs.values():
                 pair.take(bounded=anytime)
-            bar.reach(base.rounds)
+            bar.reach(base.taken)
         for name, value_curve in value_curves.items():
             if stop in splits:
                 value_curve.split()
@@ -96,6 +96,7 @@ class Curve:
             refuted=self._crossed,
             change=change,
             overlap=overlap_of(value_curve.logged),
+            unit=value_curve.logged.unit,
         )
 
     def _doubts(self, change: Change | None) -> Iterator[str]:
@@ -150,6 +151,10 @@ class Pair:
             low, high = self.one.normal((1 + level) / 2)
             their_low, their_high = self.other.normal((1 + level) / 2)
             return low - their_high, high - their_low
+        if self.one.logged.units is not None:
+            value, other = self.one.unit_means()[0], self.other.unit_means()[0]
+            half = half_width(1 - level, value, other)
+            return value.mean - other.mean - half, value.mean - other.mean + half
         mine, error, weight = self.one.found()
         theirs, their_error, their_weight = self.other.found()
         xx, xy, yx, yy = self._products.tolist()

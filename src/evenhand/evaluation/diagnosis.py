@@ -179,6 +179,11 @@ def notes_on(value_curve: ValueCurve, table: pd.DataFrame) -> tuple[str, ...]:
     """Return what to know before a value is believed, in sentences."""
     logged, n = value_curve.logged, value_curve.rounds
     notes = [*logged.notes, *value_curve.candidate.notes]
+    if logged.unit is None:
+        notes.append("Rows are taken to be independent; where people have several, name their column: unit= (--unit).")
+    else:
+        how = "each counts once, by the mean of its rows" if value_curve.last[0].size else "their rows may be alike"
+        notes.append(f"The {value_curve.length} units ({logged.unit}) are taken to be independent; {how}.")
     if logged.whole is not None:
         notes.append(
             f"Only the {n} of {len(logged.whole.codes)} rows are used in which every arm of the policy had a chance: "

@@ -35,8 +35,8 @@ class Candidate(NamedTuple):
     by_row: bool = False
     notes: tuple[str, ...] = ()
 
-    def only(self, rows: Bools) -> Candidate:
-        """Return the distribution of some rows alone."""
+    def only(self, rows: Bools | Ints) -> Candidate:
+        """Return the distribution of some rows alone, or of all in another order."""
         return self._replace(which=self.which[rows])
 
     def weights(self, logged: Logged) -> Floats:
@@ -153,8 +153,8 @@ class RewardEstimates(NamedTuple):
     of: Ints
     largest: Floats
 
-    def only(self, rows: Bools) -> RewardEstimates:
-        """Return the estimates of some rows alone."""
+    def only(self, rows: Bools | Ints) -> RewardEstimates:
+        """Return the estimates of some rows alone, or of all in another order."""
         return self._replace(of=self.of[rows], largest=self.largest[rows])
 
 

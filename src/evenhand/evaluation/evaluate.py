@@ -17,6 +17,7 @@ from evenhand.evaluation.logged import Logged, check_columns, read_logged
 from evenhand.evaluation.replayed import ReplaySettings, evaluate_learners, learns
 from evenhand.evaluation.value_curve import Stationary, ValueCurve
 from evenhand.labels import numbered
+from evenhand.protocol import Estimator as Model
 from evenhand.protocol import Label
 from evenhand.rng import Seed, draw_seed
 
@@ -41,6 +42,7 @@ def evaluate(
     stationary: bool = False,
     position: str | None = None,
     order: str | None = None,
+    unit: str | None = None,
     model: Any = None,
     rounds: int | None = None,
     largest_weight: float | None = None,
@@ -71,6 +73,9 @@ def evaluate(
         the mean over the rows so far, however rewards change over time.
     position : a column with the position in which an arm was shown, where propensities depend on it.
     order : a column by which the rows must be sorted; a log that is not sorted by it is refused.
+    unit : the column that says which rows belong together, such as those of one person. With `anytime` each unit counts
+        once, by the mean of its rows, in the order of their first rows; otherwise the normal interval is robust to it
+        (CR2, Student's quantile). Without it rows are taken to be independent.
     model : for "dr": a classifier or regressor of scikit-learn, or the expected rewards themselves, a
         dict arm -> reward or an array (n_rows, n_arms). Without it the means of the rows before are taken. With
         `anytime`, or where the log was made by a learner, a model is trained on earlier rows alone, otherwise on other
@@ -116,7 +121,14 @@ def evaluate(
     largest_weight = None if largest_weight is None else real("largest_weight", largest_weight, low=1)
     first = draw_seed(seed)
     logged = read_logged(
-        log, arm=arm, reward=reward, propensity=propensity, contexts=contexts, position=position, order=order
+        log,
+        arm=arm,
+        reward=reward,
+        propensity=propensity,
+        contexts=contexts,
+        position=position,
+        order=order,
+        unit=unit,
     )
     named = _named(policy, logged)
     kinds = {name: learns(each) for name, each in named.items()}
@@ -127,7 +139,7 @@ def evaluate(
         if estimator not in ("dr", "replay"):
             what = "'replay' for a policy that learns"
             raise ArgumentError(wanted("estimator", what, estimator, "the weights of a whole history multiply"))
-        _unused("where a policy is replayed", model=model, largest_weight=largest_weight)
+        _unused("where a policy is replayed", model=model, largest_weight=largest_weight, unit=unit)
         settings = ReplaySettings(level, anytime, stationary, rounds, replays, first)
         with ProgressBar("replays", replays * len(named), shown=progress) as bar:
             return compared(*evaluate_learners(named, logged, arm, settings, bar))
@@ -140,7 +152,7 @@ def evaluate(
         _unused("with anytime=False, as the normal interval bounds no weight", largest_weight=largest_weight)
     check_log(logged, arm)
     value_curves = _courses(named, logged, estimator, model, largest_weight, anytime, stationary)
-    with ProgressBar("rows", len(next(iter(value_curves.values())).logged.codes), shown=progress) as bar:
+    with ProgressBar("rows", next(iter(value_curves.values())).length, shown=progress) as bar:
         return follow(value_curves, bar, level=level, anytime=anytime, stationary=stationary and anytime)
 
 
@@ -155,9 +167,16 @@ def _courses(
 ) -> dict[str, ValueCurve]:
     """Return each distribution ready to be followed through the log, or through the rows that try all of them."""
     candidates = {name: read_candidate(each, logged) for name, each in policies.items()}
-    estimates = None
+    estimates, read, order = None, logged, None
+    if logged.units is not None:
+        order = np.argsort(logged.units, kind="stable")
+        candidates = {name: candidate.only(order) for name, candidate in candidates.items()}
+        logged = logged.by_unit(order)
     if estimator == "dr":
-        estimates = read_estimates(model, logged, past_alone=anytime or not logged.fixed)
+        trained = isinstance(model, Model)
+        estimates = read_estimates(model, logged if trained else read, past_alone=anytime or not logged.fixed)
+        if order is not None and estimates is not None and not trained:
+            estimates = estimates.only(order)
     without = {name: uncovered(logged, candidate) for name, candidate in candidates.items()}
     if stationary and not logged.fixed:
         covered = ~np.logical_or.reduce(list(without.values()))

@@ -121,6 +121,7 @@ class Evaluation(HasCard):
     change : if the mean reward is shown to change over the rows, when it did and what it has been since; else None.
         Only distributions are tested, with `anytime=True`.
     overlap : the share of the rows in which each arm had a chance; None where the log does not say.
+    unit : as it was given; with `anytime`, `rounds`, `reached` and the rounds of `curve` then count units.
     """
 
     value: float
@@ -139,6 +140,7 @@ class Evaluation(HasCard):
     refuted: bool = False
     change: Change | None = None
     overlap: pd.Series[float] | None = None
+    unit: str | None = None
 
     def at_least(self, value: float) -> bool:
         """Return whether the mean reward is shown to be at least `value`: over all rows and, if it changed, also over
@@ -146,9 +148,10 @@ class Evaluation(HasCard):
         return not self.refuted and self.low >= value and (self.change is None or self.change.low >= value)
 
     def __str__(self) -> str:
+        counted = "rounds" if self.unit is None or not self.anytime else f"units ({self.unit})"
         when = "at every round" if self.anytime else "after the last row"
         where = f"between {self.low:.4g} and {self.high:.4g} with probability {self.level:g} {when}"
-        rounds = f"{self.rounds} rounds, as informative as {self.effective_rounds:.0f} of its own"
+        rounds = f"{self.rounds} {counted}, as informative as {self.effective_rounds:.0f} of its own"
         value = "not identified" if math.isnan(self.value) else f"{self.value:.4g} per round"
         return f"{value}, {where}; {rounds}"
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.arguments import as_floats
+from evenhand.audit.units import units_in
 from evenhand.data.contexts import feature_columns
 from evenhand.data.probabilities import scaled_note, summed
 from evenhand.data.rows import in_step
@@ -65,6 +66,18 @@ class Logged:
     """The log before rows were left out, None if none were."""
     columns: list[str] | None = None
     """The names of the contexts, where they have any."""
+    unit: str | None = None
+    """The column that says which rows belong together."""
+    units: Ints | None = None
+    """The unit of each row (n_rows,), numbered in the order of their first rows; None where no column names them."""
+
+    def by_unit(self, order: Ints) -> Logged:
+        """Return the log with its rows in another order, that of their units."""
+        assert self.units is not None
+        every = self.every if self.every is None or self.fixed else self.every[order]
+        contexts = None if self.contexts is None else self.contexts[order]
+        columns = {name: getattr(self, name)[order] for name in ("codes", "at", "rewards", "chances", "units")}
+        return replace(self, every=every, contexts=contexts, **columns)
 
     def only(self, rows: Bools) -> Logged:
         """Return the log of some rows alone, whose chances are given row by row.
@@ -81,7 +94,8 @@ class Logged:
             raise TableError(wanted("log", what, int(rows.sum()), "run an experiment that tries them"))
         codes, at, rewards, chances = self.codes[rows], self.at[rows], self.rewards[rows], self.chances[rows]
         every = None if self.every is None else self.every[rows]
-        return replace(self, codes=codes, at=at, rewards=rewards, chances=chances, every=every, whole=self)
+        units = None if self.units is None else self.units[rows]
+        return replace(self, codes=codes, at=at, rewards=rewards, chances=chances, every=every, units=units, whole=self)
 
 
 def read_logged(
@@ -93,6 +107,7 @@ def read_logged(
     contexts: Any,
     position: str | None,
     order: str | None,
+    unit: str | None,
 ) -> Logged:
     """Return the rows of a log.
 
@@ -155,6 +170,8 @@ def read_logged(
         position is not None,
         (*notes, *_left_out(frame)),
         columns=_context_names(shown),
+        unit=unit,
+        units=None if unit is None else units_in(frame, unit),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from evenhand.audit.sequences import BettingProcess, Values
+from evenhand.audit.units import UnitMean, half_width
 from evenhand.evaluation.estimators import Candidate, RewardEstimates
 from evenhand.evaluation.logged import Logged
 from evenhand.kernels.arrays import Floats, Ints
@@ -162,7 +163,8 @@ class ValueCurve:
 
     Attributes
     ----------
-    rounds : the rows so far.
+    length, taken : the rows, or units where they are named, of the whole log and so far.
+    rounds : what was counted so far: the rows, or for an interval at every round the units.
     books : what the interval rests on.
     splits : the books as they were after some of the rows, by the number of rows.
     last : of the rows that were weighed last their w, w R, Gamma, and the bound o on the m so far.
@@ -183,23 +185,34 @@ class ValueCurve:
         self.estimates, self.largest, self.identified = estimates, largest, identified
         arms = len(logged.arms)
         self._past = PastMeans(np.zeros(arms), np.full(arms, 1 / PRIOR), np.array([0.0, 1.0]))
-        self.rounds, self.books, self.splits = 0, BettingProcess(), dict[int, BettingProcess]()
+        self.taken, self.rounds, self.books = 0, 0, BettingProcess()
+        self.splits: dict[int, BettingProcess] = {}
         self._totals, self._top = np.zeros(11), 0.0
         self.last: tuple[Floats, ...] = (np.zeros(0),) * 4
         self.terms: tuple[Floats, Floats] = np.zeros(0), np.zeros(0)
+        units = np.arange(len(logged.codes)) if logged.units is None else logged.units
+        self._begins = np.flatnonzero(np.diff(units, prepend=-1, append=-1))
+        self._unit_sums: list[Floats] = []
 
     def take(self, until: int, bounded: bool = True, by_row: bool = False) -> None:
         """Weigh rows up to `until`, or as many as fit in a chunk; `bounded` keeps what an interval needs, `by_row` the
         terms of each row."""
         alone = self.estimator in ("ips", "snips") or (self.estimator == "dr" and self.estimates is not None)
-        if alone and not bounded and not by_row:
+        if alone and not bounded and not by_row and self.logged.units is None:
             self._add_up(until)
             return
-        start, until = self.rounds, min(until, self.rounds + CHUNK)
-        weights, steps, tops = self._weigh(start, until)
-        paid = weights * self.logged.rewards[start:until]
+        until = min(until, self.taken + CHUNK)
+        begins, end = self._begins[self.taken : until], int(self._begins[until])
+        weights, steps, tops = self._weigh(int(begins[0]), end)
+        paid = weights * self.logged.rewards[begins[0] : end]
+        if self.logged.units is not None:
+            sums = np.add.reduceat([weights, paid, steps, np.ones(len(weights))], begins - begins[0], axis=1)
+            self._unit_sums.append(sums)
+            if bounded:
+                # A bet must know the bound on m before the first row of a unit; of its other rows m may be larger.
+                (weights, paid, steps), tops = sums[:3] / sums[3], np.ones(len(begins))
         self._count(weights, paid, steps)
-        self.rounds = until
+        self.taken = until
         if bounded:
             self.last = weights, paid, steps, self._levels(tops)
             self._bet()
@@ -212,6 +225,10 @@ class ValueCurve:
     def value(self) -> float:
         """The value so far; nan where the log does not identify it."""
         return self.found()[0] if self.identified else float("nan")
+
+    @property
+    def length(self) -> int:
+        return len(self._begins) - 1
 
     @property
     def weight(self) -> float:
@@ -241,6 +258,10 @@ class ValueCurve:
     @property
     def weight_errors(self) -> float:
         """How many standard errors the mean of w is away from 1."""
+        if self.logged.units is not None:
+            found = self.unit_means()[1]
+            mean, error = found.mean, float(np.square(found.scores).sum()) ** 0.5
+            return (mean - 1) / error if error > 0 and abs(mean - 1) > 1e-6 else 0.0
         mean = self.weight / self.rounds
         error = (max(self.squares / self.rounds - mean**2, 0.0) / self.rounds) ** 0.5
         return (mean - 1) / error if error > 0 and abs(mean - 1) > 1e-6 else 0.0
@@ -254,6 +275,8 @@ class ValueCurve:
         """Return the normal interval, for this row alone and many rows."""
         from scipy.stats import norm
 
+        if self.logged.units is not None:
+            return self._normal_of_units(level)
         z = float(norm.isf((1 - level) / 2))
         if self.trusted:
             value, error, _ = self.found()
@@ -264,6 +287,22 @@ class ValueCurve:
         below, above = paid_paid / n - (paid / n) ** 2, unpaid_unpaid / n - (unpaid / n) ** 2
         low, high = paid / n - z * (max(below, 0.0) / n) ** 0.5, unpaid / n - z * (max(above, 0.0) / n) ** 0.5
         return max(low, 0.0), 1.0 - max(high, 0.0)
+
+    def unit_means(self) -> tuple[UnitMean, ...]:
+        """Return the value, the mean of w and that of w R as means of units."""
+        weights, paid, steps, rows = np.concatenate(self._unit_sums, axis=1)
+        x = steps if self.estimator == "dr" else paid
+        y = weights if self.estimator == "snips" else rows
+        return UnitMean.of(x, y), UnitMean.of(weights, rows), UnitMean.of(paid, rows)
+
+    def _normal_of_units(self, level: float) -> Interval:
+        """Return the interval that is robust to rows of one unit that resemble each other, for few units as well."""
+        value, weight, paid = self.unit_means()
+        if self.trusted:
+            half = half_width(1 - level, value)
+            return value.mean - half, value.mean + half
+        high = 1 - (weight.mean - paid.mean) + half_width(1 - level, weight, paid)
+        return max(paid.mean - half_width(1 - level, paid), 0.0), min(high, 1.0)
 
     def _bet(self) -> None:
         """Bet on the mean of w R, which is at most the value whether or not the mean of w is 1; where the largest
@@ -289,14 +328,14 @@ class ValueCurve:
 
     def _add_up(self, until: int) -> None:
         """Add up rows whose weights depend on nothing before them, in one pass."""
-        logged, candidate, estimates, part = self.logged, self.candidate, self.estimates, slice(self.rounds, until)
+        logged, candidate, estimates, part = self.logged, self.candidate, self.estimates, slice(self.taken, until)
         rows = self._rows(part)
         every = np.zeros((1, 1)) if estimates is None else estimates.rewards
         of = logged.at[part] if estimates is None else estimates.of[part]
         known = estimates is not None and len(candidate.probabilities) * len(every) <= FEW
         expected = candidate.probabilities @ every.T if known else np.zeros((0, 0))
         entry(add_up)(rows, every, of, expected, self.estimator == "dr", self.estimator == "snips", self._totals)
-        self.rounds = until
+        self.taken = self.rounds = until
 
     def _rows(self, part: slice) -> LoggedRows:
         logged, candidate = self.logged, self.candidate
@@ -318,6 +357,7 @@ class ValueCurve:
 
     def _count(self, weights: Floats, paid: Floats, steps: Floats) -> None:
         """Add up w R and w, and the x and y of which the value is sum x / sum y."""
+        self.rounds += len(weights)
         ones = np.ones(len(weights))
         x, y = (steps, ones) if self.estimator == "dr" else (paid, weights if self.estimator == "snips" else ones)
         self.terms = x, y

@@ -1,0 +1,94 @@
+"""Rows that belong to one person, shop or session: a unit. They resemble each other, and say less than as many rows of
+different units.
+
+A mean m of N rows has the standard error of its units (Bell and McCaffrey's CR2, here for a mean). With the sum S_u of
+the n_u rows of unit u and h_u = n_u / N,
+
+    z_u = (S_u - n_u m) / (N sqrt(1 - h_u))        V = sum_u z_u^2
+
+For a difference of two means z_u is that of the one less that of the other, so that units with rows on both sides
+count rightly. Student's quantile has Satterthwaite's degrees of freedom for units that are alike on each side,
+(tr P)^2 / tr P^2 with
+
+    P = sum over the sides g of V_g (diag(d_g) - v_g v_g')        d = h / (1 - h)        v = h / sqrt(1 - h)
+
+Where every row is a unit this is Welch's interval.
+
+Source: R. M. Bell, D. F. McCaffrey, "Bias reduction in standard errors for linear regression with multi-stage samples",
+Survey Methodology 28 (2002).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from evenhand.data.tables import column
+from evenhand.errors import TableError, wanted
+from evenhand.kernels.arrays import Floats, Ints
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+TINY = 1e-12
+"""A unit with all rows but so many is all that a mean is of."""
+
+
+def units_in(frame: pd.DataFrame, name: str) -> Ints:
+    """Return the unit of each row (n_rows,), numbered in the order of their first rows.
+
+    Raises
+    ------
+    TableError
+        If there is no such column, a cell of it is empty, or all rows are of one unit.
+    """
+    import pandas as pd
+
+    found = np.asarray(pd.factorize(column(frame, name))[0], np.int64)
+    if not found.any():
+        raise TableError(wanted(f"column {name!r}", "at least two units", "one", "it says which rows belong together"))
+    return found
+
+
+class UnitMean(NamedTuple):
+    """A mean, and of each unit (n_units,) its score z and its leverage h."""
+
+    mean: float
+    scores: Floats
+    leverages: Floats
+
+    @classmethod
+    def of(cls, sums: Floats, sizes: Floats) -> UnitMean:
+        """Return the mean of units by their sums and sizes."""
+        total = sizes.sum()
+        mean, leverages = float(sums.sum() / total), sizes / total
+        return cls(mean, (sums - sizes * mean) / (total * np.sqrt(np.maximum(1 - leverages, TINY))), leverages)
+
+
+def half_width(error: float, one: UnitMean, other: UnitMean | None = None) -> float:
+    """Return half of the width of the interval of a mean, or of one mean less another, for one look; infinite where one
+    unit is all that a mean is of.
+
+    Parameters
+    ----------
+    error : the probability with which it misses.
+    """
+    from scipy.stats import t
+
+    sides = [one] if other is None else [one, other]
+    scores = one.scores if other is None else one.scores - other.scores
+    variances = np.array([np.square(side.scores).sum() for side in sides])
+    leverages = np.array([side.leverages for side in sides])
+    if leverages.max() > 1 - TINY:
+        return math.inf
+    diagonals, vectors = leverages / (1 - leverages), leverages / np.sqrt(1 - leverages)
+    diagonal = variances @ diagonals
+    products = vectors @ vectors.T
+    trace = float(np.square(diagonal).sum() - 2 * variances @ (vectors**2 @ diagonal))
+    trace += float(variances @ products**2 @ variances)
+    if trace <= 0:
+        return 0.0
+    return float(t.ppf(1 - error / 2, variances.sum() ** 2 / trace)) * math.sqrt(np.square(scores).sum())

@@ -1,0 +1,139 @@
+"""Rows of one person in a log: `unit=` counts people, not rows."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+
+import evenhand as eh
+from evenhand.errors import ArgumentError, TableError
+from tests.cli.shell import call
+
+NAMED = {"arm": "arm", "reward": "y", "propensity": "p"}
+POLICY = {"a": 0.7, "b": 0.3}
+
+
+def people(seed, *, units=40, most=60):
+    """A log of people with a rate of their own and up to so many rows each, in random order."""
+    random = np.random.default_rng(seed)
+    user = np.repeat(np.arange(units), random.integers(1, most, units))
+    rate = np.repeat(random.beta(0.5, 0.5, units), np.bincount(user))
+    frame = pd.DataFrame({"user": user, "arm": random.choice(["a", "b"], len(user)), "p": 0.5})
+    frame["y"] = (random.random(len(user)) < rate) * 1.0
+    return frame.sample(frac=1, random_state=seed).reset_index(drop=True)
+
+
+@pytest.mark.parametrize("estimator", ["ips", "snips", "dr"])
+@pytest.mark.parametrize("anytime", [True, False])
+def test_the_interval_holds_for_people_though_their_rows_are_alike(estimator, anytime):
+    # 5 % may miss .5: more than 6 of 40 with probability 0.003 or less. By rows more than half of the normal ones do.
+    found = [
+        eh.evaluate(people(seed), POLICY, **NAMED, estimator=estimator, anytime=anytime, unit="user")
+        for seed in range(40)
+    ]
+    assert sum(not one.low <= 0.5 <= one.high for one in found) <= 6
+    if not anytime:
+        alone = [eh.evaluate(people(seed), POLICY, **NAMED, estimator=estimator, anytime=False) for seed in range(10)]
+        assert sum(not one.low <= 0.5 <= one.high for one in alone) >= 3
+
+
+@pytest.mark.parametrize("estimator", ["ips", "snips", "dr"])
+def test_units_of_one_row_are_rows(estimator):
+    frame = people(1, most=2).assign(user=lambda frame: frame.index[::-1])
+    by_row, by_unit = (eh.evaluate(frame, POLICY, **NAMED, estimator=estimator, unit=unit) for unit in (None, "user"))
+    assert (by_row.value, by_row.rounds) == (by_unit.value, by_unit.rounds)
+    within = 0 if estimator == "ips" else 0.002  # m is bounded by 1 where units may have many rows
+    assert (by_row.low, by_row.high) == pytest.approx((by_unit.low, by_unit.high), abs=within)
+
+
+@pytest.mark.parametrize("estimator", ["ips", "snips"])
+def test_what_is_said_twice_is_said_once(estimator):
+    frame = people(2, most=2)
+    doubled = pd.concat([frame, frame], ignore_index=True)
+    once, twice = (eh.evaluate(each, POLICY, **NAMED, estimator=estimator, unit="user") for each in (frame, doubled))
+    assert (once.value, once.rounds) == (pytest.approx(twice.value), twice.rounds)
+    if estimator == "ips":
+        assert (once.low, once.high) == (twice.low, twice.high)
+
+
+@pytest.mark.parametrize("estimator", ["ips", "snips"])
+def test_the_normal_interval_is_robust_to_units_as_bell_and_mccaffrey_have_it(estimator):
+    frame = people(3, units=9, most=12)
+    weights = np.where(frame["arm"] == "a", 0.7, 0.3) / frame["p"]
+    paid, scale = (weights * frame["y"]).to_numpy(), np.ones(len(frame)) if estimator == "ips" else weights.to_numpy()
+    root = np.sqrt(scale)  # the ratio is the coefficient of a regression of paid / root on root
+    hat, residuals = np.outer(root, root) / scale.sum(), paid / root - root * paid.sum() / scale.sum()
+    vectors = []
+    for unit in range(9):
+        mine = np.flatnonzero(frame["user"] == unit)
+        values, axes = np.linalg.eigh(np.eye(len(mine)) - hat[np.ix_(mine, mine)])
+        vectors.append(np.zeros(len(frame)))
+        vectors[-1][mine] = axes @ np.diag(values**-0.5) @ axes.T @ root[mine] / scale.sum()
+    rest = [(np.eye(len(frame)) - hat) @ vector for vector in vectors]
+    matrix = np.array([[one @ other for other in rest] for one in rest])
+    spread = sum((vector @ residuals) ** 2 for vector in vectors) ** 0.5
+    half = scipy.stats.t.ppf(0.975, np.trace(matrix) ** 2 / np.sum(matrix**2)) * spread
+    found = eh.evaluate(frame, POLICY, **NAMED, estimator=estimator, anytime=False, unit="user")
+    assert found.value == pytest.approx(paid.sum() / scale.sum())
+    assert (found.low, found.high) == pytest.approx((found.value - half, found.value + half))
+    assert found.rounds == len(frame)
+
+
+@pytest.mark.parametrize("anytime", [True, False])
+def test_arrays_and_models_belong_to_the_rows_as_they_were_given(anytime):
+    frame = people(4)
+    policy = np.where(frame.index.to_numpy()[:, None] % 2, [0.7, 0.3], [0.2, 0.8])
+    model = np.where(frame["user"].to_numpy()[:, None] % 2, [0.4, 0.6], [0.5, 0.1])
+    order = np.argsort(pd.factorize(frame["user"])[0], kind="stable")
+    given = eh.evaluate(frame, policy, **NAMED, model=model, anytime=anytime, unit="user")
+    sorted_ = eh.evaluate(
+        frame.iloc[order].reset_index(drop=True),
+        policy[order],
+        **NAMED,
+        model=model[order],
+        anytime=anytime,
+        unit="user",
+    )
+    assert (given.value, given.low, given.high) == (sorted_.value, sorted_.low, sorted_.high)
+
+
+def test_differences_are_robust_to_units_too():
+    policies = {"one": POLICY, "other": {"a": 0.2, "b": 0.8}}
+    missed = 0
+    for seed in range(40):
+        found = eh.evaluate(people(seed), policies, **NAMED, estimator="ips", anytime=False, unit="user")
+        missed += not found.differences["low"][0] <= 0 <= found.differences["high"][0]
+    assert missed <= 6  # 5 % may, as above
+    alone = eh.evaluate(people(1, most=2), policies, **NAMED, estimator="ips", anytime=False, unit="user").differences
+    difference = np.where(people(1, most=2)["arm"] == "a", -1.0, 1.0) * people(1, most=2)["y"]
+    half = scipy.stats.sem(difference) * scipy.stats.t.ppf(0.975, 39)
+    assert alone["difference"][0] == pytest.approx(difference.mean())
+    assert (alone["high"][0] - alone["low"][0]) / 2 == pytest.approx(half, rel=0.01)  # the degrees of freedom are fewer
+
+
+def test_every_interval_says_what_is_independent(tmp_path):
+    frame = people(5)
+    assert any("name their column: unit=" in note for note in eh.evaluate(frame, POLICY, **NAMED).notes)
+    found = eh.evaluate(frame, POLICY, **NAMED, unit="user")
+    assert "The 40 units (user) are taken to be independent; each counts once, by the mean of its rows." in found.notes
+    assert "40 units (user)" in str(found)
+    path = tmp_path / "log.csv"
+    frame.to_csv(path, index=False)
+    words = [f"--{name}={column}" for name, column in NAMED.items()]
+    body = json.loads(call("evaluate", path, *words, "--policy", "a=0.7,b=0.3", "--unit", "user", "--json").output)
+    assert (body["policies"][0]["unit"], body["policies"][0]["low"]) == ("user", found.low)
+
+
+@pytest.mark.parametrize(
+    ("column", "policy", "error", "words"),
+    [
+        ("who", POLICY, TableError, "who"),
+        ("p", POLICY, TableError, "column 'p': expected at least two units, got 'one'"),
+        ("user", eh.learners.UCB1(arms=["a", "b"]), ArgumentError, "unit: expected None where a policy is replayed"),
+    ],
+)
+def test_a_unit_that_says_nothing_is_refused(column, policy, error, words):
+    with pytest.raises(error, match=words):
+        eh.evaluate(people(1), policy, **NAMED, unit=column)
