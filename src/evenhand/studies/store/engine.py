@@ -5,19 +5,17 @@ SQLAlchemy's pool keeps the connections.
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import sys
 import time
 from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakSet
 
 from sqlalchemy import Connection, Engine, Pool, create_engine, event
 from sqlalchemy.pool import StaticPool
 
 from evenhand.extras import optional
+from evenhand.processes import renew_in_child
 from evenhand.studies.store.schema import VERSIONS
 
 if TYPE_CHECKING:
@@ -28,9 +26,6 @@ PATIENCE = 60
 """Seconds for which a transaction waits for a lock that another one holds."""
 NAP = 0.001
 """Seconds between two looks at whether a file is free."""
-ENGINES: WeakSet[Engine] = WeakSet()
-INHERITED: list[Pool] = []
-"""The pools that a forked process has from its parent; nothing may close their connections."""
 NAMES = count(1)
 
 
@@ -115,7 +110,7 @@ def _of_server(url: URL) -> Ways:
         # would fail after every restart.
         pool_pre_ping=True,
     )
-    ENGINES.add(engine)
+    renew_in_child(engine, _reconnect)
     return Ways(
         Way(engine.execution_options(isolation_level="REPEATABLE READ")),  # one state, whatever is committed meanwhile
         Way(engine),
@@ -126,7 +121,7 @@ def _of_server(url: URL) -> Ways:
 
 def _of_file(url: URL) -> tuple[Engine, Callable[[], None]]:
     engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": PATIENCE})
-    ENGINES.add(engine)
+    renew_in_child(engine, _reconnect)
     return engine, engine.dispose
 
 
@@ -165,16 +160,8 @@ def _connected(connection: sqlite3.Connection, record: object) -> None:
     connection.execute("PRAGMA busy_timeout = 0")  # all waiting is in `_execute_once_free`
 
 
-def _forked() -> None:
-    """Have a forked process connect anew.
-
-    Two processes on one connection to a server read each other's answers, and SQLite's locks on a file do not pass to
-    a child. The parent still uses the connections, so the child neither uses nor closes them.
-    """
-    for engine in ENGINES:
-        INHERITED.append(engine.pool)
-        engine.dispose(close=False)
-
-
-if sys.platform != "win32":
-    os.register_at_fork(after_in_child=_forked)
+def _reconnect(engine: Engine) -> Pool:
+    """Have a forked process connect anew: SQLite's locks on a file do not pass to a child. Return the parent's pool."""
+    inherited = engine.pool
+    engine.dispose(close=False)
+    return inherited

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from sqlalchemy import Connection, Table, delete, insert, inspect, make_url, select, text
 from sqlalchemy.exc import ArgumentError as BadURL
@@ -20,6 +20,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from evenhand.errors import ArgumentError, StoreError, UnreachableError, wanted
+from evenhand.processes import refuse_copy
 from evenhand.studies.store.engine import MEMORY, PATIENCE, Way, Ways, begin, ways_of
 from evenhand.studies.store.schema import KEYS, METADATA, STUDIES, VERSION, VERSIONS
 from evenhand.studies.store.storage import Storage
@@ -71,6 +72,7 @@ class Store:
         self.url, self.serial = _shown(url), url.get_backend_name() == "sqlite"
         self.in_memory = self.serial and url.database in MEMORY
         self._turn: AbstractContextManager[Any] = threading.RLock() if self.in_memory else nullcontext()
+        self._process = os.getpid()
 
     @classmethod
     def at(cls, where: Storage | str | os.PathLike[str], *, create: bool = False) -> Store:
@@ -169,10 +171,16 @@ class Store:
 
     # ------------------------------------------------------------------ inside
 
+    def __reduce__(self) -> NoReturn:
+        mend = "make the study anew" if self.in_memory else f"open the study with Study.open({self.url!r}, name)"
+        refuse_copy(f"the store {self.url}, and with it a study,", f"{mend} in each process")
+
     @contextmanager
     def _block(self, way: Way) -> Iterator[Connection]:
         """Provide a transaction; raise errors of the database as a StoreError."""
         raised: BaseException | None = None
+        if self.in_memory and self._process != os.getpid():  # the child would decide by itself, and its log be lost
+            raise StoreError(f"{self.url}: a store in memory belongs to the process that made it; name a file")
         try:
             with self._turn, way.engine.begin() as connection:
                 begin(connection, way.first)
