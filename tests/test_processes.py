@@ -11,6 +11,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.errors import EvenhandError, StoreError
+from evenhand.jobs import run_all
 from evenhand.processes import RENEWALS, Lock
 from evenhand.studies import Store, Study
 from tests.forks import forked
@@ -108,3 +109,17 @@ def test_a_study_does_not_go_to_a_worker(tmp_path):
     assert "Study.open" in str(refused.value) + str(refused.value.__cause__)
     with pytest.raises(StoreError):
         Study.open(tmp_path / "none.evenhand")
+
+
+def test_a_child_of_a_process_with_workers_has_workers_of_its_own():
+    def twice(numbers):
+        return run_all(abs, [(number,) for number in numbers], 2)
+
+    def work():
+        found = twice([-3, -4])
+        joblib.externals.loky.get_reusable_executor().shutdown()
+        return found
+
+    assert twice([-1, -2]) == [1, 2]
+    assert forked(work) == [[3, 4]]
+    assert twice([-5, -6]) == [5, 6]
