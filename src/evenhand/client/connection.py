@@ -115,24 +115,19 @@ class Connection:
                 "this process was forked, and the client's own transport stays with its parent; make a client in each"
             )
         given: dict[str, Any] = {"transport": self._transport}
-        if self._transport is None and not self._proxied():  # httpx would load a proxy that it does not need
+        if self._is_direct() and self._transport is None:  # httpx would load a proxy that it does not need
             given = {"trust_env": False, "verify": self._httpx.create_ssl_context()}
         limits = self._httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS)
         try:
             return self._kind(limits=limits, **given)
         except (ImportError, ValueError, self._httpx.InvalidURL) as error:
             mend = "set another, or name the service's host in NO_PROXY"
-            raise ArgumentError(f"{self._proxied()}: the proxy cannot be used: {error}; {mend}") from error
+            raise ArgumentError(f"{_proxies()}: the proxy cannot be used: {error}; {mend}") from error
 
-    def _proxied(self) -> str:
-        """Return the environment variables that name a proxy for the service, "" where none does.
-
-        A service on this machine is reached without one.
-        """
+    def _is_direct(self) -> bool:
+        """Return whether no proxy of the environment is used: the service is on this machine, or they leave it out."""
         host = urlsplit(self.url).hostname or ""
-        if _is_local(host) or proxy_bypass(host) or self._transport is not None:
-            return ""
-        return ", ".join(name for name, value in os.environ.items() if value and name.lower() in PROXIES)
+        return self._transport is not None or _is_local(host) or bool(proxy_bypass(host))
 
     def _forked(self) -> object:
         """Begin anew in a forked process; return the connections of its parent."""
@@ -171,7 +166,7 @@ class Connection:
         unsent = isinstance(error, (self._httpx.ConnectError, self._httpx.ConnectTimeout))
         if attempt <= self._retries and (call.repeatable or unsent):
             return self._backoff(attempt)
-        said, proxies = str(error) or type(error).__name__, self._proxied()
+        said, proxies = str(error) or type(error).__name__, "" if self._is_direct() else _proxies()
         mend = "that the address is right" + (f", and that the proxy in {proxies} works" if proxies else "")
         raise _noted(
             ServiceError(
@@ -260,6 +255,11 @@ def _checked_url(url: str) -> str:
         mend = "pass url= or set EVENHAND_URL"
         raise ArgumentError(wanted("url", "the address of a service, such as http://localhost:8000", url, mend))
     return text.rstrip("/")
+
+
+def _proxies() -> str:
+    """Return the environment variables that name a proxy, "" where none does."""
+    return ", ".join(name for name, value in os.environ.items() if value and name.lower() in PROXIES)
 
 
 def _is_local(host: str) -> bool:
