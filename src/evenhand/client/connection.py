@@ -10,7 +10,6 @@ import os
 import random
 import re
 from collections.abc import Mapping, Sequence
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass
@@ -34,8 +33,8 @@ PATIENCE = 30.0
 """Seconds: a service that says to wait longer than this is answered by an error."""
 AGAIN = (429, 502, 503, 504)
 """The statuses after which a request is repeated: too fast, and of services and proxies that are not ready."""
-PROXIES = ("http_proxy", "https_proxy", "all_proxy")
-"""The environment variables that name a proxy, in lower or upper case."""
+LOCAL = re.compile(r"(.+\.)?localhost|127\.[0-9.]+|0\.0\.0\.0|::1")
+"""The names and numbers of this machine."""
 
 
 def import_httpx() -> Any:
@@ -103,17 +102,14 @@ class Connection:
     def ended(self) -> list[Any]:
         """Return httpx's clients that can be closed here, once; from now on there is none."""
         self._closed = True
-        found = [self._clients.pop(loop, None) for loop in (self._loop(), None)]
-        return [one for one in found if one is not None]
+        return [one for loop in (self._loop(), None) if (one := self._clients.pop(loop, None)) is not None]
 
     def _loop(self) -> asyncio.AbstractEventLoop | None:
         return asyncio.get_running_loop() if self._kind is self._httpx.AsyncClient else None
 
     def _made(self) -> Any:
         if self._transport is not None and self._process != os.getpid():
-            raise ServiceError(
-                "this process was forked, and the client's own transport stays with its parent; make a client in each"
-            )
+            raise ServiceError("a forked process cannot use the client's own transport; make a client in each process")
         given: dict[str, Any] = {"transport": self._transport}
         if self._is_direct() and self._transport is None:  # httpx would load a proxy that it does not need
             given = {"trust_env": False, "verify": self._httpx.create_ssl_context()}
@@ -127,7 +123,7 @@ class Connection:
     def _is_direct(self) -> bool:
         """Return whether no proxy of the environment is used: the service is on this machine, or they leave it out."""
         host = urlsplit(self.url).hostname or ""
-        return self._transport is not None or _is_local(host) or bool(proxy_bypass(host))
+        return self._transport is not None or LOCAL.fullmatch(host) is not None or bool(proxy_bypass(host))
 
     def _forked(self) -> object:
         """Begin anew in a forked process; return the connections of its parent."""
@@ -259,12 +255,5 @@ def _checked_url(url: str) -> str:
 
 def _proxies() -> str:
     """Return the environment variables that name a proxy, "" where none does."""
-    return ", ".join(name for name, value in os.environ.items() if value and name.lower() in PROXIES)
-
-
-def _is_local(host: str) -> bool:
-    """Return whether a host is this machine."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
+    known = ("http_proxy", "https_proxy", "all_proxy")
+    return ", ".join(name for name, value in os.environ.items() if value and name.lower() in known)

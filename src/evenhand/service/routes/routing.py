@@ -187,8 +187,7 @@ def _listed(key: Key) -> str:
 
 def _names(models: Sequence[type[BaseModel]]) -> list[str]:
     """Return the names in a request that the fields of some models have."""
-    fields = (pair for model in models for pair in model.model_fields.items())
-    return list(dict.fromkeys(field.alias or name for name, field in fields))
+    return list(dict.fromkeys(field.alias or name for model in models for name, field in model.model_fields.items()))
 
 
 def _headers_in(scope: Scope, model: type[M], names: Sequence[str]) -> M:
