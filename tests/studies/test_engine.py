@@ -1,6 +1,8 @@
 """Connections to a database: who waits for whom, and what a kill, an interruption and a fork leave behind."""
 
 import multiprocessing
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -137,6 +139,19 @@ def test_a_forked_process_and_its_parent_go_on_with_one_study(shared):
         assert connection.scalar(count) == 1
     assert [*found, study.ask().id] == [2, 3, 4]
     assert study.verify().ok
+
+
+def test_what_is_decided_beside_a_second_store_of_one_file_stays_when_another_process_closes_it(tmp_path):
+    """SQLite's locks on a file end when its process closes the file anywhere."""
+    file = tmp_path / "ads.evenhand"
+    study = created(file)
+    study.ask()
+    Study.open(file)
+    run = [sys.executable, "-c", f"from evenhand.studies import Study; Study.open({str(file)!r}).close()"]
+    subprocess.run(run, check=True)
+    assert study.ask().id == 2
+    run = [sys.executable, "-c", f"from evenhand.studies import Study; print(Study.open({str(file)!r}).log.sequence)"]
+    assert subprocess.run(run, check=True, capture_output=True, text=True).stdout == "2\n"
 
 
 def test_many_threads_share_few_connections(shared):

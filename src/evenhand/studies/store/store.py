@@ -6,6 +6,7 @@ when it returns (SQLite: write-ahead log with `synchronous = FULL`).
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import threading
@@ -272,10 +273,10 @@ def _check_file(database: str | None, create: bool) -> None:
             raise StoreError(f"{path}: {NONE_YET}")
         if not path.parent.is_dir():
             raise StoreError(f"{path}: its folder does not exist; create it first")
-        if path.exists() and path.stat().st_size:
-            with open(path, "rb") as file:
-                if file.read(16) != b"SQLite format 3\x00":
-                    raise StoreError(f"{path}: is not a store of evenhand; choose another file")
+        if path.exists() and not os.access(path, os.R_OK, effective_ids=os.access in os.supports_effective_ids):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        # One that exists is opened by SQLite alone: whoever closes a file ends all locks that its process has on it, and
+        # another process would delete the write-ahead log, with what was committed, as the last to use it.
         if not path.exists():
             with suppress(OSError):  # SQLite says what is wrong, and gives the files beside it the same mode
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -319,6 +320,8 @@ def said_by(error: BaseException) -> str | None:
         return None
     raised = error.orig if isinstance(error, DBAPIError) else error
     said = "the store did not do it: " + str(raised).strip().split("\n", 1)[0]
+    if "file is not a database" in said:
+        said += "; it is damaged, or not a store of evenhand; choose another file"
     if "readonly database" in said:
         said += "; even reading needs a writable folder: copy all its files to one"
     return said
