@@ -12,7 +12,7 @@ import pytest
 import evenhand as eh
 from evenhand.errors import EvenhandError, StoreError
 from evenhand.jobs import run_all
-from evenhand.processes import RENEWALS, Lock
+from evenhand.processes import HOOKS, Lock
 from evenhand.studies import Store, Study
 from tests.forks import forked
 
@@ -84,12 +84,12 @@ def test_a_study_in_memory_belongs_to_its_process():
 
 def test_what_is_gone_is_not_renewed():
     gc.collect()
-    before = len(RENEWALS)
+    before = len(HOOKS)
     one = policy()
-    assert len(RENEWALS) > before
+    assert len(HOOKS) > before
     del one
     gc.collect()
-    assert len(RENEWALS) == before
+    assert len(HOOKS) == before
 
 
 @pytest.mark.parametrize("copied", [pickle.dumps, copy.deepcopy, joblib.hash])

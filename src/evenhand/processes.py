@@ -10,23 +10,34 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NoReturn, TypeVar
 from weakref import WeakKeyDictionary
 
 from evenhand.errors import EvenhandError
 
 T = TypeVar("T")
-RENEWALS: WeakKeyDictionary[Any, Callable[[Any], object]] = WeakKeyDictionary()
+HOOKS: WeakKeyDictionary[Any, tuple[Callable[[Any], object], ...]] = WeakKeyDictionary()
 INHERITED: list[object] = []
 """What a forked process has from its parent and neither uses nor closes: the parent still uses it."""
 
 
-def renew_in_child(owner: T, renew: Callable[[T], object]) -> None:
+def _nothing(owner: object) -> None: ...
+
+
+def renew_in_child(
+    owner: T,
+    renew: Callable[[T], object],
+    *,
+    rest: Callable[[T], object] = _nothing,
+    resume: Callable[[T], object] = _nothing,
+) -> None:
     """Have `renew(owner)` called in every process that is forked from this one.
 
-    The child keeps what it returns, unused. A bound method as `renew` would keep its owner alive.
+    The child keeps what it returns, unused. In this process `rest` is called before the fork and `resume` after it. A
+    bound method as one of them would keep its owner alive.
     """
-    RENEWALS[owner] = renew
+    HOOKS[owner] = rest, resume, renew
 
 
 def is_left_held(lock: Any) -> bool:
@@ -82,10 +93,10 @@ def refuse_copy(what: str, mend: str) -> NoReturn:
     raise EvenhandError(f"{what} cannot be pickled or copied, since its connections belong to this process; {mend}")
 
 
-def _forked() -> None:
-    for owner, renew in list(RENEWALS.items()):
-        INHERITED.append(renew(owner))
+def _call(which: int) -> list[object]:
+    return [hooks[which](owner) for owner, hooks in list(HOOKS.items())]
 
 
 if sys.platform != "win32":
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(before=partial(_call, 0), after_in_parent=partial(_call, 1))
+    os.register_at_fork(after_in_child=lambda: INHERITED.extend(_call(2)))

@@ -183,7 +183,7 @@ class Store:
         if self.in_memory and self._process != os.getpid():  # the child would decide by itself, and its log be lost
             raise StoreError(f"{self.url}: a store in memory belongs to the process that made it; name a file")
         try:
-            with self._turn, way.engine.begin() as connection:
+            with self._turn, self._ways.passing(), way.engine.begin() as connection:
                 begin(connection, way.first)
                 try:
                     yield connection
@@ -275,7 +275,7 @@ def _check_file(database: str | None, create: bool) -> None:
             raise StoreError(f"{path}: its folder does not exist; create it first")
         if path.exists() and not os.access(path, os.R_OK, effective_ids=os.access in os.supports_effective_ids):
             raise PermissionError(errno.EACCES, "Permission denied")
-        # One that exists is opened by SQLite alone: whoever closes a file ends all locks that its process has on it, and
+        # One that exists is opened by SQLite alone: closing a file ends all locks that this process has on it, and
         # another process would delete the write-ahead log, with what was committed, as the last to use it.
         if not path.exists():
             with suppress(OSError):  # SQLite says what is wrong, and gives the files beside it the same mode
