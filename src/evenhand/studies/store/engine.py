@@ -87,15 +87,15 @@ class Gate:
             yield
         finally:
             with self._state:
-                self._inside -= Counter([me])  # keeps what is above 0
+                self._inside[me] -= 1
                 self._state.notify_all()
 
     def _rest(self) -> None:
         """Wait until no other thread is in a transaction, and close the connections."""
-        others = {threading.get_ident()}.issuperset
+        me = threading.get_ident()
         with self._state:
             self._resting = True
-            self._state.wait_for(lambda: others(self._inside), FORKING)
+            self._state.wait_for(lambda: self._inside.total() == self._inside[me], FORKING)
         self._engine.dispose()
 
     def _resume(self) -> None:
@@ -104,7 +104,7 @@ class Gate:
             self._state.notify_all()
 
     def _renew(self) -> Pool:
-        if self._inside:
+        if self._inside.total():
             Gate.left.add(self._file)
         self._begin()
         return _reconnect(self._engine)
