@@ -19,7 +19,8 @@ from evenhand.errors import (
     RewardError,
     UnknownTicketError,
 )
-from evenhand.policy.ask_tell import Lock, locked
+from evenhand.policy.ask_tell import locked
+from evenhand.processes import Lock
 from evenhand.protocol import Decision
 from evenhand.quotas import BernoulliArms, FairLearn, FairUCB, Promise
 from tests.naming import at_night, timed

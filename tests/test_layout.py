@@ -28,8 +28,8 @@ PLACES = {
     "how is a learner of another library taken in?": ("learners/adapter.py", "Adapter"),
 }
 TRUNK = {
-    "arguments", "errors", "extras", "frames", "jobs", "labels", "parameters", "protocol", "registry", "rng", "threads",
-    "version",
+    "arguments", "errors", "extras", "frames", "jobs", "labels", "parameters", "processes", "protocol", "registry",
+    "rng", "threads", "version",
 }  # fmt: skip
 """The modules that belong to no room; what is new belongs into one."""
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.extras import optional
+from evenhand.processes import renew_in_child
 
 
 @contextlib.contextmanager
@@ -22,8 +24,7 @@ def parallel_jobs(jobs: int, backend: str) -> Iterator[Any]:
     ArgumentError
         If joblib knows no such backend, or it has no cluster to run on.
     """
-    import joblib
-
+    joblib = _import_joblib()
     if backend == "ray":
         optional("ray.util.joblib", "backend 'ray'").register_ray()
     if backend == "dask":
@@ -45,10 +46,23 @@ def run_all(
 ) -> list[Any]:
     """Return what the call returns for each tuple of arguments, in their order, from so many processes, or
     threads, unless `joblib.parallel_config` says otherwise."""
-    from joblib import Parallel, delayed
-
+    joblib = _import_joblib()
     with restarts_unreported():
-        return list(Parallel(n_jobs=jobs, prefer=prefer)(delayed(call)(*given) for given in arguments))
+        return list(joblib.Parallel(n_jobs=jobs, prefer=prefer)(joblib.delayed(call)(*given) for given in arguments))
+
+
+def _import_joblib() -> Any:
+    """Return joblib; a forked process starts workers of its own, as it would wait for those of its parent for ever."""
+    import joblib
+    from joblib.externals.loky import reusable_executor
+
+    renew_in_child(reusable_executor, _without_workers)
+    return joblib
+
+
+def _without_workers(loky: Any) -> object:
+    inherited, loky._executor, loky._executor_lock = loky._executor, None, threading.RLock()
+    return inherited
 
 
 @contextlib.contextmanager

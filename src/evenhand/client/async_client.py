@@ -14,7 +14,7 @@ from evenhand.client import calls
 from evenhand.client.answers import ServiceDecision, decision_of, error_of, label_of
 from evenhand.client.calls import Call, Label, Role, Told
 from evenhand.client.connection import Connection, import_httpx, read
-from evenhand.errors import ArgumentError, EvenhandError, ServiceError, wanted
+from evenhand.errors import ArgumentError, EvenhandError, wanted
 
 if TYPE_CHECKING:
     import httpx
@@ -26,9 +26,10 @@ CREATION = 120.0
 class AsyncClient:
     """A connection to `evenhand serve`.
 
-    Threads or tasks may share it. It repeats requests that fail on the way, and those that the service answers with 429
-    or 503, after a pause that grows and is partly random; a repeated ask returns the same decision, and a repeated tell
-    counts once. Where the service says how long to wait, the client waits that long.
+    Threads, tasks, event loops and forked processes may share it; each process and each loop has its own connections.
+    It repeats requests that fail on the way, and those that the service answers with 429 or 503, after a pause that
+    grows and is partly random; a repeated ask returns the same decision, and a repeated tell counts once. Where the
+    service says how long to wait, the client waits that long.
 
     Parameters
     ----------
@@ -37,7 +38,8 @@ class AsyncClient:
     timeout : the seconds that each attempt may take.
     retries : how many times a request is repeated at most.
     seed : the seed of the random parts of the pauses.
-    transport : an httpx transport to use instead of the network, such as for a proxy or a test.
+    transport : an httpx transport to use instead of the network, such as for a proxy or a test; forked processes cannot
+        share it.
 
     Raises
     ------
@@ -51,8 +53,8 @@ class AsyncClient:
         self, url: str | None = None, *, key: str | Sequence[str] | None = None, timeout: float = 30.0,
         retries: int = 4, seed: int | None = None, transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:  # fmt: skip
-        self._connection = Connection(url, key, timeout, retries, seed)
-        self._http: httpx.AsyncClient = import_httpx().AsyncClient(transport=transport, limits=self._connection.limits)
+        kind = import_httpx().AsyncClient
+        self._connection = Connection(url, key, timeout, retries, seed, kind, transport)
 
     def study(self, name: str) -> AsyncRemoteStudy:
         """Return a study by its name; nothing is sent yet."""
@@ -82,13 +84,11 @@ class AsyncClient:
 
     async def _send(self, call: Call) -> Any:
         """Send a request until it is answered, and return what its method returns."""
-        if self._http.is_closed:
-            raise ServiceError("the client is closed; make a new one")
         attempt = 0
         while True:
             attempt += 1
             try:
-                response = await self._http.request(**self._connection.request(call))
+                response = await self._connection.http().request(**self._connection.request(call))
             except import_httpx().RequestError as error:
                 pause = self._connection.pause_after_error(call, attempt, error)
             else:
@@ -98,8 +98,9 @@ class AsyncClient:
             await sleep(pause)
 
     async def close(self) -> None:
-        """Close the connections."""
-        await self._http.aclose()
+        """Close the connections of this process and, with asyncio, of this event loop."""
+        for http in self._connection.ended():
+            await http.aclose()
 
     async def __aenter__(self) -> Self:
         return self

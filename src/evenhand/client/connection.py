@@ -1,21 +1,24 @@
-"""What both clients know about a service: its address, the keys, and when a request is repeated.
+"""What both clients know about a service: its address, the keys, the connections, and when a request is repeated.
 
 Nothing here sends or waits: `Client` and `AsyncClient` do, and ask here after each attempt how to continue.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
+from urllib.request import proxy_bypass
 
 from evenhand.client.answers import refusal_of, unreadable
 from evenhand.client.calls import Call, Role
 from evenhand.errors import ArgumentError, ServiceError, wanted
 from evenhand.extras import optional
+from evenhand.processes import refuse_copy, renew_in_child
 
 if TYPE_CHECKING:
     import httpx
@@ -30,6 +33,8 @@ PATIENCE = 30.0
 """Seconds: a service that says to wait longer than this is answered by an error."""
 AGAIN = (429, 502, 503, 504)
 """The statuses after which a request is repeated: too fast, and of services and proxies that are not ready."""
+LOCAL = re.compile(r"(.+\.)?localhost|127\.[0-9.]+|0\.0\.0\.0|::1")
+"""The names and numbers of this machine."""
 
 
 def import_httpx() -> Any:
@@ -38,7 +43,7 @@ def import_httpx() -> Any:
 
 
 class Connection:
-    """The address of a service, the keys for it, and when a request is repeated.
+    """The address of a service, the keys for it, its connections, and when a request is repeated.
 
     Parameters
     ----------
@@ -46,16 +51,19 @@ class Connection:
     timeout : the seconds that each attempt may take.
     retries : how many times a request is repeated at most.
     seed : of the random parts of the pauses; None for new ones.
+    kind : httpx's `Client` or `AsyncClient`.
+    transport : an httpx transport in place of the network, or None.
 
     Raises
     ------
     ArgumentError
-        If there is no address or no key, or one that cannot be used.
+        If there is no address or no key, or one that cannot be used, or if the environment names a proxy that cannot.
     """
 
     def __init__(
-        self, url: str | None, key: str | Sequence[str] | None, timeout: float, retries: int, seed: int | None
-    ) -> None:
+        self, url: str | None, key: str | Sequence[str] | None, timeout: float, retries: int, seed: int | None,
+        kind: Any, transport: Any,
+    ) -> None:  # fmt: skip
         self._httpx = import_httpx()
         self.url = _checked_url(os.environ.get("EVENHAND_URL", "") if url is None else url)
         self._keys = _checked_keys(os.environ.get("EVENHAND_KEY", "") if key is None else key)
@@ -66,8 +74,66 @@ class Connection:
         self.timeout, self._retries = timeout, retries
         if not isinstance(seed, int | None):
             raise ArgumentError(wanted("seed", "a whole number, or None", seed))
-        self._random = random.Random(seed)
-        self.limits = self._httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS)
+        self._seed, self._random = seed, random.Random(seed)
+        self._kind, self._transport, self._process = kind, transport, os.getpid()
+        self._closed = False
+        self._clients: dict[asyncio.AbstractEventLoop | None, Any] = {None: self._made()}
+        """httpx's client of each event loop; under None, that of a client without asyncio, or of the first loop."""
+        renew_in_child(self, Connection._forked)
+
+    def http(self) -> Any:
+        """Return httpx's client of this process and event loop, in which alone its connections work.
+
+        Raises
+        ------
+        ServiceError
+            If it is closed, or this process was forked and the client has a transport of its own.
+        """
+        if self._closed:
+            raise ServiceError("the client is closed; make a new one")
+        loop = self._loop()
+        found = self._clients.get(loop)
+        if found is None:
+            for other in [one for one in list(self._clients) if one is not None and one.is_closed()]:
+                self._clients.pop(other, None)
+            found = self._clients.setdefault(loop, self._clients.pop(None, None) or self._made())
+        return found
+
+    def ended(self) -> list[Any]:
+        """Return httpx's clients that can be closed here, once; from now on there is none."""
+        self._closed = True
+        return [one for loop in (self._loop(), None) if (one := self._clients.pop(loop, None)) is not None]
+
+    def _loop(self) -> asyncio.AbstractEventLoop | None:
+        return asyncio.get_running_loop() if self._kind is self._httpx.AsyncClient else None
+
+    def _made(self) -> Any:
+        if self._transport is not None and self._process != os.getpid():
+            raise ServiceError("a forked process cannot use the client's own transport; make a client in each process")
+        given: dict[str, Any] = {"transport": self._transport}
+        if self._is_direct() and self._transport is None:  # httpx would load a proxy that it does not need
+            given = {"trust_env": False, "verify": self._httpx.create_ssl_context()}
+        limits = self._httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS)
+        try:
+            return self._kind(limits=limits, **given)
+        except (ImportError, ValueError, self._httpx.InvalidURL) as error:
+            mend = "set another, or name the service's host in NO_PROXY"
+            raise ArgumentError(f"{_proxies()}: the proxy cannot be used: {error}; {mend}") from error
+
+    def _is_direct(self) -> bool:
+        """Return whether no proxy of the environment is used: the service is on this machine, or they leave it out."""
+        host = urlsplit(self.url).hostname or ""
+        return self._transport is not None or LOCAL.fullmatch(host) is not None or bool(proxy_bypass(host))
+
+    def _forked(self) -> object:
+        """Begin anew in a forked process; return the connections of its parent."""
+        inherited, self._clients = self._clients, {}
+        if self._seed is None:
+            self._random.seed()
+        return inherited
+
+    def __reduce__(self) -> NoReturn:
+        refuse_copy(f"a client of {self.url}, and with it its studies,", "make one in each process")
 
     def request(self, call: Call) -> dict[str, Any]:
         """Return the arguments of httpx's `request`."""
@@ -96,11 +162,12 @@ class Connection:
         unsent = isinstance(error, (self._httpx.ConnectError, self._httpx.ConnectTimeout))
         if attempt <= self._retries and (call.repeatable or unsent):
             return self._backoff(attempt)
-        said = str(error) or type(error).__name__
+        said, proxies = str(error) or type(error).__name__, "" if self._is_direct() else _proxies()
+        mend = "that the address is right" + (f", and that the proxy in {proxies} works" if proxies else "")
         raise _noted(
             ServiceError(
                 f"no answer from the service at {self.url} after {_times(attempt)}: {said}; check that it runs "
-                "(`evenhand serve`) and that the address is right"
+                f"(`evenhand serve`) and {mend}"
             ),
             call,
         ) from error
@@ -172,10 +239,21 @@ def _checked_keys(keys: str | Sequence[str]) -> list[str]:
 
 
 def _checked_url(url: str) -> str:
-    parts = urlsplit(url) if isinstance(url, str) else None
-    if parts is not None and "@" in parts.netloc:
+    text = url.strip() if isinstance(url, str) else ""
+    try:
+        parts, _ = urlsplit(text), import_httpx().URL(text)
+        sound = bool(parts.hostname) and parts.port != 0 and not re.search(r"[\s?#]", text)
+    except (ValueError, import_httpx().InvalidURL):  # also of a port that is none
+        parts, sound = urlsplit(""), False
+    if "@" in parts.netloc:
         raise ArgumentError("url: expected an address without a user and a password; pass the key as key=")
-    if parts is None or parts.scheme not in ("http", "https") or not parts.netloc:
+    if parts.scheme not in ("http", "https") or not sound:
         mend = "pass url= or set EVENHAND_URL"
         raise ArgumentError(wanted("url", "the address of a service, such as http://localhost:8000", url, mend))
-    return url.rstrip("/")
+    return text.rstrip("/")
+
+
+def _proxies() -> str:
+    """Return the environment variables that name a proxy, "" where none does."""
+    known = ("http_proxy", "https_proxy", "all_proxy")
+    return ", ".join(name for name, value in os.environ.items() if value and name.lower() in known)

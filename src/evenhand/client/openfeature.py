@@ -23,9 +23,18 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from evenhand.client.answers import ServiceDecision
-from evenhand.client.calls import read_sticky
-from evenhand.client.client import Client
-from evenhand.errors import ArgumentError, EvenhandError, MissingExtraError, TicketError, UnknownStudyError, wanted
+from evenhand.client.calls import read_sticky, ticket_of
+from evenhand.client.client import Client, RemoteStudy
+from evenhand.errors import (
+    ArgumentError,
+    ClosedTicketError,
+    EvenhandError,
+    MissingExtraError,
+    UnknownStudyError,
+    UnknownTicketError,
+    wanted,
+)
+from evenhand.processes import renew_in_child
 
 try:
     from openfeature.evaluation_context import EvaluationContext
@@ -83,8 +92,12 @@ class EvenhandProvider(AbstractProvider):
         self._client, self._sticky, self._events = client, read_sticky(sticky), dict(events or {})
         self._observe, self._remember = observe, remember
         self._tickets: OrderedDict[tuple[str, str], str] = OrderedDict()
-        self._lock = threading.Lock()
-        self._reports = ThreadPoolExecutor(1, "evenhand-reports")
+        self._begin()
+        renew_in_child(self, EvenhandProvider._begin)
+
+    def _begin(self) -> None:
+        """Begin to take events, in this process: those that wait in a parent are sent there."""
+        self._lock, self._reports = threading.Lock(), ThreadPoolExecutor(1, "evenhand-reports")
 
     def get_metadata(self) -> Metadata:
         return Metadata("evenhand")
@@ -102,23 +115,35 @@ class EvenhandProvider(AbstractProvider):
         """Tell the value of an event (1 by default) as the reward of the last decision for its targeting key, or of the
         `ticket` in its attributes.
 
-        It is sent in the background. An event that comes twice, too late or without a decision changes nothing.
+        It is sent in the background. The decision of a sticky provider may have been taken in another process. An event
+        that comes twice or too late changes nothing; one without a decision is logged as a warning.
         """
         details = tracking_event_details or TrackingEventDetails()
         flag = self._events.get(tracking_event_name, tracking_event_name)
         target = evaluation_context.targeting_key if evaluation_context else None
+        reward = 1.0 if details.value is None else details.value
         with self._lock:
             ticket = details.attributes.get("ticket") or self._tickets.get((flag, target or ""))
-            if isinstance(ticket, str):
-                self._reports.submit(self._tell, ticket, 1.0 if details.value is None else details.value)
+            self._reports.submit(self._tell, tracking_event_name, flag, target, ticket, reward)
 
-    def _tell(self, ticket: str, reward: float) -> None:
+    def _tell(self, event: str, flag: str, target: str | None, ticket: Any, reward: float) -> None:
         try:
+            ticket = ticket_of(self._decided(flag, target) if ticket is None else ticket)
             self._client.study(ticket.partition(".")[0]).tell(ticket, reward)
-        except TicketError as error:
-            LOG.debug("an event came too late, or twice: %s", error)
+        except ClosedTicketError as error:
+            LOG.debug("the event %r of %r came too late, or twice: %s", event, target, error)
         except EvenhandError as error:
-            LOG.warning("an event was not told: %s", error)
+            LOG.warning("the event %r of %r was not told: %s", event, target, error)
+
+    def _decided(self, flag: str, target: str | None) -> ServiceDecision:
+        """Return the decision for a targeting key that another process took, or that is no longer remembered."""
+        if not self._sticky or not target:
+            mend = "a sticky provider finds those of other processes; elsewhere name the ticket in the attributes"
+            raise UnknownTicketError(f"this process has no decision of {flag!r} for this targeting key; {mend}")
+        try:
+            return _first(self._client.study(flag), _key(target))
+        except ArgumentError as error:
+            raise UnknownTicketError(f"the study {flag!r} has no decision for this targeting key") from error
 
     def _resolve(
         self, flag: str, context: EvaluationContext | None, value_of: Callable[[ServiceDecision], T | None]
@@ -151,9 +176,8 @@ class EvenhandProvider(AbstractProvider):
             except Exception:  # also one that `observe` raises: a visitor who comes again has her decision
                 if key is None:
                     raise
-                # without an offer no decision is taken: it is refused again, unless the visitor has had one before
                 with suppress(EvenhandError):
-                    return study.ask(available=(), key=key, sticky=True)
+                    return _first(study, key)
                 raise
         except UnknownStudyError as error:
             raise FlagNotFoundError(str(error)) from error
@@ -210,6 +234,11 @@ class EvenhandProvider(AbstractProvider):
 
     async def resolve_object_details_async(self, *given: Any, **named: Any) -> FlagResolutionDetails[Any]:
         return await asyncio.to_thread(self.resolve_object_details, *given, **named)
+
+
+def _first(study: RemoteStudy, key: str) -> ServiceDecision:
+    """Return the first decision under a key; without an offer none is taken where there is none yet."""
+    return study.ask(available=(), key=key, sticky=True)
 
 
 def _number(kind: Callable[[str], T], arm: Any) -> T | None:

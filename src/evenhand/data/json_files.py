@@ -30,6 +30,7 @@ def each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 DECODER = json.JSONDecoder(object_pairs_hook=each_once)
+"""Refuses an object that has a name twice."""
 
 
 def rows_of(text: str, name: object) -> list[tuple[str, dict[str, Any]]]:

@@ -11,7 +11,6 @@ import copy
 import functools
 import hashlib
 import re
-import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self, TypeVar, cast
@@ -20,6 +19,7 @@ from evenhand.arguments import is_whole
 from evenhand.display.html import Card, Table, card_with_notes, said, shortened
 from evenhand.errors import ClosedTicketError, ForeignTicketError, UnknownTicketError, wanted
 from evenhand.parameters import Parameters
+from evenhand.processes import Lock
 from evenhand.protocol import Decision, Label, Renewable
 from evenhand.saving.saved import packed, unpacked
 
@@ -27,15 +27,6 @@ COPIED = "it works on a copy of this policy"
 """What refusals say of a policy that is not told what its copy is told."""
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-
-
-class Lock(type(threading.RLock())):  # type: ignore[misc]
-    """A lock that its own thread may take again, so that a learner may read its policy; copies get a new one."""
-
-    __slots__ = ()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Lock, ()
 
 
 def locked(method: _Method) -> _Method:

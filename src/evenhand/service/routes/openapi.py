@@ -17,7 +17,7 @@ from evenhand.version import __version__
 
 REF = "#/components/schemas/{model}"
 WHEN = {
-    400: "The body is not JSON.",
+    400: "The body is not JSON, or has a name twice in one object.",
     401: "There is no key, or the key is unknown, revoked or expired.",
     403: "The key has another role, or is limited to some studies.",
     404: "There is no such study, none that the key works for, or no such ticket.",
@@ -25,7 +25,7 @@ WHEN = {
     "is forged; or nothing is left to ask.",
     413: "The body or the batch is too large.",
     415: "The body's content type is not JSON.",
-    422: "An argument does not fit.",
+    422: "An argument does not fit, or the address has a parameter that the route does not take.",
     503: "The store cannot be reached or takes no writes, or the service is busy; Retry-After says when to try again.",
 }
 TAGS = {
@@ -53,7 +53,8 @@ def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
             "title": "evenhand",
             "version": __version__,
             "description": "Studies that decide fairly while they learn: take decisions, report rewards, and watch, "
-            "over HTTP. Send `Authorization: Bearer KEY`; every key has one role.",
+            "over HTTP. Send `Authorization: Bearer KEY`; every key has one role. Whole numbers beyond 2^53 - 1, such "
+            "as labels, are sent as text and read as text or number.",
         },
         "tags": [{"name": name, "description": TAGS[name]} for name in TAGS if name in map(_tag, shown)],
         "paths": paths,
@@ -113,7 +114,7 @@ def _refusals(endpoint: Endpoint) -> list[int]:
         statuses |= {404}
     if "body" in endpoint.models:
         statuses |= {400, 409, 413, 415, 422}
-    if "query" in endpoint.models or "{id}" in endpoint.path:
+    if not endpoint.probed:
         statuses |= {422}
     return sorted(statuses)
 

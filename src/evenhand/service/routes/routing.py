@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +21,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from evenhand.data.json_files import DECODER
 from evenhand.errors import ArgumentError, UnknownStudyError, wanted
 from evenhand.service.bodies import JSON, LARGE, as_json, compress, header, read_body
 from evenhand.service.errors import Refusal, from_validation
@@ -49,6 +50,8 @@ class Endpoint:
     status : the status of the response.
     tagged : whether the response has an ETag, and is 304 for a client that has seen it.
     described : whether the OpenAPI document shows the route.
+    probed : whether the route answers whatever query its address has, as load balancers add one to pass caches; every
+        other route refuses what it does not take.
     """
 
     method: str
@@ -60,6 +63,7 @@ class Endpoint:
     status: int = 200
     tagged: bool = False
     described: bool = True
+    probed: bool = False
 
     def __post_init__(self) -> None:
         self.template = self.path.replace(":path", "")
@@ -70,6 +74,7 @@ class Endpoint:
         }
         if "session" in self.takes:
             self.models.setdefault("path", (StudyPath,))
+        self.names = {kind: _names(models) for kind, models in self.models.items()}
         body = inspect.signature(self.handler).parameters.get("body")
         self.default_body = None if body is None or body.default is body.empty else body.default
         self._caching = {"Cache-Control": "no-cache" if self.method == "GET" else "no-store"}
@@ -93,6 +98,7 @@ class Endpoint:
 
     async def _arguments(self, request: Request) -> dict[str, Any]:
         """Return the handler's arguments, decoded and checked."""
+        query = {} if self.probed else self._query(request)
         found: dict[str, Any] = {}
         for kind in self.takes:
             if kind == "session":
@@ -103,11 +109,24 @@ class Endpoint:
                 )
                 found[kind] = await off_loop(len(content) > LARGE, partial(self._body, request.scope, content))
             elif kind == "headers":
-                found[kind] = _headers_in(request.scope, self.models[kind][0])
+                found[kind] = _headers_in(request.scope, self.models[kind][0], self.names[kind])
             else:
-                texts = request.path_params if kind == "path" else dict(request.query_params)
-                found[kind] = parse(self.models[kind][0], texts)
+                found[kind] = parse(self.models[kind][0], request.path_params if kind == "path" else query)
         return found
+
+    def _query(self, request: Request) -> dict[str, str]:
+        """Return the query of an address by name; refuse what the route does not take, or takes once and got twice."""
+        query: dict[str, str] = {}
+        for name, text in request.query_params.multi_items():
+            if name in query:
+                raise ArgumentError(f"query: expected {name} once, got it several times")
+            if name not in self.names.get("query", ()):
+                said = {kind: ", ".join(names) for kind, names in self.names.items()}
+                where = {"body": "the body takes", "headers": "send the header"}
+                mend = "; ".join(f"{words} {said[kind]}" for kind, words in where.items() if kind in said)
+                raise ArgumentError(wanted("query", said.get("query", "no parameters"), name, mend))
+            query[name] = text
+        return query
 
     def _body(self, scope: Scope, content: bytes) -> BaseModel:
         """Return a body in JSON as the model that fits."""
@@ -121,8 +140,10 @@ class Endpoint:
             raise Refusal(415, f"expected the content type {JSON}, got {got}; send the header Content-Type: {JSON}")
         try:
             raw = orjson.loads(content)
-        except orjson.JSONDecodeError as error:
-            raise Refusal(400, f"the body is not JSON: {error}") from error
+            if content.count(b":") > 1:
+                DECODER.decode(content.decode())  # refuses a name that an object has twice; orjson takes the last
+        except (ValueError, RecursionError) as error:
+            raise Refusal(400, f"the body cannot be read as JSON: {error}") from error
         if not isinstance(raw, dict):
             raise ArgumentError(wanted("body", "a JSON object", raw))
         return parse(models[-1] if "batch" in raw else models[0], raw)
@@ -164,9 +185,13 @@ def _listed(key: Key) -> str:
     return ("the study " if len(names) == 1 else "the studies ") + ", ".join(names)
 
 
-def _headers_in(scope: Scope, model: type[M]) -> M:
+def _names(models: Sequence[type[BaseModel]]) -> list[str]:
+    """Return the names in a request that the fields of some models have."""
+    return list(dict.fromkeys(field.alias or name for model in models for name, field in model.model_fields.items()))
+
+
+def _headers_in(scope: Scope, model: type[M], names: Sequence[str]) -> M:
     """Return those headers that a model names."""
-    names = [field.alias or name for name, field in model.model_fields.items()]
     values = {name: header(scope, name.lower().encode()) for name in names}
     return parse(model, {name: value.decode("latin-1") for name, value in values.items() if value is not None})
 

@@ -120,8 +120,8 @@ async def file(request: Request) -> Response:
 
 
 SYSTEM_ENDPOINTS = (
-    Endpoint("GET", "/livez", live, returns=(LiveOut,)),
-    Endpoint("GET", "/readyz", ready, returns=(HealthOut,)),
+    Endpoint("GET", "/livez", live, returns=(LiveOut,), probed=True),
+    Endpoint("GET", "/readyz", ready, returns=(HealthOut,), probed=True),
     Endpoint("GET", "/metrics", metrics, "read", content={"text/plain": {}}),
     Endpoint("GET", "/openapi.json", document, described=False),
     _page("/docs", "docs.html"),

@@ -9,7 +9,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import orjson
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,6 +16,7 @@ from starlette.responses import Response
 from evenhand.data.csv_files import write_csv
 from evenhand.errors import ArgumentError, wanted
 from evenhand.extras import optional
+from evenhand.service.bodies import to_json
 from evenhand.service.routes.fields import LARGEST, Label, StudyPath, WorstCase
 from evenhand.service.routes.routing import Endpoint, unless_seen
 from evenhand.service.sessions import Session
@@ -296,7 +296,7 @@ def export_log(study: Study, format: Format, form: Literal["log", "bandit"]) -> 
 def _written(table: pd.DataFrame, format: Format) -> bytes:
     if format == "json":
         rows = table.astype(object).where(table.notna(), None).to_dict("records")
-        return orjson.dumps(rows, default=_plain, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z)
+        return to_json(rows)
     table = flat(table)
     if format == "csv":
         text = io.StringIO()
@@ -306,10 +306,6 @@ def _written(table: pd.DataFrame, format: Format) -> bytes:
     sink = io.BytesIO()
     pq.write_table(pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None), sink)
     return sink.getvalue()
-
-
-def _plain(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 class AuditOut(WorstCase):

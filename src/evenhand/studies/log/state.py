@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 
 from evenhand.errors import ArgumentError, ErasedError, EvenhandError, wanted
 from evenhand.policy.kernel_policy import KernelPolicy
+from evenhand.processes import is_left_held, renew_in_child
 from evenhand.studies.log.codec import now
 from evenhand.studies.log.durations import read_expiry
 from evenhand.studies.log.log import Log
@@ -50,6 +51,7 @@ class LivePolicy:
         self.turn = threading.RLock()
         self.seen: Replay | None = None
         self._added = False
+        renew_in_child(self, LivePolicy._forked)
 
     # ------------------------------------------------------------------ what it is
 
@@ -168,6 +170,11 @@ class LivePolicy:
         self._added = False
 
     # ------------------------------------------------------------------ inside
+
+    def _forked(self) -> None:
+        """Read the log anew in a process that was forked while another thread was using the policy."""
+        if is_left_held(self.turn):
+            self.turn, self.seen = threading.RLock(), None
 
     def _now_or_earlier(self) -> Replay:
         with self.turn:

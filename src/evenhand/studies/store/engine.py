@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import sys
+import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakSet
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from sqlalchemy import Connection, Engine, Pool, create_engine, event
 from sqlalchemy.pool import StaticPool
 
+from evenhand.errors import StoreError
 from evenhand.extras import optional
+from evenhand.processes import renew_in_child
 from evenhand.studies.store.schema import VERSIONS
 
 if TYPE_CHECKING:
@@ -28,9 +31,8 @@ PATIENCE = 60
 """Seconds for which a transaction waits for a lock that another one holds."""
 NAP = 0.001
 """Seconds between two looks at whether a file is free."""
-ENGINES: WeakSet[Engine] = WeakSet()
-INHERITED: list[Pool] = []
-"""The pools that a forked process has from its parent; nothing may close their connections."""
+FORKING = 10.0
+"""Seconds for which a fork waits for the transactions of other threads."""
 NAMES = count(1)
 
 
@@ -43,19 +45,77 @@ class Way(NamedTuple):
 
 class Ways(NamedTuple):
     """How transactions that read begin, those that write, and statements that are outside of transactions; `close` ends
-    the connections, which all three share."""
+    the connections, which all three share, and `passing` is the context of each transaction."""
 
     reading: Way
     writing: Way
     outside: Way
     close: Callable[[], None]
+    passing: Callable[[], AbstractContextManager[Any]] = nullcontext
+
+
+class Gate:
+    """Lets the transactions on a file through, any number at once, but none while this process forks.
+
+    SQLite notes, once for a process, which locks it has on a file. A child would take the notes of its parent for its
+    own, and have none of the locks: when the parent closed the file, what the child had committed would be lost. So no
+    connection is open at a fork; where a transaction does not end in time, the file is refused in the child.
+    """
+
+    left: ClassVar[set[str]] = set()
+    """The files that were in use when this process was forked."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine, self._file = engine, os.path.realpath(str(engine.url.database))
+        self._begin()
+        renew_in_child(self, Gate._renew, rest=Gate._rest, resume=Gate._resume)
+
+    def _begin(self) -> None:
+        self._state, self._inside, self._resting = threading.Condition(), Counter[int](), False
+
+    @contextmanager
+    def passing(self) -> Iterator[None]:
+        """Provide the time of a transaction."""
+        if self._file in Gate.left:
+            said = "this process was forked in the middle of a transaction on it; fork where no study is in use"
+            raise StoreError(f"{self._file}: {said}")
+        me = threading.get_ident()
+        with self._state:
+            self._state.wait_for(lambda: not self._resting or self._inside[me] > 0)
+            self._inside[me] += 1
+        try:
+            yield
+        finally:
+            with self._state:
+                self._inside[me] -= 1
+                self._state.notify_all()
+
+    def _rest(self) -> None:
+        """Wait until no other thread is in a transaction, and close the connections."""
+        me = threading.get_ident()
+        with self._state:
+            self._resting = True
+            self._state.wait_for(lambda: self._inside.total() == self._inside[me], FORKING)
+        self._engine.dispose()
+
+    def _resume(self) -> None:
+        with self._state:
+            self._resting = False
+            self._state.notify_all()
+
+    def _renew(self) -> Pool:
+        if self._inside.total():
+            Gate.left.add(self._file)
+        self._begin()
+        return _reconnect(self._engine)
 
 
 def ways_of(url: URL) -> Ways:
     """Return the ways to use the database at a URL; it connects when it is used."""
     if url.get_backend_name() == "postgresql":
         return _of_server(url)
-    engine, close = _of_memory() if url.database in MEMORY else _of_file(url)
+    in_memory = url.database in MEMORY
+    engine, close = _of_memory() if in_memory else _of_file(url)
     event.listen(engine, "connect", _connected)
     return Ways(
         # With its first read a deferred transaction has its state, and meets no lock afterwards.
@@ -66,6 +126,7 @@ def ways_of(url: URL) -> Ways:
         Way(engine, ("BEGIN IMMEDIATE",)),
         Way(engine),
         close,
+        nullcontext if in_memory else Gate(engine).passing,
     )
 
 
@@ -115,7 +176,7 @@ def _of_server(url: URL) -> Ways:
         # would fail after every restart.
         pool_pre_ping=True,
     )
-    ENGINES.add(engine)
+    renew_in_child(engine, _reconnect)
     return Ways(
         Way(engine.execution_options(isolation_level="REPEATABLE READ")),  # one state, whatever is committed meanwhile
         Way(engine),
@@ -126,7 +187,6 @@ def _of_server(url: URL) -> Ways:
 
 def _of_file(url: URL) -> tuple[Engine, Callable[[], None]]:
     engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": PATIENCE})
-    ENGINES.add(engine)
     return engine, engine.dispose
 
 
@@ -165,16 +225,8 @@ def _connected(connection: sqlite3.Connection, record: object) -> None:
     connection.execute("PRAGMA busy_timeout = 0")  # all waiting is in `_execute_once_free`
 
 
-def _forked() -> None:
-    """Have a forked process connect anew.
-
-    Two processes on one connection to a server read each other's answers, and SQLite's locks on a file do not pass to
-    a child. The parent still uses the connections, so the child neither uses nor closes them.
-    """
-    for engine in ENGINES:
-        INHERITED.append(engine.pool)
-        engine.dispose(close=False)
-
-
-if sys.platform != "win32":
-    os.register_at_fork(after_in_child=_forked)
+def _reconnect(engine: Engine) -> Pool:
+    """Have a forked process connect anew, and return its parent's pool."""
+    inherited = engine.pool
+    engine.dispose(close=False)
+    return inherited

@@ -6,13 +6,14 @@ when it returns (SQLite: write-ahead log with `synchronous = FULL`).
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from sqlalchemy import Connection, Table, delete, insert, inspect, make_url, select, text
 from sqlalchemy.exc import ArgumentError as BadURL
@@ -20,6 +21,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from evenhand.errors import ArgumentError, StoreError, UnreachableError, wanted
+from evenhand.processes import refuse_copy
 from evenhand.studies.store.engine import MEMORY, PATIENCE, Way, Ways, begin, ways_of
 from evenhand.studies.store.schema import KEYS, METADATA, STUDIES, VERSION, VERSIONS
 from evenhand.studies.store.storage import Storage
@@ -71,6 +73,7 @@ class Store:
         self.url, self.serial = _shown(url), url.get_backend_name() == "sqlite"
         self.in_memory = self.serial and url.database in MEMORY
         self._turn: AbstractContextManager[Any] = threading.RLock() if self.in_memory else nullcontext()
+        self._process = os.getpid()
 
     @classmethod
     def at(cls, where: Storage | str | os.PathLike[str], *, create: bool = False) -> Store:
@@ -169,12 +172,18 @@ class Store:
 
     # ------------------------------------------------------------------ inside
 
+    def __reduce__(self) -> NoReturn:
+        mend = "make the study anew" if self.in_memory else f"open the study with Study.open({self.url!r}, name)"
+        refuse_copy(f"the store {self.url}, and with it a study,", f"{mend} in each process")
+
     @contextmanager
     def _block(self, way: Way) -> Iterator[Connection]:
         """Provide a transaction; raise errors of the database as a StoreError."""
         raised: BaseException | None = None
+        if self.in_memory and self._process != os.getpid():  # the child would decide by itself, and its log be lost
+            raise StoreError(f"{self.url}: a store in memory belongs to the process that made it; name a file")
         try:
-            with self._turn, way.engine.begin() as connection:
+            with self._turn, self._ways.passing(), way.engine.begin() as connection:
                 begin(connection, way.first)
                 try:
                     yield connection
@@ -264,10 +273,10 @@ def _check_file(database: str | None, create: bool) -> None:
             raise StoreError(f"{path}: {NONE_YET}")
         if not path.parent.is_dir():
             raise StoreError(f"{path}: its folder does not exist; create it first")
-        if path.exists() and path.stat().st_size:
-            with open(path, "rb") as file:
-                if file.read(16) != b"SQLite format 3\x00":
-                    raise StoreError(f"{path}: is not a store of evenhand; choose another file")
+        if path.exists() and not os.access(path, os.R_OK, effective_ids=os.access in os.supports_effective_ids):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        # One that exists is opened by SQLite alone: closing a file ends all locks that this process has on it, and
+        # another process would delete the write-ahead log, with what was committed, as the last to use it.
         if not path.exists():
             with suppress(OSError):  # SQLite says what is wrong, and gives the files beside it the same mode
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -311,6 +320,8 @@ def said_by(error: BaseException) -> str | None:
         return None
     raised = error.orig if isinstance(error, DBAPIError) else error
     said = "the store did not do it: " + str(raised).strip().split("\n", 1)[0]
+    if "file is not a database" in said:
+        said += "; it is damaged, or not a store of evenhand; choose another file"
     if "readonly database" in said:
         said += "; even reading needs a writable folder: copy all its files to one"
     return said

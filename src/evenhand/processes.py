@@ -1,0 +1,102 @@
+"""What belongs to one process: a forked process begins anew with it, and it is neither pickled nor copied.
+
+Two processes on one connection read each other's answers. The threads of a parent do not run in its child, where a lock
+that one of them held is never released.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NoReturn, TypeVar
+from weakref import WeakKeyDictionary
+
+from evenhand.errors import EvenhandError
+
+T = TypeVar("T")
+HOOKS: WeakKeyDictionary[Any, tuple[Callable[[Any], object], ...]] = WeakKeyDictionary()
+INHERITED: list[object] = []
+"""What a forked process has from its parent and neither uses nor closes: the parent still uses it."""
+
+
+def _nothing(owner: object) -> None: ...
+
+
+def renew_in_child(
+    owner: T,
+    renew: Callable[[T], object],
+    *,
+    rest: Callable[[T], object] = _nothing,
+    resume: Callable[[T], object] = _nothing,
+) -> None:
+    """Have `renew(owner)` called in every process that is forked from this one.
+
+    The child keeps what it returns, unused. In this process `rest` is called before the fork and `resume` after it. A
+    bound method as one of them would keep its owner alive.
+    """
+    HOOKS[owner] = rest, resume, renew
+
+
+def is_left_held(lock: Any) -> bool:
+    """Return whether a thread of the parent, which this forked process does not have, held a lock."""
+    if not lock.acquire(blocking=False):
+        return True
+    lock.release()
+    return False
+
+
+class Lock(type(threading.RLock())):  # type: ignore[misc]
+    """A lock that its own thread may take again, so that a learner may read its policy; copies get a new one.
+
+    In a process that was forked while another thread held it, taking it is refused: what it guards may be half changed.
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        renew_in_child(self, Lock._forked)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Lock, ()
+
+    def _forked(self) -> None:
+        if is_left_held(self):
+            self.__class__ = _Left
+
+
+class _Left(Lock):
+    """The lock of what another thread of the parent was changing when this process was forked."""
+
+    __slots__ = ()
+
+    def acquire(self, *given: Any, **named: Any) -> NoReturn:
+        """Refuse to use what the lock guards."""
+        raise EvenhandError(
+            "this process was forked while another thread was using this object, which may be half changed; "
+            "make it, or load it, anew in each process"
+        )
+
+    __enter__ = acquire
+
+
+def refuse_copy(what: str, mend: str) -> NoReturn:
+    """Refuse to pickle or copy what holds connections of this process.
+
+    Raises
+    ------
+    EvenhandError
+        Always.
+    """
+    raise EvenhandError(f"{what} cannot be pickled or copied, since its connections belong to this process; {mend}")
+
+
+def _call(which: int) -> list[object]:
+    return [hooks[which](owner) for owner, hooks in list(HOOKS.items())]
+
+
+if sys.platform != "win32":
+    os.register_at_fork(before=partial(_call, 0), after_in_parent=partial(_call, 1))
+    os.register_at_fork(after_in_child=lambda: INHERITED.extend(_call(2)))

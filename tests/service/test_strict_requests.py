@@ -1,0 +1,109 @@
+"""What no route takes is refused by its name: parameters of the address, and names that a body has twice."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evenhand.service.app import ENDPOINTS
+from tests.service.conftest import POLICY
+
+PROBES = ("/livez", "/readyz")
+OTHERS = [one for one in ENDPOINTS if one.path not in PROBES]
+NAMES = {"{name}": "ads", "{id}": "1", "{file:path}": "main.js"}
+
+
+def path_of(endpoint):
+    path = endpoint.path
+    for field, value in NAMES.items():
+        path = path.replace(field, value)
+    return path
+
+
+def refused(served, endpoint, query, **given):
+    """The words that refuse a query, and that nothing was done."""
+    role = endpoint.role or "read"
+    answer = served.send(role, endpoint.method, f"{path_of(endpoint)}?{query}", **given)
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["error"]["name"] == "ArgumentError"
+    state = served.read("/studies/ads")
+    assert (state["decisions"], len(served.read("/studies")["studies"])) == (1, 1)
+    return answer.json()["error"]["message"]
+
+
+@pytest.fixture
+def asked(served):
+    """A service whose study "ads" has one open ticket."""
+    served.ticket = served.ask().json()["ticket"]
+    return served
+
+
+BODIES = {
+    "/studies": {"name": "new", "policy": POLICY},
+    "/studies/{name}/add": {"arm": "c"},
+    "/studies/{name}/retire": {"arm": "a"},
+    "/studies/{name}/change": {"shares": {"a": 0.1, "b": 0.1}},
+}
+
+
+@pytest.mark.parametrize("endpoint", OTHERS, ids=lambda one: f"{one.method} {one.path}")
+def test_a_parameter_that_a_route_does_not_take_is_refused_with_those_it_takes(asked, endpoint):
+    body = {"json": BODIES.get(endpoint.path, {"ticket": asked.ticket})} if endpoint.method == "POST" else {}
+    known = [name for model in endpoint.models.get("query", ()) for name in model.model_fields]
+    for query, name in (("limt=1", "limt"), ("key=order-7", "key"), ("=x", ""), ("limt", "limt")):
+        said = refused(asked, endpoint, query, **body)
+        assert said.startswith(f"query: expected {', '.join(known) or 'no parameters'}, got {name!r}")
+    for name in known:
+        assert refused(asked, endpoint, f"{name}=1&{name}=2") == f"query: expected {name} once, got it several times"
+
+
+def test_the_refusal_of_a_key_in_the_address_says_where_it_belongs(asked):
+    (ask,) = (one for one in ENDPOINTS if one.path.endswith("/ask"))
+    said = refused(asked, ask, "key=order-7", json={})
+    assert "the body takes contexts, groups, available" in said
+    assert said.endswith("count, batch; send the header Idempotency-Key")
+
+
+@pytest.mark.parametrize("path", PROBES)
+def test_a_probe_takes_whatever_a_load_balancer_adds(served, path):
+    assert served.http.get(f"{path}?t=17&t=18").json()["status"] == "ok"
+
+
+TWICE = {
+    "/studies": [
+        '{"name": "new", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.5, "b": 0.1, "a": 0.2}}}',
+        '{"name": "old", "name": "new", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.5}}}',
+    ],
+    "/studies/ads/ask": ['{"count": 1, "count": 2}', '{"batch": [{}, {"groups": {"\\u0061": "x", "a": "y"}}]}'],
+    "/studies/ads/tell": ['{"ticket": "T", "reward": 0, "reward": 1}', '{"batch": [{"ticket": "T", "ticket": "T"}]}'],
+    "/studies/ads/forget": ['{"ticket": "T", "ticket": "T"}'],
+    "/studies/ads/add": ['{"arm": "c", "arm": "d"}'],
+    "/studies/ads/retire": ['{"arm": "a", "arm": "b"}'],
+    "/studies/ads/change": ['{"shares": {"a": 0.1, "a": 0.2}}', '{"promise": {"caps": {"b": 0.5, "b": 0.6}}}'],
+}
+
+
+def test_every_route_with_a_body_is_tried():
+    assert {one.path.replace("{name}", "ads") for one in ENDPOINTS if one.method == "POST"} == set(TWICE)
+
+
+@pytest.mark.parametrize("path", TWICE)
+def test_a_name_that_a_body_has_twice_is_refused(asked, path):
+    role = "report" if path.endswith(("tell", "forget")) else "decide"
+    for text in TWICE[path]:
+        content = text.replace('"T"', json.dumps(asked.ticket))
+        answer = asked.send(role, "POST", path, content=content, headers={"Content-Type": "application/json"})
+        assert answer.status_code == 400
+        assert answer.json()["error"]["message"].startswith("the body cannot be read as JSON: '")
+        assert answer.json()["error"]["message"].endswith(" appears twice")
+    state = asked.read("/studies/ads")
+    assert (state["decisions"], state["told"], state["open"]) == (1, 0, 1)
+    assert [arm["promised"] for arm in state["arms"]] == [0.2, 0.3]
+    assert len(asked.read("/studies")["studies"]) == 1
+
+
+def test_a_body_that_is_nested_too_deeply_is_refused(served):
+    content = '{"a": 1, "contexts": ' + "[" * 1010 + "]" * 1010 + "}"
+    answer = served.ask(json=None, content=content, headers={"Content-Type": "application/json"})
+    assert answer.status_code in (400, 422)
