@@ -16,6 +16,8 @@ from evenhand.data.csv_files import EVERY
 from evenhand.data.files import read_table
 from evenhand.data.tables import cells, column, numbers
 from evenhand.errors import ArgumentError, TableError
+from evenhand.sampling.labelling.label_files import read_labels
+from evenhand.studies.files import read_csv
 from tests.cli.shell import answer, asked, call, refused
 from tests.quotas.test_file_audit import same
 
@@ -89,7 +91,8 @@ MEANT = {
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 @pytest.mark.parametrize("text", [PLAIN, *MEANT.values()], ids=["plain", *MEANT])
 def test_what_other_programs_write_is_read_as_they_mean_it(text, encoding, write):
-    frame = read_table(write(text, name="log", encoding=encoding), text=EVERY)
+    said = []
+    frame = read_table(write(text, name="log", encoding=encoding), text=EVERY, say=said.append)
     assert list(frame.columns) == list(ROWS)
     frame["reward"] = numbers(frame, "reward")
     assert frame.astype({"round": str}).to_dict("list") == ROWS | {"reward": [0.0, 1.0, 0.5]}
@@ -159,12 +162,53 @@ COMMENTED = {
     "rows of as many cells": ("x,y\n#1,2\n# a,b\n", [["#1", "2"], ["# a", "b"]]),
     "a cell that goes on": ('x,y\n"a\n# b",1\n"#c\n#d",2\n', [["a\n# b", "1"], ["#c\n#d", "2"]]),
     "one column": ("x\n# a\nb\n", [["# a"], ["b"]]),
+    "one other cell that is not empty": ("x,y,z\n#1,2\na,b,c\n", [["#1", "2", ""], ["a", "b", "c"]]),
+    "as many cells, empty ones": ("x,y,z\n#1,,\na,b,c\n", [["#1", "", ""], ["a", "b", "c"]]),
+    "a quoted cell": ('x,y\n"#1"\n"# b"\n#c,"d,e"\n', [["#1", ""], ["# b", ""], ["#c", "d,e"]]),
 }
 
 
 @pytest.mark.parametrize(("text", "rows"), COMMENTED.values(), ids=COMMENTED)
 def test_a_row_that_begins_like_a_comment_stays(text, rows, write):
-    assert read_table(write(text), text=EVERY).to_numpy().tolist() == rows
+    assert read_table(write(text), text=EVERY).fillna("").to_numpy().tolist() == rows
+
+
+AT_EVERY_DOOR = {
+    "a table": lambda file: read_table(file, text=EVERY),
+    "an audit": lambda file: eh.quotas.audit(file, arm="arm", shares=0, caps=1),
+    "an export": read_csv,
+    "labels": lambda file: read_labels(file, None, "labels"),
+}
+
+
+@pytest.mark.parametrize("door", AT_EVERY_DOOR)
+@pytest.mark.parametrize("line", ["#sale", "# sale", "# sale,0.9", "# sale,,"])
+def test_what_may_be_a_comment_or_a_row_is_refused_where_there_is_much_of_it(line, door, write):
+    log = write("arm,reward,note\n" + f"plain,0.4,ok\n{line}\n" * 30)
+    with pytest.raises(TableError, match=r"30 lines among the rows begin with # and may be .*quotation marks"):
+        AT_EVERY_DOOR[door](log)
+    refused(TableError, "30 lines among the rows begin with #", "audit", log, "--shares", "0")
+    refused(TableError, "30 lines among", "audit-parity", log, "--group", "arm", "--value", "reward")
+
+
+@pytest.mark.parametrize("door", ["a table", "an audit"])
+def test_a_few_comments_are_left_out_and_a_warning_says_so(door, write):
+    log = write("arm,reward,note\n" + "plain,0.4,ok\n" * 30 + "# end, of log\n#\n")
+    with pytest.warns(UserWarning, match=r"t\.csv: 2 comment lines \(# ...\) among the rows left out"):
+        found = AT_EVERY_DOOR[door](log)
+    assert (found.rounds if door == "an audit" else len(found)) == 30
+
+
+def test_rows_that_begin_like_a_comment_are_audited_as_those_of_a_frame(write):
+    log = write("arm,reward,note\n" + "plain,0.4,ok\n#sale,0.9\n" * 30)
+    shares = {"plain": 0.6, "#sale": 0}
+    assert not eh.quotas.audit(log, arm="arm", shares=shares).kept
+    assert json.loads(call("audit", log, "--shares", "plain=0.6,#sale=0", "--json").stdout)["rounds"] == 60
+
+
+def test_a_row_above_the_others_is_no_comment_where_no_header_is(write):
+    log = write("#sale,0.9\n# by hand\nplain,0.4\n#sale,0.9\n")
+    refused(TableError, "line 1 may be a comment, or a row", "audit", log, "--header", "arm,reward", "--shares", "0")
 
 
 def test_comments_are_left_out_of_long_files_too(write):
