@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from evenhand.cli.options import help_of, with_table_options
 from evenhand.cli.refusals import name_options, typed_options
-from evenhand.errors import ArgumentError, EvenhandError, nearest, wanted
+from evenhand.errors import ArgumentError, EvenhandError, masked, nearest, wanted
 
 NUMBERS = {"ignore_unknown_options": True}
 """A reward may be negative, and look like an option."""
@@ -174,6 +174,16 @@ class Commands(TyperGroup):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""
         formatter.write(HELP)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; a refusal of what was typed shows no password."""
+        try:
+            return super().invoke(ctx)
+        except Exception as refusal:
+            error: Any = refusal
+            if hasattr(error, "format_message"):
+                error.message = masked(error.message)
+            raise
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the name of the command that is called, the command with its parameters, and the words after it."""

@@ -22,7 +22,7 @@ from evenhand.cli.studies.verify import in_words as in_sentences
 from evenhand.data.tables import numbers, places_in
 from evenhand.display.html import Table, notes_of
 from evenhand.display.report import page
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, masked, wanted
 from evenhand.promises.clause import in_words
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _of_study(place: str, name: str | None) -> Found:
         found, statistics, frame = running.verify(), running.statistics(), running.frame()
         arms, clauses = summarize(running, statistics)["arms"], statistics.promise.clauses if statistics.promise else ()
         notes, of = notes_of(running.state.bare_copy()), running.name
-        store = running.store.url if "://" in place else place
+        store = masked(place)
     promise, changes, cost = statistics.promise, len(statistics.epochs) - 1, []
     arm = "arms" if "arms" in frame else "arm"
     last = frame[["ticket", "at", arm, "reason", "status", "reward"]].tail(LATEST)
