@@ -180,9 +180,8 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except Exception as refusal:
-            error: Any = refusal
-            if hasattr(error, "format_message"):
-                error.message = masked(error.message)
+            said = vars(refusal)
+            said |= {"message": masked(said["message"])} if "message" in said else {}
             raise
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
