@@ -14,6 +14,7 @@ import typer
 from evenhand.audit.decision_log import read_plays, read_rounds
 from evenhand.audit.findings import when_broken
 from evenhand.cli.audit import Audited, promised_rows, taking_audited
+from evenhand.cli.inputs.inputs import names_of
 from evenhand.cli.options import JSON, STUDY, is_store
 from evenhand.cli.output import answer, png, promise_verdict
 from evenhand.cli.refusals import typed_options
@@ -91,9 +92,10 @@ def _of_log(audited: Audited, log: str, reward: str, again: str) -> Found:
     named, last, cost = audited.keywords, [], ["Not known: the log was read in batches."]
     if isinstance(frame, pd.DataFrame):
         cost = ["Not known: name the column of rewards with --reward."]
-        rounds = read_rounds(frame, named["order"] or None, named["round"] or None)
+        order = names_of(named["order"])
+        rounds = read_rounds(frame, order or None, named["round"] or None)
         rows = frame.assign(round=rounds.of_row + 1).sort_values("round", kind="stable").tail(LATEST)
-        shown = ("round", named["order"], named["arm"], named["segment"], named["available"], "reason", reward)
+        shown = ("round", *order, named["arm"], named["segment"], named["available"], "reason", reward)
         last = [_table(rows[[name for name in dict.fromkeys(shown) if name in rows]], "_")]
         if reward:
             known = frame.dropna(subset=reward) if reward in frame else frame

@@ -45,7 +45,7 @@ def column(frame: pd.DataFrame, name: str) -> NDArray[Any]:
         return whole
     kind = values.cat.categories.dtype if values.dtype == "category" else values.dtype
     if kind.kind == "f":
-        _check_digits(values.astype(kind).to_numpy(), name)
+        check_digits(values.astype(kind).to_numpy(), name, "labels")
     codes: Any = slice(None)
     if values.dtype.kind in "fb" or values.dtype in ("string", "category"):
         codes, values = values.factorize()
@@ -60,12 +60,18 @@ def column(frame: pd.DataFrame, name: str) -> NDArray[Any]:
     return chosen
 
 
-def _check_digits(values: Floats, name: str) -> None:
-    """Refuse floats that stand for whole numbers which they cannot tell apart."""
+def check_digits(values: Floats, name: str, what: str) -> None:
+    """Refuse floats that stand for whole numbers which they cannot tell apart; `what` says what they are.
+
+    Raises
+    ------
+    TableError
+        If there are such; the first row is named.
+    """
     least = 2.0 ** (np.finfo(values.dtype).nmant + 1)
     bad = np.flatnonzero(np.isfinite(values) & (abs(values) >= least))
     if bad.size:
-        what = f"labels that floats hold exactly, below {least:.0f}"
+        what = f"{what} that floats hold exactly, below {least:.0f}"
         mend = "read the column as whole numbers or as text; an empty cell turns it into floats"
         raise TableError(wanted(f"column {name!r}, row {bad[0] + 1}", what, values[bad[0]], mend))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sized
+from collections.abc import Mapping, Sequence, Sized
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -40,7 +40,7 @@ def evaluate(
     anytime: bool = True,
     stationary: bool = False,
     position: str | None = None,
-    order: str | None = None,
+    order: str | Sequence[str] | None = None,
     model: Any = None,
     rounds: int | None = None,
     largest_weight: float | None = None,
@@ -70,7 +70,8 @@ def evaluate(
         fewer rows, and rows in which an arm of the policy had no chance may be left out. If not, the interval is for
         the mean over the rows so far, however rewards change over time.
     position : a column with the position in which an arm was shown, where propensities depend on it.
-    order : a column by which the rows must be sorted; a log that is not sorted by it is refused.
+    order : a column by which the rows must be sorted, or several, such as ["time", "id"]; a log that is not sorted by
+        them is refused, and a note says how many rows have equal values.
     model : for "dr": a classifier or regressor of scikit-learn, or the expected rewards themselves, a
         dict arm -> reward or an array (n_rows, n_arms). Without it the means of the rows before are taken. With
         `anytime`, or where the log was made by a learner, a model is trained on earlier rows alone, otherwise on other
