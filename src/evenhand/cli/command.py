@@ -75,7 +75,7 @@ BESIDE = {
     },
     "certify": {f"--empty {FORM}": "--fresh"},
     "label": {
-        "--annotator": "--tasks --read --correct", "--annotator-of": "--read", "--items": "--tasks",
+        "--annotator": "--tasks --read --correct", "--annotator-of --control": "--read", "--items": "--tasks",
         "--read": "not --tasks", "--correct": "not --tasks --read",
     },
     "audit": PROMISED, "report": PROMISED, "evaluate": COMPARED,

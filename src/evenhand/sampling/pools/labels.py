@@ -32,6 +32,7 @@ class Classes:
             if len({type(label) for label in labels}) > 1:
                 raise ArgumentError(wanted("classes", "labels of one type, all text or all whole numbers", given))
             self.known = tuple(sorted(labels))
+            _check_named(self.known, "classes")
 
     def validate(self, y: Any, rows: int, name: str = "y") -> list[Label]:
         """Return the labels as a list.
@@ -42,6 +43,7 @@ class Classes:
             If their number is not that of the rows, or one is missing, of another type, or outside the classes.
         """
         labels = read_labels(y, name, TRUTH if set(TRUTH).issuperset(self.known) else self.known)
+        _check_named(labels, name)
         if len(labels) != rows:
             raise ArgumentError(wanted("y", f"{rows} labels, one for each row of X", len(labels)))
         allowed, own = set(self.known), places(self.known)
@@ -62,6 +64,13 @@ class Classes:
     def with_labels(self, labels: list[Label]) -> tuple[Label, ...]:
         """Return the classes that are known once these labels are."""
         return self.known if self.closed or len(self.known) == 2 else tuple(sorted({*self.known, *labels}))
+
+
+def _check_named(labels: Sequence[Label], name: str) -> None:
+    """Refuse an empty text, which leaves an item open where labels are read."""
+    empty = next((label for label in labels if isinstance(label, str) and not label.strip()), None)
+    if empty is not None:
+        raise ArgumentError(wanted(name, "labels that are not empty", empty, 'name what it means, such as "none"'))
 
 
 def read_labels(y: Any, name: str = "y", known: Sequence[Label] = TRUTH) -> list[Label]:
