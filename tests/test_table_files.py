@@ -385,3 +385,45 @@ def test_rewards_come_with_a_comma_at_the_end_of_each_row(tmp_path, write):
     tickets = [one["id"] for one in asked(store, "--count", "2")]
     told = write(f"ticket,reward\n{tickets[0]},0.5,\n{tickets[1]},1,\n", name="rewards.csv")
     assert json.loads(call("tell", store, "--file", told, "--json").stdout)["told"] == 2
+
+
+@pytest.mark.parametrize("door", AT_EVERY_DOOR)
+@pytest.mark.parametrize(
+    "text", ["arm,id,label\na,1,x\nb\0c,2,y\n", 'arm,id,label\na,"1\0",x\n', "arm\0,id,label\na,1,x\n"]
+)
+def test_the_character_nul_is_refused_with_its_line(text, door, write):
+    line = text[: text.index("\0")].count("\n") + 2
+    with pytest.raises(TableError, match=rf"t\.csv: line {line} holds the character NUL"):
+        AT_EVERY_DOOR[door](write("# above\n" + text))
+
+
+MONEY = [
+    ["$1.20", "$3"],
+    ["1,200.50 EUR", "2 EUR"],
+    ["5 %", "7 %"],
+    ["1.5", "€ 2"],
+    ["USD 5", "USD 6"],
+    ["-$5", "(7 kg)"],
+]
+
+
+@pytest.mark.parametrize("cells", MONEY, ids=str)
+def test_numbers_with_a_unit_are_to_be_cleaned_and_not_numbered(cells):
+    with pytest.raises(TableError, match="it is a number written as text: take the currency") as refusal:
+        numbers(pd.DataFrame({"price": cells}), "price")
+    assert "turn its texts into numbers" not in str(refusal.value)
+
+
+WORDS = ("no", "yes"), ("p12", "p13"), ("2025-01-01", "2025-01-02"), ("1 or 2", "3")
+
+
+@pytest.mark.parametrize("cells", WORDS, ids=str)
+def test_other_texts_are_not_taken_for_numbers_with_a_unit(cells):
+    with pytest.raises(TableError) as refusal:
+        numbers(pd.DataFrame({"price": cells}), "price")
+    assert "number written as text" not in str(refusal.value)
+
+
+def test_the_shell_does_not_advise_values_for_money(write):
+    log = write("arm,reward\na,$1.20\nb,$0.50\n" * 1)
+    refused(TableError, "it is a number written as text", "evaluate", log, "--policy", "a=0.5,b=0.5")

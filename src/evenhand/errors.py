@@ -194,6 +194,8 @@ def wanted(name: str, what: str, got: Any, mend: str = "") -> str:
     >>> wanted("tolerance", "a number >= 0", -1, "use 0.0 for the strict promise")
     'tolerance: expected a number >= 0, got -1; use 0.0 for the strict promise'
     """
+    if is_sparse(got):
+        got, mend = f"a sparse matrix of shape {got.shape}", "pass its .toarray()"
     return f"{name}: expected {what}, got {_shown(got)}" + (f"; {mend}" if mend else "")
 
 
@@ -204,6 +206,11 @@ def _shown(got: Any) -> str:
     except ValueError:  # Python prints no whole number of more than 4300 digits
         return f"a {type(got).__name__} too long to print"
     return shown if len(shown) <= SHOWN else shown[: SHOWN - 3] + "..."
+
+
+def is_sparse(value: Any) -> bool:
+    """Return whether a value is a sparse matrix or array of scipy."""
+    return type(value).__module__.startswith("scipy.sparse")
 
 
 def masked(text: str) -> str:

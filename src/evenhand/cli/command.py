@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from evenhand.cli.options import help_of, with_table_options
+from evenhand.cli.output import discard_output
 from evenhand.cli.refusals import name_options, typed_options
 from evenhand.errors import ArgumentError, EvenhandError, masked, nearest, wanted
 
@@ -176,9 +177,11 @@ class Commands(TyperGroup):
         formatter.write(HELP)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; a refusal of what was typed shows no password."""
+        """Run a command; a refusal of what was typed shows no password, and a reader who leaves changes nothing."""
         try:
             return super().invoke(ctx)
+        except BrokenPipeError:
+            discard_output()
         except Exception as refusal:
             said = vars(refusal)
             said |= {"message": masked(said["message"])} if "message" in said else {}

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
 
+class NulError(Exception):
+    """A line, which is its argument, holds the character NUL."""
+
+
 class WithoutComments(io.TextIOBase):
     """The text of a CSV without its comments below the header; inside quotation marks no line is one.
 
@@ -35,12 +39,16 @@ class WithoutComments(io.TextIOBase):
     def __init__(self, stream: IO[str], sep: str, width: int) -> None:
         self.left_out = 0
         self._stream, self._sep, self._width = stream, sep, width
-        self._quoted = False
+        self._quoted, self._lines = False, 0
 
     def read(self, size: int | None = -1) -> str:
         """Return about so many signs, always whole lines; "" at the end."""
         while part := self._stream.read(-1 if size is None else size):
             part += self._stream.readline()
+            before, nul, _ = part.partition("\0")
+            if nul:  # readers of CSV end a cell there, or the file
+                raise NulError(self._lines + before.count("\n") + 1)
+            self._lines += part.count("\n")
             if "#" in part:
                 part = "".join(line for line in LINE.findall(part) if not self._leaves_out(line))
             else:
@@ -186,6 +194,9 @@ class CsvFile(NamedTuple):
                     part.attrs |= {COMMENTS: rows.left_out} if rows.left_out and chunksize is None else {}
                     yield part
                 self._check_comments(rows.left_out, count)
+        except NulError as error:
+            line = form.skip + error.args[0]
+            raise TableError(f"{self.name}: line {line} holds the character NUL (\\0); remove it") from error
         except UnicodeDecodeError as error:
             shown = "UTF-8" if form.encoding == "utf-8" else form.encoding
             raise TableError(f"{self.name}: is not {shown}; save it as CSV in UTF-8") from error

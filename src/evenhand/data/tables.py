@@ -24,6 +24,8 @@ SPELLED = {"True", "TRUE", "False", "FALSE"}
 """Texts that are the labels "true" and "false", written otherwise."""
 FEW_TEXTS = 6
 """Of so many texts a refusal says which numbers they might be."""
+MONEY = re.compile(r"\(?[-+]?(?:[A-Z]{3}|[^\w\s.,]{0,3})\s*[-+]?\d[\d.,'’\s]*(?:[^\W\d]{1,3}|[^\w\s]{1,3})?\)?")
+"""A number with what stands for its unit, such as $1.20, 1,200.50 EUR or 5 %."""
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -159,13 +161,18 @@ def numbers(frame: pd.DataFrame, name: str, low: float = -np.inf, high: float = 
     if bad.size:
         row = int(bad[0])
         inside = "finite numbers" if np.isinf(low) else f"numbers in [{low:g}, {high:g}]"
-        mend = "scale the column first" if np.isfinite(read[row]) else _as_numbers(values) if found.isna().all() else ""
+        mend = "scale the column first" if np.isfinite(read[row]) else _as_numbers(values, values.iloc[row], found)
         raise TableError(wanted(f"column {name!r}, row {row + 1}", inside, values.iloc[row], mend))
     return read
 
 
-def _as_numbers(texts: pd.Series[Any]) -> str:
-    """Return how to make numbers of a column with few texts, such as yes and no; those that may deny come first."""
+def _as_numbers(texts: pd.Series[Any], bad: Any, found: pd.Series[Any]) -> str:
+    """Return how to make numbers of a column whose cell `bad` is none: without the sign of a currency or a unit, or for
+    few texts, such as yes and no; those that may deny come first."""
+    if isinstance(bad, str) and MONEY.fullmatch(bad.strip()):
+        return "it is a number written as text: take the currency, the unit or the percent sign out of the column"
+    if not found.isna().all():
+        return ""
     known = sorted({text for text in texts if isinstance(text, str)}, key=lambda text: (text[:1] not in "nN", text))
     numbered = {text: number for number, text in enumerate(known)}
     return f"turn its texts into numbers first, such as {numbered}" if 1 < len(known) <= FEW_TEXTS else ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import typer
+
 from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.cli.output import answer, as_json, print_text, records
 from evenhand.errors import masked
@@ -37,6 +39,7 @@ def erase(
     store: STORE, *, subject: str | None = None, older_than: str | None = None, study: STUDY = None, json: JSON = False
 ) -> None:
     """Make the encrypted contexts of a subject, or all old ones, unreadable for ever. The log can still be verified.
+    Exit code 1 when the study keeps no contexts of the subject.
 
     Parameters
     ----------
@@ -48,6 +51,10 @@ def erase(
         words = f"{running.name}: {erased.subjects} subject{'' if erased.subjects == 1 else 's'} erased"
         if erased.forgotten:
             words += f"; {erased.forgotten} open ticket{'' if erased.forgotten == 1 else 's'} forgotten"
+        if subject is not None and not erased.subjects:
+            words += f"; no contexts of subject {subject!r} are kept"
         if not erased.purged:
             words += "; another program is reading the store; erase again later to clear its files"
         answer(erased._asdict(), words, json)
+    if subject is not None and not erased.subjects:
+        raise typer.Exit(1)

@@ -87,7 +87,8 @@ def read_labels(y: Any, name: str = "y", known: Sequence[Label] = TRUTH) -> list
     """
     values = np.asarray(y, dtype=object if isinstance(y, (list, tuple)) else None)
     if values.ndim != 1:
-        raise ArgumentError(wanted(name, "labels, one per row", values.shape, ONE_EACH if values.ndim else ""))
+        got, mend = (values.shape, ONE_EACH) if values.ndim else (y, "")
+        raise ArgumentError(wanted(name, "labels, one per row", got, mend))
     if values.dtype.kind == "i":
         return values.tolist()
     at = places(known)
