@@ -97,8 +97,7 @@ def label(
     frame = without_empty_cells(frame, [id, *groups], columns, empty)
     content = _content(written.loc[frame.index], shown)
     queue = _queue(frame, id, groups, columns, allowed, shown, content, state, choice, annotators, seed)
-    done: dict[str, int] = {}
-    words = ""
+    words, done = "", dict[str, int]()
     if tasks is not None:
         done = _write_tasks(queue, tasks, items, names, state)
         words = f"{done['tasks']} items are in {tasks}; when they are labelled: --read FILE"
