@@ -29,7 +29,8 @@ def address(request, database):
     return database.replace("postgres@", f"postgres:{request.param}@")
 
 
-def test_no_command_shows_the_password_of_a_store(address, tmp_path):
+def test_no_command_shows_the_password_of_a_store(address, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     people = tmp_path / "people.csv"
     people.write_text("id,x,y\n" + "".join(f"p{i},{i},{i % 7}\n" for i in range(30)))
     told = [
